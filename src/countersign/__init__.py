@@ -1,0 +1,3 @@
+"""Countersign: agents act, people countersign."""
+
+__version__ = "1.0.0"

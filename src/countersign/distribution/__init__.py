@@ -1,0 +1,1 @@
+"""The store: catalog, releases, artifacts, codes and libraries of many organisations."""

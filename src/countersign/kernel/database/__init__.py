@@ -1,0 +1,1 @@
+"""SQL behind one small port: SQLite or PostgreSQL."""

@@ -1,0 +1,79 @@
+"""The port every query goes through: what a database promises, whichever engine stands behind it."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Literal, Protocol, TypeAlias
+
+Value: TypeAlias = None | int | float | str | bytes
+"""What goes in as a parameter. Moments are `Instant` (microseconds), lists and objects JSON text."""
+
+Row: TypeAlias = tuple[Any, ...]
+"""What comes out, in the order of the selected columns; the query's function gives it a type at once."""
+
+Dialect: TypeAlias = Literal["sqlite", "postgres"]
+
+
+class Reader(Protocol):
+    """Where a statement that only reads may be run. Statements use `$1`, `$2`, … for values."""
+
+    async def fetch(self, statement: str, *values: Value) -> list[Row]:
+        """All rows. For statements bounded by an index and a limit: on SQLite they run on the event loop."""
+        ...
+
+    async def fetch_one(self, statement: str, *values: Value) -> Row | None:
+        """The first row, or None."""
+        ...
+
+
+class Transaction(Reader, Protocol):
+    """One transaction under way. Code inside never commits: leaving the block does, an exception rolls back."""
+
+    async def run(self, statement: str, *values: Value) -> int:
+        """Run a statement that writes; the number of rows it changed."""
+        ...
+
+    async def run_many(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> None:
+        """Run one statement for every row, off the event loop."""
+        ...
+
+    def savepoint(self) -> AbstractAsyncContextManager[None]:
+        """A block whose writes alone are undone when it is left by an exception."""
+        ...
+
+    def after_commit(self, action: Callable[[], None]) -> None:
+        """Call the action once the transaction is durable; never when it is rolled back."""
+        ...
+
+
+class Database(Reader, Protocol):
+    """A pool of connections to one service's schema."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """Which SQL dialect stands behind the port, for the few statements that must differ."""
+        ...
+
+    async def scan(self, statement: str, *values: Value) -> list[Row]:
+        """All rows of a read that no index bounds: off the event loop, ended by the read deadline.
+
+        Raises:
+            Unavailable: the deadline passed.
+        """
+        ...
+
+    def stream(self, statement: str, *values: Value) -> AsyncIterator[list[Row]]:
+        """The rows in batches of at most 500, in constant memory, from one snapshot."""
+        ...
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """A writing transaction. When the block is left normally it is durable (fsync) before control returns.
+
+        Raises:
+            StorageFull: no room; nothing of the transaction was kept.
+            Unavailable: the engine could not be reached or refused to write; nothing was kept.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Wait for what is under way, then close every connection."""
+        ...

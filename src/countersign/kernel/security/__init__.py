@@ -1,0 +1,1 @@
+"""Passwords, secrets, sealed values and signed tokens."""

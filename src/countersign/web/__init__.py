@@ -1,0 +1,1 @@
+"""Pages for people; clients of the public API."""
