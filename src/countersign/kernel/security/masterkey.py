@@ -1,0 +1,179 @@
+"""The master key: where it is found or made, and how several keys stand side by side in a rotation."""
+
+import base64
+import binascii
+import hashlib
+import os
+import re
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from countersign.kernel import ids
+from countersign.kernel.errors import Refused
+
+KEY_BYTES = 32
+FILE_NAME = "master.key"
+_LARGEST_FILE_BYTES = 16_384
+_KEY_ID = re.compile(r"[A-Za-z0-9_.-]{1,32}")
+
+
+class MasterKeyRefused(Refused):
+    """The master key cannot be used as it was given; raised at the start, before anything is sealed."""
+
+    status = 500
+    code = "master_key_refused"
+    title = "Master key refused"
+    resolution = (
+        f"Give {KEY_BYTES} random bytes in base64, for example from: openssl rand -base64 {KEY_BYTES}"
+    )
+
+
+@dataclass(frozen=True)
+class Key:
+    """One 32-byte key with the id that sealed values carry; its bytes never show in a repr."""
+
+    id: str
+    material: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class MasterKey:
+    """The keys that everything sealed hangs on: the first seals and signs, all of them open and verify."""
+
+    keys: tuple[Key, ...]
+
+    @property
+    def current(self) -> Key:
+        """The key that seals and signs."""
+        return self.keys[0]
+
+    def named(self, key_id: str) -> Key | None:
+        """The key of that id, or None."""
+        for key in self.keys:
+            if key.id == key_id:
+                return key
+        return None
+
+
+def load_master_key(value: str | None, file: Path | None, data_directory: Path | None) -> MasterKey:
+    """The master key from the value (`base64` or `id:base64,id:base64`), the file, or the data directory.
+
+    In the data directory `master.key` is made, 0600 and on disk before this returns, when it is missing; of
+    two processes that start at once both get the same key. A key without a name is called by the first 8
+    hexadecimal digits of its SHA-256.
+
+    Raises:
+        MasterKeyRefused: value and file are both given, or neither and no data directory; the text is not
+            base64 of 32 bytes; an id twice; the file is missing, not regular, or open to group or others.
+    """
+    if value is not None and file is not None:
+        raise MasterKeyRefused(
+            "the master key is given twice, as a value and as a file",
+            resolution="Remove one of the two settings.",
+        )
+    if value is not None:
+        return parse_master_key(value, "COUNTERSIGN_MASTER_KEY")
+    if file is not None:
+        return _read(file)
+    if data_directory is None:
+        raise MasterKeyRefused("no master key is given and there is no data directory to keep one in")
+    own = data_directory / FILE_NAME
+    if not own.exists():
+        _create(own)
+    return _read(own)
+
+
+def parse_master_key(text: str, source: str) -> MasterKey:
+    """The keys written in the text, in its order; `source` names the place in the refusal.
+
+    Raises:
+        MasterKeyRefused: a part is not base64 of 32 bytes or has a malformed id, or an id or key comes twice.
+    """
+    keys = tuple(_parse_key(part.strip(), source) for part in text.strip().split(","))
+    if len({key.id for key in keys}) != len(keys) or len({key.material for key in keys}) != len(keys):
+        raise MasterKeyRefused(
+            f"{source} names the same key or key id twice", resolution="Remove the second one."
+        )
+    return MasterKey(keys)
+
+
+def _parse_key(text: str, source: str) -> Key:
+    name, colon, encoded = text.rpartition(":")
+    if colon and _KEY_ID.fullmatch(name) is None:
+        raise MasterKeyRefused(
+            f"{source} holds a malformed key id",
+            resolution="Use 1 to 32 letters, digits, dots, dashes, underscores.",
+        )
+    standard = encoded.replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        material = base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise MasterKeyRefused(f"{source} holds a key that is not base64") from None
+    if len(material) != KEY_BYTES:
+        raise MasterKeyRefused(f"{source} holds a key of {len(material)} bytes, {KEY_BYTES} are needed")
+    return Key(name or hashlib.sha256(material).hexdigest()[:8], material)
+
+
+def _read(path: Path) -> MasterKey:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise MasterKeyRefused(
+            f"the key file {path} cannot be read: {error.strerror}",
+            resolution="Correct its path, owner or mode.",
+        ) from error
+    try:
+        _check_mode(path, os.fstat(descriptor).st_mode)
+        content = os.read(descriptor, _LARGEST_FILE_BYTES)
+    finally:
+        os.close(descriptor)
+    return parse_master_key(content.decode("ascii", "replace"), f"the key file {path}")
+
+
+def _check_mode(path: Path, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise MasterKeyRefused(f"the key file {path} is not a regular file", resolution="Correct its path.")
+    if mode & 0o077:
+        raise MasterKeyRefused(
+            f"the key file {path} is open to others (mode {stat.S_IMODE(mode):04o})",
+            resolution=f"Run: chmod 600 {path} — and make a new key if others may have read it.",
+        )
+
+
+def _create(path: Path) -> None:
+    """Make the file whole under another name, then link it into place: nobody ever reads half a key."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        unfinished = path.with_name(f"{path.name}.{ids.new_uuid()}")
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with open(descriptor, "wb") as created:
+                created.write(base64.b64encode(ids.random_bytes(KEY_BYTES)) + b"\n")
+                created.flush()
+                os.fsync(descriptor)
+            _link_unless_there(unfinished, path)
+        finally:
+            unfinished.unlink()
+        _sync_directory(path.parent)
+    except OSError as error:
+        raise MasterKeyRefused(
+            f"the key file {path} cannot be made: {error.strerror}",
+            resolution="Make the data directory writable, or set COUNTERSIGN_MASTER_KEY.",
+        ) from error
+
+
+def _link_unless_there(unfinished: Path, path: Path) -> None:
+    try:
+        os.link(unfinished, path)
+    except FileExistsError:
+        # Another process was first; its key is the one that both read next.
+        return
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,138 @@
+"""Passwords: the rules for new ones, and their Argon2id hashes (RFC 9106), made off the event loop."""
+
+import asyncio
+import base64
+import unicodedata
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import argon2
+from argon2.exceptions import VerifyMismatchError
+
+from countersign.kernel import ids
+from countersign.kernel.errors import Refused, Unavailable
+
+SHORTEST = 10
+LONGEST = 200
+AT_ONCE = 2
+MOST_WAITING = 64
+
+_Result = TypeVar("_Result")
+
+# 64 MiB and one lane: the second recommended option of RFC 9106 §4, with one lane because two run at a time.
+_hasher = argon2.PasswordHasher(time_cost=3, memory_cost=64 * 1024, parallelism=1, hash_len=32, salt_len=16)
+_threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="passwords")
+
+
+class WeakPassword(Refused):
+    """The new password breaks a rule; the detail says which."""
+
+    code = "weak_password"
+    title = "Password not accepted"
+    resolution = f"Choose a password of {SHORTEST} to {LONGEST} characters that are not all spaces."
+
+
+class _Queue:
+    """How many callers wait for a hash in this process, so that a flood of sign-ins cannot pile up memory."""
+
+    def __init__(self) -> None:
+        self.length = 0
+
+    async def run(self, work: Callable[[str, str], _Result], first: str, second: str) -> _Result:
+        """Run the work on one of the threads.
+
+        Raises:
+            Unavailable: too many wait already.
+        """
+        if self.length >= MOST_WAITING:
+            raise Unavailable("too many passwords are being checked", headers={"Retry-After": "5"})
+        self.length += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(_threads, work, first, second)
+        finally:
+            self.length -= 1
+
+
+_queue = _Queue()
+
+
+def check_rules(password: str) -> None:
+    """Let a new password pass that has 10 to 200 characters and is not blank.
+
+    Raises:
+        WeakPassword: too short, too long, blank, or not encodable as UTF-8.
+    """
+    if not password.strip():
+        raise WeakPassword("the password is blank")
+    if len(password) < SHORTEST:
+        raise WeakPassword(f"the password has {len(password)} characters, at least {SHORTEST} are needed")
+    if len(password) > LONGEST:
+        raise WeakPassword(f"the password has {len(password)} characters, at most {LONGEST} are allowed")
+    if any(0xD800 <= ord(character) <= 0xDFFF for character in password):
+        raise WeakPassword("the password holds half a surrogate pair, which is no character")
+
+
+async def hash_password(password: str) -> str:
+    """The password's Argon2id hash in PHC text form, with its own salt and parameters.
+
+    Raises:
+        WeakPassword: the password breaks a rule.
+        Unavailable: too many hashes are being waited for.
+    """
+    check_rules(password)
+    return await _queue.run(_hash, _normal(password), "")
+
+
+async def verify(password: str, hashed: str | None) -> bool:
+    """Whether the password belongs to the hash; None (no such account) takes the same time and is False.
+
+    Raises:
+        argon2.exceptions.InvalidHashError: the stored text is no Argon2 hash, so the row is damaged.
+        Unavailable: too many hashes are being waited for.
+    """
+    if hashed is None or len(password) > LONGEST:
+        await _queue.run(_matches, _DUMMY_PASSWORD, _DUMMY_HASH)
+        return False
+    return await _queue.run(_matches, _normal(password), hashed)
+
+
+def needs_rehash(hashed: str) -> bool:
+    """Whether the hash was made with other parameters than today's; hash again at the next sign-in.
+
+    Raises:
+        argon2.exceptions.InvalidHashError: the text is no Argon2 hash.
+    """
+    return _hasher.check_needs_rehash(hashed)
+
+
+def _normal(password: str) -> str:
+    # The same characters typed on another system must stay the same password (NIST SP 800-63B).
+    return unicodedata.normalize("NFKC", password)
+
+
+def _hash(password: str, _: str) -> str:
+    return _hasher.hash(_bytes(password))
+
+
+def _matches(password: str, hashed: str) -> bool:
+    try:
+        return _hasher.verify(hashed, _bytes(password))
+    except VerifyMismatchError:
+        return False
+
+
+def _bytes(password: str) -> bytes:
+    return password.encode("utf-8", "surrogatepass")
+
+
+def _dummy_hash() -> str:
+    def text(count: int) -> str:
+        return base64.b64encode(ids.random_bytes(count)).decode().rstrip("=")
+
+    cost = f"m={_hasher.memory_cost},t={_hasher.time_cost},p={_hasher.parallelism}"
+    return f"$argon2id$v=19${cost}${text(_hasher.salt_len)}${text(_hasher.hash_len)}"
+
+
+_DUMMY_PASSWORD = "no account has this"
+_DUMMY_HASH = _dummy_hash()

@@ -1,0 +1,150 @@
+"""Sealed and signed values: AES-256-GCM (SP 800-38D) under HKDF keys (RFC 5869), and short HMAC signatures."""
+
+import hashlib
+import hmac
+from functools import lru_cache
+from typing import Protocol, Self
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from countersign.kernel import ids
+from countersign.kernel.errors import Refused
+from countersign.kernel.security.masterkey import KEY_BYTES, MasterKey
+
+SIGNATURE_BYTES = 16
+
+# A sealed value is: form, then (master form only) length of the key id and the key id; nonce; ciphertext
+# and tag. All before the nonce is authenticated too.
+_MASTER_FORM = 0x01
+_SECRET_FORM = 0x81
+_NONCE_BYTES = 12
+_TAG_BYTES = 16
+_HASH_BLOCK_BYTES = 64
+
+
+class CannotUnseal(Refused):
+    """A sealed value does not open: the key is not among ours, the purpose is another, or bytes were changed."""
+
+    status = 500
+    code = "cannot_unseal"
+    title = "A stored value cannot be opened"
+    resolution = (
+        "Start the service with the master key the value was sealed with (keep old keys after the new one, "
+        "separated by commas); with the right key, the stored value is damaged: restore it from a backup."
+    )
+
+
+def seal(master: MasterKey, plaintext: bytes, purpose: str) -> bytes:
+    """The plaintext encrypted for one purpose under the current key, which the first bytes name.
+
+    Safe for 2^32 values per key and purpose (random 96-bit nonces, SP 800-38D §8.3).
+    """
+    key_id = master.current.id.encode()
+    head = bytes((_MASTER_FORM, len(key_id))) + key_id
+    nonce = ids.random_bytes(_NONCE_BYTES)
+    return head + nonce + _cipher(master.current.material, purpose).encrypt(nonce, plaintext, head)
+
+
+def unseal(master: MasterKey, sealed: bytes, purpose: str) -> bytes:
+    """The plaintext that `seal` was given.
+
+    Raises:
+        CannotUnseal: not a sealed value, an unknown key, another purpose, or a changed byte.
+    """
+    if len(sealed) < 2 or sealed[0] != _MASTER_FORM:
+        raise CannotUnseal("the value is not sealed in a form this version knows")
+    start = 2 + sealed[1]
+    head, rest = sealed[:start], sealed[start:]
+    key = master.named(head[2:].decode("ascii", "replace"))
+    if key is None:
+        raise CannotUnseal("the value was sealed with a key that is not among the present ones")
+    return _open(_cipher(key.material, purpose), rest, head)
+
+
+def sealing_key_id(sealed: bytes) -> str | None:
+    """The id of the key that sealed the value, to find what a rotation must seal anew, or None."""
+    if len(sealed) < 2 or sealed[0] != _MASTER_FORM:
+        return None
+    return sealed[2 : 2 + sealed[1]].decode("ascii", "replace")
+
+
+def seal_with(secret: bytes, salt: bytes, plaintext: bytes) -> bytes:
+    """The plaintext encrypted under a key derived from the secret and the salt, which is public."""
+    head = bytes((_SECRET_FORM,))
+    nonce = ids.random_bytes(_NONCE_BYTES)
+    return head + nonce + AESGCM(_derive(secret, salt, "secret")).encrypt(nonce, plaintext, head)
+
+
+def unseal_with(secret: bytes, salt: bytes, sealed: bytes) -> bytes:
+    """The plaintext that `seal_with` was given with the same secret and salt.
+
+    Raises:
+        CannotUnseal: not a value of `seal_with`, another secret or salt, or a changed byte.
+    """
+    if not sealed or sealed[0] != _SECRET_FORM:
+        raise CannotUnseal("the value is not sealed in a form this version knows")
+    return _open(AESGCM(_derive(secret, salt, "secret")), sealed[1:], sealed[:1])
+
+
+class _Hash(Protocol):
+    def copy(self) -> Self: ...
+    def update(self, data: bytes, /) -> None: ...
+    def digest(self) -> bytes: ...
+
+
+class Signer:
+    """Signs short public texts (page cursors, addresses) with HMAC-SHA256 cut to 128 bits (RFC 2104 §5)."""
+
+    def __init__(self, keys: tuple[bytes, ...]) -> None:
+        """Takes the derived keys: the first signs, all verify."""
+        # Both padded halves of the key are hashed once: a signature costs two copies and two short updates.
+        self._halves: tuple[tuple[_Hash, _Hash], ...] = tuple(
+            (hashlib.sha256(_padded(key, 0x36)), hashlib.sha256(_padded(key, 0x5C))) for key in keys
+        )
+
+    def sign(self, message: bytes) -> bytes:
+        """The 16-byte signature of the message under the current key."""
+        return _sign(self._halves[0], message)
+
+    def verify(self, message: bytes, signature: bytes) -> bool:
+        """Whether one of the keys made the signature; compared in constant time."""
+        return any(hmac.compare_digest(_sign(halves, message), signature) for halves in self._halves)
+
+
+def signature(master_or_key: MasterKey | bytes, purpose: str) -> Signer:
+    """The signer of one purpose; of another purpose or key it never accepts a signature."""
+    if isinstance(master_or_key, bytes):
+        return Signer((_derive(master_or_key, b"", f"sign/{purpose}"),))
+    return Signer(tuple(_derive(key.material, b"", f"sign/{purpose}") for key in master_or_key.keys))
+
+
+def _sign(halves: tuple[_Hash, _Hash], message: bytes) -> bytes:
+    inner, outer = halves[0].copy(), halves[1].copy()
+    inner.update(message)
+    outer.update(inner.digest())
+    return outer.digest()[:SIGNATURE_BYTES]
+
+
+def _padded(key: bytes, pad: int) -> bytes:
+    return bytes(byte ^ pad for byte in key.ljust(_HASH_BLOCK_BYTES, b"\0"))
+
+
+def _open(cipher: AESGCM, rest: bytes, head: bytes) -> bytes:
+    if len(rest) < _NONCE_BYTES + _TAG_BYTES:
+        raise CannotUnseal("the sealed value is cut short")
+    try:
+        return cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], head)
+    except InvalidTag:
+        raise CannotUnseal("the sealed value was changed, or was sealed for another purpose") from None
+
+
+@lru_cache(maxsize=64)
+def _cipher(material: bytes, purpose: str) -> AESGCM:
+    return AESGCM(_derive(material, b"", f"seal/{purpose}"))
+
+
+def _derive(secret: bytes, salt: bytes, info: str) -> bytes:
+    return HKDF(SHA256(), KEY_BYTES, salt, f"countersign/1/{info}".encode()).derive(secret)

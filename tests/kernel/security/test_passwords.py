@@ -1,0 +1,117 @@
+"""Passwords: rules, hashes, and that a missing account costs what a present one costs."""
+
+import asyncio
+import statistics
+import time
+
+import pytest
+from argon2.exceptions import InvalidHashError
+
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.security import passwords
+
+_WORD = "correct horse battery"
+
+
+@pytest.mark.asyncio
+async def test_a_password_verifies_against_its_own_hash_alone() -> None:
+    hashed = await passwords.hash_password(_WORD)
+
+    assert hashed.startswith("$argon2id$v=19$m=65536,t=3,p=1$")
+    assert await passwords.verify(_WORD, hashed)
+    assert not await passwords.verify(_WORD + "x", hashed)
+    assert not await passwords.verify("", hashed)
+
+
+@pytest.mark.asyncio
+async def test_two_hashes_of_one_password_differ() -> None:
+    first, second = await asyncio.gather(passwords.hash_password(_WORD), passwords.hash_password(_WORD))
+
+    assert first != second
+    assert _WORD not in first
+
+
+@pytest.mark.asyncio
+async def test_composed_and_decomposed_letters_are_the_same_password() -> None:
+    hashed = await passwords.hash_password("Schl\u00fcsselbund")
+
+    assert await passwords.verify("Schlu\u0308sselbund", hashed)
+
+
+@pytest.mark.asyncio
+async def test_no_account_costs_the_same_work_as_a_wrong_password() -> None:
+    hashed = await passwords.hash_password(_WORD)
+
+    present = await _median_s("wrong password", hashed)
+    missing = await _median_s("wrong password", None)
+    overlong = await _median_s("w" * 100_000, hashed)
+
+    assert missing == pytest.approx(present, rel=0.5)
+    assert overlong == pytest.approx(present, rel=0.5)
+
+
+async def _median_s(password: str, hashed: str | None) -> float:
+    taken: list[float] = []
+    for _ in range(3):
+        started = time.perf_counter()
+        assert not await passwords.verify(password, hashed)
+        taken.append(time.perf_counter() - started)
+    return statistics.median(taken)
+
+
+@pytest.mark.asyncio
+async def test_the_dummy_password_opens_no_missing_account() -> None:
+    assert not await passwords.verify("no account has this", None)
+
+
+@pytest.mark.asyncio
+async def test_the_event_loop_turns_while_a_password_is_hashed() -> None:
+    hashing = asyncio.create_task(passwords.hash_password(_WORD))
+    turns = 0
+    while not hashing.done():
+        await asyncio.sleep(0)
+        turns += 1
+
+    assert turns > 100
+
+
+@pytest.mark.asyncio
+async def test_a_flood_of_sign_ins_is_refused_beyond_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passwords, "MOST_WAITING", 2)
+
+    answers = await asyncio.gather(*(passwords.verify(_WORD, None) for _ in range(3)), return_exceptions=True)
+
+    assert answers[:2] == [False, False]
+    assert isinstance(answers[2], Unavailable)
+    assert answers[2].headers == {"Retry-After": "5"}
+    assert await passwords.verify(_WORD, None) is False
+
+
+@pytest.mark.parametrize(
+    "password", ["", " " * 20, "\t\n" * 10, "short one", "x" * 201, "half a pair \ud800"], ids=repr
+)
+@pytest.mark.asyncio
+async def test_a_weak_password_is_refused_with_its_remedy(password: str) -> None:
+    with pytest.raises(passwords.WeakPassword) as refusal:
+        await passwords.hash_password(password)
+
+    assert "10 to 200 characters" in refusal.value.remedy
+
+
+@pytest.mark.parametrize("password", ["x" * 10, "x" * 200, "\U0001f511" * 10])
+def test_the_bounds_themselves_are_allowed(password: str) -> None:
+    passwords.check_rules(password)
+
+
+@pytest.mark.asyncio
+async def test_a_hash_of_weaker_parameters_needs_a_new_one() -> None:
+    current = await passwords.hash_password(_WORD)
+
+    assert not passwords.needs_rehash(current)
+    assert passwords.needs_rehash(current.replace("t=3", "t=1"))
+
+
+@pytest.mark.asyncio
+async def test_a_damaged_row_is_an_error_and_not_a_wrong_password() -> None:
+    with pytest.raises(InvalidHashError):
+        await passwords.verify(_WORD, "plainly no hash")
