@@ -1,0 +1,88 @@
+# Everything a developer does here. Needs make and Python 3.11 or newer; the rest comes from the locks.
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Choose an interpreter with `make setup PYTHON=python3.13`; otherwise the first that is new enough.
+PYTHON ?=
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev run test check lint types imports full bench faults lock measures clean
+
+help: ## Show every target with its line
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.run ## Create .venv and install the product into it
+
+setup-dev: $(VENV)/.dev ## Add what tests and checks need
+
+run: setup ## Serve a demonstration store on http://127.0.0.1:8480
+	$(BIN)/countersign serve --demo --data data
+
+test: check ## Check, then run all tests but the long ones
+	$(BIN)/python -m pytest
+
+check: lint types imports ## Lint, types and import rules
+
+lint: setup-dev ## Style and likely bugs
+	$(BIN)/ruff check .
+
+types: setup-dev ## Types, strictly
+	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error
+
+imports: setup-dev ## Who may import whom
+	PYTHONPATH=src $(BIN)/lint-imports --no-cache
+
+full: check ## All tests, the long ones too, then the benchmarks
+	$(BIN)/python -m pytest --full
+	@$(MAKE) --no-print-directory bench
+
+bench: setup-dev ## Run every benchmark in bench/
+	@set -e; for file in bench/[a-z]*.py; do \
+	  if [ -e "$$file" ]; then echo "== $$file"; $(BIN)/python "$$file"; fi; done
+
+faults: setup-dev ## Kill, fill and cut: the fault tests alone
+	$(BIN)/python -m pytest --full tests/faults
+
+measures: ## Print the figures of how the code reads
+	@for python in $(BIN)/python $(PYTHON) python3; do \
+	  if command -v $$python >/dev/null 2>&1; then exec $$python tools/measures.py src/countersign --tests tests; fi; done
+
+# Releases younger than a week stay out. dev.txt is run.txt and more, so that both hold the same versions.
+LOCK := uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
+	--no-emit-index-url --no-emit-find-links --no-header --exclude-newer "7 days"
+lock: ## Write the locks in requirements/ anew (needs uv)
+	@command -v uv >/dev/null || { echo "make lock needs uv on PATH (pip install uv)" >&2; exit 1; }
+	$(LOCK) pyproject.toml requirements/run.in requirements/dev.in --output-file requirements/dev.txt
+	$(LOCK) pyproject.toml requirements/run.in --constraints requirements/dev.txt --output-file requirements/run.txt
+
+clean: ## Remove .venv and every cache; data/ stays
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Made last in each step: an interrupted installation is begun again.
+$(VENV)/.python:
+	@python=""; \
+	for each in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
+	  if "$$each" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then python=$$each; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo "Countersign needs Python 3.11 or newer; $(or $(PYTHON),python3) is older or missing." >&2; \
+	  echo "Install it (Debian, Ubuntu: apt install python3 python3-venv; macOS: brew install python3)" >&2; \
+	  echo "or name it: make setup PYTHON=/path/to/python3.11" >&2; exit 1; \
+	fi; \
+	if ! "$$python" -c 'import ensurepip, venv' >/dev/null 2>&1; then \
+	  echo "$$python cannot make virtual environments (no ensurepip)." >&2; \
+	  echo "Debian, Ubuntu: apt install python3-venv, then run make again." >&2; exit 1; \
+	fi; \
+	rm -rf $(VENV) && "$$python" -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.python requirements/run.txt pyproject.toml
+	$(PIP) install --quiet --require-hashes -r requirements/run.txt
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+	$(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	@touch $@

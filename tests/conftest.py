@@ -1,0 +1,65 @@
+"""What every test may ask for, and the wall that keeps tests on this machine."""
+
+import ipaddress
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["tests.servers.postgres", "tests.servers.redis", "tests.servers.s3"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --full, which runs the tests marked `full` too."""
+    parser.addoption("--full", action="store_true", help="run the tests that take long, too")
+
+
+def pytest_configure() -> None:
+    """Close the way out of this machine for the whole run."""
+    sys.addaudithook(refuse_the_outside)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked `full` unless --full was given."""
+    if config.getoption("--full"):
+        return
+    late = [item for item in items if item.get_closest_marker("full")]
+    if late:
+        config.hook.pytest_deselected(items=late)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
+
+
+def refuse_the_outside(event: str, arguments: tuple[object, ...]) -> None:
+    """Raise when Python code is about to reach an address or look up a name outside of this machine.
+
+    An audit hook sees every way to a socket; it cannot be taken away again. uvloop connects without it.
+    """
+    if event in ("socket.connect", "socket.sendto"):
+        address = arguments[1]
+        host = address[0] if isinstance(address, tuple) else None
+    elif event == "socket.getaddrinfo":
+        host = arguments[0]
+    else:
+        return
+    if isinstance(host, str | bytes) and not _is_here(host.decode() if isinstance(host, bytes) else host):
+        raise PermissionError(f"tests stay on this machine, and this one asked for {host!r}")
+
+
+def _is_here(host: str) -> bool:
+    if host in ("", "localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of an empty database of the test's own: once SQLite, once PostgreSQL."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/test.db"
+    else:
+        yield request.getfixturevalue("postgres_url")

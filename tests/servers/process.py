@@ -1,0 +1,116 @@
+"""Starting a private server for the tests, and being sure that it ends with them."""
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+START_S = 60
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def answers(port: int) -> bool:
+    """Whether something accepts connections on the loopback port."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def plain_user() -> str | None:
+    """Whom to run servers as that refuse root: None when this is not root."""
+    if os.geteuid() != 0:
+        return None
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in known else "nobody"
+
+
+def installed(program: str, package: str, folders: Sequence[Path] = ()) -> Path:
+    """Where the program is; root installs it from Debian if need be, else the test is skipped."""
+    found = _find(program, folders)
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        subprocess.run(
+            ["apt-get", "install", "-y", "--no-install-recommends", package],
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+            capture_output=True,
+            timeout=600,
+            check=False,
+        )
+        found = _find(program, folders)
+    if found is None:
+        pytest.skip(f"{program} is not on this machine: install {package} to run this test")
+    return found
+
+
+def _find(program: str, folders: Sequence[Path]) -> Path | None:
+    path = os.pathsep.join([*map(str, folders), os.environ.get("PATH", "")])
+    found = shutil.which(program, path=path)
+    return Path(found) if found else None
+
+
+@contextmanager
+def serving(
+    command: Sequence[str | Path],
+    *,
+    is_ready: Callable[[], bool],
+    log: Path,
+    user: str | None = None,
+    stop: signal.Signals = signal.SIGTERM,
+) -> Iterator[None]:
+    """Run the server until the block ends; it gets `stop` when this process dies, however it dies (Linux).
+
+    Raises:
+        RuntimeError: the server ended, or was not ready after START_S; the text holds its log.
+    """
+    setpriv = shutil.which("setpriv")
+    wrapped: list[str | Path] = [*command]
+    if setpriv:
+        drop = [f"--reuid={user}", f"--regid={user_group(user)}", "--clear-groups"] if user else []
+        wrapped = [setpriv, *drop, f"--pdeathsig={stop.name[3:]}", "--", *command]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            wrapped,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            user=None if setpriv else user,
+            start_new_session=True,
+        )
+    try:
+        _wait(process, is_ready, log)
+        yield
+    finally:
+        process.send_signal(stop)
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def user_group(user: str) -> int:
+    """The first group of the user, as a number."""
+    return pwd.getpwnam(user).pw_gid
+
+
+def _wait(process: subprocess.Popen[bytes], is_ready: Callable[[], bool], log: Path) -> None:
+    deadline = time.monotonic() + START_S
+    while not is_ready():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"{process.args!r} does not serve:\n{log.read_text(errors='replace')[-4000:]}")
+        time.sleep(0.02)
