@@ -1,4 +1,4 @@
-"""Sealed and signed values: AES-256-GCM (SP 800-38D) under HKDF keys (RFC 5869), and short HMAC signatures."""
+"""Sealed and signed values: AES-256-GCM (SP 800-38D) under HKDF keys (RFC 5869); short HMAC signatures."""
 
 import hashlib
 import hmac
@@ -26,7 +26,7 @@ _HASH_BLOCK_BYTES = 64
 
 
 class CannotUnseal(Refused):
-    """A sealed value does not open: the key is not among ours, the purpose is another, or bytes were changed."""
+    """A sealed value does not open: the key is unknown, the purpose is another, or bytes were changed."""
 
     status = 500
     code = "cannot_unseal"

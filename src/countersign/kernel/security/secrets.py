@@ -1,4 +1,4 @@
-"""Opaque secrets (keys, claim tokens): a recognisable prefix, 256 random bits, a checksum for leak scanners."""
+"""Opaque secrets (keys, claim tokens): a recognisable prefix, 256 random bits, a checksum for scanners."""
 
 import hashlib
 import hmac
@@ -13,7 +13,7 @@ _RANDOM_DIGITS = 43
 _CHECKSUM_DIGITS = 6
 
 _PREFIX = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
-_SECRET = re.compile(r"[a-z][a-z0-9_]{0,63}_[0-9A-Za-z]{%d}" % (_RANDOM_DIGITS + _CHECKSUM_DIGITS))
+_SECRET = re.compile(rf"[a-z][a-z0-9_]{{0,63}}_[0-9A-Za-z]{{{_RANDOM_DIGITS + _CHECKSUM_DIGITS}}}")
 
 
 def new_secret(prefix: str) -> str:

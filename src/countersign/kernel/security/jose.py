@@ -1,0 +1,333 @@
+"""Signed tokens: the ring of ES256 keys (RFC 7517, 7638) and JWT access tokens (RFC 9068)."""
+
+import base64
+import hashlib
+import re
+from collections import OrderedDict
+
+import msgspec
+from joserfc import jws
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey
+
+from countersign.kernel import clock
+from countersign.kernel.errors import Refused
+
+ALGORITHM = "ES256"
+ACCESS_TOKEN_TYPE = "at+jwt"
+LARGEST_TOKEN = 8_192
+SKEW_S = 60
+
+# 86 digits are the 64 bytes of r and s; anything else is no ES256 signature (RFC 7518 §3.4).
+_COMPACT = re.compile(r"[A-Za-z0-9_-]{1,512}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{86}")
+
+
+class InvalidToken(Refused):
+    """The token is malformed, forged, expired or meant for somebody else (RFC 6750 §3.1).
+
+    `reason` is for our log and never holds a part of the token; `detail` tells a stranger no more than that
+    the token is refused, unless the signature was ours.
+    """
+
+    status = 401
+    code = "invalid_token"
+    title = "Invalid token"
+    resolution = "Get a new access token from the token endpoint and send the request again."
+
+    def __init__(self, reason: str, detail: str = "the token is malformed or was not issued here") -> None:
+        super().__init__(detail)
+        self.reason: str = reason
+
+
+class AccessClaims(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an access token says (RFC 9068 §2.2); moments are whole seconds since 1970.
+
+    `scope` is space-separated. `reg` and `gen` are the registration and its generation, `sid` the sign-in
+    session of a person's own browser.
+    """
+
+    iss: str
+    aud: str
+    sub: str
+    client_id: str
+    iat: int
+    exp: int
+    jti: str
+    scope: str
+    auth_time: int | None = None
+    sid: str | None = None
+    reg: str | None = None
+    gen: int | None = None
+
+
+class PublicKey(msgspec.Struct, frozen=True):
+    """One public key as the key set shows it (RFC 7517 §4, RFC 7518 §6.2.1)."""
+
+    kid: str
+    x: str
+    y: str
+    kty: str = "EC"
+    crv: str = "P-256"
+    alg: str = ALGORITHM
+    use: str = "sig"
+
+
+class PublicKeys(msgspec.Struct, frozen=True):
+    """The key set, current key first (RFC 7517 §5)."""
+
+    keys: tuple[PublicKey, ...]
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
+    # Ours have these three members, so that `crit`, `jwk`, `jku`, `x5u` and `b64` never reach the verifier.
+    alg: str
+    typ: str
+    kid: str
+
+
+class _PrivateJwk(msgspec.Struct, forbid_unknown_fields=True):
+    crv: str
+    x: str
+    y: str
+    d: str
+    kty: str
+
+
+class _PublicJwk(msgspec.Struct, forbid_unknown_fields=True):
+    crv: str
+    x: str
+    y: str
+    kty: str
+
+
+class _StoredRing(msgspec.Struct, forbid_unknown_fields=True):
+    current: _PrivateJwk
+    previous: list[_PublicJwk]
+
+
+class KeyRing:
+    """The key that signs, and the public halves of earlier keys whose tokens are still accepted."""
+
+    def __init__(self, current: ECKey, previous: tuple[ECKey, ...] = ()) -> None:
+        """Takes a private P-256 key and any number of public ones; see `new` and `from_json`."""
+        self._current = current
+        self._previous = previous
+        self._kid = current.thumbprint()
+        self._by_kid = {key.thumbprint(): key for key in (current, *previous)}
+
+    @classmethod
+    def new(cls) -> "KeyRing":
+        """A ring with one fresh key."""
+        return cls(_fresh_key())
+
+    @classmethod
+    def from_json(cls, stored: bytes) -> "KeyRing":
+        """The ring that `to_json` wrote.
+
+        Raises:
+            ValueError: not a stored ring, or a key in it is no P-256 key.
+        """
+        try:
+            ring = msgspec.json.decode(stored, type=_StoredRing)
+            current = ECKey.import_key(msgspec.to_builtins(ring.current))
+            previous = tuple(ECKey.import_key(msgspec.to_builtins(key)) for key in ring.previous)
+        except (msgspec.DecodeError, JoseError, ValueError):
+            # The cause would carry the private key into a log.
+            raise ValueError("the stored key ring is damaged") from None
+        if any(key.curve_name != "P-256" for key in (current, *previous)):
+            raise ValueError("the stored key ring holds a key that is not on P-256")
+        return cls(current, previous)
+
+    def to_json(self) -> bytes:
+        """The ring with its private key, to be kept sealed."""
+        current = msgspec.convert(self._current.as_dict(private=True), _PrivateJwk)
+        previous = [_public_jwk(key) for key in self._previous]
+        return msgspec.json.encode(_StoredRing(current, previous))
+
+    @property
+    def kid(self) -> str:
+        """The key id of the signing key: its thumbprint (RFC 7638)."""
+        return self._kid
+
+    def rotated(self, *, keep: int = 1) -> "KeyRing":
+        """A ring with a fresh signing key that still accepts tokens of the `keep` newest keys of this one."""
+        return KeyRing(_fresh_key(), (_public_half(self._current), *self._previous)[:keep])
+
+    def jwks(self) -> PublicKeys:
+        """The public keys, current first, for the key-set endpoint."""
+        shown: list[PublicKey] = []
+        for kid, key in self._by_kid.items():
+            jwk = _public_jwk(key)
+            shown.append(PublicKey(kid, jwk.x, jwk.y))
+        return PublicKeys(tuple(shown))
+
+    def sign(self, payload: bytes, token_type: str) -> str:
+        """The payload as a compact JWS under the current key, with `typ` in its header (RFC 7515 §3.1)."""
+        header = {"alg": ALGORITHM, "typ": token_type, "kid": self._kid}
+        return jws.serialize_compact(header, payload, self._current, [ALGORITHM])
+
+    def open(self, token: str, token_type: str) -> bytes:
+        """The payload of a token that one of our keys signed for this `typ`; its claims are not looked at.
+
+        Raises:
+            InvalidToken: too long, not a compact JWS, another algorithm, type or key, a header member that we
+                never write, or a wrong signature.
+        """
+        if len(token) > LARGEST_TOKEN:
+            raise InvalidToken("too long")
+        if _COMPACT.fullmatch(token) is None:
+            raise InvalidToken("not a compact JWS with an ES256 signature")
+        key = self._key_for(_header(token), token_type)
+        signature = token[-86:]
+        if _base64url(_from_base64url(signature)) != signature:
+            raise InvalidToken("signature in a second spelling")
+        try:
+            return jws.deserialize_compact(token, key, [ALGORITHM]).payload
+        except (JoseError, ValueError):
+            # The cause may quote the token.
+            raise InvalidToken("signature or encoding is wrong") from None
+
+    def _key_for(self, header: _Header, token_type: str) -> ECKey:
+        if header.alg != ALGORITHM:
+            raise InvalidToken("algorithm is not allowed")
+        if header.typ != token_type:
+            raise InvalidToken("type is another")
+        key = self._by_kid.get(header.kid)
+        if key is None:
+            raise InvalidToken("key is not in the ring")
+        return key
+
+
+class TokenCache:
+    """Claims of tokens found good, by the token's SHA-256; the one used longest ago leaves first.
+
+    For one thread. It says nothing about revocation, which is asked at every request.
+    """
+
+    def __init__(self, size: int) -> None:
+        """Holds at most `size` tokens; 0 holds none."""
+        self._size = size
+        self._claims: OrderedDict[bytes, AccessClaims] = OrderedDict()
+
+    def __len__(self) -> int:
+        """How many tokens are held, expired ones included."""
+        return len(self._claims)
+
+    def get(self, token: str) -> AccessClaims | None:
+        """The claims of a token seen before that has not expired since."""
+        digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+        claims = self._claims.get(digest)
+        if claims is None:
+            return None
+        if clock.now() > (claims.exp + SKEW_S) * clock.SECOND:
+            del self._claims[digest]
+            return None
+        self._claims.move_to_end(digest)
+        return claims
+
+    def put(self, token: str, claims: AccessClaims) -> None:
+        """Remember the claims of a token that was verified."""
+        self._claims[hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()] = claims
+        while len(self._claims) > self._size:
+            self._claims.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all, when the keys change."""
+        self._claims.clear()
+
+
+class AccessTokens:
+    """Issues and verifies the access tokens of one issuer for one audience."""
+
+    def __init__(
+        self,
+        ring: KeyRing,
+        issuer: str,
+        audience: str,
+        *,
+        longest_s: int = 86_400,
+        cache_size: int = 10_000,
+    ) -> None:
+        """`longest_s` is the longest life (`exp - iat`) that is accepted, whoever signed it."""
+        self._ring = ring
+        self._issuer = issuer
+        self._audience = audience
+        self._longest_s = longest_s
+        self._cache = TokenCache(cache_size)
+
+    @property
+    def ring(self) -> KeyRing:
+        """The keys in use."""
+        return self._ring
+
+    def use(self, ring: KeyRing) -> None:
+        """Go on with other keys: tokens of a key that left are refused from now on, cached or not."""
+        self._ring = ring
+        self._cache.clear()
+
+    def issue(self, claims: AccessClaims) -> str:
+        """The claims as a signed token, as RFC 9068 §2 has it (`typ` is `at+jwt`)."""
+        return self._ring.sign(msgspec.json.encode(claims), ACCESS_TOKEN_TYPE)
+
+    def verify(self, token: str) -> AccessClaims:
+        """The claims of a token that holds now (RFC 9068 §4); whether it was revoked, the caller asks.
+
+        Raises:
+            InvalidToken: as `KeyRing.open`; or a claim is missing or of a wrong type, issuer or audience is
+                another, it expired more than 60 s ago, was issued more than 60 s ahead, or lives too long.
+        """
+        cached = self._cache.get(token)
+        if cached is not None:
+            return cached
+        payload = self._ring.open(token, ACCESS_TOKEN_TYPE)
+        try:
+            claims = msgspec.json.decode(payload, type=AccessClaims)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            raise InvalidToken("a claim is missing or of a wrong type") from None
+        self._check(claims)
+        self._cache.put(token, claims)
+        return claims
+
+    def _check(self, claims: AccessClaims) -> None:
+        now_s = clock.now() // clock.SECOND
+        if claims.iss != self._issuer:
+            raise InvalidToken("issuer is another", "the token is from another issuer")
+        if claims.aud != self._audience:
+            raise InvalidToken("audience is another", "the token is for another audience")
+        if not (claims.sub and claims.client_id and claims.jti):
+            raise InvalidToken("a required claim is empty")
+        if now_s > claims.exp + SKEW_S:
+            raise InvalidToken("expired", "the token has expired")
+        if claims.iat > now_s + SKEW_S:
+            raise InvalidToken("issued in the future", "the token is not valid yet")
+        if not 0 < claims.exp - claims.iat <= self._longest_s:
+            raise InvalidToken("life is empty or too long")
+
+
+def _fresh_key() -> ECKey:
+    return ECKey.generate_key("P-256")
+
+
+def _public_half(key: ECKey) -> ECKey:
+    return ECKey.import_key(msgspec.to_builtins(_public_jwk(key)))
+
+
+def _public_jwk(key: ECKey) -> _PublicJwk:
+    shown = key.as_dict(private=False)
+    return msgspec.convert({name: shown[name] for name in ("crv", "x", "y", "kty")}, _PublicJwk)
+
+
+def _header(token: str) -> _Header:
+    encoded = token[: token.index(".")]
+    try:
+        return msgspec.json.decode(_from_base64url(encoded), type=_Header)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        raise InvalidToken("header is not alg, typ and kid") from None
+
+
+def _from_base64url(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _base64url(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
