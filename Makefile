@@ -28,7 +28,7 @@ lint: setup-dev ## Style and likely bugs
 	$(BIN)/ruff check .
 
 types: setup-dev ## Types, strictly
-	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error
+	$(BIN)/basedpyright --project pyproject.toml --pythonpath $(BIN)/python --level error
 
 imports: setup-dev ## Who may import whom
 	PYTHONPATH=src $(BIN)/lint-imports --no-cache

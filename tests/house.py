@@ -1,0 +1,319 @@
+"""The rules of the house: each reads one Python file and names what breaks it, with the remedy."""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+
+class Source(NamedTuple):
+    """A Python file: its path from the repository's root, its text, its syntax tree."""
+
+    path: str
+    text: str
+    tree: ast.Module
+
+    @classmethod
+    def of(cls, path: str, text: str) -> "Source":
+        """Parse the text."""
+        return cls(path, text, ast.parse(text))
+
+
+Complaint = tuple[int, str]
+"""The line that breaks a rule, and what to do about it."""
+
+Rule = Callable[[Source], Iterator[Complaint]]
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+FILE_LINES = 400
+FUNCTION_LINES = 70
+COMPLEXITY = 10
+POSITIONAL = 6
+
+DOMAIN_WORDS = {
+    *("product", "release", "entitlement", "lead", "plan", "mask"),
+    *("redeem", "catalog", "artifact", "buyer", "license"),
+}
+HOMELESS = {"util", "utils", "helper", "helpers", "common", "manager", "managers", "service", "base", "misc"}
+
+# Who may import what, as a pattern of paths. Everything else speaks to the port in front of it.
+ONLY_IN = {
+    "apsw": r"kernel/database/sqlite\w*\.py",
+    "asyncpg": r"kernel/database/postgres\w*\.py",
+    "joserfc": r"kernel/security/jose\.py",
+    "argon2": r"kernel/security/\w+\.py",
+    "cryptography": r"kernel/security/\w+\.py",
+    "obstore": r"kernel/blobs/\w+\.py",
+    "redis": r"kernel/(http|jobs|security)/\w+\.py",
+    "uvicorn": r"(kernel/http|cli)/\w+\.py",
+    "click": r"cli/\w+\.py",
+    "rich": r"cli/\w+\.py",
+    "time": r"kernel/clock\.py|kernel/ids\.py",
+    "uuid": r"kernel/ids\.py",
+    "random": r"kernel/ids\.py",
+    "secrets": r"kernel/ids\.py|kernel/security/\w+\.py",
+}
+CLOCKS = re.compile(r"(datetime\.)?(datetime|date)\.(now|utcnow|today)|os\.urandom")
+
+_STATEMENT = re.compile(
+    r"\s*(SELECT\s|INSERT\s+INTO\s|UPDATE\s+\S+\s+SET\s|DELETE\s+FROM\s|WITH\s+(RECURSIVE\s+)?\w+\s+AS\b"
+    r"|(CREATE|ALTER|DROP)\s+(TABLE|INDEX|DATABASE|SCHEMA|UNIQUE)\b|PRAGMA\s)"
+)
+_STAR = re.compile(r"\bSELECT\s+(DISTINCT\s+)?(\w+\.)?\*", re.IGNORECASE)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_LEFTOVER = re.compile(
+    r"\b(TODO|FIXME|XXX|HACK)\b|(type|pyright):\s*ignore|\bnoqa\b|pragma:\s*no cover|NotImplementedError"
+)
+_WRITES = re.compile(r"\b(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|DELETE\s+FROM|UPDATE)\s+([a-z_]\w*)")
+
+
+def _functions(tree: ast.AST) -> Iterator[Function]:
+    return (node for node in ast.walk(tree) if isinstance(node, Function))
+
+
+def _words_for_people(tree: ast.AST) -> set[ast.AST]:
+    """Every string that stands alone: docstrings of modules, classes, functions and constants."""
+    alone = (node.value for node in ast.walk(tree) if isinstance(node, ast.Expr))
+    return {value for value in alone if isinstance(value, ast.Constant)}
+
+
+def strings(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Every string in the code that is not a docstring, pieces of f-strings included."""
+    spoken = _words_for_people(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in spoken:
+            yield node
+
+
+def short_files(source: Source) -> Iterator[Complaint]:
+    """A file is at most FILE_LINES long."""
+    lines = source.text.count("\n")
+    if lines > FILE_LINES:
+        yield lines, f"{lines} lines of at most {FILE_LINES}: give a part its own file"
+
+
+def short_functions(source: Source) -> Iterator[Complaint]:
+    """A function is at most FUNCTION_LINES long and takes at most POSITIONAL parameters by position."""
+    for node in _functions(source.tree):
+        lines = (node.end_lineno or node.lineno) - node.lineno + 1
+        if lines > FUNCTION_LINES:
+            text = f"{node.name} has {lines} lines of at most {FUNCTION_LINES}: give a step its own name"
+            yield node.lineno, text
+        given = [*node.args.posonlyargs, *node.args.args]
+        taken = [each for each in given if each.arg not in ("self", "cls")]
+        if len(taken) > POSITIONAL:
+            text = f"{node.name} takes {len(taken)} parameters by position: make some keyword-only"
+            yield node.lineno, text
+
+
+def simple_functions(source: Source) -> Iterator[Complaint]:
+    """A function's complexity (McCabe: 1 + branches + boolean operators) is at most COMPLEXITY."""
+    for node in _functions(source.tree):
+        found = _complexity(node)
+        if found > COMPLEXITY:
+            text = f"{node.name} has complexity {found} of at most {COMPLEXITY}: name a branch"
+            yield node.lineno, text
+
+
+_BRANCHES = (
+    *(ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert),
+    ast.match_case,
+)
+
+
+def _complexity(function: Function) -> int:
+    total = 1
+    rest: list[ast.AST] = list(ast.iter_child_nodes(function))
+    while rest:
+        node = rest.pop()
+        if isinstance(node, Function | ast.ClassDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.BoolOp):
+            total += len(node.values) - 1
+        elif isinstance(node, ast.comprehension):
+            total += 1 + len(node.ifs)
+        elif isinstance(node, _BRANCHES):
+            total += 1
+        rest += ast.iter_child_nodes(node)
+    return total
+
+
+def kernel_without_domain(source: Source) -> Iterator[Complaint]:
+    """The kernel's names and strings hold no domain word.
+
+    SQL's own words (RELEASE, PLAN) are in capitals, and a library's methods (`lock.release()`) are not ours.
+    """
+    if "/kernel/" not in source.path:
+        return
+    for line, name in _names(source.tree):
+        for word in _WORD.findall(name):
+            if word.lower().removesuffix("s") in DOMAIN_WORDS:
+                yield line, f"{name!r} says {word!r}: the kernel knows no domain; pass it in"
+    for node in strings(source.tree):
+        for word in re.findall(r"(?<![\w.])[a-z]+", str(node.value)):
+            if word.removesuffix("s") in DOMAIN_WORDS:
+                yield node.lineno, f"a string says {word!r}: the kernel knows no domain"
+
+
+def _names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, Function | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+
+
+def columns_listed(source: Source) -> Iterator[Complaint]:
+    """No statement says `select *`."""
+    for node in strings(source.tree):
+        if _STAR.search(str(node.value)):
+            yield node.lineno, "select *: list the columns"
+
+
+def statements_without_values(source: Source) -> Iterator[Complaint]:
+    """SQL is put together from constants (NAMES_IN_CAPITALS) alone; values go as parameters ($1)."""
+    for node in ast.walk(source.tree):
+        if _is_built_sql(node):
+            text = "SQL is built from what is no constant: pass values as $1, choose between constants"
+            yield getattr(node, "lineno", 0), text
+
+
+def _is_built_sql(node: ast.AST) -> bool:
+    match node:
+        case ast.JoinedStr() | ast.BinOp(op=ast.Add() | ast.Mod()):
+            return _starts_sql(node) and not _is_constant(node)
+        case ast.Call(func=ast.Attribute(attr="format", value=text)):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            return _starts_sql(text) and not all(map(_is_constant, given))
+        case _:
+            return False
+
+
+def _starts_sql(node: ast.AST) -> bool:
+    """Whether the leftmost piece of text begins a statement."""
+    if isinstance(node, ast.JoinedStr):
+        text = "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in node.values)
+        return _STATEMENT.match(text) is not None
+    if isinstance(node, ast.BinOp):
+        return _starts_sql(node.left)
+    text = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(text, str) and _STATEMENT.match(text) is not None
+
+
+def _is_constant(node: ast.AST) -> bool:
+    match node:
+        case ast.BinOp():
+            return _is_constant(node.left) and _is_constant(node.right)
+        case ast.JoinedStr():
+            return all(map(_is_constant, node.values))
+        case ast.Subscript(value=inner) | ast.FormattedValue(value=inner):
+            return _is_constant(inner)
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.isupper() and len(name) > 1
+        case _:
+            return isinstance(node, ast.Constant)
+
+
+def imports_in_their_place(source: Source) -> Iterator[Complaint]:
+    """Drivers, cryptography, chance and the clock are imported by the files that stand for them; a feature's
+    routes by the app alone."""
+    for line, name in _imports(source.tree):
+        place = ONLY_IN.get(name.partition(".")[0])
+        if place and not re.search(rf"countersign/({place})$", source.path):
+            yield line, f"{name} is imported in {place} alone: use the port in front of it"
+        if re.search(r"countersign\.\w+\.\w+\.routes$", name) and not source.path.endswith("/app.py"):
+            yield line, f"{name} is listed by the service's app.py and imported by no other"
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        if CLOCKS.fullmatch(called) and not re.search(r"kernel/(clock|ids)\.py$", source.path):
+            yield node.lineno, f"{called}(): ask kernel.clock or kernel.ids, which tests can fix"
+
+
+def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.lineno, node.module
+            names = [alias.name for alias in node.names if alias.name == "routes"]
+            yield from ((node.lineno, f"{node.module}.{name}") for name in names)
+
+
+def broad_catches(source: Source) -> Iterator[Complaint]:
+    """`except Exception` stands at the process edge alone, unless the handler ends by raising again."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ExceptHandler):
+            names = ast.unparse(node.type) if node.type else "BaseException"
+            raises = isinstance(node.body[-1], ast.Raise)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress"):
+            names, raises = ast.unparse(node), False
+        else:
+            continue
+        if re.search(r"\b(Base)?Exception\b", names) and not raises:
+            yield node.lineno, "catches everything: catch what you expect"
+
+
+def nothing_swallowed(source: Source) -> Iterator[Complaint]:
+    """No handler does nothing."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ExceptHandler) and all(map(_does_nothing, node.body)):
+            text = "swallows an error: act on it, or say contextlib.suppress(TheOne) where that is right"
+            yield node.lineno, text
+
+
+def _does_nothing(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+def modules_introduced(source: Source) -> Iterator[Complaint]:
+    """Line 1 of a module says in one sentence what lives there."""
+    said = ast.get_docstring(source.tree)
+    first = (said or "").partition("\n\n")[0].rstrip()
+    if not said or source.tree.body[0].lineno != 1 or not first.endswith((".", ":", "…")):
+        yield 1, "line 1 is a docstring of one sentence: what lives here"
+
+
+def promises_written(source: Source) -> Iterator[Complaint]:
+    """Every public class, function and method has a docstring."""
+    rest: list[ast.AST] = [source.tree]
+    while rest:
+        for node in ast.iter_child_nodes(rest.pop()):
+            if isinstance(node, ast.If | ast.Try | ast.With):
+                rest.append(node)
+            if not isinstance(node, Function | ast.ClassDef) or node.name.startswith("_"):
+                continue
+            marks = " ".join(map(ast.unparse, node.decorator_list))
+            if not ast.get_docstring(node) and "overload" not in marks and ".setter" not in marks:
+                yield node.lineno, f"{node.name} has no docstring: what does it promise?"
+            if isinstance(node, ast.ClassDef):
+                rest.append(node)
+
+
+def nothing_left_over(source: Source) -> Iterator[Complaint]:
+    """No reminders, silenced checks, prints or breakpoints."""
+    for number, line in enumerate(source.text.splitlines(), 1):
+        if found := _LEFTOVER.search(line):
+            yield number, f"{found[0]}: finish it, or take it out"
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("print", "breakpoint", "pdb.set_trace"):
+            yield node.lineno, f"{ast.unparse(node.func)}(): use the log, or click.echo"
+
+
+def names_with_a_home(source: Source) -> Iterator[Complaint]:
+    """No file or folder is called after nothing (utils, helpers, manager, …)."""
+    for part in source.path.removesuffix(".py").split("/"):
+        if part in HOMELESS:
+            yield 1, f"{part!r} says nothing: name the file after what lives in it"
+
+
+def tables_written(source: Source) -> Iterator[tuple[str, int]]:
+    """Each table that the file's statements write to, with the line."""
+    for node in strings(source.tree):
+        for table in _WRITES.findall(str(node.value)):
+            yield table, node.lineno

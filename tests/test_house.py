@@ -1,0 +1,272 @@
+"""The house keeps its rules, and every rule is shown able to fail."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests import house
+from tests.house import Rule, Source
+
+ROOT = Path(__file__).parents[1]
+
+# Exceptions, each with its reason. The lists may only shrink: an entry that is no longer needed fails too.
+EXCEPTIONS: dict[Rule, dict[str, str]] = {
+    house.broad_catches: {
+        "src/countersign/kernel/http/app.py": "the edge of a request: logged once, answered 500",
+    },
+}
+
+# Tables which more than one folder writes to, with the reason.
+SHARED_TABLES: dict[str, str] = {}
+
+SOURCE_RULES: list[Rule] = [
+    house.short_files,
+    house.short_functions,
+    house.simple_functions,
+    house.kernel_without_domain,
+    house.columns_listed,
+    house.statements_without_values,
+    house.imports_in_their_place,
+    house.broad_catches,
+    house.nothing_swallowed,
+    house.modules_introduced,
+    house.promises_written,
+    house.nothing_left_over,
+    house.names_with_a_home,
+]
+TEST_RULES: list[Rule] = [
+    house.short_files,
+    house.short_functions,
+    house.simple_functions,
+    house.modules_introduced,
+    house.nothing_swallowed,
+]
+
+
+def read(folder: str) -> list[Source]:
+    """Every Python file under a folder of the repository."""
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    return [Source.of(path.relative_to(ROOT).as_posix(), path.read_text()) for path in paths]
+
+
+@pytest.fixture(scope="module")
+def sources() -> list[Source]:
+    """The product's Python files."""
+    return read("src")
+
+
+def unexcused(rule: Rule, files: list[Source]) -> list[str]:
+    """What breaks the rule, and every exception that nothing needs."""
+    excused = EXCEPTIONS.get(rule, {})
+    found = {source.path: list(rule(source)) for source in files}
+    new = [
+        f"{path}:{line}: {text}"
+        for path, complaints in found.items()
+        if path not in excused
+        for line, text in complaints
+    ]
+    stale = [path for path in excused if path in found and not found[path]]
+    return new + [f"{path}: remove its exception, nothing needs it" for path in stale]
+
+
+@pytest.mark.parametrize("rule", SOURCE_RULES, ids=lambda rule: rule.__name__)
+def test_the_source_keeps_the_rule(rule: Rule, sources: list[Source]) -> None:
+    broken = unexcused(rule, sources)
+
+    assert not broken, f"{rule.__doc__}\n" + "\n".join(broken)
+
+
+@pytest.mark.parametrize("rule", TEST_RULES, ids=lambda rule: rule.__name__)
+def test_the_tests_keep_the_rule(rule: Rule) -> None:
+    broken = unexcused(rule, read("tests"))
+
+    assert not broken, f"{rule.__doc__}\n" + "\n".join(broken)
+
+
+def shared_writes(files: list[Source]) -> dict[str, set[str]]:
+    """Each table that more than one folder of a service writes to, with those folders."""
+    writers: dict[str, set[str]] = defaultdict(set)
+    for source in files:
+        for table, _ in house.tables_written(source):
+            writers[table].add(source.path.rpartition("/")[0])
+    return {table: folders for table, folders in writers.items() if len(folders) > 1}
+
+
+def test_a_table_is_written_by_one_folder_alone(sources: list[Source]) -> None:
+    shared = shared_writes(sources)
+
+    assert not {table: folders for table, folders in shared.items() if table not in SHARED_TABLES}
+    assert not SHARED_TABLES.keys() - shared.keys(), "remove what is no longer shared"
+
+
+PLANTED: list[tuple[Rule, str, str]] = [
+    (house.short_files, "x.py", "a = 1\n" * 401),
+    (house.short_functions, "x.py", "def f():\n" + "    a = 1\n" * 70),
+    (house.short_functions, "x.py", "def f(a, b, c, d, e, f, g): ..."),
+    (house.simple_functions, "x.py", "def f(a):\n" + "    if a and a: a = 0\n" * 5),
+    (house.simple_functions, "x.py", "def f(a):\n    return [b for b in a if b]" + " or a" * 9),
+    (house.kernel_without_domain, "countersign/kernel/x.py", "def product_page(): ..."),
+    (house.kernel_without_domain, "countersign/kernel/x.py", "class ReleaseNotes: ..."),
+    (house.kernel_without_domain, "countersign/kernel/x.py", "def f(plans): ..."),
+    (house.kernel_without_domain, "countersign/kernel/x.py", "a = 'your entitlements'"),
+    (house.columns_listed, "x.py", "a = 'select * from t'"),
+    (house.columns_listed, "x.py", "a = 'SELECT DISTINCT t.* FROM t'"),
+    (house.statements_without_values, "x.py", "a = f'SELECT a FROM t WHERE b = {b}'"),
+    (house.statements_without_values, "x.py", "a = f'SELECT a FROM {T} ' + b"),
+    (house.statements_without_values, "x.py", "a = 'DELETE FROM t WHERE b = %s' % b"),
+    (house.statements_without_values, "x.py", "a = 'UPDATE t SET b = {}'.format(b)"),
+    (house.imports_in_their_place, "src/countersign/kernel/http/x.py", "import apsw"),
+    (house.imports_in_their_place, "src/countersign/x.py", "from time import time"),
+    (house.imports_in_their_place, "src/countersign/x.py", "import random"),
+    (house.imports_in_their_place, "src/countersign/x.py", "def f():\n    from uuid import uuid4"),
+    (house.imports_in_their_place, "src/countersign/x.py", "a = datetime.now(UTC)"),
+    (house.imports_in_their_place, "src/countersign/x.py", "from countersign.a.keys import routes"),
+    (house.broad_catches, "x.py", "try: a()\nexcept Exception: b()"),
+    (house.broad_catches, "x.py", "try: a()\nexcept (ValueError, BaseException): b()"),
+    (house.broad_catches, "x.py", "try: a()\nexcept: b()"),
+    (house.broad_catches, "x.py", "with contextlib.suppress(Exception): a()"),
+    (house.nothing_swallowed, "x.py", "try: a()\nexcept ValueError: pass"),
+    (house.nothing_swallowed, "x.py", "try: a()\nexcept ValueError: ..."),
+    (house.modules_introduced, "x.py", "a = 1"),
+    (house.modules_introduced, "x.py", "\n'''Late.'''"),
+    (house.modules_introduced, "x.py", "'''no sentence'''"),
+    (house.promises_written, "x.py", "def f(): return 1"),
+    (house.promises_written, "x.py", "class A:\n    '''A.'''\n    async def f(self): return 1"),
+    (house.nothing_left_over, "x.py", "a = 1  # TO" + "DO"),
+    (house.nothing_left_over, "x.py", "import a  # type" + ": ignore"),
+    (house.nothing_left_over, "x.py", "print(1)"),
+    (house.nothing_left_over, "x.py", "breakpoint()"),
+    (house.names_with_a_home, "src/countersign/utils/x.py", ""),
+    (house.names_with_a_home, "src/countersign/service.py", ""),
+]
+
+HARMLESS: list[tuple[Rule, str, str]] = [
+    (house.short_functions, "x.py", "def f(self, a, b, c, d, e, f, *, g): ..."),
+    (house.kernel_without_domain, "countersign/kernel/x.py", "lock.release()\na = 'RELEASE a; pg_catalog.b'"),
+    (house.kernel_without_domain, "countersign/distribution/x.py", "def product_page(): ..."),
+    (house.columns_listed, "x.py", "'''Never select * here.'''\na = 'SELECT count(*) FROM t'"),
+    (house.statements_without_values, "x.py", "a = f'SELECT {COLUMNS} FROM t' + ' WHERE b = $1'"),
+    (house.statements_without_values, "x.py", "a = f'Select a file, {name}'"),
+    (house.imports_in_their_place, "src/countersign/kernel/database/sqlite_writer.py", "import apsw"),
+    (house.imports_in_their_place, "src/countersign/kernel/clock.py", "import time"),
+    (house.broad_catches, "x.py", "try: a()\nexcept BaseException:\n    b()\n    raise"),
+    (house.promises_written, "x.py", "def _f(): return 1"),
+]
+
+
+@pytest.mark.parametrize(("rule", "path", "text"), PLANTED)
+def test_a_planted_offence_is_found(rule: Rule, path: str, text: str) -> None:
+    assert list(rule(Source.of(path, text)))
+
+
+@pytest.mark.parametrize(("rule", "path", "text"), HARMLESS)
+def test_what_only_looks_like_an_offence_passes(rule: Rule, path: str, text: str) -> None:
+    assert not list(rule(Source.of(path, text)))
+
+
+def test_every_rule_has_a_planted_offence() -> None:
+    assert {rule for rule, _, _ in PLANTED} >= {*SOURCE_RULES, *TEST_RULES}
+
+
+def test_a_table_of_two_writers_is_found() -> None:
+    first = Source.of("src/countersign/a/x.py", "a = 'INSERT INTO t (b) VALUES ($1)'")
+    second = Source.of("src/countersign/b/x.py", "a = 'UPDATE t SET b = $1'")
+
+    assert shared_writes([first, second]) == {"t": {"src/countersign/a", "src/countersign/b"}}
+    assert not shared_writes([first, first])
+
+
+# The contracts ------------------------------------------------------------------------------------
+
+
+def lint_imports(folder: Path, config: Path) -> "subprocess.CompletedProcess[str]":
+    """Hold the package in the folder against the contracts in the file."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from importlinter.cli import lint_imports; "
+        "sys.exit(lint_imports(config_filename=sys.argv[2], no_cache=True))"
+    )
+    command = [sys.executable, "-c", code, str(folder), str(config)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_import_contracts_are_kept() -> None:
+    done = lint_imports(ROOT / "src", ROOT / ".importlinter")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [
+        ("kernel/clock.py", "countersign.kernel.database.port"),
+        ("kernel/database/port.py", "countersign.kernel.http.route"),
+        ("kernel/errors.py", "countersign.distribution"),
+        ("distribution/__init__.py", "countersign.web"),
+        ("web/__init__.py", "countersign.cli"),
+        ("distribution/__init__.py", "asyncpg"),
+    ],
+)
+def test_a_planted_import_breaks_a_contract(tmp_path: Path, importer: str, imported: str) -> None:
+    for source in read("src"):
+        copy = tmp_path / source.path.removeprefix("src/")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(source.text)
+    with (tmp_path / "countersign" / importer).open("a") as file:
+        file.write(f"\nimport {imported}\n")
+
+    done = lint_imports(tmp_path, ROOT / ".importlinter")
+
+    assert done.returncode == 1
+    assert "BROKEN" in done.stdout
+
+
+# The repository -----------------------------------------------------------------------------------
+
+# In brackets, so that this line does not find itself.
+LOCAL_PATH = re.compile(r"""(^|["' (=\[])/(w[o]rk|r[o]ot|f[a]rm|U[s]ers|h[o]me/[a-z]+)/""", re.MULTILINE)
+REGISTRY = re.compile(r"://[a-z.-]*(pypi|pythonhosted|npmjs|debian)\.|--(find-links|index-url|extra-index-url)\b")
+ADDRESS = {"a machine's path": LOCAL_PATH, "a registry's address": REGISTRY}
+
+
+def tracked() -> list[Path]:
+    """Every file that git knows; nothing when this is no clone."""
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return [ROOT / name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def addresses(text: str) -> list[str]:
+    """What in the text holds for one machine or one registry only."""
+    return [f"{name}: {found[0]!r}" for name, pattern in ADDRESS.items() if (found := pattern.search(text))]
+
+
+def test_tracked_files_name_no_machine_and_no_registry() -> None:
+    found = {str(path.relative_to(ROOT)): addresses(path.read_text(errors="replace")) for path in tracked()}
+
+    assert not {path: what for path, what in found.items() if what}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["see '/ro" + "ot/x'", "cd /wo" + "rk/x", "https://py" + "pi.org/simple", "--find-" + "links x"],
+)
+def test_a_planted_address_is_found(text: str) -> None:
+    assert addresses(text)
+
+
+def test_migrations_list_their_columns() -> None:
+    for path in (ROOT / "src").rglob("*.sql"):
+        assert not re.search(r"select\s+\*", path.read_text(), re.IGNORECASE), path
+
+
+def test_every_dependency_is_locked_with_a_hash() -> None:
+    lock = (ROOT / "requirements/run.txt").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    for wanted in project["dependencies"]:
+        name = re.split(r"[<>=;\[ ]", wanted)[0]
+        assert re.search(rf"^{name}==\S+.*\\\n    --hash=sha256:", lock, re.MULTILINE), f"make lock: {name}"
