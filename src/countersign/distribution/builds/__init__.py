@@ -1,0 +1,1 @@
+"""Artifacts of releases: announced, uploaded, downloaded by the entitled, collected when unused."""

@@ -1,0 +1,264 @@
+"""GET /products, /products/{id}, /products/{id}/releases, /catalog."""
+
+from collections.abc import AsyncIterator
+from urllib.parse import urlencode
+
+import msgspec
+
+from countersign import __version__
+from countersign.distribution.catalog import queries, statements
+from countersign.distribution.catalog.queries import NEWEST_POSSIBLE, Position
+from countersign.distribution.catalog.schemas import (
+    Catalog,
+    CatalogQuery,
+    ListQuery,
+    ProductDetail,
+    ProductList,
+    Release,
+    ReleasesQuery,
+)
+from countersign.distribution.catalog.visibility import ProductNotFound, is_member, visible_entry
+from countersign.distribution.context import Store
+from countersign.distribution.identity.callers import Caller, Request
+from countersign.kernel import clock
+from countersign.kernel.errors import InvalidRequest, invalid_parameter
+from countersign.kernel.http import answer, cursor
+from countersign.kernel.http.answer import Answer, encode
+from countersign.kernel.http.conditional import etag_of
+from countersign.kernel.http.cursor import InvalidCursor
+from countersign.kernel.http.route import Nothing, route
+
+NDJSON = "application/x-ndjson"
+RELEASES_AT_ONCE = 500
+CATALOG_AT_ONCE = 500
+
+
+async def list_products(call: Request[ListQuery, Nothing]) -> Answer:
+    """List products a page at a time, narrowed and ordered as asked."""
+    query = call.query
+    wanted = _wanted(call.context, call.caller, query)
+    cards = await queries.page(call.context.database, wanted)
+    following = None
+    if len(cards) > query.limit:
+        cards.pop()
+        following = cursor.write(
+            call.context.cursors, cursor.Position("products", _filter(query), _key(wanted, cards[-1]))
+        )
+    body = b'{"items":[%b],"next_cursor":%b}' % (b",".join([card.card for card in cards]), encode(following))
+    return Answer(200, body)
+
+
+def _wanted(store: Store, caller: Caller, query: ListQuery) -> statements.Wanted:
+    after: list[str | int] = []
+    if query.cursor is not None:
+        position = cursor.read(store.cursors, query.cursor, "products")
+        query = _continued(query, position)
+        after = position.after
+    facets = [
+        f"{name}:{value}"
+        for name, value in (
+            ("org", query.org),
+            ("tag", query.tag),
+            ("kind", query.kind),
+            ("platform", query.platform),
+        )
+        if value is not None
+    ]
+    searched = statements.search_words(query.q) if query.q is not None else []
+    if query.q is not None and not searched:
+        raise invalid_parameter("q", "holds no letter or digit to search for")
+    if query.sort == "relevance" and not searched:
+        raise invalid_parameter("sort", "relevance needs a search (q)")
+    orgs = caller.orgs_allowing("read:products")
+    return statements.Wanted(facets, searched, query.sort or "title", after, query.limit + 1, orgs)
+
+
+def _filter(query: ListQuery) -> list[str]:
+    return [value or "" for value in (query.kind, query.platform, query.org, query.tag, query.q, query.sort)]
+
+
+def _continued(query: ListQuery, position: cursor.Position) -> ListQuery:
+    """The query of a further page: the cursor's own filter, which the parameters may repeat but not change."""
+    made_for = position.filter
+    given = _filter(query)
+    if any(given) and given != made_for:
+        raise InvalidCursor("made for another filter")
+    names = ("kind", "platform", "org", "tag", "q", "sort")
+    values: dict[str, str] = {name: value for name, value in zip(names, made_for, strict=True) if value}
+    return msgspec.convert({**values, "limit": query.limit}, ListQuery)
+
+
+def _key(wanted: statements.Wanted, last: queries.Card) -> list[str | int]:
+    if wanted.sort == "-published_at":
+        return [last.published_at, last.product_id]
+    if wanted.sort == "relevance":
+        return [last.score, last.title, last.product_id]
+    return [last.title, last.product_id]
+
+
+async def show_product(call: Request[Nothing, Nothing]) -> Answer:
+    """Show one product, by id or slug."""
+    found = await visible_entry(call.context.database, call.caller, call.path["id"])
+    return Answer(200, found.detail, etag=found.etag)
+
+
+async def list_releases(call: Request[ReleasesQuery, Nothing]) -> Answer:
+    """List a product's releases, newest first: all of them, or a page with a link to the next."""
+    query = call.query
+    if query.cursor is not None and query.limit is None:
+        raise InvalidRequest("cursor needs a limit", resolution="Repeat limit on every page.")
+    database = call.context.database
+    found = await visible_entry(database, call.caller, call.path["id"])
+    channel, after = query.channel or "", NEWEST_POSSIBLE
+    if query.cursor is not None:
+        position = cursor.read(call.context.cursors, query.cursor, "releases")
+        if position.filter != [found.product_id, channel]:
+            raise InvalidCursor("made for another product or channel")
+        after = (int(position.after[0]), str(position.after[1]), str(position.after[2]))
+    sees = await _sees(call, found)
+    wanted = query.limit or RELEASES_AT_ONCE
+    rows = await queries.releases(database, found.product_id, channel, sees, after, wanted + 1)
+    if len(rows) <= wanted:
+        return answer.json([row.release for row in rows])
+    if query.limit is None:
+        return Answer(200, _all_releases(call.context, found.product_id, channel, sees, rows))
+    return answer.json(
+        [row.release for row in rows[:wanted]], headers=(_next(call, found, channel, rows[wanted - 1]),)
+    )
+
+
+def _next(
+    call: Request[ReleasesQuery, Nothing], found: queries.Entry, channel: str, last: Position
+) -> tuple[str, str]:
+    position = cursor.Position("releases", [found.product_id, channel], [last.at, last.sort_key, last.id])
+    parameters = {"limit": str(call.query.limit), "cursor": cursor.write(call.context.cursors, position)}
+    if channel:
+        parameters["channel"] = channel
+    path = call.target.split("?")[0]
+    return ("Link", f'<{call.context.root_url}{path}?{urlencode(parameters)}>; rel="next"')
+
+
+async def _sees(call: Request[ReleasesQuery, Nothing], found: queries.Entry) -> int:
+    if is_member(call.caller, found):
+        return queries.SEES_ALL
+    if call.caller.is_anonymous:
+        return queries.SEES_PUBLISHED
+    owns = await queries.owns(call.context.database, call.caller.owner, found.product_id)
+    return queries.SEES_YANKED if owns else queries.SEES_PUBLISHED
+
+
+async def _all_releases(
+    store: Store, product_id: str, channel: str, sees: int, rows: list[Position]
+) -> AsyncIterator[bytes]:
+    """The whole array, page by page, in constant memory."""
+    yield b"["
+    separator = b""
+    while rows:
+        yield separator + b",".join(encode(row.release) for row in rows)
+        separator = b","
+        last = rows[-1]
+        after = (last.at, last.sort_key, last.id)
+        rows = await queries.releases(store.database, product_id, channel, sees, after, RELEASES_AT_ONCE)
+    yield b"]"
+
+
+async def show_catalog(call: Request[CatalogQuery, Nothing]) -> Answer:
+    """Give the whole public catalog as one document, a page of it, or lines of JSON."""
+    store, query = call.context, call.query
+    after = ["", ""]
+    if query.cursor is not None:
+        after = [str(value) for value in cursor.read(store.cursors, query.cursor, "catalog").after]
+    changed_at = clock.rfc3339(clock.Instant((await store.versions())[0]))
+    lines = NDJSON in (call.headers.get("accept") or "")
+    tag = f'"{changed_at}-{query.limit}-{"/".join(after)}-{"lines" if lines else "document"}"'
+    etag = etag_of(tag.encode())
+    if lines:
+        return Answer(200, _catalog_lines(store, after, query.limit), NDJSON, etag=etag)
+    return Answer(200, _catalog_document(store, changed_at, after, query.limit), etag=etag)
+
+
+def _item(card: bytes, newest: bytes) -> bytes:
+    """A catalog item: the card's members and, as the last, its releases."""
+    return b'%b,"releases":%b}' % (card[:-1], newest)
+
+
+async def _items(
+    store: Store, after: list[str], limit: int | None
+) -> AsyncIterator[list[tuple[str, str, bytes]]]:
+    """The catalog in batches of title, id and encoded item."""
+    left = limit
+    while left is None or left > 0:
+        rows = await queries.catalog_page(
+            store.database, after, min(left or CATALOG_AT_ONCE, CATALOG_AT_ONCE)
+        )
+        if not rows:
+            return
+        yield [(title, product_id, _item(card, newest)) for title, product_id, card, newest in rows]
+        after = [rows[-1][0], rows[-1][1]]
+        left = None if left is None else left - len(rows)
+
+
+async def _catalog_lines(store: Store, after: list[str], limit: int | None) -> AsyncIterator[bytes]:
+    async for batch in _items(store, after, limit):
+        yield b"".join(item + b"\n" for _, _, item in batch)
+
+
+async def _catalog_document(
+    store: Store, changed_at: str, after: list[str], limit: int | None
+) -> AsyncIterator[bytes]:
+    head = {"service": "countersign", "version": __version__, "generated_at": changed_at}
+    yield encode(head)[:-1] + b',"products":['
+    separator = b""
+    count, last = 0, after
+    async for batch in _items(store, after, limit):
+        yield separator + b",".join(item for _, _, item in batch)
+        separator = b","
+        count += len(batch)
+        last = [batch[-1][0], batch[-1][1]]
+    following = None
+    if limit is not None and count == limit and await queries.catalog_page(store.database, last, 1):
+        following = cursor.write(store.cursors, cursor.Position("catalog", [], [*last]))
+    yield b'],"next_cursor":' + encode(following) + b"}"
+
+
+ROUTES = (
+    route(
+        "GET",
+        "/products",
+        list_products,
+        query=ListQuery,
+        answers={200: ProductList},
+        refusals=(InvalidCursor,),
+        cached=True,
+        documented=True,
+    ),
+    route(
+        "GET",
+        "/products/{id}",
+        show_product,
+        answers={200: ProductDetail},
+        refusals=(ProductNotFound,),
+        cached=True,
+        documented=True,
+    ),
+    route(
+        "GET",
+        "/products/{id}/releases",
+        list_releases,
+        query=ReleasesQuery,
+        answers={200: list[Release]},
+        refusals=(ProductNotFound, InvalidCursor),
+        cached=True,
+        documented=True,
+    ),
+    route(
+        "GET",
+        "/catalog",
+        show_catalog,
+        query=CatalogQuery,
+        answers={200: Catalog},
+        refusals=(InvalidCursor,),
+        produces=("application/json", NDJSON),
+        cached=True,
+    ),
+)

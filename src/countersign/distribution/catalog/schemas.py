@@ -1,0 +1,135 @@
+"""Wire structs of the catalog (API document, Resources; decisions 3)."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+Kind = Literal["game", "app", "tool"]
+Platform = Literal["windows", "macos", "linux", "android", "ios", "web"]
+ChannelName = Literal["stable", "beta", "nightly", "alpha"]
+MediaKind = Literal["icon", "cover", "screenshot", "video"]
+Access = Literal["free", "entitled"]
+Status = Literal["draft", "public", "archived"]
+
+Limit = Annotated[int, msgspec.Meta(ge=1, le=100)]
+Cursor = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
+Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+
+
+class Product(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """A product as lists show it: the documented members."""
+
+    id: str
+    slug: str
+    title: str
+    description: str | None = None
+    kind: Kind
+    platforms: list[Platform]
+
+
+class Channel(msgspec.Struct):
+    """The newest published release of one channel."""
+
+    channel: ChannelName
+    version: str
+    published_at: str
+
+
+class Media(msgspec.Struct, kw_only=True):
+    """A picture or a film of a product; `width` and `height` in pixels, null for films."""
+
+    id: str
+    kind: MediaKind
+    url: str
+    alt: str
+    width: int | None
+    height: int | None
+
+
+class ProductDetail(Product, kw_only=True):
+    """A product with what its page shows."""
+
+    org: str
+    access: Access
+    status: Status
+    channels: list[Channel]
+    media: list[Media]
+    tags: list[str]
+    homepage: str | None
+    license: str | None
+    created_at: str
+    updated_at: str
+
+
+class ProductList(msgspec.Struct):
+    """A page of products."""
+
+    items: list[Product]
+    next_cursor: str | None
+
+
+class Artifact(msgspec.Struct):
+    """A file of a release; `size` in bytes."""
+
+    id: str
+    filename: str
+    size: int
+    sha256: str | None
+    platform: Platform | None
+    status: str
+
+
+class Release(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """A release; `status` and `yank_reason` are shown for drafts and yanked ones alone."""
+
+    version: str
+    channel: ChannelName
+    published_at: str | None
+    notes: str | None = None
+    status: str | None = None
+    yank_reason: str | None = None
+    artifacts: list[Artifact] | msgspec.UnsetType = msgspec.UNSET
+
+
+class CatalogItem(Product, kw_only=True):
+    """A product of the catalog document, with the newest release of each channel."""
+
+    releases: list[Release]
+
+
+class Catalog(msgspec.Struct):
+    """A page of the catalog document; `generated_at` is when the catalog last changed."""
+
+    service: str
+    version: str
+    generated_at: str
+    products: list[CatalogItem]
+    next_cursor: str | None
+
+
+class ListQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The parameters of GET /products."""
+
+    cursor: Cursor | None = None
+    limit: Limit = 20
+    kind: Kind | None = None
+    platform: Platform | None = None
+    org: Word | None = None
+    tag: Word | None = None
+    q: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
+    sort: Literal["title", "-published_at", "relevance"] | None = None
+
+
+class ReleasesQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The parameters of GET /products/{id}/releases; without a limit the array is whole."""
+
+    channel: ChannelName | None = None
+    limit: Limit | None = None
+    cursor: Cursor | None = None
+
+
+class CatalogQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The parameters of GET /catalog."""
+
+    cursor: Cursor | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] | None = None

@@ -1,0 +1,39 @@
+"""Which product a caller may see: public ones, drafts of the caller's own organisations, archived ones it owns."""
+
+from countersign.distribution.catalog import queries
+from countersign.distribution.catalog.queries import Entry
+from countersign.distribution.identity.callers import Caller
+from countersign.kernel import ids
+from countersign.kernel.database.port import Reader
+from countersign.kernel.errors import NotFound
+
+
+class ProductNotFound(NotFound):
+    """No product has this id or slug, or the caller may not know of it."""
+
+    resolution = "List the products with GET /api/v1/products and use an id or slug from there."
+
+
+async def visible_entry(reader: Reader, caller: Caller, id_or_slug: str) -> Entry:
+    """The product as the caller may see it.
+
+    Raises:
+        ProductNotFound: there is none, or it is another organisation's draft: the same answer.
+    """
+    found = await queries.entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    if found is None or not await _may_see(reader, caller, found):
+        raise ProductNotFound("no product has this id or slug")
+    return found
+
+
+async def _may_see(reader: Reader, caller: Caller, found: Entry) -> bool:
+    if found.status == "public" or is_member(caller, found):
+        return True
+    if found.status != "archived" or caller.is_anonymous:
+        return False
+    return await queries.owns(reader, caller.owner, found.product_id)
+
+
+def is_member(caller: Caller, found: Entry) -> bool:
+    """Whether the caller sees the product from inside its organisation."""
+    return found.org_id in caller.orgs_allowing("read:products")

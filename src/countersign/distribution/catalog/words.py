@@ -1,0 +1,32 @@
+"""From texts to the words they are searched by, and to the shortened words that forgive one typing error."""
+
+import re
+import unicodedata
+
+_WORD = re.compile(r"[^\W_]+")
+MAX_WORD = 40
+MAX_WORDS = 400
+SHORTEST_FORGIVEN = 4
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order: compatibility-folded, without accents, in lower case, 40 characters each."""
+    plain = unicodedata.normalize("NFKD", text)
+    bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    return [word[:MAX_WORD] for word in _WORD.findall(bare.casefold())][:MAX_WORDS]
+
+
+def shortened(word: str) -> set[str]:
+    """The word and all it becomes when one letter is left out; nothing for words below four letters.
+
+    Two words share one of these whenever they differ by one letter added, lost, changed, or swapped with its
+    neighbour (the symmetric-delete method of spelling correction).
+    """
+    if len(word) < SHORTEST_FORGIVEN:
+        return set()
+    return {word, *(word[:place] + word[place + 1 :] for place in range(len(word)))}
+
+
+def prefix_end(word: str) -> str:
+    """The first text after all that begin with the word, by code point."""
+    return word + "\U0010ffff"

@@ -1,0 +1,37 @@
+"""What every handler of the store may reach: database, blobs, keys, limits and the operator's settings."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.database.port import Database
+from countersign.kernel.http.counters import Counters
+from countersign.kernel.security.jose import AccessTokens
+from countersign.kernel.security.masterkey import MasterKey
+from countersign.kernel.security.sealed import Signer
+from countersign.settings import Settings
+
+PREFIX = "/api/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One running store. `root_url` has no trailing slash; `is_loopback` tells that it is reached from this
+    machine alone; `versions` reads the counters of catalog and identity, never older than the call."""
+
+    settings: Settings
+    root_url: str
+    is_loopback: bool
+    database: Database
+    blobs: BlobStore
+    counters: Counters
+    versions: Callable[[], Awaitable[tuple[int, ...]]]
+    master: MasterKey
+    tokens: AccessTokens
+    cursors: Signer
+    addresses: Signer
+
+    @property
+    def base_url(self) -> str:
+        """The address of the versioned API."""
+        return self.root_url + PREFIX

@@ -1,0 +1,1 @@
+"""Who calls: organisations, people, OAuth clients, sessions and tokens."""

@@ -1,0 +1,96 @@
+"""The gate: from a request's credentials to its caller, and the refusals that name the way in (RFC 6750, 9728)."""
+
+from countersign.distribution.context import Store
+from countersign.distribution.identity import tokens
+from countersign.distribution.identity.callers import Caller, anonymous
+from countersign.kernel.errors import InvalidRequest, Refused
+from countersign.kernel.http.call import Headers
+from countersign.kernel.security.jose import InvalidToken
+from countersign.kernel.security.secrets import digest
+
+_CACHED_CALLERS = 10_000
+
+
+class Unauthenticated(Refused):
+    """No token was presented where one is needed, or the presented one does not hold."""
+
+    status = 401
+    code = "invalid_token"
+    title = "Authentication required"
+    resolution = "Obtain a token at the token endpoint and send it as Authorization: Bearer."
+
+
+class InsufficientScope(Refused):
+    """The token does not carry the scope the endpoint needs."""
+
+    status = 403
+    code = "insufficient_scope"
+    title = "Insufficient scope"
+    resolution = "Obtain a token with the scope that WWW-Authenticate names."
+
+
+class Gate:
+    """Knows callers by their tokens. Signature checks are cached by the token's hash; what the caller may do is
+    read again whenever anything about identities changed, so that a revocation holds at once on every worker."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._callers: dict[bytes, tuple[int, Caller]] = {}
+        self._metadata = f'resource_metadata="{store.root_url}/.well-known/oauth-protected-resource"'
+
+    async def caller_of(self, headers: Headers, address: str) -> Caller:
+        """Whoever the Authorization header names (X-API-Key is another spelling of it); anonymous without one.
+
+        Raises:
+            Unauthenticated: the token is malformed, expired, revoked, or not one of this service.
+            InvalidRequest: more than one credential was sent.
+        """
+        authorization = headers.get("authorization")
+        api_key = headers.get("x-api-key")
+        if authorization is None and api_key is None:
+            return anonymous(address)
+        if headers.count("authorization") + headers.count("x-api-key") > 1:
+            raise InvalidRequest("send one credential only", resolution="Send one Authorization header.")
+        if authorization is None:
+            raise self._rejected("the key is not known")
+        kind, _, token = authorization.partition(" ")
+        if kind.lower() != "bearer" or not token.strip() or "," in token:
+            raise self._rejected("the Authorization header must read: Bearer TOKEN")
+        return await self._caller_with(token.strip())
+
+    async def _caller_with(self, token: str) -> Caller:
+        try:
+            claims = self._store.tokens.verify(token)
+        except InvalidToken as error:
+            raise self._rejected("the token is expired, malformed, or not one of this service") from error
+        identity = (await self._store.versions())[1]
+        name = digest(token)
+        known = self._callers.get(name)
+        if known is not None and known[0] == identity:
+            return known[1]
+        caller = await tokens.caller_from(self._store.database, claims)
+        if caller is None:
+            self._callers.pop(name, None)
+            raise self._rejected("the token was revoked")
+        if len(self._callers) >= _CACHED_CALLERS:
+            self._callers.clear()
+        self._callers[name] = (identity, caller)
+        return caller
+
+    def admit(self, caller: Caller, scope: str | None) -> None:
+        """Let the caller through to a route that needs this scope; None: any credential will do.
+
+        Raises:
+            Unauthenticated: there is no credential.
+            InsufficientScope: it does not carry the scope.
+        """
+        if caller.is_anonymous:
+            challenge = f"Bearer {self._metadata}"
+            raise Unauthenticated("this needs a token", headers={"WWW-Authenticate": challenge})
+        if scope is not None and not caller.allows(scope):
+            challenge = f'Bearer error="insufficient_scope", scope="{scope}", {self._metadata}'
+            raise InsufficientScope(f"this needs the scope {scope}", headers={"WWW-Authenticate": challenge})
+
+    def _rejected(self, why: str) -> Unauthenticated:
+        challenge = f'Bearer error="invalid_token", error_description="{why}", {self._metadata}'
+        return Unauthenticated(why, headers={"WWW-Authenticate": challenge})

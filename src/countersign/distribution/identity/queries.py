@@ -1,0 +1,147 @@
+"""SQL of organisations, people, memberships, clients and sessions."""
+
+from typing import NamedTuple
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Reader, Transaction
+
+
+class Organisation(NamedTuple):
+    """A tenant."""
+
+    id: str
+    slug: str
+    name: str
+    created_at: Instant
+
+
+class Person(NamedTuple):
+    """Somebody who signs in; without a password hash only a token lets them act."""
+
+    id: str
+    email: str
+    password_hash: str | None
+
+
+class Client(NamedTuple):
+    """An OAuth client; it acts for its organisation with at most its scopes."""
+
+    id: str
+    org_id: str
+    name: str
+    secret_hash: bytes
+    scopes: frozenset[str]
+    created_at: Instant
+
+
+ORGANISATION_BY_ID = "SELECT id, slug, name, created_at FROM organisation WHERE id = $1"
+ORGANISATION_BY_SLUG = "SELECT id, slug, name, created_at FROM organisation WHERE slug = $1"
+INSERT_ORGANISATION = """
+    INSERT INTO organisation (id, slug, name, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
+"""
+RENAME_ORGANISATION = "UPDATE organisation SET name = $2 WHERE id = $1"
+PERSON_BY_EMAIL = "SELECT id, email, password_hash FROM person WHERE email = $1"
+PERSON_BY_ID = "SELECT id, email, password_hash FROM person WHERE id = $1"
+INSERT_PERSON = """
+    INSERT INTO person (id, email, password_hash, proven_at, created_at)
+    VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT DO NOTHING
+"""
+SET_PASSWORD = "UPDATE person SET password_hash = $2, proven_at = $3 WHERE id = $1"
+ROLES = "SELECT org_id, role FROM membership WHERE person_id = $1 ORDER BY org_id"
+MEMBERS = """
+    SELECT p.email, m.role, m.created_at
+    FROM membership m
+    JOIN person p ON p.id = m.person_id
+    WHERE m.org_id = $1
+    ORDER BY p.email
+    LIMIT 1000
+"""
+SET_ROLE = """
+    INSERT INTO membership (person_id, org_id, role, created_at)
+    VALUES ($1, $2, $3, $4)
+    ON CONFLICT (person_id, org_id) DO UPDATE SET role = excluded.role
+"""
+REMOVE_MEMBER = "DELETE FROM membership WHERE person_id = $1 AND org_id = $2"
+OTHER_OWNERS = "SELECT count(*) FROM membership WHERE org_id = $1 AND role = 'owner' AND person_id <> $2"
+CLIENT = "SELECT id, org_id, name, secret_hash, scopes, created_at FROM oauth_client WHERE id = $1"
+CLIENTS = """
+    SELECT id, org_id, name, secret_hash, scopes, created_at
+    FROM oauth_client
+    WHERE org_id = $1
+    ORDER BY created_at, id
+    LIMIT 1000
+"""
+INSERT_CLIENT = """
+    INSERT INTO oauth_client (id, org_id, name, secret_hash, scopes, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT DO NOTHING
+"""
+DELETE_CLIENT = "DELETE FROM oauth_client WHERE id = $1 AND org_id = $2"
+INSERT_SESSION = "INSERT INTO session (token_hash, person_id, created_at, expires_at) VALUES ($1, $2, $3, $4)"
+SESSION_PERSON = """
+    SELECT p.id, p.email, p.password_hash
+    FROM session s
+    JOIN person p ON p.id = s.person_id
+    WHERE s.token_hash = $1 AND s.expires_at > $2
+"""
+DELETE_SESSION = "DELETE FROM session WHERE token_hash = $1"
+DELETE_OLD_SESSIONS = "DELETE FROM session WHERE expires_at <= $1"
+DELETE_SESSIONS_OF = "DELETE FROM session WHERE person_id = $1"
+
+
+async def organisation(reader: Reader, org_id: str) -> Organisation | None:
+    """The organisation with this id."""
+    row = await reader.fetch_one(ORGANISATION_BY_ID, org_id)
+    return None if row is None else Organisation(*row)
+
+
+async def organisation_called(reader: Reader, slug: str) -> Organisation | None:
+    """The organisation with this slug."""
+    row = await reader.fetch_one(ORGANISATION_BY_SLUG, slug)
+    return None if row is None else Organisation(*row)
+
+
+async def person_with_email(reader: Reader, email: str) -> Person | None:
+    """The person with this (normal) e-mail address."""
+    row = await reader.fetch_one(PERSON_BY_EMAIL, email)
+    return None if row is None else Person(*row)
+
+
+async def person(reader: Reader, person_id: str) -> Person | None:
+    """The person with this id."""
+    row = await reader.fetch_one(PERSON_BY_ID, person_id)
+    return None if row is None else Person(*row)
+
+
+async def roles(reader: Reader, person_id: str) -> dict[str, str]:
+    """The person's role in each organisation, by organisation id."""
+    return {org_id: role for org_id, role in await reader.fetch(ROLES, person_id)}
+
+
+async def client(reader: Reader, client_id: str) -> Client | None:
+    """The OAuth client with this id."""
+    row = await reader.fetch_one(CLIENT, client_id)
+    return None if row is None else _client(row)
+
+
+async def clients(reader: Reader, org_id: str) -> list[Client]:
+    """The organisation's OAuth clients, oldest first; 1,000 at most."""
+    return [_client(row) for row in await reader.fetch(CLIENTS, org_id)]
+
+
+def _client(row: tuple[str, str, str, bytes, str, Instant]) -> Client:
+    client_id, org_id, name, secret_hash, scope_words, created_at = row
+    return Client(client_id, org_id, name, bytes(secret_hash), frozenset(scope_words.split()), created_at)
+
+
+async def session_person(reader: Reader, token_hash: bytes) -> Person | None:
+    """Whoever is signed in by this session, while it lasts."""
+    row = await reader.fetch_one(SESSION_PERSON, token_hash, clock.now())
+    return None if row is None else Person(*row)
+
+
+async def forget_old_sessions(transaction: Transaction) -> int:
+    """Remove every session that has expired; how many there were."""
+    return await transaction.run(DELETE_OLD_SESSIONS, clock.now())

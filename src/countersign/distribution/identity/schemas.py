@@ -1,0 +1,129 @@
+"""Wire structs of the token endpoint and of an organisation's own settings."""
+
+from typing import Annotated
+
+import msgspec
+
+from countersign.distribution.identity.scopes import Role, Scope
+
+Email = Annotated[str, msgspec.Meta(min_length=3, max_length=254, pattern=r"^[^@\s]+@[^@\s]+$")]
+Slug = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,64}$")]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S")]
+
+
+class TokenRequest(msgspec.Struct):
+    """The form of RFC 6749 §4.4.2; unknown members are ignored as §3.2 asks."""
+
+    grant_type: str | None = None
+    scope: str | None = None
+    resource: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = None
+
+
+class TokenResponse(msgspec.Struct):
+    """RFC 6749 §5.1; `expires_in` in seconds."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+    scope: str
+
+
+class SessionTokenRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What a signed-in page may ask for: fewer scopes than the person holds."""
+
+    scope: str | None = None
+
+
+class Me(msgspec.Struct):
+    """Whoever a token stands for (agent-auth 7.5)."""
+
+    sub: str
+    client_id: str
+    email: str | None
+    claimed: bool
+    scope: str
+    expires_at: str
+    orgs: list[str]
+
+
+class OrgQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which of the caller's organisations is meant; needed only by whoever administers several."""
+
+    org: Slug | None = None
+
+
+class Organisation(msgspec.Struct):
+    """An organisation as its administrators see it."""
+
+    slug: str
+    name: str
+    created_at: str
+
+
+class OrganisationUpdate(msgspec.Struct, forbid_unknown_fields=True):
+    """What may be changed about an organisation."""
+
+    name: Name
+
+
+class Member(msgspec.Struct):
+    """A person with a role in an organisation."""
+
+    email: str
+    role: str
+    since: str
+
+
+class NewMember(msgspec.Struct, forbid_unknown_fields=True):
+    """Gives a person a role, or another one."""
+
+    email: Email
+    role: Role
+
+
+class MemberQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """The member to remove."""
+
+    email: Email
+    org: Slug | None = None
+
+
+class Client(msgspec.Struct):
+    """An OAuth client; `client_secret` is shown once, when it is created."""
+
+    client_id: str
+    name: str
+    scopes: list[str]
+    created_at: str
+    client_secret: str | None | msgspec.UnsetType = msgspec.UNSET
+
+
+class NewClient(msgspec.Struct, forbid_unknown_fields=True):
+    """A client to create, with at most the scopes its creator holds."""
+
+    name: Name
+    scopes: Annotated[list[Scope], msgspec.Meta(min_length=1, max_length=6)]
+
+
+class ClientQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """The client to remove."""
+
+    client_id: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+    org: Slug | None = None
+
+
+class Usage(msgspec.Struct):
+    """What an organisation uses at this moment."""
+
+    products: int
+    public_products: int
+    releases: int
+    artifacts: int
+    stored_bytes: int
+    downloads: int
+    codes: int
+    redemptions: int
+    members: int
+    clients: int

@@ -1,0 +1,26 @@
+"""The six scopes (API document, Authentication) and what each role and credential holds of them."""
+
+from typing import Literal, TypeAlias, get_args
+
+Scope: TypeAlias = Literal[
+    "read:products", "write:products", "read:releases", "write:releases", "read:library", "admin:org"
+]
+Role: TypeAlias = Literal["owner", "publisher", "viewer"]
+
+ALL: tuple[str, ...] = get_args(Scope)
+READING = frozenset({"read:products", "read:releases", "read:library"})
+OF_ROLE: dict[str, frozenset[str]] = {
+    "owner": frozenset(ALL),
+    "publisher": READING | {"write:products", "write:releases"},
+    "viewer": READING,
+}
+
+
+def satisfies(held: frozenset[str], scope: str) -> bool:
+    """Whether the held scopes include this one; admin:org satisfies every check in its own organisation."""
+    return scope in held or "admin:org" in held
+
+
+def words(scopes: frozenset[str]) -> str:
+    """The scopes as the space-separated text of RFC 6749 §3.3, in the documented order."""
+    return " ".join(scope for scope in ALL if scope in scopes)

@@ -1,0 +1,149 @@
+"""Sign-in of a person by e-mail and password, the session cookie, and its exchange for a bearer token."""
+
+from http.cookies import CookieError, SimpleCookie
+
+from countersign.distribution.context import Store
+from countersign.distribution.identity import queries, scopes, tokens
+from countersign.distribution.identity.gate import Unauthenticated
+from countersign.distribution.identity.schemas import TokenResponse
+from countersign.kernel import clock
+from countersign.kernel.database import versions
+from countersign.kernel.errors import Refused
+from countersign.kernel.http.call import Headers
+from countersign.kernel.http.ratelimit import RateLimited
+from countersign.kernel.security import passwords, secrets
+
+ATTEMPTS_A_MINUTE = 5
+
+
+class InsecureSignIn(Refused):
+    """Sign-in over plain http from another machine would show password and cookie to the network."""
+
+    status = 403
+    code = "insecure_sign_in"
+    title = "Sign-in needs https"
+    resolution = "Set COUNTERSIGN_DISTRIBUTION_URL to the https address the service is reached by."
+
+
+class WrongCredentials(Refused):
+    """E-mail or password is wrong: one answer for both."""
+
+    status = 401
+    code = "wrong_credentials"
+    title = "Wrong e-mail or password"
+    resolution = "Check both; ask an administrator for a new password."
+
+
+class ForeignOrigin(Refused):
+    """The request was made by a page of another site."""
+
+    status = 403
+    code = "foreign_origin"
+    title = "Foreign origin"
+    resolution = "Send the request from a page of this service."
+
+
+def normal_email(email: str) -> str:
+    """The address as it is stored and compared: trimmed, in lower case."""
+    return email.strip().lower()
+
+
+def require_same_origin(store: Store, headers: Headers) -> None:
+    """Insist that the request comes from our own page (Origin, or Sec-Fetch-Site where a browser sends none).
+
+    Raises:
+        ForeignOrigin: it does not.
+    """
+    origin = headers.get("origin")
+    if origin is None and headers.get("sec-fetch-site") == "same-origin":
+        return
+    if origin != store.root_url:
+        raise ForeignOrigin("this must be sent by a page of this service, with its Origin header")
+
+
+def require_secure(store: Store) -> None:
+    """Insist on https, or on a service that only this machine can reach.
+
+    Raises:
+        InsecureSignIn: neither.
+    """
+    if not store.root_url.startswith("https://") and not store.is_loopback:
+        raise InsecureSignIn("sign-in is offered over https only")
+
+
+async def sign_in(store: Store, email: str, password: str) -> str:
+    """Open a session for the person with this e-mail and password; the value of its cookie.
+
+    Raises:
+        RateLimited: more than five attempts for this address in a minute.
+        WrongCredentials: no such person, no password set, or another password.
+    """
+    email = normal_email(email)[:254]
+    standing = await store.counters.hit(f"sign-in\0{email}", ATTEMPTS_A_MINUTE, 60)
+    if not standing.allowed:
+        raise RateLimited(
+            "too many attempts for this address", headers={"Retry-After": str(standing.reset_s)}
+        )
+    person = await queries.person_with_email(store.database, email)
+    matches = await passwords.verify(password, person.password_hash if person else None)
+    if person is None or not matches:
+        raise WrongCredentials("e-mail or password is wrong")
+    token = secrets.new_secret("css")
+    now = clock.now()
+    expires_at = clock.later(now, seconds=store.settings.session_ttl_s)
+    async with store.database.transaction() as transaction:
+        await transaction.run(queries.INSERT_SESSION, secrets.digest(token), person.id, now, expires_at)
+    return token
+
+
+async def sign_out(store: Store, headers: Headers) -> None:
+    """End the request's session and every token made from it; without one, nothing is to do."""
+    token = session_token(store, headers)
+    if token is None:
+        return
+    async with store.database.transaction() as transaction:
+        if await transaction.run(queries.DELETE_SESSION, secrets.digest(token)):
+            await versions.bump(transaction, "identity")
+
+
+async def exchange(store: Store, headers: Headers, scope: str | None) -> TokenResponse:
+    """A bearer token for the signed-in person: with a scope it is limited to that, without one it is the
+    session itself, which needs none (decisions 1 and 2).
+
+    Raises:
+        Unauthenticated: there is no session, or it has ended.
+        InvalidScope: a scope the person does not hold.
+    """
+    token = session_token(store, headers)
+    name = b"" if token is None else secrets.digest(token)
+    person = None if token is None else await queries.session_person(store.database, name)
+    if person is None:
+        raise Unauthenticated("there is no signed-in session", resolution="Sign in at /auth/signin first.")
+    held = await tokens.held_by_person(store.database, person.id)
+    granted = tokens.requested(scope, held)
+    session = name.hex() if not (scope or "").strip() else None
+    access_token = tokens.issue(store, person.id, tokens.FIRST_PARTY, granted, session=session)
+    return TokenResponse(access_token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))
+
+
+def cookie_name(store: Store) -> str:
+    """The session cookie's name; the prefix makes browsers hold it to this host over https (RFC 6265bis)."""
+    return "__Host-countersign" if store.root_url.startswith("https://") else "countersign"
+
+
+def set_cookie(store: Store, token: str) -> tuple[str, str]:
+    """The Set-Cookie header that starts a session; an empty token ends it."""
+    secure = "; Secure" if store.root_url.startswith("https://") else ""
+    age_s = store.settings.session_ttl_s if token else 0
+    attributes = f"Path=/; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}"
+    return ("Set-Cookie", f"{cookie_name(store)}={token}; {attributes}")
+
+
+def session_token(store: Store, headers: Headers) -> str | None:
+    """The session token in the request's cookies, when it looks like one."""
+    try:
+        cookies = SimpleCookie(headers.get("cookie") or "")
+    except CookieError:
+        return None
+    morsel = cookies.get(cookie_name(store))
+    return morsel.value if morsel is not None and secrets.looks_like_secret(morsel.value) else None

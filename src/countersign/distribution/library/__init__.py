@@ -1,0 +1,1 @@
+"""Entitlements: who owns what; granting, revoking, listing."""

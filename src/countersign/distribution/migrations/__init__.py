@@ -1,0 +1,1 @@
+"""Numbered SQL migrations of the store, applied in order and never changed."""

@@ -1,0 +1,1 @@
+"""Products, releases and media as their organisation edits them."""

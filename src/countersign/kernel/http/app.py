@@ -1,0 +1,316 @@
+"""The way of a request: match, limits, caller, decode, handler, encode; a refusal anywhere becomes its bytes."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeAlias
+
+from countersign.kernel import clock, telemetry
+from countersign.kernel.database.port import Database
+from countersign.kernel.errors import Refused
+from countersign.kernel.http import conditional, decode, deprecation, idempotency
+from countersign.kernel.http.answer import JSON, Answer
+from countersign.kernel.http.call import Call, Caller, ClientGone, ContextT, Headers, Receive, Send
+from countersign.kernel.http.exchange import Exchange, Scope
+from countersign.kernel.http.pages import Page, Pages
+from countersign.kernel.http.problems import InternalError, NotAcceptable, RouteNotFound, oauth_error, problem
+from countersign.kernel.http.ratelimit import RateLimited, RateLimiter
+from countersign.kernel.http.route import NOTHING, Nothing, Route
+from countersign.kernel.http.router import Router
+
+ANONYMOUS = "anonymous"
+_CREDENTIALS = ("authorization", "cookie", "x-api-key")
+
+AnyCall: TypeAlias = Call[ContextT, Any, Any, Any]
+
+
+class Gate(Protocol):
+    """Who may come in: the service's own identity rules."""
+
+    async def caller_of(self, headers: Headers, address: str) -> Caller:
+        """Whoever the request's credentials say; without any, an anonymous caller.
+
+        Raises:
+            Refused: 401, a credential was presented that does not hold.
+        """
+        ...
+
+    def admit(self, caller: Caller, scope: str | None) -> None:
+        """Let the caller through to a route that needs this scope (None: any credential).
+
+        Raises:
+            Refused: 401 without a credential, 403 without the scope.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the operator decides about every request of a service.
+
+    `pages_bytes` is the room for encoded answers, `max_age_s` how long others may keep public ones.
+    """
+
+    root_url: str
+    prefix: str
+    trusted_proxies: frozenset[str] = frozenset()
+    log_requests: bool = False
+    pages_bytes: int = 64 << 20
+    max_age_s: int = 5
+
+
+class App(Generic[ContextT]):
+    """An ASGI application of declared routes over one context."""
+
+    def __init__(
+        self,
+        routes: Iterable[Route[ContextT]],
+        context: ContextT,
+        *,
+        database: Database,
+        gate: Gate,
+        limiter: RateLimiter,
+        versions: Callable[[], Awaitable[tuple[int, ...]]],
+        policy: Policy,
+    ) -> None:
+        self.routes = tuple(routes)
+        self._router = Router(self.routes, policy.prefix)
+        self._context = context
+        self._database = database
+        self._gate = gate
+        self._limiter = limiter
+        self._versions = versions
+        self._policy = policy
+        self._pages = Pages(policy.pages_bytes)
+        self._running = idempotency.Running()
+        self._public = f"public, max-age={policy.max_age_s}"
+        self._log = telemetry.logger("http")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request (ASGI 3). Other kinds of scope are not served."""
+        if scope["type"] != "http":
+            return
+        started_s = clock.monotonic_s()
+        exchange = Exchange(scope, receive, send, self._policy.trusted_proxies)
+        route: Route[ContextT] | None = None
+        try:
+            route, path = await self._match(exchange)
+            if not await self._answered_from_memory(route, exchange):
+                await exchange.answer(await self._answer(route, path, exchange))
+        except ClientGone:
+            exchange.status = ClientGone.status
+        except Refused as refused:
+            await self._refuse(refused, route, exchange)
+        except Exception as error:  # the process edge: logged once under the request's id, answered as 500
+            self._log.error(
+                "request failed", request_id=exchange.request_id, route=exchange.route_path, exc_info=error
+            )
+            await self._refuse(InternalError("the service failed; the fault was logged"), route, exchange)
+        if self._policy.log_requests:
+            elapsed_ms = (clock.monotonic_s() - started_s) * 1000
+            telemetry.access(
+                exchange.method, exchange.route_path, exchange.status, elapsed_ms, exchange.request_id
+            )
+
+    async def _refuse(self, refused: Refused, route: Route[ContextT] | None, exchange: Exchange) -> None:
+        if exchange.started:
+            # The head is out: only an aborted connection can tell the client that the body is not whole.
+            raise ConnectionAbortedError(refused.code)
+        if isinstance(refused, RateLimited):
+            exchange.limits = ()
+        if route is not None and route.oauth:
+            await exchange.answer(oauth_error(refused))
+        else:
+            await exchange.answer(problem(refused, self._policy.root_url, exchange.target))
+
+    async def _match(self, exchange: Exchange) -> tuple[Route[ContextT], dict[str, str]]:
+        try:
+            route, path = self._router.match(exchange.method, exchange.raw_path.decode("latin-1"))
+        except RouteNotFound:
+            exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
+            raise
+        exchange.route_path = route.path
+        if route.deprecation is not None:
+            exchange.notices = deprecation.notices(route.deprecation)
+        return route, path
+
+    async def _answered_from_memory(self, route: Route[ContextT], exchange: Exchange) -> bool:
+        """Answer an anonymous repeat of a cached page, when one of the present versions is at hand."""
+        headers = exchange.headers
+        if not route.cached or any(headers.get(name) is not None for name in _CREDENTIALS):
+            return False
+        exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
+        if (headers.get("accept") or "*/*") not in ("*/*", JSON):
+            return False
+        page = self._pages.get((exchange.raw_path, exchange.query_string), await self._versions())
+        if page is None:
+            return False
+        if conditional.none_match(headers.get("if-none-match"), page.etag):
+            await exchange.write(304, b"", b"", page.headers)
+        else:
+            await exchange.write(200, page.body, JSON.encode(), page.headers)
+        return True
+
+    async def _answer(self, route: Route[ContextT], path: dict[str, str], exchange: Exchange) -> Answer:
+        caller = await self._caller(route, exchange)
+        _require_acceptable(route, exchange.headers.get("accept"))
+        values = decode.parameters(exchange.query_string)
+        query = decode.query(values, route.query) if values or route.query is not Nothing else NOTHING
+        raw = (
+            b""
+            if route.streams or exchange.method in ("GET", "HEAD")
+            else await exchange.body(route.body_limit)
+        )
+        call: AnyCall[ContextT] = Call(
+            self._context,
+            caller,
+            path,
+            query,
+            _body(route, raw, exchange.headers.get("content-type")),
+            exchange.headers,
+            exchange.address,
+            exchange.target,
+            exchange.receive,
+        )
+        if exchange.method in ("GET", "HEAD"):
+            return await self._read(route, call, exchange)
+        answer = await self._write(route, call, exchange, raw)
+        return _unkept(answer) if route.secret else answer
+
+    async def _caller(self, route: Route[ContextT], exchange: Exchange) -> Caller:
+        """Who calls, counted and admitted; a bad credential counts against the address it came from."""
+        try:
+            caller = await self._gate.caller_of(exchange.headers, exchange.address)
+        except Refused:
+            exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
+            raise
+        if route.counted and not exchange.limits:
+            if route.quota is not None:
+                exchange.limits = await self._limiter.count(route.quota, exchange.address)
+            else:
+                key = exchange.address if caller.is_anonymous else caller.key
+                exchange.limits = await self._limiter.count(caller.quota, key)
+        if route.scope is not None or route.signed_in:
+            self._gate.admit(caller, route.scope)
+        return caller
+
+    async def _read(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Answer:
+        if not route.cached:
+            answer = await route.handler(call)
+            return _unkept(answer) if route.secret else answer
+        # The versions are read before the page: a page may be newer than it claims, never older.
+        versions = await self._versions()
+        answer = await route.handler(call)
+        if answer.status != 200:
+            return answer
+        if answer.etag is None and isinstance(answer.body, bytes):
+            answer.etag = conditional.etag_of(answer.body)
+        shared = call.caller.is_anonymous
+        caching = self._public if shared else "private, no-cache"
+        answer.headers = (*answer.headers, ("Cache-Control", caching), ("Vary", "Authorization, Accept"))
+        if answer.etag is None:
+            return answer
+        if shared and isinstance(answer.body, bytes) and answer.media_type == JSON:
+            pairs = [(name.lower().encode(), value.encode()) for name, value in answer.headers]
+            page = Page(versions, answer.body, answer.etag, [*pairs, (b"etag", answer.etag.encode())])
+            self._pages.put((exchange.raw_path, exchange.query_string), page)
+        if conditional.none_match(exchange.headers.get("if-none-match"), answer.etag):
+            return Answer(304, b"", JSON, answer.headers, answer.etag)
+        return answer
+
+    async def _write(
+        self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes
+    ) -> Answer:
+        path = exchange.raw_path.decode("latin-1")
+        key = None
+        if not route.streams and not route.oauth:
+            key = idempotency.key_of(exchange.headers, call.caller.key, exchange.method, path, raw)
+        if key is None:
+            return await self._effect(route, call)
+        self._running.enter(key)
+        try:
+            stored = await idempotency.recall(self._database, key)
+            return stored or await self._first_effect(route, call, key)
+        finally:
+            self._running.leave(key)
+
+    async def _effect(self, route: Route[ContextT], call: AnyCall[ContextT]) -> Answer:
+        """The route's effect without an idempotency key."""
+        if route.prepare is not None:
+            call.prepared = await route.prepare(call)
+        if not route.writes:
+            return await route.handler(call)
+        async with self._database.transaction() as transaction:
+            return await route.handler(call.within(transaction))
+
+    async def _first_effect(
+        self, route: Route[ContextT], call: AnyCall[ContextT], key: idempotency.Key
+    ) -> Answer:
+        """The route's effect and the record of its answer, in one transaction. A refusal below 500 is an answer
+        too: its effect is undone and the refusal recorded; 429 and 5xx are not, so that they can be repeated."""
+        try:
+            if route.prepare is not None:
+                call.prepared = await route.prepare(call)
+        except Refused as refused:
+            return await self._record_refusal(refused, call, key)
+        async with self._database.transaction() as transaction:
+            await idempotency.lock(self._database, transaction, key)
+            stored = await idempotency.recall(transaction, key)
+            if stored is not None:
+                return stored
+            try:
+                async with transaction.savepoint():
+                    answer = await route.handler(call.within(transaction))
+            except Refused as refused:
+                answer = self._recordable(refused, call)
+            await idempotency.remember(transaction, key, answer, secret=route.secret)
+            return answer
+
+    async def _record_refusal(
+        self, refused: Refused, call: AnyCall[ContextT], key: idempotency.Key
+    ) -> Answer:
+        answer = self._recordable(refused, call)
+        async with self._database.transaction() as transaction:
+            await idempotency.lock(self._database, transaction, key)
+            await idempotency.remember(transaction, key, answer, secret=False)
+        return answer
+
+    def _recordable(self, refused: Refused, call: AnyCall[ContextT]) -> Answer:
+        if refused.status >= 500 or refused.status == 429:
+            raise refused
+        return problem(refused, self._policy.root_url, call.target)
+
+
+def _body(route: Route[ContextT], raw: bytes, content_type: str | None) -> object:
+    """The decoded body; where none is declared, an empty one or an empty object is fine."""
+    if route.streams:
+        return NOTHING
+    shape = route.body or Nothing
+    media_type = (content_type or "").split(";")[0].strip().lower()
+    if not raw and route.body is None:
+        return NOTHING
+    if route.form and media_type == "application/x-www-form-urlencoded":
+        return decode.form(raw, shape)
+    if media_type != JSON:
+        raise decode.UnsupportedMediaType(
+            f"this address does not read {media_type or 'a body without Content-Type'}"
+        )
+    return decode.json(raw, shape)
+
+
+def _require_acceptable(route: Route[ContextT], accept: str | None) -> None:
+    """Raises NotAcceptable when Accept leaves out all that the route can produce (RFC 9110 §12.5.1)."""
+    if accept is None or "*/*" in accept:
+        return
+    for entry in accept.lower().split(","):
+        wanted, *parameters = (part.strip() for part in entry.split(";"))
+        if "q=0" in parameters or "q=0.0" in parameters:
+            continue
+        for offered in (*route.produces, "application/problem+json"):
+            if wanted in (offered, offered.split("/")[0] + "/*", "*/*", ""):
+                return
+    raise NotAcceptable(f"this address answers with {', '.join(route.produces)}")
+
+
+def _unkept(answer: Answer) -> Answer:
+    answer.headers = (*answer.headers, ("Cache-Control", "no-store"), ("Pragma", "no-cache"))
+    return answer

@@ -1,0 +1,136 @@
+"""A request once it is decoded: what a handler is given."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+import msgspec
+
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.errors import Refused
+
+Message: TypeAlias = dict[str, Any]
+"""One ASGI event."""
+
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+
+class Caller(Protocol):
+    """Whoever sends a request, as far as the HTTP kernel needs to know them."""
+
+    @property
+    def key(self) -> str:
+        """Names the caller in counters and idempotency records; equal for equal callers, never a secret."""
+        ...
+
+    @property
+    def quota(self) -> str:
+        """Which rate limit counts this caller's requests."""
+        ...
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether no credential was presented."""
+        ...
+
+    def allows(self, scope: str) -> bool:
+        """Whether the credential carries the scope at all (in whichever organisation)."""
+        ...
+
+
+class Headers:
+    """The request's headers by lower-case name; of a repeated one, all values joined by a comma (RFC 9110 §5.3)."""
+
+    __slots__ = ("_pairs", "_values")
+
+    def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
+        self._pairs = pairs
+        self._values: dict[bytes, bytes] | None = None
+
+    def get(self, name: str) -> str | None:
+        """The value of the header, or None; bytes outside ASCII are kept as Latin-1."""
+        if self._values is None:
+            self._values = {}
+            for key, value in self._pairs:
+                present = self._values.get(key)
+                self._values[key] = value if present is None else present + b", " + value
+        found = self._values.get(name.encode())
+        return None if found is None else found.decode("latin-1")
+
+    def count(self, name: str) -> int:
+        """How many times the header was sent."""
+        wanted = name.encode()
+        return sum(key == wanted for key, _ in self._pairs)
+
+
+class ClientGone(Refused):
+    """The client closed the connection in the middle of its request; nobody reads the answer."""
+
+    status = 400
+    code = "client_closed_request"
+    title = "Client closed the request"
+
+
+class BodyTooLarge(Refused):
+    """The body is longer than this address takes."""
+
+    status = 413
+    code = "content_too_large"
+    title = "Content too large"
+    resolution = "Send a smaller body."
+
+
+ContextT = TypeVar("ContextT")
+CallerT = TypeVar("CallerT", bound=Caller)
+QueryT = TypeVar("QueryT", bound=msgspec.Struct)
+BodyT = TypeVar("BodyT", bound=msgspec.Struct)
+
+
+@dataclass(slots=True)
+class Call(Generic[ContextT, CallerT, QueryT, BodyT]):
+    """One decoded request: the service's context, who calls, and the typed path, query and body.
+
+    `path` holds the parameters of the route's template; `address` is the client's IP address (from a trusted
+    proxy's header where one is configured); `target` is the path with its query as it was sent.
+    """
+
+    context: ContextT
+    caller: CallerT
+    path: Mapping[str, str]
+    query: QueryT
+    body: BodyT
+    headers: Headers
+    address: str
+    target: str
+    receive: Receive
+    prepared: object = None
+    _transaction: Transaction | None = field(default=None)
+
+    @property
+    def transaction(self) -> Transaction:
+        """The transaction a writing route runs in: its effect and its idempotency record commit together."""
+        if self._transaction is None:
+            raise LookupError("only a route declared with writes=True runs in a transaction")
+        return self._transaction
+
+    def within(self, transaction: Transaction) -> "Call[ContextT, CallerT, QueryT, BodyT]":
+        """The same call, working in the given transaction."""
+        self._transaction = transaction
+        return self
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body of a streaming route, piece by piece as it arrives.
+
+        Raises:
+            ClientGone: the connection ended before the body was whole.
+        """
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone("the connection ended before the body was whole")
+            piece: bytes = message.get("body", b"")
+            if piece:
+                yield piece
+            if not message.get("more_body", False):
+                return

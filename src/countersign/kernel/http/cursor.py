@@ -1,0 +1,67 @@
+"""Page cursors: signed, opaque positions that carry the filter they were made for."""
+
+import base64
+import binascii
+
+import msgspec
+
+from countersign.kernel.errors import Fault, Refused
+from countersign.kernel.security.sealed import Signer
+
+_SIGNATURE_BYTES = 16
+_MAX_CHARACTERS = 4096
+
+
+class InvalidCursor(Refused):
+    """The cursor was not made by this service for this list and this filter."""
+
+    code = "invalid_cursor"
+    title = "Invalid cursor"
+    resolution = "Start again without a cursor, and repeat the filter unchanged on every page."
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, faults=[Fault("cursor", detail, is_parameter=True)])
+
+
+class Position(msgspec.Struct, array_like=True, frozen=True):
+    """Where a page ends: which list it is, its filter, and the sort key of the last row."""
+
+    kind: str
+    filter: list[str]
+    after: list[str | int]
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Position)
+
+
+def write(signer: Signer, position: Position) -> str:
+    """The position as an opaque text of [A-Za-z0-9_-]."""
+    payload = _encoder.encode(position)
+    return base64.urlsafe_b64encode(signer.sign(payload) + payload).rstrip(b"=").decode()
+
+
+def read(signer: Signer, text: str, kind: str) -> Position:
+    """The position that `write` was given, when the cursor is one of this list's.
+
+    Raises:
+        InvalidCursor: forged, cut, made for another list, or written in an older form.
+    """
+    if len(text) > _MAX_CHARACTERS:
+        raise InvalidCursor("longer than any cursor of this service")
+    try:
+        raw = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise InvalidCursor("not a cursor of this service") from error
+    signature, payload = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
+    if len(signature) != _SIGNATURE_BYTES or not signer.verify(payload, signature):
+        raise InvalidCursor("not a cursor of this service")
+    if base64.urlsafe_b64encode(raw).rstrip(b"=").decode() != text:
+        raise InvalidCursor("not a cursor of this service")
+    try:
+        position = _decoder.decode(payload)
+    except msgspec.DecodeError as error:
+        raise InvalidCursor("written in a form this service no longer reads") from error
+    if position.kind != kind:
+        raise InvalidCursor("made for another list")
+    return position

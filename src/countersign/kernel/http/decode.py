@@ -1,0 +1,169 @@
+"""From the query string and the body of a request to the structs a route declares."""
+
+import re
+import typing
+from typing import Any, TypeVar
+from urllib.parse import unquote_plus
+
+import msgspec
+
+from countersign.kernel.errors import Fault, InvalidRequest, Refused, invalid_parameter
+
+StructT = TypeVar("StructT", bound=msgspec.Struct)
+
+MAX_PARAMETERS = 64
+
+
+class UnsupportedMediaType(Refused):
+    """The body's Content-Type is none that this address reads."""
+
+    status = 415
+    code = "unsupported_media_type"
+    title = "Unsupported media type"
+    resolution = "Send the body as application/json."
+
+
+def parameters(query_string: bytes) -> dict[str, str]:
+    """The query string as names and values.
+
+    Raises:
+        InvalidRequest: a name stands twice, there are more than 64, or a value is no UTF-8 text.
+    """
+    values: dict[str, str] = {}
+    if not query_string:
+        return values
+    pairs = query_string.decode("latin-1").split("&")
+    if len(pairs) > MAX_PARAMETERS:
+        raise InvalidRequest(f"more than {MAX_PARAMETERS} query parameters")
+    for pair in pairs:
+        if not pair:
+            continue
+        raw_name, _, raw_value = pair.partition("=")
+        name, value = _text(raw_name), _text(raw_value)
+        if name is None or value is None:
+            raise invalid_parameter(name or "query", "is not UTF-8 text, or holds a NUL")
+        if name in values:
+            raise invalid_parameter(name, "is given more than once")
+        values[name] = value
+    return values
+
+
+def _text(raw: str) -> str | None:
+    try:
+        text = unquote_plus(raw.encode("latin-1").decode("utf-8"), errors="strict")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
+
+
+def query(values: dict[str, str], shape: type[StructT]) -> StructT:
+    """The parameters as the route's struct; numbers and booleans are read from their text.
+
+    Raises:
+        InvalidRequest: a parameter is unknown, missing, of a wrong type or out of range; it is named.
+    """
+    try:
+        return msgspec.convert(values, shape, strict=False)
+    except msgspec.ValidationError as error:
+        place, detail = _explain(str(error), shape)
+        name = place.lstrip("/").split("/")[0]
+        raise InvalidRequest(f"{name}: {detail}", faults=[Fault(name, detail, is_parameter=True)]) from error
+
+
+def form(body: bytes, shape: type[StructT]) -> StructT:
+    """A form-encoded body as the route's struct; empty values count as omitted (RFC 6749 §3.2).
+
+    Raises:
+        InvalidRequest: as for `query`, members being named by pointer.
+    """
+    values = {name: value for name, value in parameters(body).items() if value}
+    try:
+        return msgspec.convert(values, shape, strict=False)
+    except msgspec.ValidationError as error:
+        raise _refusal(error, shape) from error
+
+
+def json(body: bytes, shape: type[StructT]) -> StructT:
+    """A JSON body as the route's struct.
+
+    Raises:
+        InvalidRequest: it is not JSON (or nested beyond reason, or holds text no database can keep), or a
+            member is unknown, missing, of a wrong type or out of range; it is named by its JSON pointer.
+    """
+    try:
+        value = msgspec.json.decode(body, type=shape)
+        if b"\\u" in body:
+            _refuse_unstorable(msgspec.json.decode(body))
+        return value
+    except msgspec.ValidationError as error:
+        raise _refusal(error, shape) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidRequest(
+            "the body is not JSON",
+            resolution="Send one JSON object in UTF-8.",
+            faults=[Fault("", "is not JSON")],
+        ) from error
+
+
+def _refuse_unstorable(value: object) -> None:
+    """NUL and lone surrogates can be written as escapes in JSON, but neither database can store them."""
+    stack: list[object] = [value]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, dict):
+            members = typing.cast("dict[object, object]", here)
+            stack += members.keys()
+            stack += members.values()
+        elif isinstance(here, list):
+            stack += typing.cast("list[object]", here)
+        elif isinstance(here, str) and ("\0" in here or any("\ud800" <= c <= "\udfff" for c in here)):
+            raise InvalidRequest(
+                "a text holds a NUL or half of a surrogate pair",
+                faults=[Fault("", "a text holds a NUL or half of a surrogate pair")],
+            )
+
+
+def _refusal(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> InvalidRequest:
+    pointer, detail = _explain(str(error), shape)
+    return InvalidRequest(f"{pointer or 'the body'}: {detail}", faults=[Fault(pointer, detail)])
+
+
+_PLACE = re.compile(r"^(.*?)(?: - at `(?:key in )?\$(.*)`)?$", re.DOTALL)
+_FIELD = re.compile(r"^Object (contains unknown|missing required) field `(.*)`$", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[\]]+)|\[([0-9]*|\.\.\.)\]")
+
+
+def _explain(message: str, shape: type[msgspec.Struct]) -> tuple[str, str]:
+    """msgspec's message as a JSON pointer (RFC 6901) and words for people."""
+    matched = _PLACE.match(message)
+    words, path = (matched.group(1), matched.group(2) or "") if matched else (message, "")
+    steps = [name or index for name, index in _STEP.findall(path)]
+    field = _FIELD.match(words)
+    if field:
+        steps.append(field.group(2))
+        words = "is unknown here" if field.group(1) == "contains unknown" else "is required"
+    elif words.startswith("Invalid enum value"):
+        words = f"is none of {', '.join(_choices(shape, steps))}"
+    pointer = "".join("/" + _escape(step) for step in steps if step != "...")
+    return pointer, words[:1].lower() + words[1:]
+
+
+def _escape(step: str) -> str:
+    return step.replace("~", "~0").replace("/", "~1")
+
+
+def _choices(shape: type[msgspec.Struct], steps: list[str]) -> list[str]:
+    """The allowed values of the field that the path leads to, from its Literal."""
+    hint: Any = shape
+    for step in steps:
+        if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+            hints = typing.get_type_hints(hint, include_extras=True)
+            names = {field.encode_name: field.name for field in msgspec.structs.fields(hint)}
+            hint = hints.get(names.get(step, step))
+    return _literals(hint) or ["the documented values"]
+
+
+def _literals(hint: Any) -> list[str]:
+    if typing.get_origin(hint) is typing.Literal:
+        return [str(value) for value in typing.get_args(hint)]
+    return [value for part in typing.get_args(hint) for value in _literals(part)]

@@ -1,0 +1,128 @@
+"""One request and its answer on the wire: what ASGI hands over, read and written here alone."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from countersign.kernel import ids
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.call import BodyTooLarge, ClientGone, Headers, Receive, Send
+
+Scope: TypeAlias = dict[str, Any]
+
+_NOSNIFF = (b"x-content-type-options", b"nosniff")
+
+
+class Exchange:
+    """A request as it came, what is to be said about it in every answer, and its answer."""
+
+    __slots__ = (
+        "address",
+        "headers",
+        "limits",
+        "method",
+        "notices",
+        "query_string",
+        "raw_path",
+        "receive",
+        "request_id",
+        "route_path",
+        "send",
+        "started",
+        "status",
+    )
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, trusted_proxies: frozenset[str]) -> None:
+        self.method: str = scope["method"]
+        self.raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
+        self.query_string: bytes = scope["query_string"]
+        self.headers = Headers(scope["headers"])
+        self.receive = receive
+        self.send = send
+        self.address = _address(scope, self.headers, trusted_proxies)
+        self.request_id = ids.random_bytes(8).hex()
+        self.limits: tuple[tuple[str, str], ...] = ()
+        self.notices: tuple[tuple[str, str], ...] = ()
+        self.route_path = ""
+        self.started = False
+        self.status = 0
+
+    @property
+    def target(self) -> str:
+        """The path and query as they were sent; for `instance` in problems and for links."""
+        query = b"?" + self.query_string if self.query_string else b""
+        return (self.raw_path + query).decode("latin-1")
+
+    async def body(self, limit: int) -> bytes:
+        """The whole body.
+
+        Raises:
+            BodyTooLarge: it has, or announces, more than `limit` bytes.
+            ClientGone: the connection ended in the middle.
+        """
+        announced = self.headers.get("content-length")
+        if announced is not None and announced.isdigit() and int(announced) > limit:
+            raise BodyTooLarge(f"the body may have {limit} bytes at most")
+        pieces: list[bytes] = []
+        size = 0
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone("the connection ended before the body was whole")
+            piece: bytes = message.get("body", b"")
+            size += len(piece)
+            if size > limit:
+                raise BodyTooLarge(f"the body may have {limit} bytes at most")
+            pieces.append(piece)
+            if not message.get("more_body", False):
+                return b"".join(pieces)
+
+    async def answer(self, answer: Answer) -> None:
+        """Write an answer that a handler or a refusal made. HEAD gets the headers alone."""
+        pairs = [
+            (name.lower().encode(), value.encode("latin-1", "replace")) for name, value in answer.headers
+        ]
+        if answer.etag is not None:
+            pairs.append((b"etag", answer.etag.encode()))
+        if isinstance(answer.body, bytes):
+            await self.write(answer.status, answer.body, answer.media_type.encode(), pairs)
+            return
+        pairs.append((b"content-type", answer.media_type.encode()))
+        await self._start(answer.status, pairs)
+        if self.method != "HEAD":
+            async for piece in answer.body:
+                await self.send({"type": "http.response.body", "body": piece, "more_body": True})
+        await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def write(
+        self, status: int, body: bytes, media_type: bytes, pairs: Sequence[tuple[bytes, bytes]]
+    ) -> None:
+        """Write a body that is in memory."""
+        headers = list(pairs)
+        if status not in (204, 304):
+            headers.append((b"content-length", b"%d" % len(body)))
+        if body:
+            headers.append((b"content-type", media_type))
+        await self._start(status, headers)
+        shown = b"" if self.method == "HEAD" else body
+        await self.send({"type": "http.response.body", "body": shown, "more_body": False})
+
+    async def _start(self, status: int, pairs: list[tuple[bytes, bytes]]) -> None:
+        pairs += [(name.lower().encode(), value.encode()) for name, value in (*self.limits, *self.notices)]
+        pairs += ((b"x-request-id", self.request_id.encode()), _NOSNIFF)
+        self.started = True
+        self.status = status
+        await self.send({"type": "http.response.start", "status": status, "headers": pairs})
+
+
+def _address(scope: Scope, headers: Headers, trusted_proxies: frozenset[str]) -> str:
+    """The client's IP address; X-Forwarded-For is believed from configured proxies only, from the right."""
+    client = scope.get("client")
+    address: str = client[0] if client else "local"
+    if address not in trusted_proxies:
+        return address
+    forwarded = headers.get("x-forwarded-for") or ""
+    for hop in reversed([part.strip() for part in forwarded.split(",") if part.strip()]):
+        address = hop
+        if hop not in trusted_proxies:
+            break
+    return address

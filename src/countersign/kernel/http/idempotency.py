@@ -1,0 +1,166 @@
+"""Idempotency-Key: the first answer is stored in its effect's own transaction, and replayed.
+
+Table `idempotency` (each service's first migration creates it): `key_hash` names caller, method, path and key;
+`request_hash` the body; the answer follows. A body that holds secrets is sealed under the key's own value, of
+which only a hash is kept, so that the stored record alone opens nothing.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import msgspec
+
+from countersign.kernel import clock, ids
+from countersign.kernel.database.port import Database, Reader, Transaction
+from countersign.kernel.errors import Refused, invalid_parameter
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.call import Headers
+from countersign.kernel.security.sealed import seal_with, unseal_with
+
+VALID_S = 24 * 3600
+MAX_STORED_BYTES = 1 << 20
+HEADER = "idempotency-key"
+REPLAYED = ("Idempotency-Replayed", "true")
+
+ANSWER = """
+    SELECT request_hash, status, headers, body, sealed
+    FROM idempotency
+    WHERE key_hash = $1 AND created_at > $2
+"""
+LOCK = "SELECT pg_try_advisory_xact_lock($1)"
+FORGET_EXPIRED = "DELETE FROM idempotency WHERE key_hash = $1 AND created_at <= $2"
+REMEMBER = """
+    INSERT INTO idempotency (key_hash, request_hash, status, headers, body, sealed, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    ON CONFLICT DO NOTHING
+"""
+FORGET_OLD = "DELETE FROM idempotency WHERE created_at <= $1"
+
+
+class KeyReused(Refused):
+    """The same key came with another request."""
+
+    status = 422
+    code = "idempotency_key_reused"
+    title = "Idempotency key reused"
+    resolution = "Use a new Idempotency-Key for a different request."
+
+
+class InProgress(Refused):
+    """The first call with this key has not ended yet."""
+
+    status = 409
+    code = "idempotency_in_progress"
+    title = "Still in progress"
+    resolution = "Repeat the request after the time in Retry-After."
+
+    def __init__(self) -> None:
+        super().__init__("the first request with this key is still running", headers={"Retry-After": "1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One caller's key for one method and path, and the hash of the body it came with."""
+
+    value: str
+    hash: bytes
+    request_hash: bytes
+
+
+def key_of(headers: Headers, caller: str, method: str, path: str, body: bytes) -> Key | None:
+    """The request's key, bare or quoted, or None when none was sent.
+
+    Raises:
+        InvalidRequest: it is no UUID, or was sent twice.
+    """
+    raw = headers.get(HEADER)
+    if raw is None:
+        return None
+    value = raw.strip()
+    if len(value) >= 2 and value[0] == value[-1] == '"':
+        value = value[1:-1]
+    if headers.count(HEADER) != 1 or not ids.is_uuid(value):
+        raise invalid_parameter("Idempotency-Key", "must be one UUID, bare or in double quotes")
+    value = value.lower()
+    scope = "\0".join((caller, method, path, value)).encode()
+    return Key(value, hashlib.sha256(scope).digest(), hashlib.sha256(body).digest())
+
+
+class Running:
+    """The keys whose first call runs in this process; a second call meanwhile is told to come back."""
+
+    def __init__(self) -> None:
+        self._hashes: set[bytes] = set()
+
+    def enter(self, key: Key) -> None:
+        """Take the key.
+
+        Raises:
+            InProgress: somebody has it.
+        """
+        if key.hash in self._hashes:
+            raise InProgress
+        self._hashes.add(key.hash)
+
+    def leave(self, key: Key) -> None:
+        """Give the key back."""
+        self._hashes.discard(key.hash)
+
+
+async def recall(reader: Reader, key: Key) -> Answer | None:
+    """The stored answer of the key's first call, marked as replayed; None when there was no such call.
+
+    Raises:
+        KeyReused: that call had another body.
+    """
+    oldest = clock.later(clock.now(), seconds=-VALID_S)
+    row = await reader.fetch_one(ANSWER, key.hash, oldest)
+    if row is None:
+        return None
+    request_hash, status, headers, body, sealed = row
+    if bytes(request_hash) != key.request_hash:
+        raise KeyReused("this Idempotency-Key was used for a different request")
+    plain = unseal_with(key.value.encode(), key.hash, bytes(body)) if sealed else bytes(body)
+    media_type, *pairs = msgspec.json.decode(headers, type=list[tuple[str, str]])
+    return Answer(status, plain, media_type[1], (*pairs, REPLAYED))
+
+
+async def lock(database: Database, transaction: Transaction, key: Key) -> None:
+    """Keep other nodes from running the same key until this transaction ends.
+
+    SQLite has one writer, so there the turn itself is the lock.
+
+    Raises:
+        InProgress: another transaction holds the key.
+    """
+    if database.dialect == "sqlite":
+        return
+    number = int.from_bytes(key.hash[:8], "big", signed=True)
+    row = await transaction.fetch_one(LOCK, number)
+    if row is None or not row[0]:
+        raise InProgress
+
+
+async def remember(transaction: Transaction, key: Key, answer: Answer, *, secret: bool) -> None:
+    """Store the answer as the key's own, in the transaction of its effect. Streams and bodies over 1 MiB are
+    left out: their routes derive the answer anew from what they stored.
+
+    Raises:
+        InProgress: another node stored an answer meanwhile; the effect must be undone.
+    """
+    if not isinstance(answer.body, bytes) or len(answer.body) > MAX_STORED_BYTES:
+        return
+    body = seal_with(key.value.encode(), key.hash, answer.body) if secret else answer.body
+    headers = msgspec.json.encode([("Content-Type", answer.media_type), *answer.headers]).decode()
+    now = clock.now()
+    await transaction.run(FORGET_EXPIRED, key.hash, clock.later(now, seconds=-VALID_S))
+    written = await transaction.run(
+        REMEMBER, key.hash, key.request_hash, answer.status, headers, body, int(secret), now
+    )
+    if not written:
+        raise InProgress
+
+
+async def forget_old(transaction: Transaction) -> int:
+    """Remove every record older than 24 hours; how many there were."""
+    return await transaction.run(FORGET_OLD, clock.later(clock.now(), seconds=-VALID_S))

@@ -1,0 +1,80 @@
+"""Refusals as bytes: problem details (RFC 9457) that hold both documented error shapes at once."""
+
+from http import HTTPStatus
+from typing import Any
+
+from countersign.kernel.errors import Refused
+from countersign.kernel.http.answer import JSON, Answer, encode
+
+PROBLEM_JSON = "application/problem+json"
+
+
+class RouteNotFound(Refused):
+    """No endpoint has this address."""
+
+    status = 404
+    code = "route_not_found"
+    title = "No such address"
+    resolution = "See the API description at /openapi.json for the addresses there are."
+
+
+class MethodNotAllowed(Refused):
+    """The address exists, but not for this method."""
+
+    status = 405
+    code = "method_not_allowed"
+    title = "Method not allowed"
+    resolution = "Use one of the methods in the Allow header."
+
+
+class NotAcceptable(Refused):
+    """Accept leaves out every media type this address can answer with."""
+
+    status = 406
+    code = "not_acceptable"
+    title = "Not acceptable"
+    resolution = "Accept application/json."
+
+
+class InternalError(Refused):
+    """A fault of the service itself; it is logged under the request's id."""
+
+    status = 500
+    code = "internal_error"
+    title = "Internal error"
+    resolution = "Try again; if it persists, report the X-Request-Id of the answer."
+
+
+def problem(refused: Refused, root_url: str, target: str) -> Answer:
+    """The refusal as application/problem+json: the documented members, the short shape's `message` included."""
+    body: dict[str, Any] = {
+        "type": f"{root_url}/problems/{refused.code.replace('_', '-')}",
+        "title": refused.title or HTTPStatus(refused.status).phrase,
+        "status": refused.status,
+        "detail": refused.detail,
+        "instance": target,
+        "code": refused.code,
+        "message": refused.detail,
+    }
+    if refused.remedy:
+        body["resolution"] = refused.remedy
+    if refused.faults:
+        body["errors"] = [
+            {"parameter" if fault.is_parameter else "pointer": fault.place, "detail": fault.detail}
+            for fault in refused.faults
+        ]
+    return Answer(refused.status, encode(body), PROBLEM_JSON, tuple(refused.headers.items()))
+
+
+def oauth_error(refused: Refused) -> Answer:
+    """The refusal in the shape of RFC 6749 §5.2, which is the documented short shape as well."""
+    body = {
+        "error": "rate_limited" if refused.status == 429 else refused.code,
+        "error_description": refused.detail,
+        "code": refused.code,
+        "message": refused.detail,
+    }
+    if refused.remedy:
+        body["resolution"] = refused.remedy
+    headers = (*refused.headers.items(), ("Cache-Control", "no-store"), ("Pragma", "no-cache"))
+    return Answer(refused.status, encode(body), JSON, headers)

@@ -1,0 +1,58 @@
+"""Rate limits: which quota counts a request, and the headers that tell where it stands."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from countersign.kernel.errors import Refused
+from countersign.kernel.http.counters import Quota
+
+WINDOW_S = 60
+
+
+class RateLimited(Refused):
+    """The caller has used up its quota of the current window."""
+
+    status = 429
+    code = "rate_limit_exceeded"
+    title = "Too many requests"
+    resolution = "Wait for the seconds in Retry-After, then continue more slowly."
+
+
+class HitCounter(Protocol):
+    """What counts: see `counters`."""
+
+    async def hit(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
+        """Count `cost` against the key and tell where it stands."""
+        ...
+
+
+class RateLimiter:
+    """Counts each request against its caller's quota (requests per minute, by quota name)."""
+
+    def __init__(self, counters: HitCounter, quotas: Mapping[str, int]) -> None:
+        self._counters = counters
+        self._quotas = quotas
+
+    async def count(self, quota: str, key: str) -> tuple[tuple[str, str], ...]:
+        """Count one request; the RateLimit headers for its answer.
+
+        Raises:
+            RateLimited: the quota of this window is used up.
+        """
+        standing = await self._counters.hit(f"{quota}\0{key}", self._quotas[quota], WINDOW_S)
+        headers = headers_of(standing)
+        if not standing.allowed:
+            raise RateLimited(
+                f"more than {standing.limit} requests in {WINDOW_S} seconds",
+                headers={**dict(headers), "Retry-After": str(max(1, standing.reset_s))},
+            )
+        return headers
+
+
+def headers_of(standing: Quota) -> tuple[tuple[str, str], ...]:
+    """RateLimit-Limit, -Remaining and -Reset (seconds) as the API document names them."""
+    return (
+        ("RateLimit-Limit", str(standing.limit)),
+        ("RateLimit-Remaining", str(standing.remaining)),
+        ("RateLimit-Reset", str(standing.reset_s)),
+    )

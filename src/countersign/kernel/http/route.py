@@ -1,0 +1,118 @@
+"""A route: one endpoint declared once, for matching, decoding, deciding, documenting and answering."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypedDict, Unpack
+
+import msgspec
+
+from countersign.kernel.errors import Refused
+from countersign.kernel.http.answer import JSON, Answer
+from countersign.kernel.http.deprecation import Deprecation
+from countersign.kernel.http.call import BodyT, Call, CallerT, ContextT, QueryT
+
+MEBIBYTE = 1 << 20
+
+
+class Nothing(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """No parameters, or no members: whatever is sent here is refused as unknown."""
+
+
+NOTHING = Nothing()
+
+
+class Options(TypedDict, total=False):
+    """What may be said of a route beside its address, handler and shapes; see `Route` for each meaning."""
+
+    scope: str
+    signed_in: bool
+    writes: bool
+    secret: bool
+    cached: bool
+    streams: bool
+    form: bool
+    oauth: bool
+    quota: str
+    counted: bool
+    body_limit: int
+    produces: tuple[str, ...]
+    refusals: tuple[type[Refused], ...]
+    documented: bool
+    deprecation: Deprecation
+    at_root: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Route(Generic[ContextT]):
+    """One endpoint. Made by `route`, which checks the handler's types against `query` and `body`.
+
+    scope       what the caller's credential must carry; None: anyone may call
+    signed_in   a credential is needed though no scope is named
+    writes      the handler runs in one transaction together with its idempotency record
+    prepare     slow work before that transaction (hashing, encoding); its result is `call.prepared`
+    secret      the answer holds secrets: an idempotency record of it is sealed, caches may not keep it
+    cached      the encoded answer to anonymous callers is kept in memory while its versions last
+    streams     the handler reads the body itself
+    form        the body may also be application/x-www-form-urlencoded
+    oauth       errors have the shape of RFC 6749 §5.2
+    quota       counts against this quota instead of the caller's own
+    counted     rate limits apply and are told in the answer's headers
+    body_limit  bytes a decoded body may have
+    produces    media types the route can answer with; the first is the default
+    documented  it stands in the API document; others are marked as additions
+    at_root     the path is relative to the root address, not to the versioned API
+    """
+
+    method: str
+    path: str
+    handler: Callable[[Call[ContextT, Any, Any, Any]], Awaitable[Answer]]
+    query: type[msgspec.Struct]
+    body: type[msgspec.Struct] | None
+    answers: Mapping[int, object]
+    summary: str
+    prepare: Callable[[Call[ContextT, Any, Any, Any]], Awaitable[object]] | None = None
+    scope: str | None = None
+    signed_in: bool = False
+    writes: bool = False
+    secret: bool = False
+    cached: bool = False
+    streams: bool = False
+    form: bool = False
+    oauth: bool = False
+    quota: str | None = None
+    counted: bool = True
+    body_limit: int = MEBIBYTE
+    produces: tuple[str, ...] = (JSON,)
+    refusals: tuple[type[Refused], ...] = ()
+    documented: bool = False
+    deprecation: Deprecation | None = None
+    at_root: bool = False
+
+
+def route(
+    method: str,
+    path: str,
+    handler: Callable[[Call[ContextT, CallerT, QueryT, BodyT]], Awaitable[Answer]],
+    *,
+    answers: Mapping[int, object],
+    query: type[QueryT] | None = None,
+    body: type[BodyT] | None = None,
+    prepare: Callable[[Call[ContextT, CallerT, QueryT, BodyT]], Awaitable[object]] | None = None,
+    **options: Unpack[Options],
+) -> Route[ContextT]:
+    """Declare an endpoint. The handler's docstring is its summary; `{name}` in the path is a parameter.
+
+    Without `query` or `body` the handler's type there is `Nothing`.
+
+    Raises:
+        TypeError: `query` or `body` is no struct, or the handler has no docstring.
+    """
+    words = (handler.__doc__ or "").strip()
+    if not words:
+        raise TypeError(f"{method} {path}: the handler needs a docstring, its first line is the summary")
+    parameters = Nothing if query is None else query
+    for shape in (parameters, body):
+        if shape is not None and not issubclass(shape, msgspec.Struct):
+            raise TypeError(f"{method} {path}: {shape!r} is no struct")
+    summary = words.splitlines()[0]
+    return Route(method, path, handler, parameters, body, answers, summary, prepare, **options)

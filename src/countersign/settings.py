@@ -1,0 +1,211 @@
+"""Every setting once: its name, type, default, meaning and unit. Environment over file over default."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+PREFIX = "COUNTERSIGN_"
+
+
+class BadSetting(Exception):
+    """A setting's value cannot be used; the text names it and the remedy."""
+
+
+def _setting(default: Any, meaning: str, unit: str = "", *, secret: bool = False) -> Any:
+    return field(default=default, metadata={"meaning": meaning, "unit": unit, "secret": secret})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The operator's choices. `countersign config` prints them with their sources."""
+
+    data: str = _setting("data", "Directory of databases, blobs, keys and locks.", "path")
+    config: str = _setting(
+        "",
+        "TOML file with settings by lower-case name; default: countersign.toml in the data directory.",
+        "path",
+    )
+    database_url: str = _setting(
+        "", "postgresql://… ; empty: SQLite files in the data directory.", "URL", secret=True
+    )
+    database_pool: int = _setting(10, "PostgreSQL connections of one worker.", "connections")
+    read_deadline_s: int = _setting(5, "Longest time a search or scan may take in the database.", "seconds")
+    reserve_mib: int = _setting(
+        64, "Writes are refused with 507 when less is free on the data volume.", "MiB"
+    )
+    master_key: str = _setting(
+        "",
+        "Key that seals stored secrets: base64 of 32 bytes, or `id:base64,…` (first seals, all open).",
+        secret=True,
+    )
+    master_key_file: str = _setting("", "File that holds the master key, mode 0600.", "path")
+    blobs_url: str = _setting(
+        "", "s3://bucket/prefix?endpoint=…&region=… ; empty: a folder in the data directory.", "URL"
+    )
+    cdn_url: str = _setting(
+        "", "Address before this service's signed blob paths that a CDN serves; empty: none.", "URL"
+    )
+    downloads: str = _setting(
+        "proxy",
+        "How artifacts reach a customer: `proxy` through the service, `redirect` to a signed store or CDN address.",
+    )
+    signed_url_ttl_s: int = _setting(600, "How long a signed download address works.", "seconds")
+    distribution_url: str = _setting(
+        "",
+        "Public address of the store without a trailing slash; empty: http://HOST:PORT it listens on.",
+        "URL",
+    )
+    records_url: str = _setting(
+        "", "Public address of the records service; empty: http://HOST:PORT it listens on.", "URL"
+    )
+    counters_url: str = _setting(
+        "",
+        "redis://… for rate limits shared by several nodes; empty: this node's own shared memory.",
+        "URL",
+        secret=True,
+    )
+    trusted_proxies: str = _setting("", "Addresses whose X-Forwarded-For is believed, separated by commas.")
+    rate_anonymous: int = _setting(120, "Requests of one address without credentials.", "per minute")
+    rate_community: int = _setting(600, "Requests of one community key.", "per minute")
+    rate_agent: int = _setting(1200, "Requests of one agent key.", "per minute")
+    rate_person: int = _setting(1200, "Requests of one person or OAuth client.", "per minute")
+    rate_token: int = _setting(60, "Calls of the token endpoint and sign-in from one address.", "per minute")
+    rate_register: int = _setting(
+        0, "Registrations from one address; 0: the documented limits of each kind.", "per hour"
+    )
+    code_failures_person: int = _setting(10, "Wrong redeem codes of one person before 429.", "per 10 minutes")
+    code_failures_address: int = _setting(
+        50, "Wrong redeem codes from one address before 429.", "per 10 minutes"
+    )
+    token_ttl_s: int = _setting(86400, "Life of an access token.", "seconds")
+    session_ttl_s: int = _setting(1209600, "Life of a signed-in session.", "seconds")
+    upload_ttl_s: int = _setting(86400, "How long an upload may stay incomplete.", "seconds")
+    artifact_max_mib: int = _setting(204800, "Largest artifact.", "MiB")
+    page_cache_mib: int = _setting(64, "Memory for encoded catalog pages in each worker.", "MiB")
+    catalog_max_age_s: int = _setting(5, "How long others may keep a public catalog answer.", "seconds")
+    header_deadline_s: int = _setting(5, "Time a client has for its request's header.", "seconds")
+    idle_deadline_s: int = _setting(15, "Time an idle connection stays open.", "seconds")
+    body_grace_s: int = _setting(
+        10, "Time a client has for a body before the least rate is asked of it.", "seconds"
+    )
+    body_rate_kib_s: int = _setting(64, "Least rate of a body after the grace time.", "KiB/s")
+    grace_s: int = _setting(5, "Time running requests get when the service stops.", "seconds")
+    log_level: str = _setting("info", "Least level that is logged: debug, info, warning, error.")
+    log_requests: bool = _setting(False, "Log a line for every request.")
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One setting as `countersign config` shows it; `shown` hides the value of a secret one."""
+
+    variable: str
+    shown: str
+    source: str
+    default: str
+    unit: str
+    meaning: str
+
+
+def load(environment: Mapping[str, str], **given: object) -> Settings:
+    """The settings from `given` (the command line; None is not given), the environment, the file, the defaults.
+
+    Raises:
+        BadSetting: a value has the wrong type, or the file cannot be read or names an unknown setting.
+    """
+    return _resolve(environment, given)[0]
+
+
+def explain(environment: Mapping[str, str], **given: object) -> list[Explained]:
+    """Every setting with its value and where that comes from.
+
+    Raises:
+        BadSetting: as `load`.
+    """
+    settings, sources = _resolve(environment, given)
+    lines: list[Explained] = []
+    for item in fields(settings):
+        value = getattr(settings, item.name)
+        hidden = item.metadata["secret"] and value
+        lines.append(
+            Explained(
+                PREFIX + item.name.upper(),
+                "(set, not shown)" if hidden else str(value),
+                sources[item.name],
+                str(item.default),
+                item.metadata["unit"],
+                item.metadata["meaning"],
+            )
+        )
+    return lines
+
+
+def _resolve(environment: Mapping[str, str], given: Mapping[str, object]) -> tuple[Settings, dict[str, str]]:
+    layers: list[tuple[str, Mapping[str, object]]] = [
+        ("command line", {k: v for k, v in given.items() if v is not None})
+    ]
+    variables = {
+        key.removeprefix(PREFIX).lower(): value
+        for key, value in environment.items()
+        if key.startswith(PREFIX)
+    }
+    layers.append(("environment", variables))
+    known = {item.name for item in fields(Settings)}
+    path, required = _file_path(layers)
+    from_file = _read_file(path, required=required)
+    unknown = sorted(set(from_file) - known)
+    if unknown:
+        raise BadSetting(f"{path}: no setting is called {unknown[0]}; `countersign config` lists them all")
+    layers.append((f"file {path}", from_file))
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for item in fields(Settings):
+        source = next(((label, layer[item.name]) for label, layer in layers if item.name in layer), None)
+        sources[item.name] = source[0] if source else "default"
+        if source:
+            values[item.name] = _typed(item.name, source[1], item.default)
+    return Settings(**values), sources
+
+
+def _file_path(layers: list[tuple[str, Mapping[str, object]]]) -> tuple[Path, bool]:
+    for _, layer in layers:
+        if layer.get("config"):
+            return Path(str(layer["config"])), True
+    data = next(
+        (layer["data"] for _, layer in layers if layer.get("data")),
+        Settings.__dataclass_fields__["data"].default,
+    )
+    return Path(str(data)) / "countersign.toml", False
+
+
+def _read_file(path: Path, *, required: bool) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        if required:
+            raise BadSetting(f"{path}: no such file; correct COUNTERSIGN_CONFIG") from error
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadSetting(f"{path}: cannot be read as TOML: {error}") from error
+
+
+def _typed(name: str, value: object, default: object) -> object:
+    """The value in the type of the default."""
+    variable = PREFIX + name.upper()
+    if isinstance(default, bool):
+        word = str(value).strip().lower()
+        if word in ("1", "true", "yes", "on"):
+            return True
+        if word in ("0", "false", "no", "off", ""):
+            return False
+        raise BadSetting(f"{variable} must be true or false, not {value!r}")
+    if isinstance(default, int):
+        try:
+            number = int(str(value))
+        except ValueError as error:
+            raise BadSetting(f"{variable} must be a whole number, not {value!r}") from error
+        if number < 0:
+            raise BadSetting(f"{variable} must not be negative")
+        return number
+    return str(value)
