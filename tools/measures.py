@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+"""Measurable proxies for how a Python code base reads. Standard library only.
+
+    python measures.py PACKAGE_DIR [--tests DIR ...] [--skip GLOB ...] [--json]
+
+PACKAGE_DIR is the import package (its name is the last path part). Prints one figure per line.
+What each figure means, and its limits, stands at the function that computes it. A figure is a hint where
+to look, never a goal by itself: a file may be long because it is a table.
+"""
+from __future__ import annotations
+
+import argparse
+import ast
+import fnmatch
+import hashlib
+import json
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+WINDOW = 6  # lines in one duplicated run
+
+
+@dataclass
+class Module:
+    name: str
+    path: Path
+    lines: list[str]
+    tree: ast.Module
+    runtime_imports: set[str] = field(default_factory=set)
+    hidden_imports: set[str] = field(default_factory=set)
+
+
+def read_modules(root: Path, skip: list[str]) -> dict[str, Module]:
+    """Every parsable .py file under root, by dotted name."""
+    modules: dict[str, Module] = {}
+    for path in sorted(root.rglob("*.py")):
+        relative = path.relative_to(root.parent)
+        if any(fnmatch.fnmatch(str(relative), pattern) for pattern in skip):
+            continue
+        parts = list(relative.with_suffix("").parts)
+        if parts[-1] == "__init__":
+            parts.pop()
+        text = path.read_text(encoding="utf-8", errors="replace")
+        try:
+            tree = ast.parse(text)
+        except SyntaxError as error:
+            print(f"not parsed: {relative}: {error}", file=sys.stderr)
+            continue
+        modules[".".join(parts)] = Module(".".join(parts), path, text.splitlines(), tree)
+    return modules
+
+
+def percentile(values: list[int], share: float) -> int:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0
+
+
+# imports ------------------------------------------------------------------------------------------
+
+def resolve_imports(modules: dict[str, Module]) -> None:
+    """Fills the import sets. Runtime: executed when the module is imported. Hidden: inside a function
+    or under TYPE_CHECKING; the reader meets these too, the interpreter may not."""
+    for module in modules.values():
+        is_package = module.path.name == "__init__.py"
+        base = module.name.split(".") if is_package else module.name.split(".")[:-1]
+        for node, hidden in walk_imports(module.tree):
+            targets: list[str] = []
+            if isinstance(node, ast.Import):
+                targets = [alias.name for alias in node.names]
+            else:
+                prefix = base[: len(base) - (node.level - 1)] if node.level else []
+                origin = ".".join([*prefix, *([node.module] if node.module else [])])
+                targets = [f"{origin}.{alias.name}" for alias in node.names]
+            for target in targets:
+                found = longest_known(target, modules)
+                if found and found != module.name:
+                    (module.hidden_imports if hidden else module.runtime_imports).add(found)
+
+
+def walk_imports(tree: ast.Module):
+    stack: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while stack:
+        node, hidden = stack.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield node, hidden
+            continue
+        inside = hidden or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            stack += [(child, True) for child in node.body]
+            stack += [(child, inside) for child in node.orelse]
+            continue
+        stack += [(child, inside) for child in ast.iter_child_nodes(node)]
+
+
+def longest_known(target: str, modules: dict[str, Module]) -> str | None:
+    parts = target.split(".")
+    while parts:
+        if ".".join(parts) in modules:
+            return ".".join(parts)
+        parts.pop()
+    return None
+
+
+def cycles(modules: dict[str, Module], hidden: bool) -> list[set[str]]:
+    """Strongly connected components of more than one module (Kosaraju: the order in which a walk leaves the
+    modules, then walks against the arrows in the reverse of that order)."""
+    edges = {
+        name: sorted(module.runtime_imports | (module.hidden_imports if hidden else set()))
+        for name, module in modules.items()
+    }
+    against: dict[str, list[str]] = defaultdict(list)
+    for name, targets in edges.items():
+        for target in targets:
+            against[target].append(name)
+    left: list[str] = []
+    seen: set[str] = set()
+    for start in edges:
+        left += walk_from(start, edges, seen)
+    seen = set()
+    groups = [set(walk_from(start, against, seen)) for start in reversed(left)]
+    return [group for group in groups if len(group) > 1]
+
+
+def walk_from(start: str, edges: dict[str, list[str]], seen: set[str]) -> list[str]:
+    """What start reaches and was not seen yet, in the order in which a depth-first walk leaves it."""
+    if start in seen:
+        return []
+    seen.add(start)
+    left: list[str] = []
+    work = [(start, iter(edges.get(start, ())))]
+    while work:
+        node, children = work[-1]
+        child = next((each for each in children if each not in seen), None)
+        if child is None:
+            left.append(node)
+            work.pop()
+        else:
+            seen.add(child)
+            work.append((child, iter(edges.get(child, ()))))
+    return left
+
+
+def tangled_siblings(modules: dict[str, Module]) -> int:
+    """Folders whose direct children form a circle when each child (file or folder) is taken as one piece:
+    the same rule as import-linter's acyclic_siblings, over runtime imports."""
+    parents = {name.rsplit(".", 1)[0] for name in modules if "." in name}
+    tangled = 0
+    for parent in parents:
+        depth = parent.count(".") + 1
+        graph: dict[str, set[str]] = defaultdict(set)
+        for name, module in modules.items():
+            if not name.startswith(parent + "."):
+                continue
+            here = name.split(".")[depth]
+            for target in module.runtime_imports:
+                if target.startswith(parent + "."):
+                    there = target.split(".")[depth]
+                    if there != here:
+                        graph[here].add(there)
+        tangled += has_cycle(graph)
+    return tangled
+
+
+def has_cycle(graph: dict[str, set[str]]) -> bool:
+    state: dict[str, int] = {}
+
+    def visit(node: str) -> bool:
+        state[node] = 1
+        for child in graph.get(node, ()):
+            if state.get(child) == 1 or (child not in state and visit(child)):
+                return True
+        state[node] = 2
+        return False
+
+    return any(visit(node) for node in list(graph) if node not in state)
+
+
+# functions ----------------------------------------------------------------------------------------
+
+DECISIONS = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert,
+             ast.comprehension, ast.match_case)
+
+
+def functions(modules: dict[str, Module]):
+    """(module, qualified name, node, is public, lines, cyclomatic complexity, parameters)."""
+    for module in modules.values():
+        yield from functions_in(module, module.tree, "", True)
+
+
+def functions_in(module: Module, scope: ast.AST, prefix: str, public: bool):
+    for node in ast.iter_child_nodes(scope):
+        if isinstance(node, ast.ClassDef):
+            yield from functions_in(module, node, f"{prefix}{node.name}.", public and node.name[0] != "_")
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            shown = public and node.name[0] != "_"
+            parameters = len(node.args.posonlyargs + node.args.args + node.args.kwonlyargs)
+            yield module, prefix + node.name, node, shown, lines, complexity(node), parameters
+            yield from functions_in(module, node, f"{prefix}{node.name}.<in>.", False)
+        elif isinstance(node, (ast.If, ast.Try, ast.With)):
+            yield from functions_in(module, node, prefix, public)
+
+
+def complexity(node: ast.AST) -> int:
+    """McCabe, as radon counts it: 1 + branches + boolean operators; nested functions count apart."""
+    total = 1
+    stack = list(ast.iter_child_nodes(node))
+    while stack:
+        child = stack.pop()
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        if isinstance(child, DECISIONS):
+            total += 1 + (len(child.ifs) if isinstance(child, ast.comprehension) else 0)
+        elif isinstance(child, ast.BoolOp):
+            total += len(child.values) - 1
+        stack += list(ast.iter_child_nodes(child))
+    return total
+
+
+# words --------------------------------------------------------------------------------------------
+
+def docstrings(modules: dict[str, Module]) -> tuple[int, int]:
+    """(public names with a docstring, public names): classes and functions without a leading underscore
+    anywhere in their path; overloads and property setters left out. Modules are counted separately."""
+    have = total = 0
+    stack: list[tuple[ast.AST, bool]] = [(m.tree, not any(p.startswith("_") for p in m.name.split(".")))
+                                         for m in modules.values()]
+    while stack:
+        scope, public = stack.pop()
+        for node in ast.iter_child_nodes(scope):
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                continue
+            shown = public and not node.name.startswith("_")
+            decorators = " ".join(ast.unparse(d) for d in node.decorator_list)
+            if shown and "overload" not in decorators and ".setter" not in decorators:
+                total += 1
+                have += ast.get_docstring(node, clean=False) is not None
+            if isinstance(node, ast.ClassDef):
+                stack.append((node, shown))
+    return have, total
+
+
+def annotated(modules: dict[str, Module]) -> tuple[int, int]:
+    """(functions whose every parameter and result is annotated, functions)."""
+    full = total = 0
+    for _, _, node, *_ in functions(modules):
+        parameters = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+        parameters = [p for p in parameters if p.arg not in ("self", "cls")]
+        total += 1
+        answered = node.returns is not None or node.name == "__init__"
+        full += all(p.annotation for p in parameters) and answered
+    return full, total
+
+
+def smells(modules: dict[str, Module]) -> dict[str, int]:
+    counts: dict[str, int] = dict.fromkeys(
+        ("except Exception or bare", "swallowed (pass only)", "type: ignore", "noqa", "TODO/FIXME/XXX",
+         "star imports", "dynamic **kwargs parameters"), 0)
+    for module in modules.values():
+        for line in module.lines:
+            counts["type: ignore"] += "type: ignore" in line
+            counts["noqa"] += "noqa" in line
+            counts["TODO/FIXME/XXX"] += any(word in line for word in ("TODO", "FIXME", "XXX"))
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ExceptHandler):
+                broad = node.type is None or ast.unparse(node.type) in ("Exception", "BaseException")
+                counts["except Exception or bare"] += broad
+                counts["swallowed (pass only)"] += len(node.body) == 1 and isinstance(node.body[0], ast.Pass)
+            elif isinstance(node, ast.ImportFrom):
+                counts["star imports"] += any(alias.name == "*" for alias in node.names)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                counts["dynamic **kwargs parameters"] += node.args.kwarg is not None
+    return counts
+
+
+def duplicated_share(modules: dict[str, Module]) -> float:
+    """Share (per cent) of code lines that lie in a run of WINDOW stripped, non-blank, non-import, non-comment
+    lines which occurs at least twice. Exact text only: renamed copies are not seen."""
+    places: dict[bytes, list[tuple[str, int]]] = defaultdict(list)
+    kept: dict[str, int] = {}
+    for module in modules.values():
+        code = [line.strip() for line in module.lines]
+        code = [line for line in code if line and line[0] != "#" and not line.startswith(("import ", "from "))
+                and line not in (")", "]", "}", "(", '"""', "),", "],", "},")]
+        kept[module.name] = len(code)
+        for start in range(len(code) - WINDOW + 1):
+            key = hashlib.blake2b("\n".join(code[start:start + WINDOW]).encode(), digest_size=12).digest()
+            places[key].append((module.name, start))
+    doubled: dict[str, set[int]] = defaultdict(set)
+    for spots in places.values():
+        if len(spots) > 1:
+            for name, start in spots:
+                doubled[name].update(range(start, start + WINDOW))
+    total = sum(kept.values())
+    return 100 * sum(len(rows) for rows in doubled.values()) / total if total else 0.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("package", type=Path)
+    parser.add_argument("--tests", type=Path, nargs="*", default=[])
+    parser.add_argument("--skip", nargs="*", default=[])
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    modules = read_modules(options.package, options.skip)
+    resolve_imports(modules)
+    sizes = {m.name: len(m.lines) for m in modules.values()}
+    real = {name: size for name, size in sizes.items() if size > 10}
+    listed = list(functions(modules))
+    have, public = docstrings(modules)
+    full, count = annotated(modules)
+    loops, wide_loops = cycles(modules, hidden=False), cycles(modules, hidden=True)
+    test_lines = sum(len(p.read_text(errors="replace").splitlines())
+                     for folder in options.tests for p in folder.rglob("*.py"))
+    longest = max(sizes, key=lambda name: sizes[name])
+    hardest = max(listed, key=lambda row: row[5])
+    tallest = max(listed, key=lambda row: row[4])
+    heights = [row[4] for row in listed]
+    complex_functions = sum(row[5] > 10 for row in listed)
+    introduced = sum(ast.get_docstring(m.tree) is not None for m in modules.values() if len(m.lines) > 10)
+    figures = {
+        "files": len(sizes),
+        "lines": sum(sizes.values()),
+        "lines per file, median (files > 10 lines)": percentile(list(real.values()), 0.5),
+        "lines per file, p95": percentile(list(real.values()), 0.95),
+        "longest file": f"{sizes[longest]} {longest}",
+        "files over 400 lines": sum(size > 400 for size in sizes.values()),
+        "functions": len(listed),
+        "function lines, median / p95": f"{percentile(heights, 0.5)} / {percentile(heights, 0.95)}",
+        "longest function": f"{tallest[4]} {tallest[0].name}:{tallest[1]}",
+        "functions over 70 lines": sum(row[4] > 70 for row in listed),
+        "complexity, highest": f"{hardest[5]} {hardest[0].name}:{hardest[1]}",
+        "functions with complexity > 10": complex_functions,
+        "per cent of functions with complexity > 10": round(100 * complex_functions / max(1, len(listed)), 1),
+        "functions with > 6 parameters": sum(row[6] > 6 for row in listed),
+        "modules in import circles (runtime)": sum(map(len, loops)),
+        "largest circle": max(map(len, loops), default=0),
+        "modules in circles, hidden imports too": sum(map(len, wide_loops)),
+        "folders whose children are tangled": tangled_siblings(modules),
+        "public names with docstring, per cent": round(100 * have / max(1, public)),
+        "modules with docstring, per cent": round(100 * introduced / max(1, len(real))),
+        "fully annotated functions, per cent": round(100 * full / max(1, count)),
+        "test lines / code lines": round(test_lines / max(1, sum(sizes.values())), 2),
+        "duplicated lines, per cent": round(duplicated_share(modules), 1),
+        **smells(modules),
+    }
+    if options.json:
+        json.dump(figures, sys.stdout, indent=1)
+    else:
+        for name, value in figures.items():
+            print(f"{name:48} {value}")
+
+
+if __name__ == "__main__":
+    main()
