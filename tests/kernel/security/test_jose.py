@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from countersign.kernel import clock
 from countersign.kernel.security.jose import (
-    ACCESS_TOKEN_TYPE,
+    ACCESS_TYP,
     LARGEST_TOKEN,
     AccessClaims,
     AccessTokens,
@@ -90,7 +90,7 @@ def _forged(
 
 
 def _header(**changes: object) -> dict[str, object]:
-    return {"alg": "ES256", "typ": ACCESS_TOKEN_TYPE, "kid": _RING.kid} | changes
+    return {"alg": "ES256", "typ": ACCESS_TYP, "kid": _RING.kid} | changes
 
 
 def test_an_issued_token_is_accepted_with_the_same_claims() -> None:
@@ -154,15 +154,11 @@ def test_t2_hs256_signed_with_the_public_key_is_refused(spelling: int, width: in
         digest = "sha512" if algorithm == "HS512" else "sha256"
 
         _refusal(
-            _forged(
-                _header(alg=algorithm), sign=lambda m, d=digest: hmac.digest(secret, m, d).ljust(width, b"\0")
-            )
+            _forged(_header(alg=algorithm), sign=lambda m, d=digest: hmac.digest(secret, m, d).ljust(width, b"\0"))
         )
 
 
-@pytest.mark.parametrize(
-    "algorithm", ["RS256", "PS256", "ES384", "ES512", "ES256K", "EdDSA", "es256", "ES256 "]
-)
+@pytest.mark.parametrize("algorithm", ["RS256", "PS256", "ES384", "ES512", "ES256K", "EdDSA", "es256", "ES256 "])
 def test_t3_an_algorithm_that_is_not_allowed_is_refused_even_with_a_good_signature(algorithm: str) -> None:
     assert _refusal(_forged(_header(alg=algorithm))) == "algorithm is not allowed"
 
@@ -171,9 +167,7 @@ def test_t3_an_rsa_signature_under_our_key_id_is_refused() -> None:
     key = rsa.generate_private_key(65537, 2048)
 
     for algorithm in ("ES256", "RS256"):
-        _refusal(
-            _forged(_header(alg=algorithm), sign=lambda m: key.sign(m, padding.PKCS1v15(), hashes.SHA256()))
-        )
+        _refusal(_forged(_header(alg=algorithm), sign=lambda m: key.sign(m, padding.PKCS1v15(), hashes.SHA256())))
 
 
 @pytest.mark.parametrize("algorithm", [None, 1, ["ES256"], {"ES256": 1}, True])
@@ -245,7 +239,7 @@ def test_t6_a_key_id_that_is_not_in_the_ring_is_refused(kid: object) -> None:
     ids=lambda payload: repr(payload[:12]),
 )  # fmt: skip
 def test_t7_a_payload_that_is_no_object_of_claims_is_refused_though_well_signed(payload: bytes) -> None:
-    _refusal(_RING.sign(payload, ACCESS_TOKEN_TYPE))
+    _refusal(_RING.sign(payload, ACCESS_TYP))
 
 
 @pytest.mark.parametrize("claim", ["iss", "aud", "sub", "client_id", "iat", "exp", "jti", "scope"])
@@ -273,9 +267,7 @@ def test_t7_a_token_over_8_kib_is_refused_before_it_is_read() -> None:
     assert _refusal("é" * 20_000) == "too long"
 
 
-@pytest.mark.parametrize(
-    "audience", [[_ROOT], [_ROOT, "https://other.example"], [], f"{_ROOT}/", _ROOT.upper(), ""]
-)
+@pytest.mark.parametrize("audience", [[_ROOT], [_ROOT, "https://other.example"], [], f"{_ROOT}/", _ROOT.upper(), ""])
 def test_an_audience_that_is_not_exactly_ours_is_refused(audience: object) -> None:
     _refusal(_forged(_header(), msgspec.to_builtins(_CLAIMS) | {"aud": audience}))
 
@@ -283,6 +275,11 @@ def test_an_audience_that_is_not_exactly_ours_is_refused(audience: object) -> No
 @pytest.mark.parametrize("issuer", [f"{_ROOT}/", f"{_ROOT}.evil.example", _ROOT[:-1], _ROOT.upper(), ""])
 def test_an_issuer_that_is_not_exactly_ours_is_refused(issuer: str) -> None:
     assert _refusal(_tokens().issue(msgspec.structs.replace(_CLAIMS, iss=issuer))) == "issuer is another"
+
+
+@pytest.mark.parametrize("claim", ["sub", "client_id", "jti"])
+def test_an_empty_claim_is_refused(claim: str) -> None:
+    assert _refusal(_forged(_header(), msgspec.to_builtins(_CLAIMS) | {claim: ""})) == "a required claim is empty"
 
 
 # --- T8: type confusion ---
@@ -440,9 +437,7 @@ def test_a_token_with_any_part_cut_doubled_or_inserted_is_refused(start: int, en
         _refusal(changed)
 
 
-@given(
-    st.text() | st.from_regex(r"[A-Za-z0-9_-]{0,60}\.[A-Za-z0-9_-]{0,60}\.[A-Za-z0-9_-]{86}", fullmatch=True)
-)
+@given(st.text() | st.from_regex(r"[A-Za-z0-9_-]{0,60}\.[A-Za-z0-9_-]{0,60}\.[A-Za-z0-9_-]{86}", fullmatch=True))
 @example("..")
 @example("a.b.c.d.e")
 @example(f"{'A' * 40}.{'A' * 40}.{'A' * 86}")
@@ -453,11 +448,7 @@ def test_any_text_is_refused_and_never_crashes(text: str) -> None:
 @given(
     st.dictionaries(
         st.sampled_from(["alg", "typ", "kid", "crit", "jwk"]) | st.text(max_size=5),
-        st.none()
-        | st.booleans()
-        | st.integers()
-        | st.text(max_size=10)
-        | st.lists(st.text(max_size=5), max_size=3),
+        st.none() | st.booleans() | st.integers() | st.text(max_size=10) | st.lists(st.text(max_size=5), max_size=3),
     )
 )
 def test_any_signed_header_that_is_not_ours_is_refused_and_never_crashes(header: dict[str, object]) -> None:
@@ -466,13 +457,11 @@ def test_any_signed_header_that_is_not_ours_is_refused_and_never_crashes(header:
     _refusal(f"{message}.{_b64(_es256(message.encode()))}")
 
 
-@given(
-    st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists, max_leaves=5) | st.binary()
-)
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists, max_leaves=5) | st.binary())
 def test_any_signed_payload_that_is_not_ours_is_refused_and_never_crashes(payload: object) -> None:
     encoded = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
 
-    _refusal(_RING.sign(encoded, ACCESS_TOKEN_TYPE))
+    _refusal(_RING.sign(encoded, ACCESS_TYP))
 
 
 # --- cache ---

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -129,6 +130,7 @@ def test_processes_that_start_at_once_get_the_same_key(tmp_path: Path) -> None:
     starters = [
         subprocess.Popen(
             [sys.executable, "-c", program, str(tmp_path)],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -13,7 +13,6 @@ from countersign.kernel.security import passwords
 _WORD = "correct horse battery"
 
 
-@pytest.mark.asyncio
 async def test_a_password_verifies_against_its_own_hash_alone() -> None:
     hashed = await passwords.hash_password(_WORD)
 
@@ -23,7 +22,6 @@ async def test_a_password_verifies_against_its_own_hash_alone() -> None:
     assert not await passwords.verify("", hashed)
 
 
-@pytest.mark.asyncio
 async def test_two_hashes_of_one_password_differ() -> None:
     first, second = await asyncio.gather(passwords.hash_password(_WORD), passwords.hash_password(_WORD))
 
@@ -31,14 +29,12 @@ async def test_two_hashes_of_one_password_differ() -> None:
     assert _WORD not in first
 
 
-@pytest.mark.asyncio
 async def test_composed_and_decomposed_letters_are_the_same_password() -> None:
     hashed = await passwords.hash_password("Schl\u00fcsselbund")
 
     assert await passwords.verify("Schlu\u0308sselbund", hashed)
 
 
-@pytest.mark.asyncio
 async def test_no_account_costs_the_same_work_as_a_wrong_password() -> None:
     hashed = await passwords.hash_password(_WORD)
 
@@ -59,12 +55,10 @@ async def _median_s(password: str, hashed: str | None) -> float:
     return statistics.median(taken)
 
 
-@pytest.mark.asyncio
 async def test_the_dummy_password_opens_no_missing_account() -> None:
     assert not await passwords.verify("no account has this", None)
 
 
-@pytest.mark.asyncio
 async def test_the_event_loop_turns_while_a_password_is_hashed() -> None:
     hashing = asyncio.create_task(passwords.hash_password(_WORD))
     turns = 0
@@ -75,7 +69,6 @@ async def test_the_event_loop_turns_while_a_password_is_hashed() -> None:
     assert turns > 100
 
 
-@pytest.mark.asyncio
 async def test_a_flood_of_sign_ins_is_refused_beyond_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passwords, "MOST_WAITING", 2)
 
@@ -90,7 +83,6 @@ async def test_a_flood_of_sign_ins_is_refused_beyond_the_queue(monkeypatch: pyte
 @pytest.mark.parametrize(
     "password", ["", " " * 20, "\t\n" * 10, "short one", "x" * 201, "half a pair \ud800"], ids=repr
 )
-@pytest.mark.asyncio
 async def test_a_weak_password_is_refused_with_its_remedy(password: str) -> None:
     with pytest.raises(passwords.WeakPassword) as refusal:
         await passwords.hash_password(password)
@@ -103,7 +95,6 @@ def test_the_bounds_themselves_are_allowed(password: str) -> None:
     passwords.check_rules(password)
 
 
-@pytest.mark.asyncio
 async def test_a_hash_of_weaker_parameters_needs_a_new_one() -> None:
     current = await passwords.hash_password(_WORD)
 
@@ -111,7 +102,6 @@ async def test_a_hash_of_weaker_parameters_needs_a_new_one() -> None:
     assert passwords.needs_rehash(current.replace("t=3", "t=1"))
 
 
-@pytest.mark.asyncio
 async def test_a_damaged_row_is_an_error_and_not_a_wrong_password() -> None:
     with pytest.raises(InvalidHashError):
         await passwords.verify(_WORD, "plainly no hash")

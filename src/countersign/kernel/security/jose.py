@@ -14,7 +14,7 @@ from countersign.kernel import clock
 from countersign.kernel.errors import Refused
 
 ALGORITHM = "ES256"
-ACCESS_TOKEN_TYPE = "at+jwt"
+ACCESS_TYP = "at+jwt"
 LARGEST_TOKEN = 8_192
 SKEW_S = 60
 
@@ -267,7 +267,7 @@ class AccessTokens:
 
     def issue(self, claims: AccessClaims) -> str:
         """The claims as a signed token, as RFC 9068 §2 has it (`typ` is `at+jwt`)."""
-        return self._ring.sign(msgspec.json.encode(claims), ACCESS_TOKEN_TYPE)
+        return self._ring.sign(msgspec.json.encode(claims), ACCESS_TYP)
 
     def verify(self, token: str) -> AccessClaims:
         """The claims of a token that holds now (RFC 9068 §4); whether it was revoked, the caller asks.
@@ -279,7 +279,7 @@ class AccessTokens:
         cached = self._cache.get(token)
         if cached is not None:
             return cached
-        payload = self._ring.open(token, ACCESS_TOKEN_TYPE)
+        payload = self._ring.open(token, ACCESS_TYP)
         try:
             claims = msgspec.json.decode(payload, type=AccessClaims)
         except (msgspec.DecodeError, ValueError, RecursionError):

@@ -24,9 +24,7 @@ class MasterKeyRefused(Refused):
     status = 500
     code = "master_key_refused"
     title = "Master key refused"
-    resolution = (
-        f"Give {KEY_BYTES} random bytes in base64, for example from: openssl rand -base64 {KEY_BYTES}"
-    )
+    resolution = f"Give {KEY_BYTES} random bytes in base64, for example from: openssl rand -base64 {KEY_BYTES}"
 
 
 @dataclass(frozen=True)
@@ -92,9 +90,7 @@ def parse_master_key(text: str, source: str) -> MasterKey:
     """
     keys = tuple(_parse_key(part.strip(), source) for part in text.strip().split(","))
     if len({key.id for key in keys}) != len(keys) or len({key.material for key in keys}) != len(keys):
-        raise MasterKeyRefused(
-            f"{source} names the same key or key id twice", resolution="Remove the second one."
-        )
+        raise MasterKeyRefused(f"{source} names the same key or key id twice", resolution="Remove the second one.")
     return MasterKey(keys)
 
 

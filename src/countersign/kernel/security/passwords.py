@@ -92,7 +92,7 @@ async def verify(password: str, hashed: str | None) -> bool:
         Unavailable: too many hashes are being waited for.
     """
     if hashed is None or len(password) > LONGEST:
-        await _queue.run(_matches, _DUMMY_PASSWORD, _DUMMY_HASH)
+        await _queue.run(_matches, _DUMMY_WORD, _DUMMY_HASH)
         return False
     return await _queue.run(_matches, _normal(password), hashed)
 
@@ -134,5 +134,5 @@ def _dummy_hash() -> str:
     return f"$argon2id$v=19${cost}${text(_hasher.salt_len)}${text(_hasher.hash_len)}"
 
 
-_DUMMY_PASSWORD = "no account has this"
+_DUMMY_WORD = "no account has this"
 _DUMMY_HASH = _dummy_hash()

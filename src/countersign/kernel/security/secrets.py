@@ -23,9 +23,7 @@ def new_secret(prefix: str) -> str:
         ValueError: the prefix is not lower-case words joined by single underscores, of at most 64 characters.
     """
     if len(prefix) > 64 or _PREFIX.fullmatch(prefix) is None:
-        raise ValueError(
-            f"prefix {prefix!r}: lower-case words joined by underscores are needed, like csk_agent"
-        )
+        raise ValueError(f"prefix {prefix!r}: lower-case words joined by underscores are needed, like csk_agent")
     body = f"{prefix}_{_base62(int.from_bytes(ids.random_bytes(_RANDOM_BYTES)), _RANDOM_DIGITS)}"
     return body + _checksum(body)
 

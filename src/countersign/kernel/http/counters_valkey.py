@@ -1,0 +1,125 @@
+"""Counters in Valkey or Redis, which the workers of many nodes share; apart, since its client loads slowly."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol, cast
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.connection import parse_url
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+from countersign.kernel import clock
+from countersign.kernel.http.counters import Quota, SharedMemoryCounters
+
+PATIENCE_S = 0.25
+PAUSE_S = 1.0
+WARN_EVERY_S = 60.0
+_MOST_CONNECTIONS = 16
+_KEY_PREFIX = "countersign:quota:"
+
+# A key without an end (PTTL -1: damage), or with a later end than a window from now (the limit was changed, the
+# server's clock went back), is put right by the way. Answers allowed, count, milliseconds left.
+_HIT = """
+local limit, window, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local left = redis.call('PTTL', KEYS[1])
+local count = left >= 0 and tonumber(redis.call('GET', KEYS[1])) or 0
+if left > window then
+  redis.call('PEXPIRE', KEYS[1], window)
+  left = window
+end
+if cost > limit - count then
+  return {0, count, left < 0 and window or left}
+end
+if left < 0 then
+  redis.call('SET', KEYS[1], cost, 'PX', window)
+  return {1, cost, window}
+end
+return {1, redis.call('INCRBY', KEYS[1], cost), left}
+"""
+
+
+class _Script(Protocol):
+    async def __call__(self, keys: Sequence[str], args: Sequence[int]) -> tuple[int, int, int]: ...
+
+
+class _Client(Protocol):
+    def register_script(self, script: str) -> _Script: ...
+    async def aclose(self) -> None: ...
+
+
+class ValkeyCounters:
+    """Counters in one Valkey or Redis server, one atomic script a call.
+
+    While the server does not answer within a quarter of a second, this node counts alone in `fallback`: requests
+    go on, limits hold for each node. It is asked again after a second; `warn` hears of it once a minute.
+    """
+
+    def __init__(self, url: str, fallback: SharedMemoryCounters, warn: Callable[[str], None]) -> None:
+        """Takes `valkey://`, `valkeys://`, `redis://`, `rediss://` or `unix://`; connects at the first hit.
+
+        Raises:
+            ValueError: the address has another scheme.
+        """
+        self._fallback = fallback
+        self._warn = warn
+        self._is_down = False
+        self._ask_again_s = 0.0
+        self._warn_again_s = 0.0
+        self._client = _connect(url)
+        self._hit = self._client.register_script(_HIT)
+
+    async def hit(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
+        """As `Counters.hit`; waits for the server for at most a quarter of a second."""
+        quota = await self._ask(key, limit, window_s, cost)
+        return self._fallback.hit_now(key, limit, window_s, cost) if quota is None else quota
+
+    async def peek(self, key: str, limit: int, window_s: int) -> Quota:
+        """As `Counters.peek`; waits for the server for at most a quarter of a second."""
+        quota = await self._ask(key, limit, window_s, 0)
+        if quota is None:
+            return await self._fallback.peek(key, limit, window_s)
+        return Quota(limit, quota.remaining, quota.reset_s, quota.remaining > 0)
+
+    async def close(self) -> None:
+        """Close the connections and the fallback."""
+        await self._client.aclose()
+        await self._fallback.close()
+
+    async def _ask(self, key: str, limit: int, window_s: int, cost: int) -> Quota | None:
+        if self._is_down:
+            if clock.monotonic_s() < self._ask_again_s:
+                return None
+            # One call tries; those that come meanwhile do not wait with it.
+            self._ask_again_s = clock.monotonic_s() + PAUSE_S
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                allowed, count, left_ms = await self._hit([_KEY_PREFIX + key], [limit, window_s * 1_000, cost])
+        except (RedisError, OSError) as error:
+            self._went_down(error)
+            return None
+        self._is_down = False
+        return Quota(limit, max(0, limit - count), -(-left_ms // 1_000), allowed == 1)
+
+    def _went_down(self, error: Exception) -> None:
+        now_s = clock.monotonic_s()
+        self._is_down = True
+        self._ask_again_s = now_s + PAUSE_S
+        if now_s >= self._warn_again_s:
+            self._warn_again_s = now_s + WARN_EVERY_S
+            # Only the kind of error: its text may hold the address with its password.
+            self._warn(f"the rate-limit store does not answer ({type(error).__name__}); this node counts alone")
+
+
+def _connect(url: str) -> _Client:
+    spoken = url.replace("valkey", "redis", 1) if url.startswith(("valkey://", "valkeys://")) else url
+    pool = BlockingConnectionPool(
+        max_connections=_MOST_CONNECTIONS,
+        timeout=PATIENCE_S,
+        socket_timeout=PATIENCE_S,
+        socket_connect_timeout=PATIENCE_S,
+        retry=Retry(NoBackoff(), 1),
+        **parse_url(spoken),
+    )
+    return cast(_Client, Redis.from_pool(pool))

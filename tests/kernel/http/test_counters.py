@@ -1,0 +1,361 @@
+"""The node's counters: exact among processes, bounded in time and space, whatever happens to a worker or the file."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from countersign.kernel import clock
+from countersign.kernel.http.counters import FILE_NAME, Quota, SharedMemoryCounters
+
+_NOW_S = 1_795_000_000
+_HAMMER = """
+import sys
+from pathlib import Path
+from countersign.kernel.http.counters import SharedMemoryCounters
+counters = SharedMemoryCounters(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+print(sum(counters.hit_now("one key", int(sys.argv[2]), 3600).allowed for _ in range(int(sys.argv[3]))))
+"""
+_HOLDER = """
+import fcntl, sys
+lock = open(sys.argv[1], "r+")
+fcntl.lockf(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.seconds: float = _NOW_S
+
+    def now(self) -> clock.Instant:
+        return clock.Instant(int(self.seconds * clock.SECOND))
+
+
+@pytest.fixture
+def fixed(monkeypatch: pytest.MonkeyPatch) -> _Clock:
+    moment = _Clock()
+    monkeypatch.setattr(clock, "now", moment.now)
+    return moment
+
+
+@pytest.fixture
+def counters(tmp_path: Path) -> SharedMemoryCounters:
+    return SharedMemoryCounters(tmp_path)
+
+
+def test_exactly_the_limit_is_allowed_and_each_answer_tells_what_is_left(
+    counters: SharedMemoryCounters, fixed: _Clock
+) -> None:
+    answers = [counters.hit_now("k", 3, 60) for _ in range(5)]
+
+    assert answers == [
+        Quota(3, 2, 60, True),
+        Quota(3, 1, 60, True),
+        Quota(3, 0, 60, True),
+        Quota(3, 0, 60, False),
+        Quota(3, 0, 60, False),
+    ]
+
+
+def test_a_window_begins_at_the_first_hit_and_ends_on_time(counters: SharedMemoryCounters, fixed: _Clock) -> None:
+    fixed.seconds += 0.5
+    counters.hit_now("k", 1, 60)
+
+    fixed.seconds += 59.25
+    assert counters.hit_now("k", 1, 60) == Quota(1, 0, 1, False)
+    fixed.seconds += 0.75
+    assert counters.hit_now("k", 1, 60) == Quota(1, 0, 60, True)
+
+
+def test_a_cost_that_does_not_fit_is_refused_whole(counters: SharedMemoryCounters) -> None:
+    assert counters.hit_now("k", 10, 60, cost=7).remaining == 3
+    assert not counters.hit_now("k", 10, 60, cost=4).allowed
+    assert counters.hit_now("k", 10, 60, cost=3) == Quota(10, 0, 60, True)
+    assert not counters.hit_now("other", 10, 60, cost=11).allowed
+    assert not counters.hit_now("none", 0, 60).allowed
+
+
+async def test_a_peek_counts_nothing(counters: SharedMemoryCounters, fixed: _Clock) -> None:
+    assert await counters.peek("k", 1, 60) == Quota(1, 1, 60, True)
+    assert await counters.hit("k", 1, 60) == Quota(1, 0, 60, True)
+    assert await counters.peek("k", 1, 60) == Quota(1, 0, 60, False)
+
+
+def test_keys_do_not_share_a_count(counters: SharedMemoryCounters) -> None:
+    for key in ("a", "b", "", "a\0", "é", "\ud800", "k" * 10_000):
+        assert counters.hit_now(key, 1, 60).allowed
+
+
+def test_counts_survive_a_restart(counters: SharedMemoryCounters, tmp_path: Path) -> None:
+    counters.hit_now("k", 1, 3_600)
+
+    assert not SharedMemoryCounters(tmp_path).hit_now("k", 1, 3_600).allowed
+
+
+def test_eight_processes_together_are_allowed_exactly_the_limit(tmp_path: Path) -> None:
+    hammers = [_run(_HAMMER, str(tmp_path), "5000", "2000") for _ in range(8)]
+    for hammer in hammers:
+        assert _line(hammer) == "ready"
+
+    for hammer in hammers:
+        _release(hammer)
+
+    assert sum(int(_line(hammer)) for hammer in hammers) == 5_000
+    assert [_end(hammer) for hammer in hammers] == [0] * 8
+
+
+def test_a_worker_killed_in_the_middle_leaves_the_others_counting(
+    counters: SharedMemoryCounters, tmp_path: Path
+) -> None:
+    chance = random.Random(7)
+    for _ in range(5):
+        hammer = _run(_HAMMER, str(tmp_path), "4000000000", "1000000000")
+        assert _line(hammer) == "ready"
+        _release(hammer)
+        before = counters.hit_now("one key", 4_000_000_000, 3_600).remaining
+        for _ in range(chance.randrange(2_000, 20_000)):
+            counters.hit_now("one key", 4_000_000_000, 3_600)
+        hammer.kill()
+        assert _end(hammer) == -signal.SIGKILL
+
+        left = counters.hit_now("one key", 4_000_000_000, 3_600)
+        assert left.allowed
+        assert left.remaining < before
+        assert counters.hit_now("one key", 4_000_000_000, 3_600).remaining == left.remaining - 1
+
+
+def test_a_stopped_worker_that_holds_the_lock_stops_nobody_else(counters: SharedMemoryCounters, tmp_path: Path) -> None:
+    holder = _run(_HOLDER, str(tmp_path / "counters.lock"))
+    assert _line(holder) == "held"
+
+    started = clock.monotonic_s()
+    answers = [counters.hit_now("k", 100, 60) for _ in range(50)]
+    taken = clock.monotonic_s() - started
+    _release(holder)
+
+    assert answers[-1].remaining == 50
+    assert 0.2 < taken < 1.0
+    assert _end(holder) == 0
+
+
+def test_a_forked_child_counts_in_the_same_windows(counters: SharedMemoryCounters) -> None:
+    counters.hit_now("k", 2, 3_600)
+
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if counters.hit_now("k", 2, 3_600).allowed else 1)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert not counters.hit_now("k", 2, 3_600).allowed
+
+
+def test_a_full_bucket_forgets_the_window_that_ends_soonest(tmp_path: Path, fixed: _Clock) -> None:
+    counters = SharedMemoryCounters(tmp_path, slots=8)
+    for number in range(8):
+        counters.hit_now(f"k{number}", 1, 100 if number == 3 else 1_000)
+
+    assert counters.hit_now("new", 1, 1_000).allowed
+
+    assert not counters.hit_now("new", 1, 1_000).allowed
+    for number in (0, 1, 2, 4, 5, 6, 7):
+        assert not counters.hit_now(f"k{number}", 1, 1_000).allowed
+    assert counters.hit_now("k3", 1, 100).allowed
+
+
+def test_an_ended_window_makes_room_before_a_live_one(tmp_path: Path, fixed: _Clock) -> None:
+    counters = SharedMemoryCounters(tmp_path, slots=8)
+    counters.hit_now("ended", 1, 10)
+    fixed.seconds += 11
+    for number in range(8):
+        counters.hit_now(f"k{number}", 1, 5)
+
+    assert not any(counters.hit_now(f"k{number}", 1, 5).allowed for number in range(8))
+
+
+@pytest.mark.parametrize("jump_s", [-1, -59, -61, -3_600, -10 * 365 * 86_400])
+def test_a_clock_that_goes_back_keeps_the_count_but_for_no_longer_than_a_window(
+    counters: SharedMemoryCounters, fixed: _Clock, jump_s: int
+) -> None:
+    counters.hit_now("k", 1, 60)
+
+    fixed.seconds += jump_s
+
+    assert counters.hit_now("k", 1, 60) == Quota(1, 0, 60, False)
+    fixed.seconds += 60
+    assert counters.hit_now("k", 1, 60).allowed
+
+
+def test_windows_from_the_future_make_room_first(tmp_path: Path, fixed: _Clock) -> None:
+    counters = SharedMemoryCounters(tmp_path, slots=8)
+    fixed.seconds += 10**6
+    for number in range(8):
+        counters.hit_now(f"future{number}", 1, 60)
+    fixed.seconds -= 10**6
+
+    for number in range(8):
+        counters.hit_now(f"k{number}", 1, 60)
+
+    assert not any(counters.hit_now(f"k{number}", 1, 60).allowed for number in range(8))
+
+
+def test_a_clock_that_goes_back_forgets_nobody_while_there_is_room(tmp_path: Path, fixed: _Clock) -> None:
+    counters = SharedMemoryCounters(tmp_path, slots=8)
+    for number in range(4):
+        counters.hit_now(f"before{number}", 1, 60)
+
+    fixed.seconds -= 1
+    for number in range(4):
+        counters.hit_now(f"after{number}", 1, 60)
+
+    assert not any(counters.hit_now(f"before{number}", 1, 60).allowed for number in range(4))
+
+
+def test_a_clock_that_goes_forth_ends_the_windows(counters: SharedMemoryCounters, fixed: _Clock) -> None:
+    counters.hit_now("k", 1, 60)
+
+    fixed.seconds += 10 * 365 * 86_400
+
+    assert counters.hit_now("k", 1, 60).allowed
+
+
+def test_another_window_length_holds_at_once(counters: SharedMemoryCounters, fixed: _Clock) -> None:
+    counters.hit_now("k", 1, 3_600)
+    fixed.seconds += 61
+
+    assert counters.hit_now("k", 1, 60).allowed
+
+
+_KEYS = st.sampled_from("abcde")
+_STEPS = st.one_of(
+    st.tuples(st.just("hit"), _KEYS, st.integers(0, 5), st.sampled_from([10, 60]), st.integers(0, 4)),
+    st.tuples(st.just("wait"), st.floats(-100, 100)),
+    st.tuples(st.just("reopen")),
+)
+
+
+@settings(deadline=None)
+@given(steps=st.lists(_STEPS, max_size=60))
+def test_any_sequence_of_hits_answers_like_a_dictionary(
+    steps: list[tuple[str, str, int, int, int] | tuple[str, float] | tuple[str]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    directory = tmp_path_factory.mktemp("counters")
+    counters = SharedMemoryCounters(directory, slots=64)
+    model: dict[str, tuple[int, int]] = {}
+    moment = _Clock()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clock, "now", moment.now)
+        for step in steps:
+            if len(step) == 5:
+                _, key, limit, window_s, cost = step
+                assert counters.hit_now(key, limit, window_s, cost) == _model(
+                    model, moment.now(), key, limit, window_s, cost
+                )
+            elif len(step) == 2:
+                moment.seconds += step[1]
+            else:
+                counters = SharedMemoryCounters(directory, slots=64)
+
+
+def _model(model: dict[str, tuple[int, int]], now: int, key: str, limit: int, window_s: int, cost: int) -> Quota:
+    start, count = model.get(key, (now, 0))
+    if start > now:
+        start = now
+    if now >= start + window_s * clock.SECOND:
+        start, count = now, 0
+    allowed = count + cost <= limit
+    count += cost if allowed else 0
+    model[key] = (start, count)
+    left = start + window_s * clock.SECOND - now
+    return Quota(limit, max(0, limit - count), (left + clock.SECOND - 1) // clock.SECOND, allowed)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"short", b"X" * (64 + 64 * 32), b"\0" * (64 + 64 * 32), b"CSCOUNT1" + b"\0" * (64 + 64 * 32 - 8)],
+    ids=["empty", "short", "foreign", "zeros", "other slot count"],
+)
+def test_a_damaged_or_foreign_file_is_made_anew(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / FILE_NAME).write_bytes(content)
+
+    counters = SharedMemoryCounters(tmp_path, slots=64)
+
+    assert counters.hit_now("k", 1, 60).allowed
+    assert not SharedMemoryCounters(tmp_path, slots=64).hit_now("k", 1, 60).allowed
+    assert sorted(path.name for path in tmp_path.iterdir()) == [FILE_NAME, "counters.lock"]
+
+
+def test_garbage_in_the_slots_locks_nobody_out_for_longer_than_a_window(tmp_path: Path, fixed: _Clock) -> None:
+    SharedMemoryCounters(tmp_path, slots=64)
+    path = tmp_path / FILE_NAME
+    path.write_bytes(path.read_bytes()[:64] + random.Random(1).randbytes(64 * 32))
+
+    counters = SharedMemoryCounters(tmp_path, slots=64)
+
+    assert all(counters.hit_now(f"k{number}", 1, 60).allowed for number in range(20))
+
+
+def test_the_file_has_its_room_reserved_and_is_for_its_owner_alone(tmp_path: Path) -> None:
+    SharedMemoryCounters(tmp_path)
+
+    status = (tmp_path / FILE_NAME).stat()
+    assert status.st_size == 64 + 65_536 * 32
+    assert status.st_blocks * 512 >= status.st_size
+    assert status.st_mode & 0o777 == 0o600
+
+
+def test_a_missing_directory_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        SharedMemoryCounters(tmp_path / "none")
+
+
+@pytest.mark.parametrize("slots", [0, -8, 7, 12])
+def test_slots_that_fill_no_bucket_are_an_error(tmp_path: Path, slots: int) -> None:
+    with pytest.raises(ValueError, match="multiple of 8"):
+        SharedMemoryCounters(tmp_path, slots)
+
+
+async def test_closing_lets_go_of_every_file(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    counters = SharedMemoryCounters(tmp_path)
+
+    await counters.close()
+
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def _run(program: str, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def _release(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.close()
+
+
+def _end(process: subprocess.Popen[str]) -> int:
+    assert process.stdout is not None
+    process.stdout.close()
+    return process.wait(60)

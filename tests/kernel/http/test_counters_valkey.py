@@ -1,0 +1,164 @@
+"""The counters of many nodes, against a real server, and what happens while it is away."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from countersign.kernel import clock
+from countersign.kernel.http.counters import Quota, SharedMemoryCounters
+from countersign.kernel.http.counters_valkey import ValkeyCounters
+from tests.servers import process
+
+_WINDOW_S = 3_600
+
+
+@pytest.fixture
+def warnings() -> list[str]:
+    return []
+
+
+@pytest.fixture
+async def counters(redis_url: str, tmp_path: Path, warnings: list[str]) -> AsyncIterator[ValkeyCounters]:
+    opened = ValkeyCounters(redis_url.replace("redis", "valkey", 1), SharedMemoryCounters(tmp_path), warnings.append)
+    yield opened
+    await opened.close()
+
+
+async def test_exactly_the_limit_is_allowed_and_each_answer_tells_what_is_left(
+    counters: ValkeyCounters, warnings: list[str]
+) -> None:
+    answers = [await counters.hit("k", 2, _WINDOW_S) for _ in range(3)]
+
+    assert answers == [
+        Quota(2, 1, _WINDOW_S, True),
+        Quota(2, 0, _WINDOW_S, True),
+        Quota(2, 0, _WINDOW_S, False),
+    ]
+    assert warnings == []
+
+
+async def test_two_nodes_together_are_allowed_exactly_the_limit(
+    counters: ValkeyCounters, redis_url: str, tmp_path: Path, warnings: list[str]
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = ValkeyCounters(redis_url, SharedMemoryCounters(tmp_path / "other"), warnings.append)
+
+    nodes = [counters, other] * 100
+    answers = [
+        answer
+        for start in range(0, len(nodes), 20)
+        for answer in await asyncio.gather(*(node.hit("k", 70, _WINDOW_S) for node in nodes[start : start + 20]))
+    ]
+    await other.close()
+
+    assert sum(answer.allowed for answer in answers) == 70
+    assert warnings == []
+
+
+async def test_a_cost_that_does_not_fit_is_refused_whole(counters: ValkeyCounters) -> None:
+    assert (await counters.hit("k", 10, _WINDOW_S, cost=7)).remaining == 3
+    assert not (await counters.hit("k", 10, _WINDOW_S, cost=4)).allowed
+    assert await counters.hit("k", 10, _WINDOW_S, cost=3) == Quota(10, 0, _WINDOW_S, True)
+
+
+async def test_a_peek_counts_nothing(counters: ValkeyCounters) -> None:
+    assert await counters.peek("k", 1, _WINDOW_S) == Quota(1, 1, _WINDOW_S, True)
+    await counters.hit("k", 1, _WINDOW_S)
+    assert await counters.peek("k", 1, _WINDOW_S) == Quota(1, 0, _WINDOW_S, False)
+
+
+async def test_a_window_ends(counters: ValkeyCounters) -> None:
+    assert (await counters.hit("k", 1, 1)).allowed
+    assert not (await counters.hit("k", 1, 1)).allowed
+
+    async with asyncio.timeout(5):
+        while not (await counters.hit("k", 1, 1)).allowed:
+            continue
+
+
+async def test_a_key_that_would_never_end_or_too_late_is_put_right(counters: ValkeyCounters, redis_port: int) -> None:
+    async with Redis(port=redis_port) as client:
+        await client.set("countersign:quota:endless", 99)
+        await client.set("countersign:quota:late", 99, px=10**9)
+
+        endless = await counters.hit("endless", 5, 60)
+        late = await counters.hit("late", 5, 60)
+
+        assert endless == Quota(5, 4, 60, True)
+        assert late == Quota(5, 0, 60, False)
+        assert 0 < await client.pttl("countersign:quota:late") <= 60_000
+
+
+async def test_a_server_that_forgot_the_script_is_told_again(counters: ValkeyCounters, redis_port: int) -> None:
+    await counters.hit("k", 5, _WINDOW_S)
+    async with Redis(port=redis_port) as client:
+        await client.script_flush()
+
+    assert (await counters.hit("k", 5, _WINDOW_S)).remaining == 3
+
+
+async def test_without_the_server_the_node_counts_alone_and_warns_once_a_minute(
+    tmp_path: Path, warnings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [1_000.0]
+    monkeypatch.setattr(clock, "monotonic_s", lambda: now_s[0])
+    url = f"redis://:the-password@127.0.0.1:{process.free_port()}/0"
+    counters = ValkeyCounters(url, SharedMemoryCounters(tmp_path), warnings.append)
+
+    allowed: list[bool] = []
+    for _ in range(4):
+        allowed.append((await counters.hit("k", 3, _WINDOW_S)).allowed)
+        now_s[0] += 10
+    assert allowed == [True, True, True, False]
+    assert not (await counters.peek("k", 3, _WINDOW_S)).allowed
+    assert len(warnings) == 1
+    now_s[0] += 30
+    await counters.hit("k", 3, _WINDOW_S)
+    await counters.close()
+
+    assert len(warnings) == 2
+    assert "counts alone" in warnings[0]
+    assert "the-password" not in warnings[0]
+
+
+async def test_a_hanging_server_delays_one_request_by_a_quarter_second_and_is_asked_again(
+    tmp_path: Path, warnings: list[str]
+) -> None:
+    port = process.free_port()
+    program = process.installed("redis-server", "redis-server")
+    log = tmp_path / "log"
+    with process.serving(
+        [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", tmp_path, "--pidfile", "pid"],
+        is_ready=lambda: process.answers(port),
+        log=log,
+    ):
+        server = int((tmp_path / "pid").read_text())
+        counters = ValkeyCounters(f"redis://127.0.0.1:{port}/0", SharedMemoryCounters(tmp_path), warnings.append)
+        assert (await counters.hit("k", 1_000, _WINDOW_S)).remaining == 999
+
+        os.kill(server, signal.SIGSTOP)
+        try:
+            started = clock.monotonic_s()
+            hanging = [await counters.hit("k", 1_000, _WINDOW_S) for _ in range(50)]
+            taken = clock.monotonic_s() - started
+        finally:
+            os.kill(server, signal.SIGCONT)
+
+        assert hanging[-1].remaining == 950
+        assert taken < 0.9
+        async with asyncio.timeout(10):
+            while (await counters.peek("k", 1_000, _WINDOW_S)).remaining < 998:
+                await asyncio.sleep(0)
+        assert len(warnings) == 1
+        await counters.close()
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1/", "127.0.0.1:6379", ""])
+def test_an_address_of_another_kind_is_an_error(url: str, tmp_path: Path, warnings: list[str]) -> None:
+    with pytest.raises(ValueError, match="scheme"):
+        ValkeyCounters(url, SharedMemoryCounters(tmp_path), warnings.append)
