@@ -1,0 +1,19 @@
+"""What the tests of tokens share."""
+
+from collections.abc import Callable
+
+import pytest
+
+from countersign.kernel import clock
+from tests.kernel.security.forgery import NOW_S
+
+
+@pytest.fixture
+def fixed_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """The clock stands at NOW_S until it is called with other seconds since 1970."""
+
+    def set_to(seconds: int) -> None:
+        monkeypatch.setattr(clock, "now", lambda: clock.Instant(seconds * clock.SECOND))
+
+    set_to(NOW_S)
+    return set_to
