@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 PREFIX = "COUNTERSIGN_"
 
@@ -27,14 +27,10 @@ class Settings:
         "TOML file with settings by lower-case name; default: countersign.toml in the data directory.",
         "path",
     )
-    database_url: str = _setting(
-        "", "postgresql://… ; empty: SQLite files in the data directory.", "URL", secret=True
-    )
+    database_url: str = _setting("", "postgresql://… ; empty: SQLite files in the data directory.", "URL", secret=True)
     database_pool: int = _setting(10, "PostgreSQL connections of one worker.", "connections")
     read_deadline_s: int = _setting(5, "Longest time a search or scan may take in the database.", "seconds")
-    reserve_mib: int = _setting(
-        64, "Writes are refused with 507 when less is free on the data volume.", "MiB"
-    )
+    reserve_mib: int = _setting(64, "Writes are refused with 507 when less is free on the data volume.", "MiB")
     master_key: str = _setting(
         "",
         "Key that seals stored secrets: base64 of 32 bytes, or `id:base64,…` (first seals, all open).",
@@ -76,9 +72,7 @@ class Settings:
         0, "Registrations from one address; 0: the documented limits of each kind.", "per hour"
     )
     code_failures_person: int = _setting(10, "Wrong redeem codes of one person before 429.", "per 10 minutes")
-    code_failures_address: int = _setting(
-        50, "Wrong redeem codes from one address before 429.", "per 10 minutes"
-    )
+    code_failures_address: int = _setting(50, "Wrong redeem codes from one address before 429.", "per 10 minutes")
     token_ttl_s: int = _setting(86400, "Life of an access token.", "seconds")
     session_ttl_s: int = _setting(1209600, "Life of a signed-in session.", "seconds")
     upload_ttl_s: int = _setting(86400, "How long an upload may stay incomplete.", "seconds")
@@ -87,9 +81,7 @@ class Settings:
     catalog_max_age_s: int = _setting(5, "How long others may keep a public catalog answer.", "seconds")
     header_deadline_s: int = _setting(5, "Time a client has for its request's header.", "seconds")
     idle_deadline_s: int = _setting(15, "Time an idle connection stays open.", "seconds")
-    body_grace_s: int = _setting(
-        10, "Time a client has for a body before the least rate is asked of it.", "seconds"
-    )
+    body_grace_s: int = _setting(10, "Time a client has for a body before the least rate is asked of it.", "seconds")
     body_rate_kib_s: int = _setting(64, "Least rate of a body after the grace time.", "KiB/s")
     grace_s: int = _setting(5, "Time running requests get when the service stops.", "seconds")
     log_level: str = _setting("info", "Least level that is logged: debug, info, warning, error.")
@@ -141,23 +133,11 @@ def explain(environment: Mapping[str, str], **given: object) -> list[Explained]:
     return lines
 
 
+_Layers: TypeAlias = list[tuple[str, Mapping[str, object]]]
+
+
 def _resolve(environment: Mapping[str, str], given: Mapping[str, object]) -> tuple[Settings, dict[str, str]]:
-    layers: list[tuple[str, Mapping[str, object]]] = [
-        ("command line", {k: v for k, v in given.items() if v is not None})
-    ]
-    variables = {
-        key.removeprefix(PREFIX).lower(): value
-        for key, value in environment.items()
-        if key.startswith(PREFIX)
-    }
-    layers.append(("environment", variables))
-    known = {item.name for item in fields(Settings)}
-    path, required = _file_path(layers)
-    from_file = _read_file(path, required=required)
-    unknown = sorted(set(from_file) - known)
-    if unknown:
-        raise BadSetting(f"{path}: no setting is called {unknown[0]}; `countersign config` lists them all")
-    layers.append((f"file {path}", from_file))
+    layers = _layers(environment, given)
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for item in fields(Settings):
@@ -168,7 +148,24 @@ def _resolve(environment: Mapping[str, str], given: Mapping[str, object]) -> tup
     return Settings(**values), sources
 
 
-def _file_path(layers: list[tuple[str, Mapping[str, object]]]) -> tuple[Path, bool]:
+def _layers(environment: Mapping[str, str], given: Mapping[str, object]) -> _Layers:
+    """Where values may come from, the strongest first."""
+    variables = {
+        name.removeprefix(PREFIX).lower(): value for name, value in environment.items() if name.startswith(PREFIX)
+    }
+    layers: _Layers = [
+        ("command line", {name: value for name, value in given.items() if value is not None}),
+        ("environment", variables),
+    ]
+    path, required = _file_path(layers)
+    from_file = _read_file(path, required=required)
+    unknown = sorted(set(from_file) - {item.name for item in fields(Settings)})
+    if unknown:
+        raise BadSetting(f"{path}: no setting is called {unknown[0]}; `countersign config` lists them all")
+    return [*layers, (f"file {path}", from_file)]
+
+
+def _file_path(layers: _Layers) -> tuple[Path, bool]:
     for _, layer in layers:
         if layer.get("config"):
             return Path(str(layer["config"])), True

@@ -1,6 +1,8 @@
 """Time: the one place that reads the machine's clock, so that tests can fix it."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import NewType
 
@@ -13,9 +15,24 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
 
+_fixed: Instant | None = None
+
+
 def now() -> Instant:
-    """The present moment, from the wall clock."""
-    return Instant(time.time_ns() // 1_000)
+    """The present moment, from the wall clock unless it is fixed."""
+    return Instant(time.time_ns() // 1_000) if _fixed is None else _fixed
+
+
+@contextmanager
+def fixed(instant: Instant) -> Iterator[None]:
+    """While the block lasts, now() is this moment in the whole process: for tests, and for demonstration data
+    that is made before anything is served."""
+    global _fixed
+    before, _fixed = _fixed, instant
+    try:
+        yield
+    finally:
+        _fixed = before
 
 
 def monotonic_s() -> float:

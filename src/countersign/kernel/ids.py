@@ -1,18 +1,38 @@
 """Identifiers and random bytes: the one place that asks the machine for chance."""
 
+import random
 import re
 import secrets
-import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from countersign.kernel import clock
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 
 
+_seeded: random.Random | None = None
+
+
 def new_uuid() -> str:
     """A fresh UUIDv7 (RFC 9562 §5.7): sorts by creation, so that indexes stay dense."""
-    stamp_ms = time.time_ns() // 1_000_000
-    value = (stamp_ms << 80) | (7 << 76) | (secrets.randbits(12) << 64) | (2 << 62) | secrets.randbits(62)
-    return str(uuid.UUID(int=value))
+    stamp_ms = clock.now() // 1_000
+    chance = int.from_bytes(random_bytes(10), "big")
+    high, low = (chance >> 62) & 0xFFF, chance & ((1 << 62) - 1)
+    return str(uuid.UUID(int=(stamp_ms << 80) | (7 << 76) | (high << 64) | (2 << 62) | low))
+
+
+@contextmanager
+def seeded(seed: str) -> Iterator[None]:
+    """While the block lasts, ids and random bytes are the same for the same seed, in the whole process: for
+    tests, and for demonstration data that is made before anything is served. Never for secrets."""
+    global _seeded
+    before, _seeded = _seeded, random.Random(seed)
+    try:
+        yield
+    finally:
+        _seeded = before
 
 
 def is_uuid(text: str) -> bool:
@@ -21,10 +41,5 @@ def is_uuid(text: str) -> bool:
 
 
 def random_bytes(count: int) -> bytes:
-    """`count` unpredictable bytes from the operating system."""
-    return secrets.token_bytes(count)
-
-
-def derived_uuid(*parts: str) -> str:
-    """The same UUIDv5-shaped id for the same parts; for data that must be made identically twice."""
-    return str(uuid.uuid5(uuid.UUID("6f1b3f0e-2c55-5d7a-9c70-6b0d8c2f5a11"), "\x1f".join(parts)))
+    """`count` unpredictable bytes from the operating system, unless they are seeded."""
+    return secrets.token_bytes(count) if _seeded is None else _seeded.randbytes(count)

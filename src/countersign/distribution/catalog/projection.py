@@ -120,7 +120,19 @@ async def _media(transaction: Transaction, product_id: str) -> list[Media]:
 
 
 def _detail(row: tuple[object, ...], newest: list[tuple[Release, int]], media: list[Media]) -> ProductDetail:
-    names = "id slug title description kind platforms tags homepage license access status".split()
+    names = [
+        "id",
+        "slug",
+        "title",
+        "description",
+        "kind",
+        "platforms",
+        "tags",
+        "homepage",
+        "license",
+        "access",
+        "status",
+    ]
     members = dict(zip(names, row[:11], strict=True))
     members["platforms"] = msgspec.json.decode(str(row[5]))
     members["tags"] = msgspec.json.decode(str(row[6]))
@@ -144,9 +156,7 @@ async def _index(transaction: Transaction, detail: ProductDetail, org_slug: str)
     found = weights(detail.title, detail.tags, detail.description or "")
     await transaction.run(CLEAR_TERMS, detail.id)
     await transaction.run_many(PUT_TERM, [(term, detail.id, weight) for term, weight in found.items()])
-    await transaction.run_many(
-        PUT_TYPO, [(short, term) for term in found for short in sorted(shortened(term))]
-    )
+    await transaction.run_many(PUT_TYPO, [(short, term) for term in found for short in sorted(shortened(term))])
 
 
 def weights(title: str, tags: Iterable[str], description: str) -> dict[str, int]:

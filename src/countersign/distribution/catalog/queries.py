@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from countersign.distribution.catalog import statements
-from countersign.distribution.catalog.schemas import Artifact, Release
+from countersign.distribution.catalog.schemas import Artifact, ChannelName, Release
 from countersign.kernel import clock
 from countersign.kernel.database.port import Database, Reader
 
@@ -76,9 +76,7 @@ async def owns(reader: Reader, owner: str, product_id: str) -> bool:
     return await reader.fetch_one(OWNS, owner, product_id) is not None
 
 
-async def catalog_page(
-    database: Database, after: Sequence[str], limit: int
-) -> list[tuple[str, str, bytes, bytes]]:
+async def catalog_page(database: Database, after: Sequence[str], limit: int) -> list[tuple[str, str, bytes, bytes]]:
     """Public products by title: title, id, encoded card, encoded newest releases."""
     rows = await database.fetch(CATALOG_PAGE, after[0], after[1], limit)
     return [(title, product_id, card, newest) for title, product_id, card, newest in rows]
@@ -111,7 +109,7 @@ async def releases(
 
 
 def _position(
-    row: tuple[str, str, str, int | None, int, str, str, str, str], files: dict[str, list[Artifact]]
+    row: tuple[str, str, ChannelName, int | None, int, str, str, str, str], files: dict[str, list[Artifact]]
 ) -> Position:
     release_id, version, channel, published_at, created_at, sort_key, notes, status, yank_reason = row
     release = Release(

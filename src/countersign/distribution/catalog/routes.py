@@ -92,7 +92,7 @@ def _key(wanted: statements.Wanted, last: queries.Card) -> list[str | int]:
     if wanted.sort == "-published_at":
         return [last.published_at, last.product_id]
     if wanted.sort == "relevance":
-        return [last.score, last.title, last.product_id]
+        return [-last.score, last.title, last.product_id]
     return [last.title, last.product_id]
 
 
@@ -104,17 +104,10 @@ async def show_product(call: Request[Nothing, Nothing]) -> Answer:
 
 async def list_releases(call: Request[ReleasesQuery, Nothing]) -> Answer:
     """List a product's releases, newest first: all of them, or a page with a link to the next."""
-    query = call.query
-    if query.cursor is not None and query.limit is None:
-        raise InvalidRequest("cursor needs a limit", resolution="Repeat limit on every page.")
-    database = call.context.database
+    query, database = call.query, call.context.database
     found = await visible_entry(database, call.caller, call.path["id"])
-    channel, after = query.channel or "", NEWEST_POSSIBLE
-    if query.cursor is not None:
-        position = cursor.read(call.context.cursors, query.cursor, "releases")
-        if position.filter != [found.product_id, channel]:
-            raise InvalidCursor("made for another product or channel")
-        after = (int(position.after[0]), str(position.after[1]), str(position.after[2]))
+    channel = query.channel or ""
+    after = _after(call.context, query, found.product_id)
     sees = await _sees(call, found)
     wanted = query.limit or RELEASES_AT_ONCE
     rows = await queries.releases(database, found.product_id, channel, sees, after, wanted + 1)
@@ -122,14 +115,22 @@ async def list_releases(call: Request[ReleasesQuery, Nothing]) -> Answer:
         return answer.json([row.release for row in rows])
     if query.limit is None:
         return Answer(200, _all_releases(call.context, found.product_id, channel, sees, rows))
-    return answer.json(
-        [row.release for row in rows[:wanted]], headers=(_next(call, found, channel, rows[wanted - 1]),)
-    )
+    return answer.json([row.release for row in rows[:wanted]], headers=(_next(call, found, channel, rows[wanted - 1]),))
 
 
-def _next(
-    call: Request[ReleasesQuery, Nothing], found: queries.Entry, channel: str, last: Position
-) -> tuple[str, str]:
+def _after(store: Store, query: ReleasesQuery, product_id: str) -> tuple[int, str, str]:
+    """The keys after which the page begins."""
+    if query.cursor is None:
+        return NEWEST_POSSIBLE
+    if query.limit is None:
+        raise InvalidRequest("cursor needs a limit", resolution="Repeat limit on every page.")
+    position = cursor.read(store.cursors, query.cursor, "releases")
+    if position.filter != [product_id, query.channel or ""]:
+        raise InvalidCursor("made for another product or channel")
+    return int(position.after[0]), str(position.after[1]), str(position.after[2])
+
+
+def _next(call: Request[ReleasesQuery, Nothing], found: queries.Entry, channel: str, last: Position) -> tuple[str, str]:
     position = cursor.Position("releases", [found.product_id, channel], [last.at, last.sort_key, last.id])
     parameters = {"limit": str(call.query.limit), "cursor": cursor.write(call.context.cursors, position)}
     if channel:
@@ -182,15 +183,11 @@ def _item(card: bytes, newest: bytes) -> bytes:
     return b'%b,"releases":%b}' % (card[:-1], newest)
 
 
-async def _items(
-    store: Store, after: list[str], limit: int | None
-) -> AsyncIterator[list[tuple[str, str, bytes]]]:
+async def _items(store: Store, after: list[str], limit: int | None) -> AsyncIterator[list[tuple[str, str, bytes]]]:
     """The catalog in batches of title, id and encoded item."""
     left = limit
     while left is None or left > 0:
-        rows = await queries.catalog_page(
-            store.database, after, min(left or CATALOG_AT_ONCE, CATALOG_AT_ONCE)
-        )
+        rows = await queries.catalog_page(store.database, after, min(left or CATALOG_AT_ONCE, CATALOG_AT_ONCE))
         if not rows:
             return
         yield [(title, product_id, _item(card, newest)) for title, product_id, card, newest in rows]
@@ -203,9 +200,7 @@ async def _catalog_lines(store: Store, after: list[str], limit: int | None) -> A
         yield b"".join(item + b"\n" for _, _, item in batch)
 
 
-async def _catalog_document(
-    store: Store, changed_at: str, after: list[str], limit: int | None
-) -> AsyncIterator[bytes]:
+async def _catalog_document(store: Store, changed_at: str, after: list[str], limit: int | None) -> AsyncIterator[bytes]:
     head = {"service": "countersign", "version": __version__, "generated_at": changed_at}
     yield encode(head)[:-1] + b',"products":['
     separator = b""

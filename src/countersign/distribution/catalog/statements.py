@@ -11,7 +11,7 @@ MAX_SEARCH_WORDS = 8
 VISIBLE_TO_ALL = "e.status = 'public'"
 BY_TITLE = "e.title, e.product_id"
 BY_NEWEST = "e.published_at DESC, e.product_id DESC"
-BY_RELEVANCE = "hit.score DESC, e.title, e.product_id"
+BY_RELEVANCE = "-hit.score, e.title, e.product_id"
 HAS_FACET = """
     EXISTS (
         SELECT 1 FROM catalog_facet f
@@ -56,7 +56,7 @@ class Wanted:
     """Which page: facets all of which must hold, words all of which must match, order, position, length.
 
     `orgs` are the organisations whose drafts the caller may see; `after` is the sort key of the last row before
-    the page (title and id; published_at and id; or score, title and id).
+    the page (title and id; published_at and id; or negated score, title and id).
     """
 
     facets: Sequence[str]
@@ -116,13 +116,7 @@ def _order(statement: Statement, wanted: Wanted, *, walks_facet: bool) -> tuple[
     if wanted.sort == "-published_at":
         return BY_NEWEST, [f"(e.published_at, e.product_id) < ({', '.join(after)})"] if after else []
     if wanted.sort == "relevance":
-        return BY_RELEVANCE, (
-            [
-                f"(hit.score < {after[0]} OR (hit.score = {after[0]} AND (e.title, e.product_id) > ({after[1]}, {after[2]})))"
-            ]
-            if after
-            else []
-        )
+        return BY_RELEVANCE, [f"(-hit.score, e.title, e.product_id) > ({', '.join(after)})"] if after else []
     walked = "d" if walks_facet else "e"
     order = f"{walked}.title, {walked}.product_id"
     return order, [f"({walked}.title, {walked}.product_id) > ({', '.join(after)})"] if after else []
@@ -137,8 +131,7 @@ def _hits(statement: Statement, searched: Sequence[str]) -> str:
         tables.append(WORD_HITS.format(word=text, end=end, typos=statement.list(typos)))
     first, *others = (f"({table}) AS w{number}" for number, table in enumerate(tables))
     joined = first + "".join(
-        f" JOIN {other} ON w{number}.product_id = w0.product_id"
-        for number, other in enumerate(others, start=1)
+        f" JOIN {other} ON w{number}.product_id = w0.product_id" for number, other in enumerate(others, start=1)
     )
     total = " + ".join(f"w{number}.score" for number in range(len(tables)))
     return f"SELECT w0.product_id AS product_id, {total} AS score FROM {joined}"

@@ -71,9 +71,7 @@ def _credentials(request: TokenRequest, headers: Headers) -> tuple[str, str, dic
     challenge = {"WWW-Authenticate": 'Basic realm="token"'}
     if authorization is None:
         if not request.client_id or not request.client_secret:
-            raise InvalidClient(
-                "send client_id and client_secret, by HTTP Basic or in the form", headers=challenge
-            )
+            raise InvalidClient("send client_id and client_secret, by HTTP Basic or in the form", headers=challenge)
         return request.client_id, request.client_secret, challenge
     if request.client_secret is not None:
         raise InvalidRequest("authenticate by HTTP Basic or in the form, not both")
@@ -88,9 +86,7 @@ def _basic(authorization: str, challenge: dict[str, str]) -> tuple[str, str]:
     try:
         if kind.lower() != "basic":
             raise ValueError("another kind of credentials")
-        client_id, separator, secret = (
-            base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
-        )
+        client_id, separator, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
         if not separator:
             raise ValueError("no colon")
         return unquote_plus(client_id), unquote_plus(secret)

@@ -40,6 +40,7 @@ ORGANISATION_BY_SLUG = "SELECT id, slug, name, created_at FROM organisation WHER
 INSERT_ORGANISATION = """
     INSERT INTO organisation (id, slug, name, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
 """
+LOCK_ORGANISATION = "UPDATE organisation SET name = name WHERE id = $1"
 RENAME_ORGANISATION = "UPDATE organisation SET name = $2 WHERE id = $1"
 PERSON_BY_EMAIL = "SELECT id, email, password_hash FROM person WHERE email = $1"
 PERSON_BY_ID = "SELECT id, email, password_hash FROM person WHERE id = $1"
@@ -48,7 +49,7 @@ INSERT_PERSON = """
     VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT DO NOTHING
 """
-SET_PASSWORD = "UPDATE person SET password_hash = $2, proven_at = $3 WHERE id = $1"
+CHANGE_PASSWORD = "UPDATE person SET password_hash = $2, proven_at = $3 WHERE id = $1"
 ROLES = "SELECT org_id, role FROM membership WHERE person_id = $1 ORDER BY org_id"
 MEMBERS = """
     SELECT p.email, m.role, m.created_at

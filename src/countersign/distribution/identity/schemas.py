@@ -127,3 +127,33 @@ class Usage(msgspec.Struct):
     redemptions: int
     members: int
     clients: int
+
+
+class SignInQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Where to go after signing in: a path of this service."""
+
+    return_to: Annotated[str, msgspec.Meta(max_length=2_000)] = "/"
+
+
+class SignInForm(msgspec.Struct, forbid_unknown_fields=True):
+    """What the sign-in page sends."""
+
+    email: Annotated[str, msgspec.Meta(max_length=254)] = ""
+    password: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
+    return_to: Annotated[str, msgspec.Meta(max_length=2_000)] = "/"
+
+
+class SetUpQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """The token of a set-up link."""
+
+    token: Annotated[str, msgspec.Meta(max_length=200)]
+
+
+class SetUpForm(msgspec.Struct, forbid_unknown_fields=True):
+    """What the set-up page sends."""
+
+    token: Annotated[str, msgspec.Meta(max_length=200)]
+    slug: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    name: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    email: Annotated[str, msgspec.Meta(max_length=254)] = ""
+    password: Annotated[str, msgspec.Meta(max_length=1_000)] = ""

@@ -55,7 +55,7 @@ def require_same_origin(store: Store, headers: Headers) -> None:
         ForeignOrigin: it does not.
     """
     origin = headers.get("origin")
-    if origin is None and headers.get("sec-fetch-site") == "same-origin":
+    if origin in (None, "null") and headers.get("sec-fetch-site") == "same-origin":
         return
     if origin != store.root_url:
         raise ForeignOrigin("this must be sent by a page of this service, with its Origin header")
@@ -81,9 +81,7 @@ async def sign_in(store: Store, email: str, password: str) -> str:
     email = normal_email(email)[:254]
     standing = await store.counters.hit(f"sign-in\0{email}", ATTEMPTS_A_MINUTE, 60)
     if not standing.allowed:
-        raise RateLimited(
-            "too many attempts for this address", headers={"Retry-After": str(standing.reset_s)}
-        )
+        raise RateLimited("too many attempts for this address", headers={"Retry-After": str(standing.reset_s)})
     person = await queries.person_with_email(store.database, email)
     matches = await passwords.verify(password, person.password_hash if person else None)
     if person is None or not matches:

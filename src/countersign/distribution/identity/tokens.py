@@ -40,9 +40,7 @@ async def held_by_person(reader: Reader, person_id: str) -> frozenset[str]:
     return scopes.READING.union(*(scopes.OF_ROLE[role] for role in roles.values()))
 
 
-def issue(
-    store: Store, subject: str, client_id: str, granted: frozenset[str], *, session: str | None = None
-) -> str:
+def issue(store: Store, subject: str, client_id: str, granted: frozenset[str], *, session: str | None = None) -> str:
     """A signed access token for a person (`subject` is the person's id) or a client (its own id).
 
     `session` names the signed-in session a token was made from: it needs no scopes and ends with it.

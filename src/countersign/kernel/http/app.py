@@ -2,7 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias
+from functools import lru_cache
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+import msgspec
 
 from countersign.kernel import clock, telemetry
 from countersign.kernel.database.port import Database
@@ -18,15 +21,19 @@ from countersign.kernel.http.route import NOTHING, Nothing, Route
 from countersign.kernel.http.router import Router
 
 ANONYMOUS = "anonymous"
-_CREDENTIALS = ("authorization", "cookie", "x-api-key")
+_CREDENTIALS = ("authorization", "x-api-key")
+_NO_HEADERS = Headers([])
 
 AnyCall: TypeAlias = Call[ContextT, Any, Any, Any]
 
 
-class Gate(Protocol):
+GateCallerT = TypeVar("GateCallerT", bound=Caller)
+
+
+class Gate(Protocol[GateCallerT]):
     """Who may come in: the service's own identity rules."""
 
-    async def caller_of(self, headers: Headers, address: str) -> Caller:
+    async def caller_of(self, headers: Headers, address: str) -> GateCallerT:
         """Whoever the request's credentials say; without any, an anonymous caller.
 
         Raises:
@@ -34,7 +41,7 @@ class Gate(Protocol):
         """
         ...
 
-    def admit(self, caller: Caller, scope: str | None) -> None:
+    def admit(self, caller: GateCallerT, scope: str | None) -> None:
         """Let the caller through to a route that needs this scope (None: any credential).
 
         Raises:
@@ -67,7 +74,7 @@ class App(Generic[ContextT]):
         context: ContextT,
         *,
         database: Database,
-        gate: Gate,
+        gate: Gate[Any],
         limiter: RateLimiter,
         versions: Callable[[], Awaitable[tuple[int, ...]]],
         policy: Policy,
@@ -101,15 +108,11 @@ class App(Generic[ContextT]):
         except Refused as refused:
             await self._refuse(refused, route, exchange)
         except Exception as error:  # the process edge: logged once under the request's id, answered as 500
-            self._log.error(
-                "request failed", request_id=exchange.request_id, route=exchange.route_path, exc_info=error
-            )
+            self._log.error("request failed", request_id=exchange.request_id, route=exchange.route_path, exc_info=error)
             await self._refuse(InternalError("the service failed; the fault was logged"), route, exchange)
         if self._policy.log_requests:
             elapsed_ms = (clock.monotonic_s() - started_s) * 1000
-            telemetry.access(
-                exchange.method, exchange.route_path, exchange.status, elapsed_ms, exchange.request_id
-            )
+            telemetry.access(exchange.method, exchange.route_path, exchange.status, elapsed_ms, exchange.request_id)
 
     async def _refuse(self, refused: Refused, route: Route[ContextT] | None, exchange: Exchange) -> None:
         if exchange.started:
@@ -155,11 +158,7 @@ class App(Generic[ContextT]):
         _require_acceptable(route, exchange.headers.get("accept"))
         values = decode.parameters(exchange.query_string)
         query = decode.query(values, route.query) if values or route.query is not Nothing else NOTHING
-        raw = (
-            b""
-            if route.streams or exchange.method in ("GET", "HEAD")
-            else await exchange.body(route.body_limit)
-        )
+        raw = b"" if route.streams or exchange.method in ("GET", "HEAD") else await exchange.body(route.body_limit)
         call: AnyCall[ContextT] = Call(
             self._context,
             caller,
@@ -179,7 +178,8 @@ class App(Generic[ContextT]):
     async def _caller(self, route: Route[ContextT], exchange: Exchange) -> Caller:
         """Who calls, counted and admitted; a bad credential counts against the address it came from."""
         try:
-            caller = await self._gate.caller_of(exchange.headers, exchange.address)
+            headers = _NO_HEADERS if route.own_credentials else exchange.headers
+            caller = await self._gate.caller_of(headers, exchange.address)
         except Refused:
             exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
             raise
@@ -202,24 +202,26 @@ class App(Generic[ContextT]):
         answer = await route.handler(call)
         if answer.status != 200:
             return answer
+        is_shared = call.caller.is_anonymous
+        caching = self._public if is_shared else "private, no-cache"
+        answer.headers = (*answer.headers, ("Cache-Control", caching), ("Vary", "Authorization, Accept"))
         if answer.etag is None and isinstance(answer.body, bytes):
             answer.etag = conditional.etag_of(answer.body)
-        shared = call.caller.is_anonymous
-        caching = self._public if shared else "private, no-cache"
-        answer.headers = (*answer.headers, ("Cache-Control", caching), ("Vary", "Authorization, Accept"))
-        if answer.etag is None:
-            return answer
-        if shared and isinstance(answer.body, bytes) and answer.media_type == JSON:
-            pairs = [(name.lower().encode(), value.encode()) for name, value in answer.headers]
-            page = Page(versions, answer.body, answer.etag, [*pairs, (b"etag", answer.etag.encode())])
-            self._pages.put((exchange.raw_path, exchange.query_string), page)
-        if conditional.none_match(exchange.headers.get("if-none-match"), answer.etag):
+        if is_shared:
+            self._keep(exchange, versions, answer)
+        if answer.etag is not None and conditional.none_match(exchange.headers.get("if-none-match"), answer.etag):
             return Answer(304, b"", JSON, answer.headers, answer.etag)
         return answer
 
-    async def _write(
-        self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes
-    ) -> Answer:
+    def _keep(self, exchange: Exchange, versions: tuple[int, ...], answer: Answer) -> None:
+        """Keep an encoded answer for whoever asks the same while nothing has changed."""
+        if answer.etag is None or not isinstance(answer.body, bytes) or answer.media_type != JSON:
+            return
+        pairs = [(name.lower().encode(), value.encode()) for name, value in answer.headers]
+        page = Page(versions, answer.body, answer.etag, [*pairs, (b"etag", answer.etag.encode())])
+        self._pages.put((exchange.raw_path, exchange.query_string), page)
+
+    async def _write(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes) -> Answer:
         path = exchange.raw_path.decode("latin-1")
         key = None
         if not route.streams and not route.oauth:
@@ -229,7 +231,9 @@ class App(Generic[ContextT]):
         self._running.enter(key)
         try:
             stored = await idempotency.recall(self._database, key)
-            return stored or await self._first_effect(route, call, key)
+            if stored is None:
+                return await self._first_effect(route, call, key)
+            return await _replayed(route, call, stored)
         finally:
             self._running.leave(key)
 
@@ -242,9 +246,7 @@ class App(Generic[ContextT]):
         async with self._database.transaction() as transaction:
             return await route.handler(call.within(transaction))
 
-    async def _first_effect(
-        self, route: Route[ContextT], call: AnyCall[ContextT], key: idempotency.Key
-    ) -> Answer:
+    async def _first_effect(self, route: Route[ContextT], call: AnyCall[ContextT], key: idempotency.Key) -> Answer:
         """The route's effect and the record of its answer, in one transaction. A refusal below 500 is an answer
         too: its effect is undone and the refusal recorded; 429 and 5xx are not, so that they can be repeated."""
         try:
@@ -256,7 +258,7 @@ class App(Generic[ContextT]):
             await idempotency.lock(self._database, transaction, key)
             stored = await idempotency.recall(transaction, key)
             if stored is not None:
-                return stored
+                return await _replayed(route, call, stored)
             try:
                 async with transaction.savepoint():
                     answer = await route.handler(call.within(transaction))
@@ -265,9 +267,7 @@ class App(Generic[ContextT]):
             await idempotency.remember(transaction, key, answer, secret=route.secret)
             return answer
 
-    async def _record_refusal(
-        self, refused: Refused, call: AnyCall[ContextT], key: idempotency.Key
-    ) -> Answer:
+    async def _record_refusal(self, refused: Refused, call: AnyCall[ContextT], key: idempotency.Key) -> Answer:
         answer = self._recordable(refused, call)
         async with self._database.transaction() as transaction:
             await idempotency.lock(self._database, transaction, key)
@@ -286,15 +286,25 @@ def _body(route: Route[ContextT], raw: bytes, content_type: str | None) -> objec
         return NOTHING
     shape = route.body or Nothing
     media_type = (content_type or "").split(";")[0].strip().lower()
-    if not raw and route.body is None:
-        return NOTHING
+    if not raw and _may_be_left_out(shape):
+        return shape()
     if route.form and media_type == "application/x-www-form-urlencoded":
         return decode.form(raw, shape)
     if media_type != JSON:
-        raise decode.UnsupportedMediaType(
-            f"this address does not read {media_type or 'a body without Content-Type'}"
-        )
+        raise decode.UnsupportedMediaType(f"this address does not read {media_type or 'a body without Content-Type'}")
     return decode.json(raw, shape)
+
+
+@lru_cache(maxsize=256)
+def _may_be_left_out(shape: type[msgspec.Struct]) -> bool:
+    """Whether no member of the body is required."""
+    return not any(field.required for field in msgspec.structs.fields(shape))
+
+
+async def _replayed(route: Route[ContextT], call: AnyCall[ContextT], stored: idempotency.Stored) -> Answer:
+    if not stored.is_derived or route.derive is None:
+        return stored.answer
+    return await route.derive(call, stored.answer)
 
 
 def _require_acceptable(route: Route[ContextT], accept: str | None) -> None:

@@ -78,9 +78,7 @@ class Exchange:
 
     async def answer(self, answer: Answer) -> None:
         """Write an answer that a handler or a refusal made. HEAD gets the headers alone."""
-        pairs = [
-            (name.lower().encode(), value.encode("latin-1", "replace")) for name, value in answer.headers
-        ]
+        pairs = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in answer.headers]
         if answer.etag is not None:
             pairs.append((b"etag", answer.etag.encode()))
         if isinstance(answer.body, bytes):
@@ -93,9 +91,7 @@ class Exchange:
                 await self.send({"type": "http.response.body", "body": piece, "more_body": True})
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def write(
-        self, status: int, body: bytes, media_type: bytes, pairs: Sequence[tuple[bytes, bytes]]
-    ) -> None:
+    async def write(self, status: int, body: bytes, media_type: bytes, pairs: Sequence[tuple[bytes, bytes]]) -> None:
         """Write a body that is in memory."""
         headers = list(pairs)
         if status not in (204, 304):

@@ -7,6 +7,7 @@ which only a hash is kept, so that the stored record alone opens nothing.
 
 import hashlib
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,6 +20,7 @@ from countersign.kernel.security.sealed import seal_with, unseal_with
 
 VALID_S = 24 * 3600
 MAX_STORED_BYTES = 1 << 20
+PLAIN, SEALED, DERIVED = 0, 1, 2
 HEADER = "idempotency-key"
 REPLAYED = ("Idempotency-Replayed", "true")
 
@@ -107,7 +109,14 @@ class Running:
         self._hashes.discard(key.hash)
 
 
-async def recall(reader: Reader, key: Key) -> Answer | None:
+class Stored(NamedTuple):
+    """A stored answer; `is_derived` tells that its body was left out, for the route to make anew."""
+
+    answer: Answer
+    is_derived: bool
+
+
+async def recall(reader: Reader, key: Key) -> Stored | None:
     """The stored answer of the key's first call, marked as replayed; None when there was no such call.
 
     Raises:
@@ -117,12 +126,12 @@ async def recall(reader: Reader, key: Key) -> Answer | None:
     row = await reader.fetch_one(ANSWER, key.hash, oldest)
     if row is None:
         return None
-    request_hash, status, headers, body, sealed = row
+    request_hash, status, headers, body, kept = row
     if bytes(request_hash) != key.request_hash:
         raise KeyReused("this Idempotency-Key was used for a different request")
-    plain = unseal_with(key.value.encode(), key.hash, bytes(body)) if sealed else bytes(body)
+    plain = unseal_with(key.value.encode(), key.hash, bytes(body)) if kept == SEALED else bytes(body)
     media_type, *pairs = msgspec.json.decode(headers, type=list[tuple[str, str]])
-    return Answer(status, plain, media_type[1], (*pairs, REPLAYED))
+    return Stored(Answer(status, plain, media_type[1], (*pairs, REPLAYED)), kept == DERIVED)
 
 
 async def lock(database: Database, transaction: Transaction, key: Key) -> None:
@@ -142,22 +151,21 @@ async def lock(database: Database, transaction: Transaction, key: Key) -> None:
 
 
 async def remember(transaction: Transaction, key: Key, answer: Answer, *, secret: bool) -> None:
-    """Store the answer as the key's own, in the transaction of its effect. Streams and bodies over 1 MiB are
-    left out: their routes derive the answer anew from what they stored.
+    """Store the answer as the key's own, in the transaction of its effect. The bodies of streams and those over
+    1 MiB are left out: their routes derive them anew from what they stored.
 
     Raises:
         InProgress: another node stored an answer meanwhile; the effect must be undone.
     """
-    if not isinstance(answer.body, bytes) or len(answer.body) > MAX_STORED_BYTES:
-        return
-    body = seal_with(key.value.encode(), key.hash, answer.body) if secret else answer.body
+    kept, body = PLAIN, answer.body
+    if not isinstance(body, bytes) or len(body) > MAX_STORED_BYTES:
+        kept, body = DERIVED, b""
+    elif secret:
+        kept, body = SEALED, seal_with(key.value.encode(), key.hash, body)
     headers = msgspec.json.encode([("Content-Type", answer.media_type), *answer.headers]).decode()
     now = clock.now()
     await transaction.run(FORGET_EXPIRED, key.hash, clock.later(now, seconds=-VALID_S))
-    written = await transaction.run(
-        REMEMBER, key.hash, key.request_hash, answer.status, headers, body, int(secret), now
-    )
-    if not written:
+    if not await transaction.run(REMEMBER, key.hash, key.request_hash, answer.status, headers, body, kept, now):
         raise InProgress
 
 

@@ -8,8 +8,8 @@ import msgspec
 
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.answer import JSON, Answer
-from countersign.kernel.http.deprecation import Deprecation
 from countersign.kernel.http.call import BodyT, Call, CallerT, ContextT, QueryT
+from countersign.kernel.http.deprecation import Deprecation
 
 MEBIBYTE = 1 << 20
 
@@ -32,6 +32,7 @@ class Options(TypedDict, total=False):
     streams: bool
     form: bool
     oauth: bool
+    own_credentials: bool
     quota: str
     counted: bool
     body_limit: int
@@ -54,7 +55,9 @@ class Route(Generic[ContextT]):
     cached      the encoded answer to anonymous callers is kept in memory while its versions last
     streams     the handler reads the body itself
     form        the body may also be application/x-www-form-urlencoded
+    derive      makes a streamed answer's body anew when its Idempotency-Key is used again
     oauth       errors have the shape of RFC 6749 §5.2
+    own_credentials  the handler reads Authorization itself; to everyone else the caller is anonymous
     quota       counts against this quota instead of the caller's own
     counted     rate limits apply and are told in the answer's headers
     body_limit  bytes a decoded body may have
@@ -71,6 +74,7 @@ class Route(Generic[ContextT]):
     answers: Mapping[int, object]
     summary: str
     prepare: Callable[[Call[ContextT, Any, Any, Any]], Awaitable[object]] | None = None
+    derive: Callable[[Call[ContextT, Any, Any, Any], Answer], Awaitable[Answer]] | None = None
     scope: str | None = None
     signed_in: bool = False
     writes: bool = False
@@ -79,6 +83,7 @@ class Route(Generic[ContextT]):
     streams: bool = False
     form: bool = False
     oauth: bool = False
+    own_credentials: bool = False
     quota: str | None = None
     counted: bool = True
     body_limit: int = MEBIBYTE
@@ -98,6 +103,7 @@ def route(
     query: type[QueryT] | None = None,
     body: type[BodyT] | None = None,
     prepare: Callable[[Call[ContextT, CallerT, QueryT, BodyT]], Awaitable[object]] | None = None,
+    derive: Callable[[Call[ContextT, CallerT, QueryT, BodyT], Answer], Awaitable[Answer]] | None = None,
     **options: Unpack[Options],
 ) -> Route[ContextT]:
     """Declare an endpoint. The handler's docstring is its summary; `{name}` in the path is a parameter.
@@ -105,14 +111,11 @@ def route(
     Without `query` or `body` the handler's type there is `Nothing`.
 
     Raises:
-        TypeError: `query` or `body` is no struct, or the handler has no docstring.
+        TypeError: the handler has no docstring.
     """
     words = (handler.__doc__ or "").strip()
     if not words:
         raise TypeError(f"{method} {path}: the handler needs a docstring, its first line is the summary")
     parameters = Nothing if query is None else query
-    for shape in (parameters, body):
-        if shape is not None and not issubclass(shape, msgspec.Struct):
-            raise TypeError(f"{method} {path}: {shape!r} is no struct")
     summary = words.splitlines()[0]
-    return Route(method, path, handler, parameters, body, answers, summary, prepare, **options)
+    return Route(method, path, handler, parameters, body, answers, summary, prepare, derive, **options)

@@ -68,9 +68,7 @@ class Router(Generic[ContextT]):
         route = node.routes.get("GET" if method == "HEAD" else method)
         if route is None:
             allowed = sorted(node.routes) + (["HEAD"] if "GET" in node.routes else [])
-            raise MethodNotAllowed(
-                f"{method} is not offered here", headers={"Allow": ", ".join(sorted(allowed))}
-            )
+            raise MethodNotAllowed(f"{method} is not offered here", headers={"Allow": ", ".join(sorted(allowed))})
         return route, values
 
     def _walk(self, raw_path: str) -> tuple[_Node[ContextT], dict[str, str]]:

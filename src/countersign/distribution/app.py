@@ -1,0 +1,169 @@
+"""The store put together: what it stands on is opened here, and its features' routes are listed here."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+
+from countersign.distribution.builds import collector
+from countersign.distribution.builds import routes as builds
+from countersign.distribution.catalog import routes as catalog
+from countersign.distribution.context import PREFIX, Store
+from countersign.distribution.documents import health, openapi, problems
+from countersign.distribution.identity import keys, org_routes, queries
+from countersign.distribution.identity import routes as identity
+from countersign.distribution.identity.gate import Gate
+from countersign.distribution.library import routes as library
+from countersign.distribution.publishing import media_routes
+from countersign.distribution.publishing import routes as publishing
+from countersign.distribution.redeem import issue
+from countersign.distribution.redeem import routes as redeem
+from countersign.kernel import telemetry
+from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.database.migrate import upgrade
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.versions import Versions
+from countersign.kernel.http import idempotency
+from countersign.kernel.http.app import App, Policy
+from countersign.kernel.http.counters import Counters, SharedMemoryCounters
+from countersign.kernel.http.counters_valkey import ValkeyCounters
+from countersign.kernel.http.ratelimit import RateLimiter
+from countersign.kernel.http.route import Route
+from countersign.kernel.security.jose import AccessTokens
+from countersign.kernel.security.masterkey import MasterKey, load_master_key
+from countersign.kernel.security.sealed import signature
+from countersign.settings import BadSetting, Settings
+
+SCHEMA = "distribution"
+MIGRATIONS = "countersign.distribution.migrations"
+VERSIONS = ("catalog", "identity")
+COLLECT_EVERY_S = 300
+
+ROUTES: tuple[Route[Store], ...] = (
+    *health.ROUTES,
+    *catalog.ROUTES,
+    *publishing.ROUTES,
+    *media_routes.ROUTES,
+    *builds.ROUTES,
+    *library.ROUTES,
+    *redeem.ROUTES,
+    *identity.ROUTES,
+    *org_routes.ROUTES,
+)
+
+
+@asynccontextmanager
+async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> AsyncGenerator[Store]:
+    """A store on the configured database, brought up to date, closed when the block is left.
+
+    Raises:
+        BadSetting: a setting cannot be used.
+        Unavailable: database, blob store or key cannot be reached.
+    """
+    data = Path(settings.data)
+    await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
+    master = _master_key(settings, data)
+    async with AsyncExitStack() as stack:
+        url = settings.database_url or f"sqlite:///{(data / 'distribution.sqlite').absolute()}"
+        database = await open_database(
+            url,
+            schema=SCHEMA,
+            pool_size=settings.database_pool,
+            read_deadline_s=settings.read_deadline_s,
+            reserve_bytes=settings.reserve_mib << 20,
+        )
+        stack.push_async_callback(database.close)
+        await upgrade(database, MIGRATIONS)
+        counters = _counters(settings, data)
+        stack.push_async_callback(counters.close)
+        yield Store(
+            settings=settings,
+            root_url=root_url,
+            is_loopback=is_loopback,
+            database=database,
+            blobs=open_blobs(settings.blobs_url or None, data / "blobs"),
+            counters=counters,
+            versions=Versions(database, VERSIONS).current,
+            master=master,
+            tokens=AccessTokens(await keys.token_keys(database, master), root_url, root_url),
+            cursors=signature(master, "cursor"),
+            addresses=signature(master, "address"),
+        )
+
+
+def _master_key(settings: Settings, data: Path) -> MasterKey:
+    if settings.database_url and not (settings.master_key or settings.master_key_file):
+        raise BadSetting(
+            "with PostgreSQL every node needs the same master key: set COUNTERSIGN_MASTER_KEY or "
+            "COUNTERSIGN_MASTER_KEY_FILE (for example from `openssl rand -base64 32`)"
+        )
+    file = Path(settings.master_key_file) if settings.master_key_file else None
+    return load_master_key(settings.master_key or None, file, data)
+
+
+def _counters(settings: Settings, data: Path) -> Counters:
+    local = SharedMemoryCounters(data)
+    if not settings.counters_url:
+        return local
+    return ValkeyCounters(settings.counters_url, local, telemetry.logger("counters").warning)
+
+
+def create(store: Store) -> App[Store]:
+    """The store's HTTP application: every feature's routes, and the documents made from them."""
+    settings = store.settings
+    policy = Policy(
+        root_url=store.root_url,
+        prefix=PREFIX,
+        trusted_proxies=frozenset(part.strip() for part in settings.trusted_proxies.split(",") if part.strip()),
+        log_requests=settings.log_requests,
+        pages_bytes=settings.page_cache_mib << 20,
+        max_age_s=settings.catalog_max_age_s,
+    )
+    quotas = {
+        "anonymous": settings.rate_anonymous,
+        "community": settings.rate_community,
+        "agent": settings.rate_agent,
+        "person": settings.rate_person,
+        "token": settings.rate_token,
+    }
+    described = (*ROUTES, *openapi.routes(ROUTES), *problems.routes(ROUTES))
+    return App(
+        described,
+        store,
+        database=store.database,
+        gate=Gate(store),
+        limiter=RateLimiter(store.counters, quotas),
+        versions=store.versions,
+        policy=policy,
+    )
+
+
+@asynccontextmanager
+async def tended(store: Store) -> AsyncGenerator[None]:
+    """While the block lasts, what has expired is removed every few minutes."""
+    task = asyncio.create_task(_tend(store))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _tend(store: Store) -> None:
+    log = telemetry.logger("tending")
+    while True:
+        await asyncio.sleep(COLLECT_EVERY_S)
+        try:
+            await tend(store)
+        except Exception as error:  # the edge of a background task: the next round tries again
+            log.error("tending failed", exc_info=error)
+
+
+async def tend(store: Store) -> None:
+    """Remove expired uploads, unused blobs, abandoned code batches, old idempotency records and sessions."""
+    await collector.collect(store)
+    await issue.collect_abandoned(store)
+    async with store.database.transaction() as transaction:
+        await idempotency.forget_old(transaction)
+        await queries.forget_old_sessions(transaction)

@@ -1,0 +1,172 @@
+"""Demonstration data: three organisations, sixty products with real small artifacts, two people, a client, codes.
+
+Made once, on a database without any organisation, and always the same: ids come from a seed, moments from a fixed
+day. Only for services that this machine alone reaches.
+"""
+
+import gzip
+import hashlib
+import io
+import re
+import tarfile
+from collections.abc import AsyncIterator
+from typing import NamedTuple, get_args
+
+from countersign.distribution.builds import artifacts
+from countersign.distribution.catalog import projection
+from countersign.distribution.catalog.schemas import ChannelName, Platform
+from countersign.distribution.context import Store
+from countersign.distribution.demo_texts import ALL
+from countersign.distribution.identity import clients, organisations, people
+from countersign.distribution.library import queries as library
+from countersign.distribution.publishing import products, releases
+from countersign.distribution.publishing.rules import OwnedProduct
+from countersign.distribution.publishing.schemas import NewRelease, ProductWrite
+from countersign.distribution.redeem import issue
+from countersign.kernel import clock, ids
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.security import passwords
+
+PLAYER, PUBLISHER, PASSWORD = "player@example.com", "publisher@example.com", "countersign-demo"
+CLIENT_ID, CLIENT_SECRET = "demo-publisher", "demo-publisher-secret"
+CLIENT_SCOPES = "read:products read:releases read:library write:products write:releases admin:org"
+ORGANISATIONS = (
+    ("northwind-games", "Northwind Games"),
+    ("toolsmith", "Toolsmith"),
+    ("openfield", "Openfield"),
+)
+LICENCE_CODES = tuple(f"DEMO0-LICEN-SE000-{number:05d}" for number in range(1, 6))
+PROMO_CODE, PROMO_USES = "DEMO0-PROMO-00000-00100", 100
+FIRST_DAY = Instant(1_767_225_600 * clock.SECOND)  # 2026-01-01T00:00:00Z
+ANY_ORGANISATION = "SELECT 1 FROM organisation LIMIT 1"
+_CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
+_PLATFORMS: tuple[Platform, ...] = get_args(Platform)
+
+
+class Planned(NamedTuple):
+    """A release to be made: its archive is in the blob store already."""
+
+    version: str
+    channel: ChannelName
+    at: Instant
+    filename: str
+    platform: Platform
+    sha256: str
+    size: int
+
+
+async def seed(store: Store) -> bool:
+    """Make the demonstration data, in one transaction; False, and nothing done, when there is data already."""
+    if await store.database.fetch_one(ANY_ORGANISATION) is not None:
+        return False
+    hashed = await passwords.hash_password(PASSWORD)
+    with ids.seeded("demo"):
+        plans = [await _planned(store, place) for place in range(len(ALL))]
+        async with store.database.transaction() as transaction:
+            if await transaction.fetch_one(ANY_ORGANISATION) is not None:
+                return False
+            with clock.fixed(FIRST_DAY):
+                orgs = [await organisations.create_organisation(transaction, *each) for each in ORGANISATIONS]
+            made = [
+                await _product(transaction, orgs[place % 3].id, orgs[place % 3].slug, place, plan)
+                for place, plan in enumerate(plans)
+            ]
+            with clock.fixed(_day(300)):
+                await _people(transaction, orgs[0].id, hashed, made)
+    return True
+
+
+async def _people(transaction: Transaction, org_id: str, hashed: str, made: list[str]) -> None:
+    """Two people, a client, what the player owns already, and the codes for what nobody owns."""
+    player = await people.add_person(transaction, PLAYER, hashed)
+    await people.add_person(transaction, PUBLISHER, hashed)
+    await people.set_role(transaction, org_id, PUBLISHER, "owner")
+    scopes = CLIENT_SCOPES.split()
+    await clients.add_client(transaction, org_id, CLIENT_ID, CLIENT_SECRET, "Demo publisher", scopes)
+    await library.grant(transaction, f"person:{player.id}", made[9:15:3], "demo", clock.now())
+    await issue.add_known(transaction, org_id, "license", [made[0]], LICENCE_CODES, 1)
+    await issue.add_known(transaction, org_id, "promo", [made[3]], [PROMO_CODE], PROMO_USES)
+
+
+def _day(number: int) -> Instant:
+    return clock.later(FIRST_DAY, seconds=86_400 * number)
+
+
+def slug_of(name: str) -> str:
+    """The name as a slug: lower case, words joined by dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def _platforms(place: int) -> list[Platform]:
+    """One to three platforms, so that all occur."""
+    count = 1 + place % 3
+    return [_PLATFORMS[(place + step) % len(_PLATFORMS)] for step in range(count)]
+
+
+async def _planned(store: Store, place: int) -> list[Planned]:
+    """The releases of a product, oldest first, their archives stored: one to twelve, over all channels."""
+    slug = slug_of(ALL[place][1].name)
+    count = 1 + (place * 7) % 12
+    plan: list[Planned] = []
+    for number in range(count):
+        version = f"{number // 6}.{number % 6}.{place % 3}"
+        content = archive(slug, version)
+        sha256 = hashlib.sha256(content).hexdigest()
+        upload = ids.new_uuid()
+        part = await store.blobs.stage(upload, 0, _once(content))
+        await store.blobs.seal(upload, [part], len(content), sha256)
+        await store.blobs.discard(upload)
+        platform = _platforms(place)[number % len(_platforms(place))]
+        channel = _CHANNELS[(count - 1 - number) % len(_CHANNELS)]
+        at = _day(place + number * 20)
+        plan.append(Planned(version, channel, at, f"{slug}-{version}.tar.gz", platform, sha256, len(content)))
+    return plan
+
+
+async def _once(content: bytes) -> AsyncIterator[bytes]:
+    yield content
+
+
+def archive(slug: str, version: str) -> bytes:
+    """A small real build: a tar.gz with a start script, a manual and some data, the same bytes every time."""
+    files = {
+        "start.sh": (f'#!/bin/sh\necho "{slug} {version}"\n', 0o755),
+        "README.md": (f"# {slug} {version}\n\nRun `./start.sh`.\n", 0o644),
+        "data/level-1.txt": ("".join(f"{slug} {version} tile {number}\n" for number in range(120)), 0o644),
+    }
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name, (text, mode) in files.items():
+            entry = tarfile.TarInfo(f"{slug}-{version}/{name}")
+            entry.size, entry.mode, entry.mtime = len(text.encode()), mode, FIRST_DAY // clock.SECOND
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    return gzip.compress(packed.getvalue(), mtime=0)
+
+
+async def _product(transaction: Transaction, org_id: str, org_slug: str, place: int, plan: list[Planned]) -> str:
+    kind, title = ALL[place]
+    body = ProductWrite(
+        slug=slug_of(title.name),
+        title=title.name,
+        description=title.description,
+        kind=kind,
+        platforms=_platforms(place),
+        tags=list(title.tags),
+        homepage=f"https://{org_slug}.example/{slug_of(title.name)}",
+        license="proprietary" if kind == "game" else "Apache-2.0",
+        access="free" if place % 5 == 4 else "entitled",
+        status="public",
+    )
+    with clock.fixed(_day(place)):
+        product_id = await products.create(transaction, org_id, body)
+    product = OwnedProduct(product_id, org_id, org_slug, body.slug, "public", body.access, _day(place))
+    for each in plan:
+        with clock.fixed(each.at):
+            drafted = NewRelease(each.version, each.channel, f"What is new in {each.version} of {title.name}.")
+            release_id = await releases.draft(transaction, product, drafted)
+            await artifacts.put_ready(transaction, release_id, each.filename, each.size, each.sha256, each.platform)
+            # The catalog's view is written once, after the last release.
+            await releases.mark_published(transaction, release_id)
+    await projection.refresh(transaction, product_id, reindex=False)
+    return product_id

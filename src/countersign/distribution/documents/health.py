@@ -1,0 +1,96 @@
+"""GET /health, /info and /healthz."""
+
+from html import escape
+from typing import Annotated
+
+import msgspec
+
+from countersign import __version__
+from countersign.distribution.identity.callers import Request
+from countersign.kernel import clock
+from countersign.kernel.errors import Refused, Unavailable
+from countersign.kernel.http import answer
+from countersign.kernel.http.answer import JSON, Answer
+from countersign.kernel.http.route import Nothing, route
+
+API_VERSION = "1.0.0"
+WRITABLE = "UPDATE version SET number = number WHERE name = 'identity'"
+
+
+class FormatQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """`format` is json, text, html or yaml; anything else is served as json (decisions 11)."""
+
+    format: Annotated[str, msgspec.Meta(max_length=64)] = "json"
+
+
+class Health(msgspec.Struct):
+    """The health object of the API document."""
+
+    status: str
+    version: str
+
+
+class Info(msgspec.Struct):
+    """The info object of the API document."""
+
+    service: str
+    version: str
+    storage: str
+
+
+def shown(value: msgspec.Struct, form: str, status: int = 200) -> Answer:
+    """The object in the asked-for format."""
+    members: dict[str, object] = msgspec.to_builtins(value)
+    lines = [f"{name}: {member}" for name, member in members.items()]
+    headers = (("Cache-Control", "no-store"),)
+    if form in ("text", "yaml"):
+        kind = "text/plain; charset=utf-8" if form == "text" else "application/yaml"
+        return Answer(status, ("\n".join(lines) + "\n").encode(), kind, headers)
+    if form == "html":
+        rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(member))}</dd>" for name, member in members.items())
+        page = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Countersign</title><dl>{rows}</dl></html>'
+        return Answer(status, page.encode(), "text/html; charset=utf-8", headers)
+    return answer.json(value, status, headers)
+
+
+async def show_health(call: Request[FormatQuery, Nothing]) -> Answer:
+    """Check that database and blob store can be read and written."""
+    started_s = clock.monotonic_s()
+    try:
+        async with call.context.database.transaction() as transaction:
+            await transaction.run(WRITABLE)
+        await call.context.blobs.check()
+    except Refused as refused:
+        waited = f"{clock.monotonic_s() - started_s:.1f} s"
+        raise Unavailable(f"{refused.detail} ({waited})", headers={"Retry-After": "5"}) from refused
+    return shown(Health("ok", API_VERSION), call.query.format)
+
+
+async def show_info(call: Request[FormatQuery, Nothing]) -> Answer:
+    """Name the service, its version and its storage."""
+    engine = call.context.database.dialect
+    blobs = "s3" if call.context.settings.blobs_url else "local"
+    return shown(Info(f"countersign distribution {__version__}", API_VERSION, f"{engine}, {blobs}"), call.query.format)
+
+
+async def show_liveness(call: Request[Nothing, Nothing]) -> Answer:
+    """Tell that the process answers, without touching anything it depends on."""
+    return shown(Health("ok", API_VERSION), "json")
+
+
+_FORMATS = (JSON, "text/plain", "text/html", "application/yaml")
+
+ROUTES = (
+    route(
+        "GET",
+        "/health",
+        show_health,
+        query=FormatQuery,
+        answers={200: Health},
+        refusals=(Unavailable,),
+        produces=_FORMATS,
+        documented=True,
+    ),
+    route("GET", "/info", show_info, query=FormatQuery, answers={200: Info}, produces=_FORMATS, documented=True),
+    route("GET", "/healthz", show_liveness, answers={200: Health}, counted=False, at_root=True),
+)

@@ -1,0 +1,61 @@
+"""Organisations: made, renamed, and what they use."""
+
+import re
+
+from countersign.distribution.identity import queries
+from countersign.kernel import clock, ids
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.errors import Refused, invalid_member
+
+SLUG = re.compile(r"[a-z0-9-]{1,64}")
+USAGE = """
+    SELECT
+        (SELECT count(*) FROM product WHERE org_id = $1),
+        (SELECT count(*) FROM product WHERE org_id = $1 AND status = 'public'),
+        (SELECT count(*) FROM release r JOIN product p ON p.id = r.product_id WHERE p.org_id = $1),
+        (SELECT count(*) FROM artifact a JOIN release r ON r.id = a.release_id
+            JOIN product p ON p.id = r.product_id WHERE p.org_id = $1 AND a.status = 'ready'),
+        (SELECT coalesce(sum(size), 0) FROM (
+            SELECT DISTINCT a.sha256, a.size FROM artifact a JOIN release r ON r.id = a.release_id
+            JOIN product p ON p.id = r.product_id WHERE p.org_id = $1 AND a.status = 'ready') AS stored),
+        (SELECT coalesce(sum(d.downloads), 0) FROM download_count d JOIN artifact a ON a.id = d.artifact_id
+            JOIN release r ON r.id = a.release_id JOIN product p ON p.id = r.product_id WHERE p.org_id = $1),
+        (SELECT coalesce(sum(count), 0) FROM code_batch WHERE org_id = $1 AND status <> 'preparing'),
+        (SELECT count(*) FROM redemption x JOIN code c ON c.code_hash = x.code_hash
+            JOIN code_batch b ON b.id = c.batch_id WHERE b.org_id = $1),
+        (SELECT count(*) FROM membership WHERE org_id = $1),
+        (SELECT count(*) FROM oauth_client WHERE org_id = $1)
+"""
+
+
+class SlugTaken(Refused):
+    """Another organisation or product has this slug."""
+
+    status = 409
+    code = "slug_taken"
+    title = "Slug taken"
+    resolution = "Choose another slug."
+
+
+async def create_organisation(transaction: Transaction, slug: str, name: str) -> queries.Organisation:
+    """A new organisation.
+
+    Raises:
+        InvalidRequest: the slug is not of a-z, 0-9 and -, 1 to 64 long, or the name is blank or over 200.
+        SlugTaken: there is one with this slug.
+    """
+    if not SLUG.fullmatch(slug):
+        raise invalid_member("/slug", "must be 1 to 64 of a-z, 0-9 and -")
+    if not name.strip() or len(name) > 200:
+        raise invalid_member("/name", "must be 1 to 200 characters and not blank")
+    made = queries.Organisation(ids.new_uuid(), slug, name, clock.now())
+    if not await transaction.run(queries.INSERT_ORGANISATION, *made):
+        raise SlugTaken(f"there is an organisation {slug}")
+    return made
+
+
+async def usage(reader: Reader, org_id: str) -> tuple[int, ...]:
+    """Products, public products, releases, artifacts, stored bytes, downloads, codes, redemptions, members,
+    clients of an organisation."""
+    row = await reader.fetch_one(USAGE, org_id)
+    return tuple(int(number) for number in row or ())

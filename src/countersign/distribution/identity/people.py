@@ -1,0 +1,117 @@
+"""People and their roles."""
+
+import re
+
+from countersign.distribution.identity import queries
+from countersign.distribution.identity.scopes import Role
+from countersign.distribution.identity.sessions import normal_email
+from countersign.kernel import clock, ids
+from countersign.kernel.database import versions
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.errors import NotFound, Refused, invalid_member
+from countersign.kernel.security import passwords
+
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
+
+
+class EmailTaken(Refused):
+    """There is a person with this e-mail address."""
+
+    status = 409
+    code = "email_taken"
+    title = "E-mail taken"
+    resolution = "Use another address, or set the person's password instead."
+
+
+class LastOwner(Refused):
+    """An organisation keeps at least one owner."""
+
+    status = 409
+    code = "last_owner"
+    title = "Last owner"
+    resolution = "Make somebody else an owner first."
+
+
+class MemberNotFound(NotFound):
+    """Nobody with this address has a role in the organisation."""
+
+    resolution = "List the members with GET /api/v1/org/members."
+
+
+async def create_person(transaction: Transaction, email: str, password: str | None) -> queries.Person:
+    """A new person, whose address the operator vouches for when a password is given.
+
+    Hashing takes tens of milliseconds; callers on a serving loop hash beforehand and use `add_person`.
+
+    Raises:
+        InvalidRequest: this is no e-mail address.
+        WeakPassword: the password is too short, too long or blank.
+        EmailTaken: there is one with this address.
+    """
+    hashed = None if password is None else await passwords.hash_password(password)
+    return await add_person(transaction, email, hashed)
+
+
+async def add_person(transaction: Transaction, email: str, password_hash: str | None) -> queries.Person:
+    """A new person with a password hash made beforehand.
+
+    Raises:
+        InvalidRequest, EmailTaken: as `create_person`.
+    """
+    address = normal_email(email)
+    if not _EMAIL.fullmatch(address) or len(address) > 254:
+        raise invalid_member("/email", "is no e-mail address")
+    made = queries.Person(ids.new_uuid(), address, password_hash)
+    proven_at = clock.now() if password_hash else None
+    if not await transaction.run(queries.INSERT_PERSON, *made, proven_at, clock.now()):
+        raise EmailTaken(f"there is a person with the address {address}")
+    return made
+
+
+async def set_password(transaction: Transaction, person_id: str, password_hash: str) -> None:
+    """Give a person another password; every session opened with the old one ends."""
+    await transaction.run(queries.CHANGE_PASSWORD, person_id, password_hash, clock.now())
+    await transaction.run(queries.DELETE_SESSIONS_OF, person_id)
+    await versions.bump(transaction, "identity")
+
+
+async def set_role(transaction: Transaction, org_id: str, email: str, role: Role) -> None:
+    """Give the person with this address a role, in place of any other; someone unknown becomes a person without
+    a password, who can sign in once the address is proven.
+
+    Raises:
+        InvalidRequest: this is no e-mail address.
+        LastOwner: it would leave the organisation without an owner.
+    """
+    person = await queries.person_with_email(transaction, normal_email(email))
+    if person is None:
+        person = await add_person(transaction, email, None)
+    elif role != "owner":
+        await _keep_an_owner(transaction, org_id, person.id)
+    await transaction.run(queries.SET_ROLE, person.id, org_id, role, clock.now())
+    await versions.bump(transaction, "identity")
+
+
+async def remove_member(transaction: Transaction, org_id: str, email: str) -> None:
+    """Take a person's role away; what the role allowed ends at once, on tokens that are out as well.
+
+    Raises:
+        MemberNotFound: the person has no role here.
+        LastOwner: it would leave the organisation without an owner.
+    """
+    person = await queries.person_with_email(transaction, normal_email(email))
+    if person is None or org_id not in await queries.roles(transaction, person.id):
+        raise MemberNotFound("nobody with this address is a member")
+    await _keep_an_owner(transaction, org_id, person.id)
+    await transaction.run(queries.REMOVE_MEMBER, person.id, org_id)
+    await versions.bump(transaction, "identity")
+
+
+async def _keep_an_owner(transaction: Transaction, org_id: str, leaving: str) -> None:
+    if (await queries.roles(transaction, leaving)).get(org_id) != "owner":
+        return
+    # Everyone who takes an owner away holds the organisation's row, so that two owners cannot remove each other.
+    await transaction.run(queries.LOCK_ORGANISATION, org_id)
+    row = await transaction.fetch_one(queries.OTHER_OWNERS, org_id, leaving)
+    if row is None or row[0] == 0:
+        raise LastOwner("the organisation would have no owner left")

@@ -1,0 +1,253 @@
+"""Tokens, sign-in, set-up: /auth/*, and the metadata that leads there."""
+
+from urllib.parse import urlsplit
+
+from countersign.distribution.context import PREFIX
+from countersign.distribution.identity import client_credentials, pages, scopes, sessions, setup, tokens
+from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.client_credentials import (
+    InvalidClient,
+    InvalidTarget,
+    UnsupportedGrantType,
+)
+from countersign.distribution.identity.gate import Unauthenticated
+from countersign.distribution.identity.schemas import (
+    Me,
+    SessionTokenRequest,
+    SetUpForm,
+    SetUpQuery,
+    SignInForm,
+    SignInQuery,
+    TokenRequest,
+    TokenResponse,
+)
+from countersign.distribution.identity.tokens import InvalidScope
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.errors import Refused
+from countersign.kernel.http import answer
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.security import passwords
+
+
+async def issue_token(call: Request[Nothing, TokenRequest]) -> Answer:
+    """Exchange a client's credentials for an access token."""
+    issued = await client_credentials.exchange(call.context, call.body, call.headers)
+    return answer.json(issued)
+
+
+async def show_me(call: Request[Nothing, Nothing]) -> Answer:
+    """Tell whom the presented token stands for."""
+    caller, store = call.caller, call.context
+    claims = store.tokens.verify((call.headers.get("authorization") or "").partition(" ")[2].strip())
+    held = caller.scopes if caller.scopes is not None else await tokens.held_by_person(store.database, caller.id)
+    rows = [await store.database.fetch_one("SELECT slug FROM organisation WHERE id = $1", org) for org in caller.orgs]
+    me = Me(
+        sub=caller.id,
+        client_id=claims.client_id,
+        email=caller.email,
+        claimed=True,
+        scope=scopes.words(held),
+        expires_at=clock.rfc3339(Instant(claims.exp * clock.SECOND)),
+        orgs=sorted(row[0] for row in rows if row is not None),
+    )
+    return answer.json(me)
+
+
+async def exchange_session(call: Request[Nothing, SessionTokenRequest]) -> Answer:
+    """Exchange the signed-in session (cookie and Origin) for a bearer token."""
+    sessions.require_same_origin(call.context, call.headers)
+    return answer.json(await sessions.exchange(call.context, call.headers, call.body.scope))
+
+
+async def show_sign_in(call: Request[SignInQuery, Nothing]) -> Answer:
+    """Show the sign-in page."""
+    sessions.require_secure(call.context)
+    return pages.sign_in(_local(call.query.return_to))
+
+
+async def sign_in(call: Request[SignInQuery, SignInForm]) -> Answer:
+    """Sign a person in and go where they came from."""
+    sessions.require_secure(call.context)
+    sessions.require_same_origin(call.context, call.headers)
+    return_to = _local(call.body.return_to)
+    try:
+        token = await sessions.sign_in(call.context, call.body.email, call.body.password)
+    except sessions.WrongCredentials as refused:
+        return pages.sign_in(return_to, refused.detail, refused.status)
+    headers = (sessions.set_cookie(call.context, token), ("Location", return_to), ("Cache-Control", "no-store"))
+    return Answer(303, headers=headers)
+
+
+async def sign_out(call: Request[Nothing, Nothing]) -> Answer:
+    """End the signed-in session, and every token made from it."""
+    sessions.require_same_origin(call.context, call.headers)
+    await sessions.sign_out(call.context, call.headers)
+    headers = (sessions.set_cookie(call.context, ""), ("Location", "/auth/signin"), ("Cache-Control", "no-store"))
+    return Answer(303, headers=headers)
+
+
+async def show_set_up(call: Request[SetUpQuery, Nothing]) -> Answer:
+    """Show the page of the one-time set-up link."""
+    sessions.require_secure(call.context)
+    await setup.require_unused(call.context, call.query.token)
+    return pages.set_up(call.query.token)
+
+
+async def set_up(call: Request[SetUpQuery, SetUpForm]) -> Answer:
+    """Make the first organisation and its owner, and spend the link."""
+    store, form = call.context, call.body
+    sessions.require_secure(store)
+    sessions.require_same_origin(store, call.headers)
+    await setup.require_unused(store, form.token)
+    try:
+        hashed = await passwords.hash_password(form.password)
+        async with store.database.transaction() as transaction:
+            await setup.use_link(transaction, form.token, form.slug, form.name, form.email, hashed)
+    except setup.LinkSpent:
+        raise
+    except Refused as refused:
+        if refused.status >= 500:
+            raise
+        return pages.set_up(form.token, f"{refused.detail} {refused.remedy}", refused.status)
+    return pages.message("Ready", f"Sign in at {store.root_url}/auth/signin as {form.email}.")
+
+
+async def show_protected_resource(call: Request[Nothing, Nothing]) -> Answer:
+    """Describe this service as a protected resource (RFC 9728)."""
+    store = call.context
+    resource = store.base_url if call.target.endswith(PREFIX) else store.root_url
+    document = {
+        "resource": resource,
+        "resource_name": "Countersign",
+        "authorization_servers": [store.root_url],
+        "scopes_supported": list(scopes.ALL),
+        "bearer_methods_supported": ["header"],
+    }
+    headers = (("Cache-Control", "public, max-age=300"), ("Access-Control-Allow-Origin", "*"))
+    return answer.json(document, headers=headers)
+
+
+async def show_keys(call: Request[Nothing, Nothing]) -> Answer:
+    """Give the public keys that access tokens are signed with (RFC 7517)."""
+    headers = (("Cache-Control", "public, max-age=300"), ("Access-Control-Allow-Origin", "*"))
+    return answer.json(call.context.tokens.ring.jwks(), headers=headers)
+
+
+def _local(return_to: str) -> str:
+    """The path to return to when it is one of this service, else the root (attack T40: open redirects)."""
+    parts = urlsplit(return_to)
+    safe = (
+        return_to.startswith("/")
+        and not return_to.startswith(("//", "/\\"))
+        and not (parts.scheme or parts.netloc)
+        and return_to.isascii()
+        and return_to.isprintable()
+        and "\\" not in return_to
+    )
+    return return_to if safe else "/"
+
+
+_TOKEN_REFUSALS = (InvalidClient, UnsupportedGrantType, InvalidScope, InvalidTarget)
+_HTML = ("text/html; charset=utf-8", "text/html")
+
+ROUTES = (
+    *(
+        route(
+            "POST",
+            path,
+            issue_token,
+            body=TokenRequest,
+            answers={200: TokenResponse},
+            refusals=_TOKEN_REFUSALS,
+            form=True,
+            oauth=True,
+            secret=True,
+            quota="token",
+            own_credentials=True,
+        )
+        for path in ("/auth/token", "/auth/login")
+    ),
+    route("GET", "/auth/me", show_me, answers={200: Me}, signed_in=True, secret=True),
+    route(
+        "POST",
+        "/auth/session/token",
+        exchange_session,
+        body=SessionTokenRequest,
+        answers={200: TokenResponse},
+        refusals=(Unauthenticated, InvalidScope, sessions.ForeignOrigin),
+        secret=True,
+        quota="token",
+        at_root=True,
+    ),
+    route(
+        "GET",
+        "/auth/signin",
+        show_sign_in,
+        query=SignInQuery,
+        answers={200: str},
+        refusals=(sessions.InsecureSignIn,),
+        produces=_HTML,
+        at_root=True,
+    ),
+    route(
+        "POST",
+        "/auth/signin",
+        sign_in,
+        query=SignInQuery,
+        body=SignInForm,
+        answers={303: None, 401: str},
+        refusals=(sessions.InsecureSignIn, sessions.ForeignOrigin),
+        form=True,
+        quota="token",
+        produces=_HTML,
+        at_root=True,
+    ),
+    route(
+        "POST",
+        "/auth/signout",
+        sign_out,
+        answers={303: None},
+        refusals=(sessions.ForeignOrigin,),
+        form=True,
+        quota="token",
+        produces=_HTML,
+        at_root=True,
+    ),
+    route(
+        "GET",
+        "/auth/setup",
+        show_set_up,
+        query=SetUpQuery,
+        answers={200: str},
+        refusals=(setup.LinkSpent, sessions.InsecureSignIn),
+        quota="token",
+        produces=_HTML,
+        at_root=True,
+    ),
+    route(
+        "POST",
+        "/auth/setup",
+        set_up,
+        query=SetUpQuery,
+        body=SetUpForm,
+        answers={200: str},
+        refusals=(setup.LinkSpent, sessions.InsecureSignIn, sessions.ForeignOrigin),
+        form=True,
+        quota="token",
+        produces=_HTML,
+        at_root=True,
+    ),
+    *(
+        route(
+            "GET",
+            f"/.well-known/oauth-protected-resource{suffix}",
+            show_protected_resource,
+            answers={200: dict},
+            at_root=True,
+        )
+        for suffix in ("", PREFIX)
+    ),
+    route("GET", "/.well-known/jwks.json", show_keys, answers={200: dict}, at_root=True),
+)

@@ -1,0 +1,145 @@
+"""Drafting, publishing, yanking and promoting a release, each in the caller's transaction."""
+
+import msgspec
+
+from countersign.distribution.catalog import projection
+from countersign.distribution.catalog.schemas import Release
+from countersign.distribution.publishing import queries
+from countersign.distribution.publishing.rules import OwnedProduct, OwnedRelease
+from countersign.distribution.publishing.schemas import NewRelease, ReleaseUpdate
+from countersign.distribution.publishing.versions import sort_key
+from countersign.kernel import clock, ids
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.errors import Refused
+
+
+class ReleaseExists(Refused):
+    """The product has a release of this version."""
+
+    status = 409
+    code = "release_exists"
+    title = "Release exists"
+    resolution = "Use the existing release, or choose another version."
+
+
+class NotPublished(Refused):
+    """Only a published release can be yanked or promoted."""
+
+    status = 409
+    code = "release_not_published"
+    title = "Release not published"
+    resolution = "Publish the release first."
+
+
+class Yanked(Refused):
+    """A yanked release stays yanked."""
+
+    status = 409
+    code = "release_yanked"
+    title = "Release yanked"
+    resolution = "Draft a release with a new version."
+
+
+class Incomplete(Refused):
+    """A file of the release was announced but has not arrived whole."""
+
+    status = 409
+    code = "upload_incomplete"
+    title = "Upload incomplete"
+    resolution = "Finish the upload, or announce the file again, then publish."
+
+
+async def draft(transaction: Transaction, product: OwnedProduct, body: NewRelease) -> str:
+    """A new draft release of the product; its id.
+
+    Raises:
+        ReleaseExists: there is one of this version, whatever its status.
+    """
+    release_id = ids.new_uuid()
+    written = await transaction.run(
+        queries.INSERT_RELEASE,
+        release_id,
+        product.id,
+        body.version,
+        sort_key(body.version),
+        body.channel,
+        body.notes,
+        clock.now(),
+    )
+    if not written:
+        raise ReleaseExists(f"there is a release {body.version}")
+    return release_id
+
+
+async def update(transaction: Transaction, release: OwnedRelease, body: ReleaseUpdate) -> None:
+    """Change notes, channel or both; what is left out stays."""
+    if not isinstance(body.notes, msgspec.UnsetType):
+        await transaction.run(queries.SET_NOTES, release.id, body.notes)
+    if not isinstance(body.channel, msgspec.UnsetType):
+        await transaction.run(queries.SET_CHANNEL, release.id, body.channel)
+    await projection.refresh(transaction, release.product.id, reindex=False)
+
+
+async def publish(transaction: Transaction, release: OwnedRelease) -> None:
+    """Make a draft public, and with the first one its product too; publishing twice is fine.
+
+    Raises:
+        Yanked: it was published and taken back.
+        Incomplete: one of its files is still arriving.
+    """
+    if release.status == "yanked":
+        raise Yanked("a yanked release cannot be published again")
+    unfinished = await queries.unfinished_artifact(transaction, release.id)
+    if unfinished is not None and release.status == "draft":
+        raise Incomplete(f"the file {unfinished} has not arrived whole")
+    if await mark_published(transaction, release.id) and release.product.status == "draft":
+        await transaction.run(queries.SET_STATUS, release.product.id, "public", clock.now())
+    await projection.refresh(transaction, release.product.id, reindex=False)
+
+
+async def mark_published(transaction: Transaction, release_id: str) -> bool:
+    """Publish the draft without showing it in the catalog yet; False when it is no draft."""
+    return bool(await transaction.run(queries.PUBLISH, release_id, clock.now()))
+
+
+async def yank(transaction: Transaction, release: OwnedRelease, reason: str) -> None:
+    """Take a published release back: the entitled keep it, marked with the reason. Yanking twice is fine.
+
+    Raises:
+        NotPublished: it is a draft.
+    """
+    if release.status == "draft":
+        raise NotPublished("a draft cannot be yanked")
+    await transaction.run(queries.YANK, release.id, reason)
+    await projection.refresh(transaction, release.product.id, reindex=False)
+
+
+async def promote(transaction: Transaction, release: OwnedRelease, channel: str) -> None:
+    """Move a published release to another channel; its files stay where they are.
+
+    Raises:
+        NotPublished: it is a draft.
+        Yanked: it was taken back.
+    """
+    if release.status == "draft":
+        raise NotPublished("a draft cannot be promoted; change its channel instead")
+    if release.status == "yanked":
+        raise Yanked("a yanked release cannot be promoted")
+    await transaction.run(queries.SET_CHANNEL, release.id, channel)
+    await projection.refresh(transaction, release.product.id, reindex=False)
+
+
+async def shown(reader: Reader, release_id: str) -> Release:
+    """The release as its organisation sees it."""
+    row = await reader.fetch_one(queries.RELEASE, release_id)
+    if row is None:
+        raise LookupError(f"no release {release_id}")
+    version, channel, published_at, notes, status, yank_reason = row
+    return Release(
+        version=version,
+        channel=channel,
+        published_at=None if published_at is None else clock.rfc3339(published_at),
+        notes=notes,
+        status=status,
+        yank_reason=yank_reason,
+    )

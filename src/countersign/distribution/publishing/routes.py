@@ -1,0 +1,192 @@
+"""POST, PUT, DELETE /products…, and the life of a release below it."""
+
+from countersign.distribution.catalog import queries as catalog
+from countersign.distribution.catalog.schemas import ProductDetail, Release
+from countersign.distribution.catalog.visibility import ProductNotFound
+from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.choice import organisation_of
+from countersign.distribution.identity.organisations import SlugTaken
+from countersign.distribution.publishing import products, releases
+from countersign.distribution.publishing.releases import Incomplete, NotPublished, ReleaseExists, Yanked
+from countersign.distribution.publishing.rules import (
+    NotYourOrganisation,
+    OwnedRelease,
+    ReleaseNotFound,
+    owned_product,
+    owned_release,
+)
+from countersign.distribution.publishing.schemas import (
+    NewRelease,
+    OrgQuery,
+    ProductWrite,
+    Promotion,
+    ReleaseUpdate,
+    Yank,
+)
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.http import answer
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.call import BodyT
+from countersign.kernel.http.conditional import PreconditionFailed, require_match
+from countersign.kernel.http.route import Nothing, route
+
+WRITE_PRODUCTS, WRITE_RELEASES = "write:products", "write:releases"
+
+
+async def create_product(call: Request[OrgQuery, ProductWrite]) -> Answer:
+    """Create a product; a draft until its first release is published."""
+    org = await organisation_of(call.transaction, call.caller, call.query.org, WRITE_PRODUCTS)
+    product_id = await products.create(call.transaction, org.id, call.body)
+    made = await _detail(call.transaction, product_id)
+    made.status = 201
+    made.headers = (("Location", f"{call.context.base_url}/products/{call.body.slug}"),)
+    return made
+
+
+async def replace_product(call: Request[Nothing, ProductWrite]) -> Answer:
+    """Replace all writable members of a product."""
+    product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
+    await products.lock(call.transaction, product.id)
+    current = await _detail(call.transaction, product.id)
+    require_match(call.headers.get("if-match"), current.etag or "")
+    await products.replace(call.transaction, product, call.body)
+    return await _detail(call.transaction, product.id)
+
+
+async def archive_product(call: Request[Nothing, Nothing]) -> Answer:
+    """Archive a product that nobody owns."""
+    product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
+    await products.archive(call.transaction, product)
+    return answer.no_content()
+
+
+async def draft_release(call: Request[Nothing, NewRelease]) -> Answer:
+    """Draft a release of a product."""
+    product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_RELEASES)
+    release_id = await releases.draft(call.transaction, product, call.body)
+    return answer.json(await releases.shown(call.transaction, release_id), 201)
+
+
+async def update_release(call: Request[Nothing, ReleaseUpdate]) -> Answer:
+    """Change a release's notes or channel."""
+    release = await _release(call)
+    await releases.update(call.transaction, release, call.body)
+    return answer.json(await releases.shown(call.transaction, release.id))
+
+
+async def publish_release(call: Request[Nothing, Nothing]) -> Answer:
+    """Publish a draft release."""
+    release = await _release(call)
+    await releases.publish(call.transaction, release)
+    return answer.json(await releases.shown(call.transaction, release.id))
+
+
+async def yank_release(call: Request[Nothing, Yank]) -> Answer:
+    """Take a published release back, with a reason."""
+    release = await _release(call)
+    await releases.yank(call.transaction, release, call.body.reason)
+    return answer.json(await releases.shown(call.transaction, release.id))
+
+
+async def promote_release(call: Request[Nothing, Promotion]) -> Answer:
+    """Move a published release to another channel."""
+    release = await _release(call)
+    await releases.promote(call.transaction, release, call.body.channel)
+    return answer.json(await releases.shown(call.transaction, release.id))
+
+
+async def _release(call: Request[Nothing, BodyT]) -> OwnedRelease:
+    return await owned_release(call.transaction, call.caller, call.path["id"], call.path["version"], WRITE_RELEASES)
+
+
+async def _detail(transaction: Transaction, product_id: str) -> Answer:
+    found = await catalog.entry(transaction, product_id, is_id=True)
+    if found is None:
+        raise LookupError(f"no catalog entry of {product_id}")
+    return Answer(200, found.detail, etag=found.etag)
+
+
+_OF_PRODUCT = (ProductNotFound, NotYourOrganisation)
+_OF_RELEASE = (*_OF_PRODUCT, ReleaseNotFound)
+
+ROUTES = (
+    route(
+        "POST",
+        "/products",
+        create_product,
+        query=OrgQuery,
+        body=ProductWrite,
+        answers={201: ProductDetail},
+        refusals=(SlugTaken,),
+        scope=WRITE_PRODUCTS,
+        writes=True,
+    ),
+    route(
+        "PUT",
+        "/products/{id}",
+        replace_product,
+        body=ProductWrite,
+        answers={200: ProductDetail},
+        refusals=(*_OF_PRODUCT, SlugTaken, PreconditionFailed, products.StillEntitled),
+        scope=WRITE_PRODUCTS,
+        writes=True,
+    ),
+    route(
+        "DELETE",
+        "/products/{id}",
+        archive_product,
+        answers={204: None},
+        refusals=(*_OF_PRODUCT, products.StillEntitled),
+        scope=WRITE_PRODUCTS,
+        writes=True,
+    ),
+    route(
+        "POST",
+        "/products/{id}/releases",
+        draft_release,
+        body=NewRelease,
+        answers={201: Release},
+        refusals=(*_OF_PRODUCT, ReleaseExists),
+        scope=WRITE_RELEASES,
+        writes=True,
+    ),
+    route(
+        "PUT",
+        "/products/{id}/releases/{version}",
+        update_release,
+        body=ReleaseUpdate,
+        answers={200: Release},
+        refusals=_OF_RELEASE,
+        scope=WRITE_RELEASES,
+        writes=True,
+    ),
+    route(
+        "POST",
+        "/products/{id}/releases/{version}/publish",
+        publish_release,
+        answers={200: Release},
+        refusals=(*_OF_RELEASE, Yanked, Incomplete),
+        scope=WRITE_RELEASES,
+        writes=True,
+    ),
+    route(
+        "POST",
+        "/products/{id}/releases/{version}/yank",
+        yank_release,
+        body=Yank,
+        answers={200: Release},
+        refusals=(*_OF_RELEASE, NotPublished),
+        scope=WRITE_RELEASES,
+        writes=True,
+    ),
+    route(
+        "POST",
+        "/products/{id}/releases/{version}/promote",
+        promote_release,
+        body=Promotion,
+        answers={200: Release},
+        refusals=(*_OF_RELEASE, NotPublished, Yanked),
+        scope=WRITE_RELEASES,
+        writes=True,
+    ),
+)

@@ -1,0 +1,63 @@
+"""The order of versions: SemVer first, then the packaging ecosystem's rules, as one text that sorts by code point.
+
+Databases order releases that were published at the same moment by this text, so it must compare exactly as the
+versions do (SemVer 2.0.0 §11; PEP 440 through packaging.version).
+"""
+
+import re
+
+from packaging.version import InvalidVersion, Version
+
+_SEMVER = re.compile(
+    r"v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
+    r"(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?"
+    r"(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?",
+)
+_NEITHER, _PACKAGING, _SEMVER_KIND = "0", "1", "1"
+# After the release numbers: development and pre-releases before the release itself, post-releases after it.
+_DEV, _PRE, _FINAL, _POST = "0", "1", "2", "3"
+
+
+def sort_key(version: str) -> str:
+    """A text that sorts by code point as the version does; what is no version sorts below all that are."""
+    matched = _SEMVER.fullmatch(version)
+    if matched:
+        numbers = [int(part) for part in matched.group(1, 2, 3)]
+        return f"{_SEMVER_KIND}{_number(0)}{_numbers(numbers)}{_semver_phase(matched.group(4))}"
+    try:
+        return _PACKAGING + _packaging_key(Version(version))
+    except InvalidVersion:
+        return _NEITHER + version
+
+
+def _number(value: int) -> str:
+    """A number of any length: how many digits it has goes first, so that texts compare as numbers do."""
+    digits = str(value)
+    return f"{len(digits):03d}{digits}"
+
+
+def _numbers(values: list[int]) -> str:
+    """Numbers up to the last that is not zero; a shorter row sorts before a longer one that begins with it."""
+    while values and values[-1] == 0:
+        values = values[:-1]
+    return "".join(f"1{_number(value)}" for value in values) + "0"
+
+
+def _semver_phase(prerelease: str | None) -> str:
+    if prerelease is None:
+        return _FINAL
+    steps = [f"1{_number(int(part))}" if part.isdigit() else f"2{part}\x01" for part in prerelease.split(".")]
+    return _PRE + "".join(steps) + "0"
+
+
+def _packaging_key(version: Version) -> str:
+    key = _number(version.epoch) + _numbers(list(version.release))
+    if version.pre is not None:
+        letter, number = version.pre
+        key += f"{_PRE}2{letter}\x01{_number(number)}"
+    elif version.post is None and version.dev is not None:
+        return key + _DEV + _number(version.dev)
+    else:
+        key += _FINAL
+    key += f"{_POST}{_number(version.post)}" if version.post is not None else "1"
+    return key + (f"0{_number(version.dev)}" if version.dev is not None else "1")

@@ -1,0 +1,113 @@
+"""Redeeming a code exactly once: its use, the entitlements and the record of it commit together."""
+
+from countersign.distribution.context import Store
+from countersign.distribution.library import queries as library
+from countersign.distribution.redeem import codes, queries
+from countersign.distribution.redeem.queries import Code
+from countersign.distribution.redeem.schemas import RedeemResult
+from countersign.kernel import clock
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.errors import NotFound, Refused
+from countersign.kernel.http.ratelimit import RateLimited
+
+FAILURES_WINDOW_S = 600
+
+
+class CodeNotFound(NotFound):
+    """There is no such code."""
+
+    code = "code_not_found"
+    title = "Code not found"
+    resolution = "Check the code for typing errors."
+
+
+class CodeAlreadyRedeemed(Refused):
+    """Every use of the code is taken."""
+
+    status = 409
+    code = "code_already_redeemed"
+    title = "Code already redeemed"
+    resolution = "Ask whoever gave you the code for another one."
+
+
+class CodeExpired(Refused):
+    """The code's window is over, or has not opened."""
+
+    status = 410
+    code = "code_expired"
+    title = "Code not valid now"
+    resolution = "Ask whoever gave you the code when it is valid."
+
+
+class CodeRevoked(Refused):
+    """The code was taken back by its issuer."""
+
+    status = 410
+    code = "code_revoked"
+    title = "Code revoked"
+    resolution = "Ask whoever gave you the code for another one."
+
+
+async def redeem(store: Store, transaction: Transaction, owner: str, address: str, typed: str) -> RedeemResult:
+    """Redeem a code for an owner. The same owner gets the same answer again for the same code; a code that would
+    give nothing new is not used up.
+
+    Raises:
+        CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked: see each; nothing changes.
+        RateLimited: too many unknown codes from this owner or address lately.
+    """
+    await _require_patience(store, owner, address)
+    code_hash = codes.digest(typed)
+    found = await queries.code(transaction, code_hash, owner)
+    if found is None:
+        await _count_failure(store, owner, address)
+        raise CodeNotFound("there is no such code")
+    if found.is_redeemed:
+        return _result(found, already_owned=False)
+    now = clock.now()
+    _require_usable(found, now)
+    granted = await library.grant(transaction, owner, found.products, f"batch:{found.batch_id}", now)
+    if not granted:
+        # Owned by other means, or by this very code in a call that committed while this one waited for it.
+        again = await queries.code(transaction, code_hash, owner)
+        return _result(found, already_owned=again is None or not again.is_redeemed)
+    if not await transaction.run(queries.REMEMBER_REDEMPTION, code_hash, owner, now):
+        return _result(found, already_owned=False)
+    if not await transaction.run(queries.USE_CODE, code_hash, found.max_uses):
+        raise CodeAlreadyRedeemed("every use of this code is taken")
+    return _result(found, already_owned=False)
+
+
+def _result(found: Code, *, already_owned: bool) -> RedeemResult:
+    return RedeemResult(True, found.products[0], found.products, already_owned)
+
+
+def _require_usable(found: Code, now: clock.Instant) -> None:
+    if found.status == "revoked":
+        raise CodeRevoked("this code was revoked")
+    if found.valid_from is not None and now < found.valid_from:
+        raise CodeExpired(f"this code is valid from {clock.rfc3339(found.valid_from)} on")
+    if found.expires_at is not None and now >= found.expires_at:
+        raise CodeExpired(f"this code was valid until {clock.rfc3339(found.expires_at)}")
+    if found.uses >= found.max_uses:
+        raise CodeAlreadyRedeemed("every use of this code is taken")
+
+
+def _limits(store: Store, owner: str, address: str) -> tuple[tuple[str, int], tuple[str, int]]:
+    return (
+        (f"codes\0{owner}", store.settings.code_failures_person),
+        (f"codes\0{address}", store.settings.code_failures_address),
+    )
+
+
+async def _require_patience(store: Store, owner: str, address: str) -> None:
+    for key, limit in _limits(store, owner, address):
+        standing = await store.counters.peek(key, limit, FAILURES_WINDOW_S)
+        if not standing.allowed:
+            wait = {"Retry-After": str(max(1, standing.reset_s))}
+            raise RateLimited("too many unknown codes; each guess is counted", headers=wait)
+
+
+async def _count_failure(store: Store, owner: str, address: str) -> None:
+    for key, limit in _limits(store, owner, address):
+        await store.counters.hit(key, limit, FAILURES_WINDOW_S)
