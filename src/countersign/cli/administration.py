@@ -1,0 +1,144 @@
+"""`countersign org`, `person`, `client`, `token` and `db`: administration of a data directory's own store."""
+
+import sys
+from typing import get_args
+
+import click
+
+from countersign.cli import output, store
+from countersign.cli.output import Exit, Failure
+from countersign.distribution.context import Store
+from countersign.distribution.identity import clients, organisations, people, queries, scopes, sessions, tokens
+from countersign.kernel.database.port import Reader
+
+LONGEST_PASSWORD = 4096
+
+data_option = click.option("--data", metavar="DIR", help="Data directory. Default: COUNTERSIGN_DATA or ./data.")
+
+
+@click.group()
+def org() -> None:
+    """Organisations, the tenants of the store."""
+
+
+@org.command("create")
+@click.argument("slug")
+@click.option("--name", required=True, help="The name that people see.")
+@data_option
+@output.json_option
+def create_org(slug: str, name: str, data: str | None) -> None:
+    """Create the organisation SLUG (a-z, 0-9 and -)."""
+
+    async def work(opened: Store) -> queries.Organisation:
+        async with opened.database.transaction() as transaction:
+            return await organisations.create_organisation(transaction, slug, name)
+
+    made = store.run(data, f"cannot create the organisation {slug}", work)
+    output.answer({"id": made.id, "slug": made.slug, "name": made.name}, f"Created the organisation {made.slug}.")
+
+
+@click.group()
+def person() -> None:
+    """People, who sign in or act by a token."""
+
+
+@person.command("create")
+@click.argument("email")
+@click.option("--password-stdin", is_flag=True, help="Read the password from stdin (asked for on a terminal).")
+@click.option("--org", "slug", metavar="SLUG", help="An organisation to give the person a role in.")
+@click.option("--role", type=click.Choice(get_args(scopes.Role)), help="The role there. Default: viewer.")
+@data_option
+@output.json_option
+def create_person(
+    email: str, *, password_stdin: bool, slug: str | None, role: scopes.Role | None, data: str | None
+) -> None:
+    """Create a person; without a password only tokens let them act (`countersign token issue`)."""
+    if role is not None and slug is None:
+        raise click.UsageError("--role needs --org: a role is held in an organisation")
+    doing = f"cannot create the person {email}"
+    password = _password() if password_stdin else None
+
+    async def work(opened: Store) -> queries.Person:
+        async with opened.database.transaction() as transaction:
+            made = await people.create_person(transaction, email, password)
+            if slug is not None:
+                found = await _organisation(transaction, slug, doing)
+                await people.set_role(transaction, found.id, made.email, role or "viewer")
+            return made
+
+    made = store.run(data, doing, work)
+    held = f" with the role {role or 'viewer'} in {slug}" if slug else ""
+    value = {"id": made.id, "email": made.email, "org": slug, "role": (role or "viewer") if slug else None}
+    output.answer(value, f"Created {made.email}{held}.")
+
+
+def _password() -> str:
+    if sys.stdin.isatty():
+        return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    return sys.stdin.read(LONGEST_PASSWORD).rstrip("\r\n")
+
+
+async def _organisation(reader: Reader, slug: str, doing: str) -> queries.Organisation:
+    found = await queries.organisation_called(reader, slug)
+    if found is None:
+        remedy = f'Create it with: countersign org create {slug} --name "…"'
+        raise Failure(doing, why=f"there is no organisation {slug}", remedy=remedy, exit_code=Exit.NOT_FOUND)
+    return found
+
+
+@click.group()
+def client() -> None:
+    """OAuth clients, which act for an organisation."""
+
+
+@client.command("create")
+@click.argument("slug", metavar="ORG")
+@click.option("--name", required=True, help="What the client is, for people.")
+@click.option("--scope", required=True, help=f"Scopes separated by spaces, among: {' '.join(scopes.ALL)}")
+@data_option
+@output.json_option
+def create_client(slug: str, name: str, scope: str, data: str | None) -> None:
+    """Create a client of ORG; its id and secret are printed, the secret this once."""
+    doing = f"cannot create a client of {slug}"
+    if not scope.split():
+        raise click.UsageError("--scope names no scope")
+
+    async def work(opened: Store) -> tuple[queries.Client, str]:
+        async with opened.database.transaction() as transaction:
+            found = await _organisation(transaction, slug, doing)
+            return await clients.create_client(transaction, found.id, name, scope.split())
+
+    made, secret = store.run(data, doing, work)
+    granted = scopes.words(made.scopes)
+    value = {"client_id": made.id, "client_secret": secret, "org": slug, "name": name, "scope": granted}
+    output.answer(value, f"client_id: {made.id}\nclient_secret: {secret}")
+    output.note("Keep the secret now: it is stored as a hash and shown this once.")
+
+
+@click.group()
+def token() -> None:
+    """Bearer tokens of people."""
+
+
+@token.command("issue")
+@click.argument("email")
+@click.option("--scope", help='Scopes separated by spaces, like "read:library read:products". Default: all held.')
+@data_option
+@output.json_option
+def issue_token(email: str, scope: str | None, data: str | None) -> None:
+    """Print a bearer token of the person EMAIL, and nothing else on stdout."""
+    doing = f"cannot issue a token of {email}"
+
+    async def work(opened: Store) -> tuple[str, str, int, str]:
+        found = await queries.person_with_email(opened.database, sessions.normal_email(email))
+        if found is None:
+            remedy = f"Create the person with: countersign person create {email}"
+            raise Failure(doing, why="there is no such person", remedy=remedy, exit_code=Exit.NOT_FOUND)
+        granted = tokens.requested(scope, await tokens.held_by_person(opened.database, found.id))
+        issued = tokens.issue(opened, found.id, tokens.FIRST_PARTY, granted)
+        return issued, scopes.words(granted), opened.settings.token_ttl_s, opened.root_url
+
+    issued, granted, lasts_s, issuer = store.run(data, doing, work)
+    value = {"access_token": issued, "token_type": "Bearer", "expires_in": lasts_s, "scope": granted}
+    output.answer({**value, "issuer": issuer}, issued)
+    output.note(f"For {issuer}, valid for {lasts_s // 3600} hours, with: {granted}")

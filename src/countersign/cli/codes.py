@@ -1,0 +1,73 @@
+"""`countersign codes issue`: redeem codes for an organisation's products."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from countersign.cli import connection, credentials, names, output, wire
+from countersign.cli.names import Product
+from countersign.cli.output import Exit, Failure
+from countersign.cli.target import server_option
+
+DOING = "cannot issue codes"
+ON_A_SCREEN = 1_000
+
+
+@click.group()
+def codes() -> None:
+    """Redeem codes."""
+
+
+@codes.command()
+@click.argument("products", nargs=-1, required=True, callback=names.products, metavar="PRODUCT...")
+@click.option("--kind", type=click.Choice(("license", "promo")), required=True, help="license: one use each.")
+@click.option("--count", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="How many codes.")
+@click.option("--max-uses", type=click.IntRange(1, 1_000_000_000), help="Uses of each promo code.")
+@click.option("--valid-from", callback=names.moment, help="2026-12-31, 2026-12-31T18:00:00Z, or 30d from now.")
+@click.option("--expires", callback=names.moment, help="When the codes end; written as --valid-from.")
+@click.option("--org", help="Your organisation, when you act in several. Default: the one in ORG/PRODUCT.")
+@click.option("--output", "target", type=click.Path(dir_okay=False, path_type=Path), help="CSV file to write.")
+@server_option
+@output.json_option
+def issue(
+    *,
+    products: Sequence[Product],
+    kind: str,
+    count: int,
+    max_uses: int | None,
+    valid_from: str | None,
+    expires: str | None,
+    org: str | None,
+    target: Path | None,
+) -> None:
+    """Issue codes that redeem every PRODUCT named (ORG/PRODUCT, slug or id).
+
+    The codes are shown this once and kept by the server as hashes only: use --output for a file that nobody else
+    can read.
+    """
+    if target is not None and target.exists():
+        raise Failure(DOING, why=f"{target} exists", remedy="Name another file.", exit_code=Exit.CONFLICT)
+    if target is None and count > ON_A_SCREEN and not output.wants_json():
+        raise click.UsageError(f"more than {ON_A_SCREEN} codes need --output FILE.csv or --json")
+    body: dict[str, object] = {"kind": kind, "products": [product.slug for product in products], "count": count}
+    optional = {"max_uses": max_uses, "valid_from": valid_from, "expires_at": expires}
+    body |= {name: value for name, value in optional.items() if value is not None}
+    org = org or next((product.org for product in products if product.org), None)
+    path = "/codes" + (f"?org={connection.segment(org)}" if org else "")
+    server = connection.chosen()
+    if target is None:
+        batch = connection.decoded(server.post(path, body, DOING), wire.Batch, DOING)
+        output.answer({"batch_id": batch.batch_id, "codes": batch.codes}, "\n".join(batch.codes))
+        return
+    reply = server.post(path, body, DOING, accept="text/csv")
+    batch_id = reply.headers.get("batch-id", "")
+    try:
+        credentials.write_private(target, reply.body)
+    except OSError as error:
+        why = f"{target}: {error.strerror}; the codes of the batch {batch_id} are lost"
+        remedy = "Revoke that batch, choose another file, and issue again."
+        exit_code = Exit.STORAGE_FULL if error.errno in output.NO_ROOM else Exit.FAILED
+        raise Failure("the codes were issued, not kept", why=why, remedy=remedy, exit_code=exit_code) from error
+    written = {"batch_id": batch_id, "count": count, "path": str(target)}
+    output.answer(written, f"{count} codes of the batch {batch_id} are in {target}.")

@@ -1,0 +1,90 @@
+"""`countersign config`: every setting with its meaning, its value and where that comes from."""
+
+import os
+from typing import NamedTuple
+
+import click
+
+from countersign import settings
+from countersign.cli import output, target
+
+HIDDEN = "(set, not shown)"
+
+
+class ClientVariable(NamedTuple):
+    """A variable that the commands which talk to a server read; there is no file for these."""
+
+    name: str
+    default: str
+    meaning: str
+    is_secret: bool = False
+
+
+CLIENT_VARIABLES = (
+    ClientVariable(target.VARIABLE, target.DEFAULT_SERVER, "Address of the store that client commands talk to."),
+    ClientVariable("COUNTERSIGN_TOKEN", "", "Bearer token of client commands; goes before every other.", True),
+    ClientVariable("COUNTERSIGN_CLIENT_ID", "", "OAuth client of client commands, exchanged for a token."),
+    ClientVariable("COUNTERSIGN_CLIENT_SECRET", "", "Secret of that client.", True),
+)
+
+
+def load(**given: object) -> settings.Settings:
+    """The settings of this process; what is given on the command line (not None) goes first.
+
+    Raises:
+        Failure: a setting cannot be used.
+    """
+    try:
+        return settings.load(os.environ, **given)
+    except settings.BadSetting as error:
+        raise _bad(error) from error
+
+
+def _bad(error: settings.BadSetting) -> output.Failure:
+    remedy = "Correct it; `countersign config` explains every setting."
+    return output.Failure("a setting cannot be used", why=str(error), remedy=remedy, exit_code=output.Exit.USAGE)
+
+
+@click.command()
+@click.option("--data", metavar="DIR", help="Data directory, whose countersign.toml is read.")
+@output.json_option
+def config(data: str | None) -> None:
+    """Explain every setting: its value, where that comes from, its default, unit and meaning.
+
+    A setting is taken from the command line, else the environment, else the file (countersign.toml in the data
+    directory, or COUNTERSIGN_CONFIG; the same names without COUNTERSIGN_, in lower case), else its default.
+    """
+    try:
+        explained = settings.explain(os.environ, data=data)
+    except settings.BadSetting as error:
+        raise _bad(error) from error
+    explained += [_explained(variable) for variable in CLIENT_VARIABLES]
+    if output.wants_json():
+        output.answer({"settings": [_as_json(each) for each in explained]})
+        return
+    for each in explained:
+        click.echo(output.clean(_in_words(each)))
+
+
+def _explained(variable: ClientVariable) -> settings.Explained:
+    value = os.environ.get(variable.name, "")
+    shown = HIDDEN if value and variable.is_secret else value or variable.default
+    source = "environment" if value else "default"
+    return settings.Explained(variable.name, shown, source, variable.default, "", variable.meaning)
+
+
+def _as_json(each: settings.Explained) -> dict[str, str]:
+    return {
+        "variable": each.variable,
+        "value": each.shown,
+        "source": each.source,
+        "default": each.default,
+        "unit": each.unit,
+        "meaning": each.meaning,
+    }
+
+
+def _in_words(each: settings.Explained) -> str:
+    default = "" if each.source == "default" else f"; default {each.default or 'empty'}"
+    unit = f" [{each.unit}]" if each.unit else ""
+    return f"{each.variable} = {each.shown or '(empty)'}{unit}   ({each.source}{default})\n    {each.meaning}"

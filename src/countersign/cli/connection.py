@@ -1,0 +1,251 @@
+"""The way to a server: address, token, requests that are repeated safely, and refusals as exit codes."""
+
+import base64
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from http.client import HTTPException
+from itertools import count
+from typing import TypeVar
+from urllib.parse import quote, quote_plus, urljoin, urlsplit
+
+import msgspec
+
+from countersign.cli import credentials, target, wire
+from countersign.cli.output import Exit, Failure, exit_of
+from countersign.cli.transport import Request, Response, Unreachable, explain, send
+from countersign.kernel import ids
+
+AnswerT = TypeVar("AnswerT")
+
+ATTEMPTS = 4
+LONGEST_WAIT_S = 60
+LONGEST_ANSWER = 256 << 20
+REDIRECTS = 5
+
+_AGAIN = {429, 502, 503, 504}
+_REDIRECTED = {301, 302, 303, 307, 308}
+
+
+@dataclass(slots=True)
+class Reply:
+    """A whole answer; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the server did what was asked."""
+        return self.status < 300
+
+
+class Server:
+    """A store that commands talk to, and whom they act as there."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.base = root + "/api/v1"
+        self._token: str | None = None
+        self._token_known = False
+
+    @property
+    def token(self) -> str | None:
+        """The bearer token: COUNTERSIGN_TOKEN, else one for the client in COUNTERSIGN_CLIENT_ID and _SECRET,
+        else the one that `login` kept for this server, else None.
+
+        Raises:
+            Failure: the client is refused, or the kept tokens cannot be read.
+        """
+        if not self._token_known:
+            self._token = self._find_token()
+            self._token_known = True
+        return self._token
+
+    def use_token(self, token: str) -> None:
+        """Act with this token and no other."""
+        self._token, self._token_known = token, True
+
+    def _find_token(self) -> str | None:
+        if token := os.environ.get(credentials.Variable.BEARER, "").strip():
+            return token
+        client_id = os.environ.get(credentials.Variable.CLIENT, "")
+        secret = os.environ.get(credentials.Variable.PROOF, "")
+        if client_id and secret:
+            return self._exchange(client_id, secret)
+        return credentials.kept(self.root)
+
+    def _exchange(self, client_id: str, secret: str) -> str:
+        """A token by the client-credentials grant (RFC 6749 §4.4)."""
+        basic = base64.b64encode(f"{quote_plus(client_id)}:{quote_plus(secret)}".encode()).decode()
+        headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/x-www-form-urlencoded"}
+        request = Request("POST", f"{self.base}/auth/token", headers, b"grant_type=client_credentials")
+        doing = "cannot sign in as the OAuth client"
+        return decoded(self.settle(request, doing), wire.Token, doing).access_token
+
+    def headers(self, url: str) -> dict[str, str]:
+        """The headers of a request to this address: the token goes to this server and nowhere else."""
+        if _origin(url) != _origin(self.root) or self.token is None:
+            return {}
+        return {"Authorization": f"Bearer {self.token}"}
+
+    def get(self, path: str, kind: type[AnswerT], doing: str) -> AnswerT:
+        """The decoded answer of a GET; `doing` begins the failure's text.
+
+        Raises:
+            Failure: refused or unreachable.
+        """
+        return decoded(self.settle(self._request("GET", path), doing), kind, doing)
+
+    def post(self, path: str, body: object, doing: str, *, accept: str = "application/json") -> Reply:
+        """The answer of a POST, sent with an Idempotency-Key so that repeating it does it once.
+
+        Raises:
+            Failure: refused or unreachable.
+        """
+        request = self._request("POST", path)
+        more = {"Content-Type": "application/json", "Accept": accept, "Idempotency-Key": ids.new_uuid()}
+        encoded = b"" if body is None else msgspec.json.encode(body)
+        return self.settle(replace(request, headers={**request.headers, **more}, body=encoded), doing)
+
+    def _request(self, method: str, path: str) -> Request:
+        url = path if "://" in path else self.base + path
+        return Request(method, url, self.headers(url))
+
+    def settle(self, request: Request, doing: str) -> Reply:
+        """The answer of a request that may be sent more than once; it is, while the server is away or busy.
+
+        Raises:
+            Failure: refused, or still unreachable after ATTEMPTS.
+        """
+        for attempt in count(1):
+            try:
+                reply = whole(send(request))
+            except Unreachable as error:
+                if attempt == ATTEMPTS:
+                    raise self.unreachable(doing, str(error)) from error
+                wait(pause_s(attempt))
+                continue
+            if reply.is_success:
+                return reply
+            if attempt == ATTEMPTS or not _worth_repeating(reply):
+                raise self.refusal(reply, doing)
+            wait(asked_pause_s(reply.headers, attempt))
+        raise AssertionError("counting never ends")
+
+    def unreachable(self, doing: str, why: str) -> Failure:
+        """The failure of a request that no server answered."""
+        remedy = "Check that the server runs and that --server (or COUNTERSIGN_SERVER) names it."
+        return Failure(doing, why=f"{self.root}: {why}", remedy=remedy, exit_code=Exit.UNREACHABLE)
+
+    def refusal(self, reply: Reply, doing: str) -> Failure:
+        """The server's refusal as the failure of a command."""
+        try:
+            problem = msgspec.json.decode(reply.body, type=wire.Problem)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            problem = wire.Problem()
+        code = problem.code or problem.error
+        exit_code = exit_of(reply.status, code)
+        why = problem.detail or problem.error_description or f"{self.root} answered {reply.status} without a reason"
+        remedy = problem.resolution
+        if reply.status == 401 and not code.startswith("invalid_client"):
+            remedy = "Sign in with `countersign login --with-token`, or set COUNTERSIGN_TOKEN."
+        elif reply.status == 404 and not code:
+            remedy = "Check that --server is the address of a Countersign store."
+        return Failure(doing, why=f"{why} ({reply.status} {code})", remedy=remedy, exit_code=exit_code, problem=code)
+
+    def stream(self, url: str, headers: Mapping[str, str], doing: str) -> Response:
+        """The answer's head of a GET, redirects followed; the caller reads the body. Not repeated.
+
+        Raises:
+            Unreachable: no connection, or the server is busy (and the wait it asked for is over).
+            Failure: refused; 416 (RFC 9110 §15.5.17) is left to the caller.
+        """
+        for redirects in count():
+            known = {name: value for name, value in headers.items() if name != "If-Range" or self._is_ours(url)}
+            response = send(Request("GET", url, {**self.headers(url), **known}))
+            location = response.getheader("Location")
+            if response.status not in _REDIRECTED or location is None or redirects == REDIRECTS:
+                return self._readable(response, doing)
+            response.close()
+            url = urljoin(url, location)
+        raise AssertionError("counting never ends")
+
+    def _readable(self, response: Response, doing: str) -> Response:
+        if response.status in (200, 206, 416):
+            return response
+        if response.status in _AGAIN:
+            response.close()
+            wait(asked_pause_s({"retry-after": response.getheader("Retry-After") or ""}, 1))
+            raise Unreachable(f"the server answered {response.status}")
+        raise self.refusal(whole(response), doing)
+
+    def _is_ours(self, url: str) -> bool:
+        """Whether the address is this server's own: another store's entity tags are not ours to compare."""
+        return _origin(url) == _origin(self.root)
+
+
+def chosen() -> Server:
+    """The server that the command line or the environment names."""
+    return Server(target.chosen_server())
+
+
+def whole(response: Response) -> Reply:
+    """The answer with its body in memory.
+
+    Raises:
+        Unreachable: the connection ended before it was whole.
+    """
+    try:
+        with response:
+            body = response.read(LONGEST_ANSWER)
+            if response.length:
+                raise Unreachable("the answer was cut off")
+            return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
+    except (OSError, HTTPException) as error:
+        raise Unreachable(explain(error)) from error
+
+
+def decoded(reply: Reply, kind: type[AnswerT], doing: str) -> AnswerT:
+    """The answer's body as the struct.
+
+    Raises:
+        Failure: it is something else.
+    """
+    try:
+        return msgspec.json.decode(reply.body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        remedy = "Check that --server is the address of a Countersign store of this version."
+        raise Failure(doing, why=f"the server's answer is not understood: {error}", remedy=remedy) from error
+
+
+def segment(text: str) -> str:
+    """The text as one segment of a path; `..` cannot climb out of it."""
+    return quote(text, safe="").replace(".", "%2E") if text in (".", "..") else quote(text, safe="")
+
+
+def wait(seconds: float) -> None:
+    """Wait, unless the person interrupts."""
+    threading.Event().wait(seconds)
+
+
+def pause_s(attempt: int) -> float:
+    """How long to wait after the given failed attempt: 0.25 s doubled each time, 10 s at most, with chance in it."""
+    return min(10.0, 0.25 * 2 ** (attempt - 1)) * (0.75 + ids.random_bytes(1)[0] / 512)
+
+
+def asked_pause_s(headers: Mapping[str, str], attempt: int) -> float:
+    """How long the server asks to wait (Retry-After in seconds), a minute at most; else `pause_s`."""
+    asked = headers.get("retry-after", "")
+    return min(float(asked), LONGEST_WAIT_S) if asked.isascii() and asked.isdigit() else pause_s(attempt)
+
+
+def _worth_repeating(reply: Reply) -> bool:
+    return reply.status in _AGAIN or (reply.status == 409 and b"idempotency_in_progress" in reply.body)
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)

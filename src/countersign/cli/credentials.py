@@ -1,0 +1,97 @@
+"""The token a command sends: from the environment, or kept for a server in a file that only its owner reads."""
+
+import json
+import os
+import stat
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from countersign.cli.output import Exit, Failure
+from countersign.kernel import ids
+
+
+class Variable(StrEnum):
+    """The environment variables that say whom a command acts as."""
+
+    BEARER = "COUNTERSIGN_TOKEN"
+    CLIENT = "COUNTERSIGN_CLIENT_ID"
+    PROOF = "COUNTERSIGN_CLIENT_SECRET"
+
+
+
+def file() -> Path:
+    """Where tokens are kept: credentials.json in the person's configuration directory (XDG)."""
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(base) / "countersign" / "credentials.json"
+
+
+def kept(server: str) -> str | None:
+    """The token kept for the server, or None.
+
+    Raises:
+        Failure: the file is open to others, or is none of ours.
+    """
+    return _read(file()).get(server)
+
+
+def keep(server: str, token: str) -> Path:
+    """Keep the token for the server, in place of any other; the file it is in.
+
+    Raises:
+        Failure: as `kept`, or the file cannot be written.
+    """
+    path = file()
+    tokens = {**_read(path), server: token}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_private(path, json.dumps({"tokens": tokens}, indent=1).encode() + b"\n")
+    except OSError as error:
+        raise Failure(
+            "the token was not kept", why=f"{path}: {error.strerror}", remedy="Make the directory writable."
+        ) from error
+    return path
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        mode = path.stat().st_mode
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise Failure(
+            "the kept tokens cannot be read", why=f"{path}: {error.strerror}", remedy="Correct its owner or mode."
+        ) from error
+    if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
+        raise Failure(
+            "the kept tokens are open to others",
+            why=f"{path} has mode {stat.S_IMODE(mode):04o}",
+            remedy=f"Run: chmod 600 {path}; sign in again with a new token if others may have read it.",
+            exit_code=Exit.REFUSED,
+        )
+    try:
+        return msgspec.json.decode(content, type=dict[str, dict[str, str]])["tokens"]
+    except (msgspec.DecodeError, KeyError) as error:
+        raise Failure(
+            "the kept tokens cannot be read", why=f"{path} is damaged", remedy=f"Remove {path} and sign in again."
+        ) from error
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file of mode 0600 whole: readers see the old one or the new one, never a part.
+
+    Raises:
+        OSError: it cannot be written; nothing is left behind.
+    """
+    unfinished = path.with_name(f"{path.name}.{ids.new_uuid()}")
+    try:
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "wb") as created:
+            created.write(content)
+            created.flush()
+            os.fsync(created.fileno())
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -1,0 +1,95 @@
+"""The `countersign` command: which commands there are, and where each one lives."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from itertools import groupby
+from typing import NamedTuple
+
+import click
+
+from countersign import __version__
+from countersign.cli.output import Exit, Failure
+from countersign.cli.target import server_option
+
+
+class Entry(NamedTuple):
+    """A command that is imported when it is run: `module:name`, its part of the help, its summary."""
+
+    place: str
+    part: str
+    summary: str
+
+
+COMMANDS = {
+    "serve": Entry("serve:serve", "Run a server", "Start the services of a data directory."),
+    "config": Entry("configuration:config", "Run a server", "Explain every setting, its value and its source."),
+    "doctor": Entry("doctor:doctor", "Run a server", "Check what a server needs; each failure names its remedy."),
+    "db": Entry("administration:db", "Run a server", "The database: upgrade."),
+    "org": Entry("administration:org", "Run a server", "Organisations: create."),
+    "person": Entry("administration:person", "Run a server", "People: create."),
+    "client": Entry("administration:client", "Run a server", "OAuth clients: create."),
+    "token": Entry("administration:token", "Run a server", "Bearer tokens of people: issue."),
+    "login": Entry("login:login", "Use a server", "Keep a token for a server; it is read from stdin."),
+    "whoami": Entry("login:whoami", "Use a server", "Show whom the token stands for, and what it may do."),
+    "push": Entry("push:push", "Use a server", "Upload a file or directory to a release; continues after a cut."),
+    "publish": Entry("releases:publish", "Use a server", "Make a release public."),
+    "codes": Entry("codes:codes", "Use a server", "Redeem codes: issue."),
+    "redeem": Entry("releases:redeem", "Use a server", "Redeem a code into your library."),
+    "library": Entry("releases:library", "Use a server", "List what you own."),
+    "download": Entry("download:download", "Use a server", "Fetch a release's file; continues after a cut."),
+}
+
+
+class Commands(click.Group):
+    """The group of all commands; each one's module is imported when the command is asked for, no earlier."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module, _, name = entry.place.partition(":")
+        found: object = getattr(import_module(f"countersign.cli.{module}"), name)
+        if not isinstance(found, click.Command):
+            raise TypeError(f"{entry.place} is no command")
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by part, without importing any."""
+        width = max(map(len, COMMANDS))
+        for part, entries in groupby(COMMANDS.items(), key=lambda item: item[1].part):
+            with formatter.section(part):
+                formatter.write_dl([(name.ljust(width), entry.summary) for name, entry in entries])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="countersign")
+@server_option
+def commands() -> None:
+    """Countersign: a store for releases.
+
+    The first group works on this machine's data directory, the second talks to a server.
+    Exit codes are listed in docs/reference/cli.md.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process with one of the documented exit codes."""
+    try:
+        result: object = commands.main(args=arguments, prog_name="countersign", standalone_mode=False)
+    except (click.ClickException, Failure) as failure:
+        failure.show()
+        sys.exit(failure.exit_code)
+    except click.Abort:
+        click.echo("Interrupted.", err=True)
+        sys.exit(Exit.INTERRUPTED)
+    sys.exit(result if isinstance(result, int) else Exit.OK)
+
+
+if __name__ == "__main__":
+    main()

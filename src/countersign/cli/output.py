@@ -1,0 +1,153 @@
+"""What a command says: exit codes, failures with their remedy, answers as words or as JSON."""
+
+import errno
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, TypeVar
+
+import click
+
+COMMAND = TypeVar("COMMAND", bound=Callable[..., Any])
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""System errors which say that no room is left."""
+
+_JSON = "countersign.json"
+
+
+class Exit(IntEnum):
+    """Every exit code; `MEANINGS` says when each is used (docs/reference/cli.md repeats it, compared by a test)."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    REFUSED = 4
+    CONFLICT = 5
+    UNREACHABLE = 6
+    CHECKSUM = 7
+    STORAGE_FULL = 8
+    RATE_LIMITED = 9
+    NOT_INCLUDED = 10
+    INTERRUPTED = 130
+
+
+MEANINGS: Mapping[Exit, str] = {
+    Exit.OK: "Done.",
+    Exit.FAILED: "Failed for a reason that no other code names; the text says which.",
+    Exit.USAGE: "The command line or a setting is wrong.",
+    Exit.NOT_FOUND: "What the command names does not exist, or you may not know that it does (404).",
+    Exit.REFUSED: "You are not signed in, or your token does not allow it (401, 403).",
+    Exit.CONFLICT: "It is not possible in the present state (409, 410, 412), or the file or service is in use.",
+    Exit.UNREACHABLE: "The server or the database cannot be reached, or is not available now (502, 503, 504).",
+    Exit.CHECKSUM: "The bytes are not the ones that were announced (422 `checksum_mismatch`).",
+    Exit.STORAGE_FULL: "No room is left, here or on the server (507).",
+    Exit.RATE_LIMITED: "Too many requests, even after waiting as the server asked (429).",
+    Exit.NOT_INCLUDED: "The service is not part of this version.",
+    Exit.INTERRUPTED: "Interrupted with ctrl-C; `push` and `download` continue when run again.",
+}
+
+
+_BY_STATUS = {
+    **{401: Exit.REFUSED, 403: Exit.REFUSED, 404: Exit.NOT_FOUND, 409: Exit.CONFLICT, 410: Exit.CONFLICT},
+    **{412: Exit.CONFLICT, 429: Exit.RATE_LIMITED, 502: Exit.UNREACHABLE, 503: Exit.UNREACHABLE},
+    **{504: Exit.UNREACHABLE, 507: Exit.STORAGE_FULL},
+}
+
+
+def exit_of(status: int, problem: str) -> Exit:
+    """The exit code for a refusal of this HTTP status and problem code."""
+    return Exit.CHECKSUM if problem == "checksum_mismatch" else _BY_STATUS.get(status, Exit.FAILED)
+
+
+class Failure(Exception):
+    """The end of a command that could not do its work: what failed, why, and what to do next.
+
+    `problem` is the machine-readable code of the server's refusal, where there is one.
+    """
+
+    def __init__(
+        self, what: str, *, why: str = "", remedy: str = "", exit_code: Exit = Exit.FAILED, problem: str = ""
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.exit_code = exit_code
+        self.why = why
+        self.remedy = remedy
+        self.problem = problem
+        self._as_json = wants_json()
+
+    def show(self) -> None:
+        """Write the failure to stderr and, where JSON was asked for, as one object to stdout."""
+        for label, text in (("Error: ", self.what), ("Why:   ", self.why), ("Next:  ", self.remedy)):
+            if text:
+                note(label + text)
+        if self._as_json:
+            told = {"what": self.what, "why": self.why, "next": self.remedy, "code": self.problem}
+            click.echo(json.dumps({"error": {**told, "exit_code": int(self.exit_code)}}))
+
+
+def json_option(command: COMMAND) -> COMMAND:
+    """Give a command the option --json."""
+    text = "Print one JSON document instead of words."
+    decorate = click.option("--json", is_flag=True, expose_value=False, callback=_remember, is_eager=True, help=text)
+    return decorate(command)
+
+
+def _remember(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        context.meta[_JSON] = True
+
+
+def wants_json() -> bool:
+    """Whether the running command was given --json."""
+    context = click.get_current_context(silent=True)
+    return context is not None and _JSON in context.meta
+
+
+def clean(text: str) -> str:
+    """The text without control characters, which could move a terminal's cursor or forge lines."""
+    return "".join(character if character.isprintable() or character in "\n\t" else "\ufffd" for character in text)
+
+
+def is_terminal() -> bool:
+    """Whether stdout is a terminal that a person looks at."""
+    return sys.stdout.isatty()
+
+
+def say(text: str) -> None:
+    """A line of the answer, in words; nothing where JSON was asked for."""
+    if not wants_json():
+        click.echo(clean(text))
+
+
+def note(text: str) -> None:
+    """A line about the way, not the answer: to stderr."""
+    click.echo(clean(text), err=True)
+
+
+def answer(value: object, words: str = "") -> None:
+    """The answer of a command: the value as JSON where that was asked for, else the words."""
+    if wants_json():
+        click.echo(json.dumps(value, ensure_ascii=True))
+    elif words:
+        click.echo(clean(words))
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Rows in columns on a terminal; elsewhere one line a row, its cells separated by tabs."""
+    cleaned = [[clean(cell).replace("\t", " ").replace("\n", " ") for cell in row] for row in rows]
+    if not is_terminal():
+        for row in cleaned:
+            click.echo("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(*headings, box=None, pad_edge=False, header_style="bold")
+    for row in cleaned:
+        shown.add_row(*(Text(cell) for cell in row))
+    Console().print(shown)

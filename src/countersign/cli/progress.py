@@ -1,0 +1,105 @@
+"""How far a transfer is: a bar with rate and remaining time on a terminal, plain lines elsewhere."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Protocol
+
+import click
+
+from countersign.cli import output
+from countersign.kernel import clock
+
+LINES_EVERY_S = 5.0
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+class Meter(Protocol):
+    """Shows how far a transfer is."""
+
+    def at(self, done: int) -> None:
+        """So many bytes are done; fewer than before when a part must be sent again."""
+        ...
+
+
+@contextmanager
+def meter(label: str, total: int, done: int = 0) -> Generator[Meter]:
+    """Show a transfer of `total` bytes, of which `done` were done earlier, until the block ends."""
+    if output.is_terminal() and not output.wants_json():
+        with _bar(label, total, done) as bar:
+            yield bar
+        return
+    lines = _Lines(label, total, done)
+    yield lines
+    lines.end()
+
+
+def size(count: float) -> str:
+    """The bytes in the largest unit that leaves a number of at least 1: 1.5 MiB."""
+    unit = 0
+    while count >= 1024 and unit < len(_UNITS) - 1:
+        count /= 1024
+        unit += 1
+    return f"{count:.0f} B" if unit == 0 else f"{count:.1f} {_UNITS[unit]}"
+
+
+def duration(seconds: float) -> str:
+    """The time as m:ss or h:mm:ss."""
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+class _Lines:
+    """A line when it begins, every LINES_EVERY_S, and when it ends; to stderr where stdout is for JSON."""
+
+    def __init__(self, label: str, total: int, done: int) -> None:
+        self._label, self._total = output.clean(label), total
+        self._started_s = self._told_s = clock.monotonic_s()
+        self._from = self._done = done
+        already = f", {size(done)} of it already there" if done else ""
+        self._tell(f"{size(total)}{already}")
+
+    def at(self, done: int) -> None:
+        """So many bytes are done."""
+        self._done = done
+        now_s = clock.monotonic_s()
+        if now_s - self._told_s < LINES_EVERY_S:
+            return
+        self._told_s = now_s
+        rate = max(0, done - self._from) / (now_s - self._started_s)
+        left = f", {duration((self._total - done) / rate)} left" if rate else ""
+        percent = 100 * done // self._total if self._total else 100
+        self._tell(f"{percent}% of {size(self._total)}, {size(rate)}/s{left}")
+
+    def end(self) -> None:
+        """It is over, and well."""
+        seconds = max(clock.monotonic_s() - self._started_s, 0.001)
+        moved = max(0, self._done - self._from)
+        self._tell(f"done, {size(moved)} in {duration(seconds)}, {size(moved / seconds)}/s")
+
+    def _tell(self, text: str) -> None:
+        click.echo(f"{self._label}: {text}", err=output.wants_json())
+
+
+@contextmanager
+def _bar(label: str, total: int, done: int) -> Generator[Meter]:
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(binary_units=True),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns) as shown:
+        task = shown.add_task(output.clean(label), total=total, completed=done)
+
+        class Bar:
+            """Moves the bar."""
+
+            def at(self, done: int) -> None:
+                """So many bytes are done."""
+                shown.update(task, completed=done)
+
+        yield Bar()

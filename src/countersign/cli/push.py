@@ -1,0 +1,219 @@
+"""`countersign push`: a file, or a directory packed into one, becomes an artifact of a release."""
+
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from countersign.cli import connection, names, output, packing, progress, wire
+from countersign.cli.connection import Server, segment
+from countersign.cli.names import CHANNELS, PLATFORMS, Product
+from countersign.cli.output import Exit, Failure
+from countersign.cli.target import server_option
+from countersign.cli.upload import Content, Memory, Remembered, Sending, content_of
+
+
+@dataclass(slots=True)
+class Target:
+    """The release a file goes to."""
+
+    server: Server
+    product: Product
+    version: str
+    channel: str
+    platform: str | None
+    notes: str | None
+
+    @property
+    def address(self) -> str:
+        """The release's path below the API."""
+        return f"/products/{segment(self.product.slug)}/releases/{segment(self.version)}"
+
+    @property
+    def doing(self) -> str:
+        """How a failure begins."""
+        return f"cannot push to {self.product} {self.version}"
+
+
+@click.command()
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.argument("product", callback=names.product, metavar="ORG/PRODUCT")
+@click.option("--version", required=True, help="The release's version.")
+@click.option("--channel", type=click.Choice(CHANNELS), default="stable", show_default=True)
+@click.option("--platform", type=click.Choice(PLATFORMS), help="What the file runs on.")
+@click.option("--notes", help="Release notes, when the release is new.")
+@click.option("--filename", metavar="NAME", help="The file's name in the store. Default: its own.")
+@click.option("--archive", type=click.Choice(("tar.gz", "zip")), help="Form of a packed directory.")
+@click.option("--publish", "publishes", is_flag=True, help="Publish the release afterwards.")
+@server_option
+@output.json_option
+def push(
+    *,
+    path: Path,
+    product: Product,
+    version: str,
+    channel: str,
+    platform: str | None,
+    notes: str | None,
+    filename: str | None,
+    archive: packing.Format | None,
+    publishes: bool,
+) -> None:
+    """Upload PATH, a file or a directory, to a release of ORG/PRODUCT.
+
+    The release is drafted when it does not exist. A directory is packed first (zip for windows, tar.gz else), the
+    same bytes every time. After a cut or ctrl-C run the same command again: it sends only what is missing.
+    """
+    to = Target(connection.chosen(), product, version, channel, platform, notes)
+    try:
+        with _file(path, to, archive) as (file, name):
+            content = content_of(file, filename or name)
+            artifact = _deliver(to, content)
+    except OSError as error:
+        raise _unusable(to, error) from error
+    except KeyboardInterrupt as error:
+        remedy = "Run the same command again: it continues where this one ended."
+        raise Failure("the push was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
+    status = "draft"
+    if publishes:
+        to.server.post(f"{to.address}/publish", None, f"cannot publish {product} {version}")
+        status = "published"
+    output.answer(
+        {
+            "product": product.slug,
+            "version": version,
+            "channel": channel,
+            "platform": artifact.platform,
+            "artifact_id": artifact.id,
+            "filename": artifact.filename,
+            "size": content.size,
+            "sha256": content.sha256,
+            "published": publishes,
+        },
+        f"{artifact.filename} is in {product} {version} ({status}); sha256 {content.sha256}",
+    )
+    if not publishes and not output.wants_json():
+        output.note(f"When the release is complete: countersign publish {product} {version}")
+
+
+def _unusable(to: Target, error: OSError) -> Failure:
+    why = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
+    if error.errno in output.NO_ROOM:
+        remedy = "Free space for the packed directory, or set TMPDIR to a volume that has some."
+        return Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL)
+    return Failure(to.doing, why=why, remedy="Make the file readable, then push again.")
+
+
+@contextmanager
+def _file(path: Path, to: Target, archive: packing.Format | None) -> Generator[tuple[Path, str]]:
+    """The file to send and its name: the path itself, or a temporary archive of the directory."""
+    if not path.is_dir():
+        yield path, path.name
+        return
+    form: packing.Format = archive or ("zip" if to.platform == "windows" else "tar.gz")
+    name = "-".join(filter(None, (to.product.slug, to.version, to.platform))) + f".{form}"
+    with tempfile.TemporaryDirectory(prefix="countersign-") as folder:
+        packed = Path(folder) / "archive"
+        with packed.open("wb") as file:
+            packing.pack(path, file, form)
+        yield packed, name
+
+
+def _deliver(to: Target, content: Content) -> wire.Artifact:
+    """Draft, announce, send; whatever of that was done earlier is not done again."""
+    _require_product(to)
+    found = _existing(to, content)
+    if found is not None:
+        return found
+    memory = Memory(to.server.root, f"{to.product}\0{to.version}", content)
+    sending, gaps = _begin(to, content, memory)
+    missing = sum(stop - start for start, stop in gaps)
+    try:
+        with progress.meter(content.filename, content.size, content.size - missing) as meter:
+            artifact = sending.run(gaps, meter)
+    except Failure as failure:
+        if failure.exit_code not in (Exit.NOT_FOUND, Exit.CONFLICT, Exit.CHECKSUM):
+            raise
+        memory.forget()
+        # The upload is over for the server. When it ended well, the answer that said so was lost on the way.
+        artifact = None if failure.exit_code == Exit.CHECKSUM else _existing(to, content)
+        if artifact is None:
+            raise
+    artifact = artifact or _existing(to, content)
+    memory.forget()
+    if artifact is None:
+        raise Failure(to.doing, why="everything was sent, and the server lacks the file", remedy="Push again.")
+    if artifact.sha256 != content.sha256:
+        why = f"the server has sha256 {artifact.sha256}, the file {content.sha256}"
+        raise Failure(to.doing, why=why, remedy="Push under another version.", exit_code=Exit.CHECKSUM)
+    return artifact
+
+
+def _require_product(to: Target) -> None:
+    """Insist that the product exists and belongs to the organisation that was named."""
+    found = to.server.get(f"/products/{segment(to.product.slug)}", wire.Product, to.doing)
+    if to.product.org and found.org != to.product.org:
+        why = f"{found.slug} belongs to {found.org}, not to {to.product.org}"
+        remedy = f"If that is the one you mean: {found.org}/{found.slug}"
+        raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+
+
+def _existing(to: Target, content: Content) -> wire.Artifact | None:
+    """The file in the release, when it is there whole; drafts the release when there is none.
+
+    Raises:
+        Failure: the release has another file of that name, or is on another channel.
+    """
+    path = f"/products/{segment(to.product.slug)}/releases"
+    releases = to.server.get(path, list[wire.Release], to.doing)
+    release = next((each for each in releases if each.version == to.version), None)
+    if release is None:
+        body = {"version": to.version, "channel": to.channel}
+        if to.notes is not None:
+            body["notes"] = to.notes
+        _draft(to, path, body)
+        return None
+    if release.channel != to.channel:
+        why = f"the release exists on the channel {release.channel}"
+        remedy = f"Say --channel {release.channel}, or push another version."
+        raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+    found = next((each for each in release.artifacts if each.filename == content.filename), None)
+    if found is None or found.status != "ready":
+        return None
+    if found.sha256 != content.sha256:
+        why = f"the release has another file {found.filename} with sha256 {found.sha256}"
+        remedy = "Push under another version, or another --filename."
+        raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+    return found
+
+
+def _draft(to: Target, path: str, body: dict[str, str]) -> None:
+    """Draft the release; that somebody else did so in the meantime is fine."""
+    try:
+        to.server.post(path, body, to.doing)
+    except Failure as failure:
+        if failure.problem != "release_exists":
+            raise
+
+
+def _begin(to: Target, content: Content, memory: Memory) -> tuple[Sending, list[tuple[int, int]]]:
+    """The upload and what it lacks: the remembered one where the server still knows it, else a new one."""
+    remembered = memory.recall()
+    if remembered is not None:
+        sending = Sending(to.server, remembered.upload_url, content, to.doing)
+        try:
+            return sending, sending.missing()
+        except Failure as failure:
+            if failure.exit_code not in (Exit.NOT_FOUND, Exit.CONFLICT):
+                raise
+            memory.forget()
+    body: dict[str, object] = {"filename": content.filename, "size": content.size, "sha256": content.sha256}
+    if to.platform is not None:
+        body["platform"] = to.platform
+    reply = to.server.post(f"{to.address}/artifacts", body, to.doing)
+    upload = connection.decoded(reply, wire.Upload, to.doing)
+    memory.remember(Remembered(upload.artifact_id, upload.upload_url))
+    return Sending(to.server, upload.upload_url, content, to.doing), [(0, content.size)]

@@ -1,0 +1,85 @@
+"""`countersign publish`, `redeem` and `library`."""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import click
+import msgspec
+
+from countersign.cli import connection, names, output, wire
+from countersign.cli.connection import Server, segment
+from countersign.cli.names import Product
+from countersign.cli.output import Exit, Failure
+from countersign.cli.target import server_option
+from countersign.cli.transport import Request
+
+_NEXT = re.compile(r'<([^>]+)>\s*;[^,]*\brel="?next"?')
+
+
+@click.command()
+@click.argument("product", callback=names.product, metavar="ORG/PRODUCT")
+@click.argument("version")
+@server_option
+@output.json_option
+def publish(product: Product, version: str) -> None:
+    """Make the draft release VERSION of ORG/PRODUCT public; with its first release the product becomes public."""
+    server = connection.chosen()
+    doing = f"cannot publish {product} {version}"
+    path = f"/products/{segment(product.slug)}"
+    found = server.get(path, wire.Product, doing)
+    if found.org != product.org:
+        remedy = f"If that is the one you mean: {found.org}/{found.slug}"
+        why = f"{found.slug} belongs to {found.org}, not to {product.org}"
+        raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+    reply = server.post(f"{path}/releases/{segment(version)}/publish", None, doing)
+    release = connection.decoded(reply, wire.Release, doing)
+    value = {"product": product.slug, "version": release.version, "channel": release.channel}
+    words = f"{product} {release.version} is public on the channel {release.channel}."
+    output.answer({**value, "published_at": release.published_at}, words)
+
+
+@click.command()
+@click.argument("code")
+@server_option
+@output.json_option
+def redeem(code: str) -> None:
+    """Redeem CODE into your library. Repeating it is safe: a code is used up once for each person."""
+    server = connection.chosen()
+    doing = "cannot redeem the code"
+    result = connection.decoded(server.post("/redeem", {"code": code}, doing), wire.Redeemed, doing)
+    output.answer(msgspec.to_builtins(result))
+    if output.wants_json():
+        return
+    said = "You own it already" if result.already_owned else "Redeemed"
+    for product_id in result.products or [result.product_id]:
+        found = server.get(f"/products/{segment(product_id)}", wire.Product, "redeemed, but cannot show the product")
+        output.say(f"{said}: {found.title} ({found.org}/{found.slug})")
+
+
+@click.command()
+@server_option
+@output.json_option
+def library() -> None:
+    """List what you own, newest first."""
+    server = connection.chosen()
+    owned = list(_owned(server))
+    if output.wants_json():
+        output.answer([msgspec.to_builtins(product) for product in owned])
+        return
+    rows = [(each.slug, each.title, each.kind, " ".join(each.platforms)) for each in owned]
+    output.table(("product", "title", "kind", "platforms"), rows)
+    if not rows:
+        output.note("Your library is empty; `countersign redeem CODE` adds to it.")
+
+
+def _owned(server: Server) -> Iterator[wire.Owned]:
+    doing = "cannot list your library"
+    path: str | None = "/library?limit=100"
+    while path is not None:
+        url = server.base + path
+        reply = server.settle(Request("GET", url, server.headers(url)), doing)
+        yield from connection.decoded(reply, list[wire.Owned], doing)
+        following = _NEXT.search(reply.headers.get("link", ""))
+        # The link carries the server's public address, which may differ from the one it is reached by here.
+        path = f"/library?{urlsplit(following[1]).query}" if following else None

@@ -1,0 +1,117 @@
+"""One HTTP request on one connection: http.client, with deadlines, a streamed body, and the proxy variables."""
+
+import http.client
+import os
+import ssl
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+from urllib.parse import SplitResult, urlsplit
+
+from countersign import __version__
+
+Response: TypeAlias = http.client.HTTPResponse
+
+CONNECT_S = 10
+STEP_S = 60
+"""Seconds that one step of sending or reading may take."""
+
+
+class Unreachable(Exception):
+    """The connection could not be made or ended before the answer was whole; the request may be sent again."""
+
+
+@dataclass(slots=True)
+class Request:
+    """A request to an absolute address; a streamed body comes with its `length` in bytes.
+
+    `answer_s` is how long the answer may take to begin.
+    """
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: bytes | Iterator[bytes] = b""
+    length: int | None = None
+    answer_s: float = STEP_S
+
+
+def send(request: Request) -> Response:
+    """Send the request and read the answer's head; the caller reads its body and closes it.
+
+    Raises:
+        Unreachable: no connection, or it ended early.
+    """
+    connection: http.client.HTTPConnection | None = None
+    try:
+        connection, target = _connection(urlsplit(request.url))
+        connection.connect()
+        return _exchange(connection, target, request)
+    except (OSError, http.client.HTTPException) as error:
+        if connection is not None:
+            connection.close()
+        raise Unreachable(explain(error)) from error
+
+
+def explain(error: Exception) -> str:
+    """What went wrong on the connection, in words."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {error.reason or error}"
+    if isinstance(error, http.client.RemoteDisconnected | ConnectionResetError | BrokenPipeError):
+        return "the connection was closed before the answer"
+    if isinstance(error, OSError):
+        return (error.strerror or str(error)).lower()
+    return str(error) or type(error).__name__
+
+
+def _exchange(connection: http.client.HTTPConnection, target: str, request: Request) -> Response:
+    connection.sock.settimeout(STEP_S)
+    connection.putrequest(request.method, target, skip_accept_encoding=True)
+    length = len(request.body) if isinstance(request.body, bytes) else request.length
+    headers = {"User-Agent": f"countersign/{__version__}", "Connection": "close", **request.headers}
+    if length or request.method not in ("GET", "HEAD"):
+        headers["Content-Length"] = str(length or 0)
+    for name, value in headers.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    try:
+        for piece in [request.body] if isinstance(request.body, bytes) else request.body:
+            connection.send(piece)
+    except (BrokenPipeError, ConnectionResetError):
+        # A server that refuses early answers and closes while the body is still on its way: its answer counts.
+        return connection.getresponse()
+    connection.sock.settimeout(request.answer_s)
+    return connection.getresponse()
+
+
+def _connection(parts: SplitResult) -> tuple[http.client.HTTPConnection, str]:
+    """A connection that is not made yet, and what its request line names."""
+    host = parts.hostname or ""
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    proxy = _proxy(parts)
+    if parts.scheme == "https":
+        context = ssl.create_default_context()
+        if proxy is None:
+            return http.client.HTTPSConnection(host, port, timeout=CONNECT_S, context=context), target
+        tunnel = http.client.HTTPSConnection(*proxy, timeout=CONNECT_S, context=context)
+        tunnel.set_tunnel(host, port)
+        return tunnel, target
+    if proxy is None:
+        return http.client.HTTPConnection(host, port, timeout=CONNECT_S), target
+    return http.client.HTTPConnection(*proxy, timeout=CONNECT_S), f"http://{parts.netloc}{target}"
+
+
+def _proxy(parts: SplitResult) -> tuple[str, int] | None:
+    """Host and port of the proxy that the environment names for this address (http_proxy, https_proxy, no_proxy)."""
+    if not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None
+    from urllib.request import getproxies_environment, proxy_bypass
+
+    address = getproxies_environment().get(parts.scheme)
+    if not address or proxy_bypass(parts.netloc):
+        return None
+    proxy = urlsplit(address if "://" in address else f"http://{address}")
+    return (proxy.hostname or "", proxy.port or 8080)

@@ -1,0 +1,177 @@
+"""The bytes of one file on their way to a server: in parts, remembered, and continued after any cut."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from countersign.cli import connection, wire
+from countersign.cli.connection import Reply, Server, whole
+from countersign.cli.credentials import write_private
+from countersign.cli.output import Exit, Failure
+from countersign.cli.progress import Meter
+from countersign.cli.transport import Request, Unreachable, send
+
+PIECE_BYTES = 256 << 10
+LEAST_PART_BYTES = 16 << 20
+MOST_PARTS = 1_000
+ATTEMPTS = 8
+ASSEMBLY_S = 900
+"""Seconds the server may take after the last part, to put the file together and hash it."""
+
+
+class Remembered(msgspec.Struct):
+    """Where an upload that is not whole goes on."""
+
+    artifact_id: str
+    upload_url: str
+
+
+@dataclass(slots=True)
+class Content:
+    """A file to send: its name on the server, size in bytes, and SHA-256."""
+
+    path: Path
+    filename: str
+    size: int
+    sha256: str
+
+
+def content_of(path: Path, filename: str) -> Content:
+    """Size and digest of a file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return Content(path, filename, file.tell(), digest)
+
+
+class Memory:
+    """The file that remembers one upload, in the person's cache directory; its address lets anyone continue the
+    upload, so only the person may read it."""
+
+    def __init__(self, server: str, release: str, content: Content) -> None:
+        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        key = "\0".join((server, release, content.filename, content.sha256))
+        name = hashlib.sha256(key.encode()).hexdigest()[:32]
+        self._path = Path(base) / "countersign" / "uploads" / f"{name}.json"
+
+    def recall(self) -> Remembered | None:
+        """The upload that was begun, or None; a damaged note is none."""
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=Remembered)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def remember(self, upload: Remembered) -> None:
+        """Write down where the upload goes on.
+
+        Raises:
+            OSError: the cache directory cannot be written.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_private(self._path, msgspec.json.encode(upload))
+
+    def forget(self) -> None:
+        """The upload is over."""
+        self._path.unlink(missing_ok=True)
+
+
+class Sending:
+    """One upload under way."""
+
+    def __init__(self, server: Server, upload_url: str, content: Content, doing: str) -> None:
+        self._server = server
+        self._url = upload_url
+        self._content = content
+        self._doing = doing
+        self._part_bytes = max(LEAST_PART_BYTES, -(-content.size // MOST_PARTS))
+
+    def missing(self) -> list[tuple[int, int]]:
+        """The stretches that the server lacks, each from its first byte to the one after its last.
+
+        Raises:
+            Failure: the upload has ended or was never begun (404, 410), or the server is away.
+        """
+        state = self._server.get(self._url, wire.Received, self._doing)
+        if state.size != self._content.size:
+            raise Failure(self._doing, why="the upload is of another file", exit_code=Exit.NOT_FOUND)
+        gaps: list[tuple[int, int]] = []
+        position = 0
+        for first, last in sorted(state.received):
+            if first > position:
+                gaps.append((position, first))
+            position = max(position, last + 1)
+        if position < state.size:
+            gaps.append((position, state.size))
+        return gaps
+
+    def run(self, gaps: list[tuple[int, int]], meter: Meter) -> wire.Artifact | None:
+        """Send what is missing; the artifact, or None when the server has everything but does not say so.
+
+        After a cut the server is asked what it has, and sending continues; it ends after ATTEMPTS in a row
+        without a part arriving.
+
+        Raises:
+            Failure: refused, or the server stays away.
+        """
+        failures = 0
+        parts = self._parts(gaps)
+        while parts:
+            start, stop = parts[0]
+            try:
+                reply = self._put(start, stop, meter, sum(end - begin for begin, end in parts))
+            except Unreachable as error:
+                failures += 1
+                if failures == ATTEMPTS:
+                    raise self._away(str(error)) from error
+                connection.wait(connection.pause_s(failures + 1))
+                parts = self._parts(self.missing())
+                continue
+            failures = 0
+            if reply.status == 201:
+                return connection.decoded(reply, wire.Artifact, self._doing)
+            parts.pop(0)
+        return None
+
+    def _away(self, why: str) -> Failure:
+        remedy = "Run the same command again: it continues where this one ended."
+        return Failure(self._doing, why=why, remedy=remedy, exit_code=Exit.UNREACHABLE)
+
+    def _parts(self, gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The parts to send. Where nothing is missing it is the last one again: the file was not put together yet,
+        and a part that completes it makes the server do so."""
+        size, end = self._part_bytes, self._content.size
+        parts = [(at, min(at + size, stop)) for start, stop in gaps for at in range(start, stop, size)]
+        return parts or [(max(0, end - LEAST_PART_BYTES), end)]
+
+    def _put(self, start: int, stop: int, meter: Meter, left: int) -> Reply:
+        headers = {**self._server.headers(self._url), "Content-Type": "application/octet-stream"}
+        if stop:
+            headers["Content-Range"] = f"bytes {start}-{stop - 1}/{self._content.size}"
+        body = self._pieces(start, stop, meter, self._content.size - left)
+        reply = whole(send(Request("PUT", self._url, headers, body, stop - start, ASSEMBLY_S)))
+        if reply.status in (429, 502, 503, 504):
+            connection.wait(connection.asked_pause_s(reply.headers, 1))
+            raise Unreachable(f"the server answered {reply.status}")
+        if not reply.is_success:
+            raise self._server.refusal(reply, self._doing)
+        return reply
+
+    def _pieces(self, start: int, stop: int, meter: Meter, done: int) -> Iterator[bytes]:
+        with self._content.path.open("rb") as file:
+            file.seek(start)
+            while start < stop:
+                piece = file.read(min(PIECE_BYTES, stop - start))
+                if not piece:
+                    remedy = "Push again once the file is whole."
+                    raise Failure(self._doing, why="the file became shorter meanwhile", remedy=remedy)
+                yield piece
+                start += len(piece)
+                done += len(piece)
+                meter.at(done)

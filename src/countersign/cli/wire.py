@@ -1,0 +1,102 @@
+"""What the command line reads of the server's answers; members it does not use are ignored."""
+
+from typing import TypeVar
+
+import msgspec
+
+Answer = TypeVar("Answer")
+
+
+class Problem(msgspec.Struct):
+    """Problem details (API document, Errors), or the OAuth error shape (RFC 6749 §5.2)."""
+
+    detail: str = ""
+    code: str = ""
+    resolution: str = ""
+    error: str = ""
+    error_description: str = ""
+
+
+class Token(msgspec.Struct):
+    """A token response (RFC 6749 §5.1)."""
+
+    access_token: str
+
+
+class Me(msgspec.Struct):
+    """Whoever the token stands for."""
+
+    sub: str
+    client_id: str = ""
+    email: str | None = None
+    scope: str = ""
+    expires_at: str = ""
+    orgs: list[str] = []
+
+
+class Owned(msgspec.Struct):
+    """A product of the library."""
+
+    id: str
+    slug: str
+    title: str
+    kind: str
+    platforms: list[str]
+
+
+class Product(Owned):
+    """A product's detail."""
+
+    org: str
+
+
+class Artifact(msgspec.Struct):
+    """A file of a release; `size` in bytes."""
+
+    id: str
+    filename: str
+    size: int
+    sha256: str | None = None
+    platform: str | None = None
+    status: str = "ready"
+
+
+class Release(msgspec.Struct):
+    """A release; `status` is told of drafts and yanked ones."""
+
+    version: str
+    channel: str
+    published_at: str | None = None
+    status: str | None = None
+    artifacts: list[Artifact] = []
+
+
+class Upload(msgspec.Struct):
+    """Where an announced artifact's bytes go."""
+
+    artifact_id: str
+    upload_url: str
+    expires_at: str
+
+
+class Received(msgspec.Struct):
+    """The stretches of an upload that arrived, each from its first byte to its last, and the whole size."""
+
+    received: list[tuple[int, int]]
+    size: int
+
+
+class Batch(msgspec.Struct):
+    """A batch of codes, shown this once."""
+
+    batch_id: str
+    codes: list[str]
+
+
+class Redeemed(msgspec.Struct):
+    """What a code brought."""
+
+    success: bool
+    product_id: str
+    products: list[str] = []
+    already_owned: bool = False
