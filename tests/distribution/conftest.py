@@ -1,0 +1,69 @@
+"""A store on each database and a client that speaks to its real application."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.distribution import app as distribution
+from countersign.distribution import demo
+from countersign.distribution.context import Store
+from countersign.settings import Settings
+from tests.distribution.world import World
+
+ROOT_URL = "http://127.0.0.1:8480"
+MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
+
+
+@pytest.fixture
+def settings(tmp_path: Path, database_url: str) -> Settings:
+    """The settings of a store of the test's own; quotas out of the way."""
+    return Settings(
+        data=str(tmp_path / "data"),
+        database_url="" if database_url.startswith("sqlite") else database_url,
+        database_pool=5,
+        master_key=MASTER_KEY,
+        reserve_mib=0,
+        rate_anonymous=1_000_000,
+        rate_person=1_000_000,
+        rate_token=1_000_000,
+        catalog_max_age_s=0,
+    )
+
+
+@pytest.fixture
+async def store(settings: Settings) -> AsyncIterator[Store]:
+    """An empty store."""
+    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def http(store: Store) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the store's application, without a network between."""
+    transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+        yield client
+
+
+@pytest.fixture
+async def world(store: Store, http: httpx.AsyncClient) -> World:
+    """A store with two organisations, `north` and `south`."""
+    made = World(store, http)
+    await made.org("north")
+    await made.org("south")
+    return made
+
+
+@pytest.fixture
+async def demo_world(store: Store, http: httpx.AsyncClient) -> World:
+    """A store with the demonstration data."""
+    assert await demo.seed(store)
+    return World(store, http)
+
+
+def with_settings(settings: Settings, **changes: object) -> Settings:
+    """The settings with some changed."""
+    return replace(settings, **changes)

@@ -1,0 +1,125 @@
+"""Queries, forms and JSON bodies become structs, or a refusal that names the place."""
+
+import contextlib
+from typing import Annotated, Literal
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.kernel.errors import InvalidRequest
+from countersign.kernel.http import decode
+
+
+class Query(msgspec.Struct, forbid_unknown_fields=True):
+    """A query with one parameter of each sort."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+    kind: Literal["game", "app"] | None = None
+    streams: bool = False
+
+
+class Item(msgspec.Struct, forbid_unknown_fields=True):
+    """A member of a member."""
+
+    size: int
+
+
+class Body(msgspec.Struct, forbid_unknown_fields=True):
+    """A body with a list of objects."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    items: list[Item] = []
+    kinds: list[Literal["game", "app"]] = []
+
+
+@pytest.mark.parametrize(
+    ("query_string", "name"),
+    [
+        (b"limit=0", "limit"),
+        (b"limit=101", "limit"),
+        (b"limit=ten", "limit"),
+        (b"limit=", "limit"),
+        (b"limit=1&limit=2", "limit"),
+        (b"kind=film", "kind"),
+        (b"streams=perhaps", "streams"),
+        (b"other=1", "other"),
+        (b"kind=%ff", "kind"),
+        (b"kind=%00", "kind"),
+    ],
+)
+def test_a_bad_parameter_is_refused_by_name(query_string: bytes, name: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        decode.query(decode.parameters(query_string), Query)
+
+    assert [(fault.place, fault.is_parameter) for fault in caught.value.faults] == [(name, True)]
+
+
+def test_the_refusal_of_a_choice_names_the_choices() -> None:
+    with pytest.raises(InvalidRequest, match="game, app"):
+        decode.query({"kind": "film"}, Query)
+
+
+def test_parameters_are_read_from_their_text() -> None:
+    read = decode.query(decode.parameters(b"limit=7&kind=app&streams=true"), Query)
+
+    assert read == Query(7, "app", True)
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        (b"{}", "/name"),
+        (b'{"name":""}', "/name"),
+        (b'{"name":1}', "/name"),
+        (b'{"name":"a","other":1}', "/other"),
+        (b'{"name":"a","items":[{"size":1},{"size":"2"}]}', "/items/1/size"),
+        (b'{"name":"a","items":[{}]}', "/items/0/size"),
+        (b'{"name":"a","kinds":["film"]}', "/kinds/0"),
+        (b"[]", ""),
+        (b"null", ""),
+        (b"{", ""),
+        (b"", ""),
+        (b'{"name":"a"} x', ""),
+        (b'{"name":NaN}', ""),
+        (b"\xff", ""),
+        (b'{"name":"\\u0000"}', ""),
+        (b'{"name":"\\ud800"}', ""),
+        (b"[" * 100_000, ""),
+        (b'{"name":"\xff"}', ""),
+    ],
+)
+def test_a_bad_body_is_refused_by_pointer(body: bytes, pointer: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        decode.json(body, Body)
+
+    assert [fault.place for fault in caught.value.faults] == [pointer]
+    assert not any(fault.is_parameter for fault in caught.value.faults)
+
+
+def test_an_escaped_pair_of_surrogates_is_one_letter() -> None:
+    assert decode.json(b'{"name":"\\ud83d\\ude00"}', Body).name == "\N{GRINNING FACE}"
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_do_anything_but_decode_or_be_refused(body: bytes) -> None:
+    for attempt in (
+        lambda: decode.json(body, Body),
+        lambda: decode.form(body, Body),
+        lambda: decode.query(decode.parameters(body), Query),
+    ):
+        with contextlib.suppress(InvalidRequest):
+            attempt()
+
+
+def test_more_parameters_than_anyone_needs_are_refused() -> None:
+    with pytest.raises(InvalidRequest, match="64"):
+        decode.parameters(b"&".join(b"a%d=1" % number for number in range(1000)))
+
+
+def test_an_empty_form_field_counts_as_omitted() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        decode.form(b"name=", Body)
+
+    assert caught.value.faults[0].place == "/name"

@@ -1,0 +1,90 @@
+"""From a method and a path to a route and its parameters."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.kernel.errors import NotFound
+from countersign.kernel.http.answer import Answer, no_content
+from countersign.kernel.http.call import Call, Caller
+from countersign.kernel.http.problems import MethodNotAllowed, RouteNotFound
+from countersign.kernel.http.route import Nothing, Route, route
+from countersign.kernel.http.router import Router
+
+
+async def handle(call: Call[None, Caller, Nothing, Nothing]) -> Answer:
+    """Do nothing."""
+    return no_content()
+
+
+def made(method: str, path: str, *, at_root: bool = False) -> Route[None]:
+    return route(method, path, handle, answers={204: None}, at_root=at_root)
+
+
+ROUTES = (
+    made("GET", "/things"),
+    made("POST", "/things"),
+    made("GET", "/things/{id}"),
+    made("PUT", "/things/{id}/parts/{part}"),
+    made("GET", "/health", at_root=True),
+)
+ROUTER = Router(ROUTES, "/api")
+
+
+def test_a_path_leads_to_its_route_with_decoded_parameters() -> None:
+    found, values = ROUTER.match("PUT", "/api/things/a%20b/parts/1.0+x%2Fy")
+
+    assert found is ROUTES[3]
+    assert values == {"id": "a b", "part": "1.0+x/y"}
+
+
+def test_head_is_answered_by_the_route_of_get() -> None:
+    assert ROUTER.match("HEAD", "/api/things")[0] is ROUTES[0]
+
+
+def test_a_route_at_the_root_has_no_prefix() -> None:
+    assert ROUTER.match("GET", "/health")[0] is ROUTES[4]
+    with pytest.raises(RouteNotFound):
+        ROUTER.match("GET", "/api/health")
+
+
+def test_a_wrong_method_is_told_the_right_ones() -> None:
+    with pytest.raises(MethodNotAllowed) as caught:
+        ROUTER.match("DELETE", "/api/things")
+
+    assert caught.value.headers["Allow"] == "GET, HEAD, POST"
+
+
+@pytest.mark.parametrize("path", ["/", "", "/api", "/api/things/", "/api/things//parts/x", "/api/other", "/things"])
+def test_other_paths_lead_nowhere(path: str) -> None:
+    with pytest.raises(RouteNotFound):
+        ROUTER.match("GET", path)
+
+
+@pytest.mark.parametrize("segment", ["%ff", "%00", "a%00b"])
+def test_a_parameter_that_is_no_text_names_nothing(segment: str) -> None:
+    with pytest.raises(NotFound):
+        ROUTER.match("GET", f"/api/things/{segment}")
+
+
+@given(st.text(max_size=80))
+def test_no_path_breaks_the_router(path: str) -> None:
+    with contextlib.suppress(NotFound, MethodNotAllowed, RouteNotFound):
+        ROUTER.match("GET", path)
+
+
+def test_the_same_endpoint_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="twice"):
+        Router((made("GET", "/a"), made("GET", "/a")), "")
+    with pytest.raises(ValueError, match="called id"):
+        Router((made("GET", "/a/{id}"), made("GET", "/a/{name}/b")), "")
+
+
+def test_a_route_needs_words_for_people() -> None:
+    async def silent(call: Call[None, Caller, Nothing, Nothing]) -> Answer:
+        return no_content()
+
+    with pytest.raises(TypeError, match="docstring"):
+        route("GET", "/a", silent, answers={204: None})
