@@ -68,7 +68,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
         database = await open_database(
             url,
             schema=SCHEMA,
-            pool_size=settings.database_pool,
+            pool=settings.database_pool,
             read_deadline_s=settings.read_deadline_s,
             reserve_bytes=settings.reserve_mib << 20,
         )

@@ -144,7 +144,8 @@ class App(Generic[ContextT]):
         exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
         if (headers.get("accept") or "*/*") not in ("*/*", JSON):
             return False
-        page = self._pages.get((exchange.raw_path, exchange.query_string), await self._versions())
+        exchange.versions = await self._versions()
+        page = self._pages.get((exchange.raw_path, exchange.query_string), exchange.versions)
         if page is None:
             return False
         if conditional.none_match(headers.get("if-none-match"), page.etag):
@@ -198,7 +199,7 @@ class App(Generic[ContextT]):
             answer = await route.handler(call)
             return _unkept(answer) if route.secret else answer
         # The versions are read before the page: a page may be newer than it claims, never older.
-        versions = await self._versions()
+        versions = exchange.versions or await self._versions()
         answer = await route.handler(call)
         if answer.status != 200:
             return answer

@@ -29,6 +29,7 @@ class Exchange:
         "send",
         "started",
         "status",
+        "versions",
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, trusted_proxies: frozenset[str]) -> None:
@@ -45,6 +46,7 @@ class Exchange:
         self.route_path = ""
         self.started = False
         self.status = 0
+        self.versions: tuple[int, ...] = ()
 
     @property
     def target(self) -> str:
