@@ -46,21 +46,28 @@ def issue(
     The codes are shown this once and kept by the server as hashes only: use --output for a file that nobody else
     can read.
     """
-    if target is not None and target.exists():
-        raise Failure(DOING, why=f"{target} exists", remedy="Name another file.", exit_code=Exit.CONFLICT)
-    if target is None and count > ON_A_SCREEN and not output.wants_json():
-        raise click.UsageError(f"more than {ON_A_SCREEN} codes need --output FILE.csv or --json")
     body: dict[str, object] = {"kind": kind, "products": [product.slug for product in products], "count": count}
     optional = {"max_uses": max_uses, "valid_from": valid_from, "expires_at": expires}
     body |= {name: value for name, value in optional.items() if value is not None}
     org = org or next((product.org for product in products if product.org), None)
     path = "/codes" + (f"?org={connection.segment(org)}" if org else "")
-    server = connection.chosen()
     if target is None:
-        batch = connection.decoded(server.post(path, body, DOING), wire.Batch, DOING)
-        output.answer({"batch_id": batch.batch_id, "codes": batch.codes}, "\n".join(batch.codes))
-        return
-    reply = server.post(path, body, DOING, accept="text/csv")
+        _show(path, body, count)
+    else:
+        _write(path, body, count, target)
+
+
+def _show(path: str, body: dict[str, object], count: int) -> None:
+    if count > ON_A_SCREEN and not output.wants_json():
+        raise click.UsageError(f"more than {ON_A_SCREEN} codes need --output FILE.csv or --json")
+    batch = connection.decoded(connection.chosen().post(path, body, DOING), wire.Batch, DOING)
+    output.answer({"batch_id": batch.batch_id, "codes": batch.codes}, "\n".join(batch.codes))
+
+
+def _write(path: str, body: dict[str, object], count: int, target: Path) -> None:
+    if target.exists():
+        raise Failure(DOING, why=f"{target} exists", remedy="Name another file.", exit_code=Exit.CONFLICT)
+    reply = connection.chosen().post(path, body, DOING, accept="text/csv")
     batch_id = reply.headers.get("batch-id", "")
     try:
         credentials.write_private(target, reply.body)

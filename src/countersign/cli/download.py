@@ -2,9 +2,7 @@
 
 import hashlib
 import os
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
 from typing import IO
@@ -12,6 +10,7 @@ from typing import IO
 import click
 
 from countersign.cli import connection, names, output, progress, wire
+from countersign.cli.choice import Wanted, choose
 from countersign.cli.connection import Server, segment
 from countersign.cli.names import CHANNELS, PLATFORMS, Product
 from countersign.cli.output import Exit, Failure
@@ -21,22 +20,6 @@ from countersign.cli.transport import Response, Unreachable, explain
 
 PIECE_BYTES = 256 << 10
 ATTEMPTS = 8
-
-
-@dataclass(slots=True)
-class Wanted:
-    """What the person asked for; None leaves it to the newest, the stable channel, this machine's platform."""
-
-    product: Product
-    version: str | None
-    channel: str | None
-    platform: str | None
-    file: str | None
-
-    @property
-    def doing(self) -> str:
-        """How a failure begins."""
-        return f"cannot download {self.product}" + (f" {self.version}" if self.version else "")
 
 
 @click.command()
@@ -66,7 +49,7 @@ def download(
     """
     wanted = Wanted(product, version, channel, platform, file)
     server = connection.chosen()
-    release, artifact = _choose(server, wanted)
+    release, artifact = choose(server, wanted)
     path = _target(target, artifact, wanted)
     try:
         if not _is_there(path, artifact, wanted, force=force):
@@ -85,65 +68,6 @@ def download(
         {**value, "size": artifact.size, "sha256": artifact.sha256},
         f"{path} is {product} {release.version}; sha256 {artifact.sha256}",
     )
-
-
-def _choose(server: Server, wanted: Wanted) -> tuple[wire.Release, wire.Artifact]:
-    found = server.get(f"/products/{segment(wanted.product.slug)}", wire.Product, wanted.doing)
-    if found.org != wanted.product.org:
-        why = f"{found.slug} belongs to {found.org}, not to {wanted.product.org}"
-        remedy = f"If that is the one you mean: {found.org}/{found.slug}"
-        raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
-    path = f"/products/{segment(wanted.product.slug)}/releases"
-    release = choose_release(server.get(path, list[wire.Release], wanted.doing), wanted)
-    if release.status is not None:
-        output.note(f"{wanted.product} {release.version} is {release.status}.")
-    return release, choose_artifact(release.artifacts, wanted)
-
-
-def choose_release(releases: Sequence[wire.Release], wanted: Wanted) -> wire.Release:
-    """The named release, or the newest published one of the channel; `releases` are newest first.
-
-    Raises:
-        Failure: there is none.
-    """
-    if wanted.version is not None:
-        named = [each for each in releases if each.version == wanted.version]
-        fitting = [each for each in named if wanted.channel in (None, each.channel)]
-        why = f"it has no release {wanted.version}" + (f" on {wanted.channel}" if named else "")
-    else:
-        channel = wanted.channel or "stable"
-        fitting = [each for each in releases if each.channel == channel and each.status is None]
-        why = f"nothing is published on the channel {channel}"
-    if fitting:
-        return fitting[0]
-    known = ", ".join(f"{each.version} ({each.channel})" for each in releases[:10])
-    remedy = f"There is: {known}. Say --version or --channel." if known else "It has no release yet."
-    raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
-
-
-def choose_artifact(artifacts: Sequence[wire.Artifact], wanted: Wanted) -> wire.Artifact:
-    """The one file that was asked for: by name and platform, else the only one, else this machine's only one.
-
-    Raises:
-        Failure: none, or several.
-    """
-    ready = [each for each in artifacts if each.status == "ready" and each.sha256]
-    fitting = [each for each in ready if wanted.file in (None, each.filename)]
-    if wanted.platform is not None:
-        fitting = [each for each in fitting if each.platform == wanted.platform]
-    elif len(fitting) > 1:
-        fitting = [each for each in fitting if each.platform == _here()] or fitting
-    if len(fitting) == 1:
-        return fitting[0]
-    known = ", ".join(f"{each.filename} ({each.platform or 'any platform'})" for each in ready)
-    why = "several files fit" if fitting else "no file of the release fits"
-    remedy = f"Say --platform or --file; there is: {known}." if known else "The release has no files."
-    exit_code = Exit.USAGE if fitting else Exit.NOT_FOUND
-    raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code)
-
-
-def _here() -> str:
-    return {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
 
 
 def _target(target: Path | None, artifact: wire.Artifact, wanted: Wanted) -> Path:

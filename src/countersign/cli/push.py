@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from countersign.cli import connection, names, output, packing, progress, wire
+from countersign.cli.choice import owned_by
 from countersign.cli.connection import Server, segment
 from countersign.cli.names import CHANNELS, PLATFORMS, Product
 from countersign.cli.output import Exit, Failure
@@ -124,7 +125,7 @@ def _file(path: Path, to: Target, archive: packing.Format | None) -> Generator[t
 
 def _deliver(to: Target, content: Content) -> wire.Artifact:
     """Draft, announce, send; whatever of that was done earlier is not done again."""
-    _require_product(to)
+    owned_by(to.server, to.product, to.doing)
     found = _existing(to, content)
     if found is not None:
         return found
@@ -152,15 +153,6 @@ def _deliver(to: Target, content: Content) -> wire.Artifact:
     return artifact
 
 
-def _require_product(to: Target) -> None:
-    """Insist that the product exists and belongs to the organisation that was named."""
-    found = to.server.get(f"/products/{segment(to.product.slug)}", wire.Product, to.doing)
-    if to.product.org and found.org != to.product.org:
-        why = f"{found.slug} belongs to {found.org}, not to {to.product.org}"
-        remedy = f"If that is the one you mean: {found.org}/{found.slug}"
-        raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
-
-
 def _existing(to: Target, content: Content) -> wire.Artifact | None:
     """The file in the release, when it is there whole; drafts the release when there is none.
 
@@ -168,19 +160,16 @@ def _existing(to: Target, content: Content) -> wire.Artifact | None:
         Failure: the release has another file of that name, or is on another channel.
     """
     path = f"/products/{segment(to.product.slug)}/releases"
-    releases = to.server.get(path, list[wire.Release], to.doing)
-    release = next((each for each in releases if each.version == to.version), None)
+    releases = {each.version: each for each in to.server.get(path, list[wire.Release], to.doing)}
+    release = releases.get(to.version)
     if release is None:
-        body = {"version": to.version, "channel": to.channel}
-        if to.notes is not None:
-            body["notes"] = to.notes
-        _draft(to, path, body)
+        _draft(to, path)
         return None
     if release.channel != to.channel:
         why = f"the release exists on the channel {release.channel}"
         remedy = f"Say --channel {release.channel}, or push another version."
         raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
-    found = next((each for each in release.artifacts if each.filename == content.filename), None)
+    found = {each.filename: each for each in release.artifacts}.get(content.filename)
     if found is None or found.status != "ready":
         return None
     if found.sha256 != content.sha256:
@@ -190,8 +179,11 @@ def _existing(to: Target, content: Content) -> wire.Artifact | None:
     return found
 
 
-def _draft(to: Target, path: str, body: dict[str, str]) -> None:
+def _draft(to: Target, path: str) -> None:
     """Draft the release; that somebody else did so in the meantime is fine."""
+    body = {"version": to.version, "channel": to.channel}
+    if to.notes is not None:
+        body["notes"] = to.notes
     try:
         to.server.post(path, body, to.doing)
     except Failure as failure:

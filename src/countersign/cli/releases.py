@@ -8,9 +8,9 @@ import click
 import msgspec
 
 from countersign.cli import connection, names, output, wire
+from countersign.cli.choice import owned_by
 from countersign.cli.connection import Server, segment
 from countersign.cli.names import Product
-from countersign.cli.output import Exit, Failure
 from countersign.cli.target import server_option
 from countersign.cli.transport import Request
 
@@ -26,12 +26,7 @@ def publish(product: Product, version: str) -> None:
     """Make the draft release VERSION of ORG/PRODUCT public; with its first release the product becomes public."""
     server = connection.chosen()
     doing = f"cannot publish {product} {version}"
-    path = f"/products/{segment(product.slug)}"
-    found = server.get(path, wire.Product, doing)
-    if found.org != product.org:
-        remedy = f"If that is the one you mean: {found.org}/{found.slug}"
-        why = f"{found.slug} belongs to {found.org}, not to {product.org}"
-        raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+    path = f"/products/{segment(owned_by(server, product, doing).slug)}"
     reply = server.post(f"{path}/releases/{segment(version)}/publish", None, doing)
     release = connection.decoded(reply, wire.Release, doing)
     value = {"product": product.slug, "version": release.version, "channel": release.channel}

@@ -1,0 +1,207 @@
+"""`countersign doctor`: what a server needs, checked one by one, each failure with its remedy."""
+
+import asyncio
+import os
+import platform
+import shutil
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import click
+
+from countersign.cli import configuration, lock, output, store
+from countersign.cli.output import Exit, Failure
+from countersign.kernel import clock, ids
+from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.errors import Refused
+from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
+from countersign.kernel.security.masterkey import load_master_key
+from countersign.settings import BadSetting, Settings
+
+Standing: TypeAlias = Literal["ok", "warn", "fail"]
+
+OLDEST_NOW = 1_767_225_600 * clock.SECOND
+"""2026-01-01T00:00:00Z: a clock before this was never set."""
+LARGEST_SKEW_S = 5
+SCARCE_MIB = 1024
+
+
+@dataclass(slots=True)
+class Finding:
+    """What one check found; a remedy unless all is well."""
+
+    name: str
+    standing: Standing
+    detail: str
+    remedy: str = ""
+
+
+@click.command()
+@click.option("--data", metavar="DIR", help="Data directory. Default: COUNTERSIGN_DATA or ./data.")
+@click.option("--distribution-port", type=click.IntRange(0, 65535), default=8480, show_default=True)
+@output.json_option
+def doctor(data: str | None, distribution_port: int) -> None:
+    """Check Python, settings, disk, keys, database, blob store, port and clock; nothing is changed.
+
+    Exit code 0 when nothing failed (warnings are fine), else 1.
+    """
+    findings = [_python()]
+    try:
+        settings = configuration.load(data=data)
+    except Failure as failure:
+        findings.append(Finding("settings", "fail", failure.why, failure.remedy))
+    else:
+        findings.append(Finding("settings", "ok", "every setting can be used"))
+        findings += checked(settings, distribution_port)
+    if output.wants_json():
+        shown = [{"check": each.name, **_members(each)} for each in findings]
+        output.answer({"ok": _is_well(findings), "checks": shown})
+    else:
+        for each in findings:
+            output.say(f"{each.standing:4}  {each.name:12}  {each.detail}")
+            if each.remedy:
+                output.say(f"      {'':12}  {each.remedy}")
+    if not _is_well(findings):
+        sys.exit(Exit.FAILED)
+
+
+def _members(finding: Finding) -> dict[str, str]:
+    return {"standing": finding.standing, "detail": finding.detail, "remedy": finding.remedy}
+
+
+def _is_well(findings: list[Finding]) -> bool:
+    return all(each.standing != "fail" for each in findings)
+
+
+def checked(settings: Settings, port: int) -> Iterator[Finding]:
+    """Every check that needs settings, in the order in which their remedies help."""
+    data = Path(settings.data)
+    directory = _directory(data)
+    yield directory
+    if directory.standing != "fail":
+        yield _disk(data, settings.reserve_mib)
+    yield _master_key(settings, data)
+    yield asyncio.run(_database(settings, data))
+    yield asyncio.run(_blobs(settings, data))
+    yield _port(data, port)
+    yield _clock(data)
+
+
+def _python() -> Finding:
+    version = platform.python_version()
+    if sys.version_info >= (3, 11):
+        return Finding("python", "ok", version)
+    return Finding("python", "fail", version, "Install Python 3.11 or newer, then run `make setup`.")
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the nearest directory above it that exists."""
+    return next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
+
+
+def _directory(data: Path) -> Finding:
+    found = _existing(data)
+    if not found.is_dir() or not os.access(found, os.W_OK | os.X_OK):
+        remedy = "Make it a directory that this user may write, or choose another with --data."
+        return Finding("data", "fail", f"{found} cannot be written", remedy)
+    if found != data.absolute():
+        return Finding("data", "ok", f"{data} will be made at the first start")
+    if data.stat().st_mode & 0o077:
+        remedy = f"Run: chmod 700 {data}"
+        return Finding("data", "warn", f"{data} can be read by other users of this machine", remedy)
+    return Finding("data", "ok", str(data))
+
+
+def _disk(data: Path, reserve_mib: int) -> Finding:
+    free_mib = shutil.disk_usage(_existing(data)).free >> 20
+    detail = f"{free_mib} MiB free, {reserve_mib} MiB are kept in reserve"
+    if free_mib <= reserve_mib:
+        return Finding("disk", "fail", detail, "Free space: every write is refused with 507.")
+    if free_mib <= reserve_mib + SCARCE_MIB:
+        return Finding("disk", "warn", detail, "Free space soon, or move the data directory.")
+    return Finding("disk", "ok", detail)
+
+
+def _master_key(settings: Settings, data: Path) -> Finding:
+    name = "master key"
+    is_given = bool(settings.master_key or settings.master_key_file)
+    if not is_given and settings.database_url:
+        remedy = "Set COUNTERSIGN_MASTER_KEY or _FILE, for example from: openssl rand -base64 32"
+        return Finding(name, "fail", "with PostgreSQL every node needs the same master key", remedy)
+    if not is_given and not (data / KEY_FILE).exists():
+        return Finding(name, "ok", f"{data / KEY_FILE} will be made at the first start")
+    try:
+        file = Path(settings.master_key_file) if settings.master_key_file else None
+        key = load_master_key(settings.master_key or None, file, data)
+    except Refused as refused:
+        return Finding(name, "fail", refused.detail, refused.remedy)
+    remedy = "" if is_given else "Keep a copy of it away from this machine: without it sealed values are lost."
+    return Finding(name, "ok" if is_given else "warn", f"key {key.current.id} seals", remedy)
+
+
+async def _database(settings: Settings, data: Path) -> Finding:
+    path = data / store.DATABASE_FILE
+    if not settings.database_url and not path.exists():
+        return Finding("database", "ok", f"{path} will be made at the first start")
+    try:
+        async with store.database(settings) as database:
+            pending = await store.pending(database)
+            await store.require_writable(database, is_new=store.is_new(pending))
+    except (Refused, BadSetting, ValueError) as error:
+        detail, remedy = str(error), getattr(error, "remedy", "") or "Check COUNTERSIGN_DATABASE_URL."
+        return Finding("database", "fail", detail, str(remedy))
+    where = "PostgreSQL" if settings.database_url else str(path)
+    if pending:
+        remedy = "The next start upgrades it; or run: countersign db upgrade"
+        return Finding("database", "warn", f"{where}: {len(pending)} migrations are to come", remedy)
+    return Finding("database", "ok", f"{where}: readable, writable, up to date")
+
+
+async def _blobs(settings: Settings, data: Path) -> Finding:
+    folder = data / "blobs"
+    if not settings.blobs_url and not folder.exists():
+        return Finding("blob store", "ok", f"{folder} will be made at the first start")
+    try:
+        await open_blobs(settings.blobs_url or None, folder).check()
+    except Refused as refused:
+        return Finding("blob store", "fail", refused.detail, refused.remedy)
+    except (BadSetting, ValueError) as error:
+        return Finding("blob store", "fail", str(error), "Correct COUNTERSIGN_BLOBS_URL.")
+    return Finding("blob store", "ok", "S3: readable, writable" if settings.blobs_url else f"{folder}: readable, writable")
+
+
+def _port(data: Path, port: int) -> Finding:
+    if lock.is_held(data):
+        return Finding("port", "ok", f"{data} is being served now")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            remedy = "Stop what listens there, or serve on another port."
+            return Finding("port", "fail", f"127.0.0.1:{port}: {(error.strerror or '').lower()}", remedy)
+    return Finding("port", "ok", f"127.0.0.1:{port} is free")
+
+
+def _clock(data: Path) -> Finding:
+    now = clock.now()
+    remedy = "Set the clock, and let NTP keep it: tokens and codes end by it."
+    if now < OLDEST_NOW:
+        return Finding("clock", "fail", clock.rfc3339(now), remedy)
+    if not os.access(data, os.W_OK | os.X_OK):
+        return Finding("clock", "ok", clock.rfc3339(now))
+    probe = data / f".clock-{ids.new_uuid()}"
+    try:
+        probe.touch(mode=0o600)
+        skew_s = abs(probe.stat().st_mtime_ns / 1000 - clock.now()) / clock.SECOND
+    except OSError as error:
+        return Finding("clock", "warn", f"{clock.rfc3339(now)}, not compared with the disk's: {error.strerror}", remedy)
+    finally:
+        probe.unlink(missing_ok=True)
+    if skew_s > LARGEST_SKEW_S:
+        return Finding("clock", "warn", f"{clock.rfc3339(now)}, {skew_s:.0f} s off from the disk's", remedy)
+    return Finding("clock", "ok", clock.rfc3339(now))

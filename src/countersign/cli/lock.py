@@ -1,0 +1,81 @@
+"""The lock that lets one `serve` use a data directory, and tells others where it is served."""
+
+import fcntl
+import json
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from countersign.cli.output import Exit, Failure
+
+FILE_NAME = "serve.lock"
+
+
+class DataLock:
+    """The lock, held by this process (and by those it forks) until they end."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def announce(self, addresses: Mapping[str, str]) -> None:
+        """Write down the process and the public address of each service, for whoever finds the lock taken and for
+        commands that make tokens of this store."""
+        content = json.dumps({"process": os.getpid(), **addresses}).encode() + b"\n"
+        os.pwrite(self._descriptor, content, 0)
+        os.ftruncate(self._descriptor, len(content))
+
+
+@contextmanager
+def held(data: Path) -> Generator[DataLock]:
+    """Hold the lock of the data directory, which is made when missing (0700), until the block is left.
+
+    Raises:
+        Failure: another process holds it, or the directory cannot be written.
+    """
+    doing = f"cannot serve {data}"
+    path = data / FILE_NAME
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        remedy = "Make the directory writable, or choose another with --data."
+        raise Failure(doing, why=f"{error.filename or path}: {error.strerror}", remedy=remedy) from error
+    try:
+        _take(descriptor, path, doing)
+        yield DataLock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_held(data: Path) -> bool:
+    """Whether some process serves the data directory now."""
+    try:
+        descriptor = os.open(data / FILE_NAME, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _take(descriptor: int, path: Path, doing: str) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        why = f"another `countersign serve` uses it ({path}: {_holder(descriptor)})"
+        remedy = "Stop that one, or choose another directory with --data."
+        raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT) from error
+
+
+def _holder(descriptor: int) -> str:
+    content = os.pread(descriptor, 4096, 0).decode("utf-8", "replace").strip()
+    try:
+        told: object = json.loads(content)
+    except ValueError:
+        return "starting"
+    return f"process {told['process']}" if isinstance(told, dict) and "process" in told else "starting"

@@ -1,0 +1,113 @@
+"""Running the command line, and servers that answer it badly on purpose."""
+
+import json
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.servers.countersign import COMMAND, environment
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """The variables of a person without any past: empty configuration and cache directories."""
+    return {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+
+@pytest.fixture
+def run(home: dict[str, str], tmp_path: Path) -> Run:
+    """Run the command line as its users do, with nothing on a terminal; `variables` go into its environment."""
+
+    def run(*arguments: str | Path, stdin: str = "", **variables: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            env=environment(**{**home, **variables}),
+            cwd=tmp_path,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+@dataclass
+class Seen:
+    """A request as it arrived."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class Scripted:
+    """A server that gives the next of its answers to whatever comes, and remembers what came.
+
+    An answer is status, headers and body; None closes the connection without one.
+    """
+
+    answers: list[tuple[int, dict[str, str], bytes] | None]
+    seen: list[Seen] = field(default_factory=list[Seen])
+    url: str = ""
+
+    def say(self, status: int, value: object, **headers: str) -> None:
+        """Answer so to the next request that has no answer yet."""
+        self.answers.append((status, headers, json.dumps(value).encode()))
+
+
+@pytest.fixture
+def scripted() -> Iterator[Callable[[], Scripted]]:
+    """Makes scripted servers, which end with the test."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def make() -> Scripted:
+        script = Scripted([])
+        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(script))
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        servers.append(server)
+        script.url = f"http://127.0.0.1:{server.server_address[1]}"
+        return script
+
+    yield make
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def _handler(script: Scripted) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        """Answers by the script."""
+
+        def handle_any(self) -> None:
+            """Read the request, give the next answer."""
+            body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            script.seen.append(Seen(self.command, self.path, headers, body))
+            answer = script.answers.pop(0)
+            self.close_connection = True
+            if answer is None:
+                return
+            status, more, content = answer
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(content)), **more}.items():
+                self.send_header(name.replace("_", "-"), value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = do_PUT = handle_any
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    return Handler

@@ -1,0 +1,162 @@
+"""Requests are repeated safely, tokens stay with their server, refusals become exit codes."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run, Scripted
+
+Make = Callable[[], Scripted]
+PRODUCT = {"id": "1", "slug": "thing", "title": "Thing", "kind": "tool", "platforms": ["linux"], "org": "toolsmith"}
+REDEEMED = {"success": True, "product_id": "1", "products": ["1"], "already_owned": False}
+
+
+def problem(status: int, code: str = "", detail: str = "because", resolution: str = "do that") -> dict[str, object]:
+    """A problem document."""
+    return {"status": status, "code": code, "detail": detail, "resolution": resolution}
+
+
+def test_a_redemption_whose_answer_is_lost_is_repeated_with_the_same_key(run: Run, scripted: Make) -> None:
+    server = scripted()
+    server.answers.append(None)
+    server.say(503, problem(503, "unavailable"), Retry_After="0")
+    server.say(409, problem(409, "idempotency_in_progress"), Retry_After="0")
+    server.say(200, REDEEMED)
+
+    done = run("redeem", "CODE", "--json", "--server", server.url, COUNTERSIGN_TOKEN="t")
+
+    assert done.returncode == Exit.OK
+    assert json.loads(done.stdout) == REDEEMED
+    assert len({seen.headers["idempotency-key"] for seen in server.seen}) == 1
+    assert len(server.seen) == 4
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "exit_code"),
+    [
+        (400, "invalid_request", Exit.FAILED),
+        (401, "invalid_token", Exit.REFUSED),
+        (403, "insufficient_scope", Exit.REFUSED),
+        (404, "code_not_found", Exit.NOT_FOUND),
+        (409, "code_already_redeemed", Exit.CONFLICT),
+        (410, "code_expired", Exit.CONFLICT),
+        (422, "checksum_mismatch", Exit.CHECKSUM),
+        (507, "insufficient_storage", Exit.STORAGE_FULL),
+        (500, "internal_error", Exit.FAILED),
+    ],
+)
+def test_a_refusal_says_what_why_and_what_next(
+    run: Run, scripted: Make, status: int, code: str, exit_code: Exit
+) -> None:
+    server = scripted()
+    server.say(status, problem(status, code))
+
+    done = run("--server", server.url, "redeem", "CODE", COUNTERSIGN_TOKEN="secret-token")
+
+    assert done.returncode == exit_code
+    assert done.stdout == ""
+    assert "Error: cannot redeem the code" in done.stderr
+    assert f"Why:   because ({status} {code})" in done.stderr
+    assert "Next:" in done.stderr
+    assert "secret-token" not in done.stderr
+
+
+def test_a_failure_with_json_is_one_object_on_stdout(run: Run, scripted: Make) -> None:
+    server = scripted()
+    server.say(404, problem(404, "code_not_found"))
+
+    done = run("redeem", "CODE", "--json", "--server", server.url, COUNTERSIGN_TOKEN="t")
+
+    assert json.loads(done.stdout) == {
+        "error": {
+            "what": "cannot redeem the code",
+            "why": "because (404 code_not_found)",
+            "next": "do that",
+            "code": "code_not_found",
+            "exit_code": 3,
+        }
+    }
+
+
+def test_a_server_that_is_busy_for_ever_ends_as_rate_limited(run: Run, scripted: Make) -> None:
+    server = scripted()
+    for _ in range(4):
+        server.say(429, problem(429, "rate_limit_exceeded"), Retry_After="0")
+
+    done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
+
+    assert done.returncode == Exit.RATE_LIMITED
+
+
+def test_no_server_at_all_is_unreachable(run: Run) -> None:
+    done = run("library", "--server", "http://127.0.0.1:1", COUNTERSIGN_TOKEN="t")
+
+    assert done.returncode == Exit.UNREACHABLE
+    assert "http://127.0.0.1:1" in done.stderr
+
+
+def test_a_refusal_cannot_move_the_cursor(run: Run, scripted: Make) -> None:
+    server = scripted()
+    server.say(404, problem(404, "code_not_found", "\x1b[2J\x9b31mgone\x07"))
+
+    done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
+
+    assert "gone" in done.stderr
+    assert not any(character < " " and character != "\n" for character in done.stdout + done.stderr)
+    assert "\x9b" not in done.stderr
+
+
+def test_an_answer_that_is_no_json_is_explained(run: Run, scripted: Make) -> None:
+    server = scripted()
+    server.answers.append((200, {}, b"<html>"))
+
+    done = run("library", "--server", server.url, COUNTERSIGN_TOKEN="t")
+
+    assert done.returncode == Exit.FAILED
+    assert "not understood" in done.stderr
+
+
+def test_the_client_of_the_environment_is_exchanged_for_a_token(run: Run, scripted: Make) -> None:
+    server = scripted()
+    server.say(200, {"access_token": "made", "token_type": "Bearer"})
+    server.say(200, [])
+
+    done = run("library", "--server", server.url, COUNTERSIGN_CLIENT_ID="me", COUNTERSIGN_CLIENT_SECRET="psst")
+
+    assert done.returncode == Exit.OK
+    exchange, library = server.seen
+    assert (exchange.path, exchange.body) == ("/api/v1/auth/token", b"grant_type=client_credentials")
+    assert exchange.headers["authorization"] == "Basic bWU6cHNzdA=="
+    assert library.headers["authorization"] == "Bearer made"
+    assert "psst" not in done.stdout + done.stderr
+
+
+def test_the_library_is_read_page_by_page_from_the_server_that_was_named(run: Run, scripted: Make) -> None:
+    server = scripted()
+    server.say(200, [PRODUCT], Link='<https://public.example/api/v1/library?limit=100&cursor=abc>; rel="next"')
+    server.say(200, [{**PRODUCT, "slug": "other"}])
+
+    done = run("library", "--server", server.url, COUNTERSIGN_TOKEN="t")
+
+    assert done.stdout == "thing\tThing\ttool\tlinux\nother\tThing\ttool\tlinux\n"
+    assert server.seen[1].path == "/api/v1/library?limit=100&cursor=abc"
+
+
+def test_a_token_does_not_follow_a_redirect_to_another_server(run: Run, scripted: Make) -> None:
+    server, elsewhere = scripted(), scripted()
+    content = b"bytes"
+    digest = "277089d91c0bdf4f2e6862ba7e4a07605119431f5d13f726dd352b06f1b206a9"
+    artifact = {"id": "a", "filename": "thing.bin", "size": len(content), "sha256": digest}
+    server.say(200, PRODUCT)
+    server.say(200, [{"version": "1", "channel": "stable", "artifacts": [artifact]}])
+    server.answers.append((307, {"Location": f"{elsewhere.url}/bucket/blob?signed"}, b""))
+    elsewhere.answers.append((200, {}, content))
+
+    done = run("download", "toolsmith/thing", "--server", server.url, COUNTERSIGN_TOKEN="t")
+
+    assert done.returncode == Exit.OK, done.stderr
+    assert server.seen[2].headers["authorization"] == "Bearer t"
+    assert elsewhere.seen[0].path == "/bucket/blob?signed"
+    assert "authorization" not in elsewhere.seen[0].headers

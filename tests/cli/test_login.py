@@ -1,0 +1,72 @@
+"""A token is kept privately, once the server knows it, and printed by nothing."""
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run, Scripted
+
+Make = Callable[[], Scripted]
+ME = {"sub": "p1", "email": "me@example.com", "scope": "read:library", "expires_at": "2027", "orgs": ["toolsmith"]}
+
+
+def test_a_token_from_stdin_is_kept_for_its_server_alone(run: Run, scripted: Make, home: dict[str, str]) -> None:
+    server, other = scripted(), scripted()
+    server.say(200, ME)
+    server.say(200, [])
+    other.say(401, {"code": "invalid_token", "detail": "this needs a token"})
+
+    signed_in = run("login", "--with-token", "--server", server.url, stdin="the-token\n")
+    listed = run("library", "--server", server.url)
+    elsewhere = run("library", "--server", other.url)
+
+    kept = Path(home["XDG_CONFIG_HOME"]) / "countersign" / "credentials.json"
+    assert signed_in.returncode == listed.returncode == Exit.OK
+    assert "me@example.com" in signed_in.stdout
+    assert "the-token" not in signed_in.stdout + signed_in.stderr
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert server.seen[1].headers["authorization"] == "Bearer the-token"
+    assert elsewhere.returncode == Exit.REFUSED
+    assert "authorization" not in other.seen[0].headers
+
+
+def test_a_token_the_server_refuses_is_not_kept(run: Run, scripted: Make, home: dict[str, str]) -> None:
+    server = scripted()
+    server.say(401, {"code": "invalid_token", "detail": "expired"})
+
+    done = run("login", "--with-token", "--server", server.url, stdin="old")
+
+    assert done.returncode == Exit.REFUSED
+    assert not (Path(home["XDG_CONFIG_HOME"]) / "countersign").exists()
+
+
+def test_a_credentials_file_that_others_can_read_is_refused(run: Run, home: dict[str, str]) -> None:
+    kept = Path(home["XDG_CONFIG_HOME"]) / "countersign" / "credentials.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text('{"tokens": {}}')
+    kept.chmod(0o644)
+
+    done = run("whoami")
+
+    assert done.returncode == Exit.REFUSED
+    assert f"chmod 600 {kept}" in done.stderr
+
+
+def test_whoami_without_a_token_says_how_to_get_one(run: Run) -> None:
+    done = run("whoami")
+
+    assert done.returncode == Exit.REFUSED
+    assert "login --with-token" in done.stderr
+
+
+def test_a_token_on_the_command_line_is_a_usage_error(run: Run) -> None:
+    done = run("login", "--with-token", "the-token")
+
+    assert done.returncode == Exit.USAGE
+
+
+def test_no_token_on_stdin_is_a_usage_error(run: Run) -> None:
+    done = run("login", "--with-token", stdin="\n")
+
+    assert done.returncode == Exit.USAGE

@@ -1,0 +1,104 @@
+"""A directory becomes the same archive every time, and nothing from outside gets in."""
+
+import io
+import os
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Failure
+from countersign.cli.packing import Format, pack
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Path:
+    """A directory as a build leaves it."""
+    root = tmp_path / "build"
+    (root / "bin").mkdir(parents=True)
+    (root / "empty").mkdir()
+    (root / "bin" / "tool").write_bytes(b"#!/bin/sh\n")
+    (root / "bin" / "tool").chmod(0o700)
+    (root / "notes.txt").write_text("ä")
+    (root / "notes.txt").chmod(0o600)
+    (root / "latest").symlink_to("bin/tool")
+    return root
+
+
+def packed(root: Path, form: Format) -> bytes:
+    """The archive's bytes."""
+    output = io.BytesIO()
+    pack(root, output, form)
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("form", ["tar.gz", "zip"])
+def test_times_modes_and_place_do_not_change_the_archive(build: Path, form: Format) -> None:
+    first = packed(build, form)
+
+    os.utime(build / "notes.txt", (1, 1))
+    (build / "notes.txt").chmod(0o664)
+    moved = build.rename(build.with_name("elsewhere"))
+
+    assert packed(moved, form) == first
+
+
+@pytest.mark.parametrize("form", ["tar.gz", "zip"])
+def test_another_byte_changes_the_archive(build: Path, form: Format) -> None:
+    first = packed(build, form)
+
+    (build / "notes.txt").write_text("ö")
+
+    assert packed(build, form) != first
+
+
+def test_a_tar_holds_everything_with_plain_modes_and_no_owner(build: Path) -> None:
+    with tarfile.open(fileobj=io.BytesIO(packed(build, "tar.gz"))) as archive:
+        members = archive.getmembers()
+
+    assert [(each.name, oct(each.mode)) for each in members] == [
+        ("bin", "0o755"),
+        ("bin/tool", "0o755"),
+        ("empty", "0o755"),
+        ("latest", "0o777"),
+        ("notes.txt", "0o644"),
+    ]
+    assert {(each.uid, each.gid, each.uname, each.gname) for each in members} == {(0, 0, "", "")}
+    assert members[3].linkname == "bin/tool"
+
+
+def test_a_zip_holds_everything_and_keeps_links(build: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO(packed(build, "zip"))) as archive:
+        names = archive.namelist()
+        link = archive.getinfo("latest")
+        tool = archive.getinfo("bin/tool")
+
+        assert names == ["bin/", "bin/tool", "empty/", "latest", "notes.txt"]
+        assert archive.read("latest") == b"bin/tool"
+        assert link.external_attr >> 16 == 0o120777
+        assert tool.external_attr >> 16 == 0o100755
+
+
+@pytest.mark.parametrize("aim", ["/etc/passwd", "../outside", "bin/../../outside"])
+def test_a_link_that_leaves_the_directory_is_refused(build: Path, aim: str) -> None:
+    (build / "bad").symlink_to(aim)
+
+    with pytest.raises(Failure, match="cannot be packed") as refused:
+        packed(build, "tar.gz")
+
+    assert "bad" in refused.value.why
+
+
+def test_a_pipe_is_refused(build: Path) -> None:
+    os.mkfifo(build / "pipe")
+
+    with pytest.raises(Failure) as refused:
+        packed(build, "zip")
+
+    assert "pipe" in refused.value.why
+
+
+def test_an_empty_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Failure, match="nothing to push"):
+        packed(tmp_path, "tar.gz")

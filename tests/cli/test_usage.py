@@ -1,0 +1,77 @@
+"""A wrong command line is exit code 2 and says what would be right."""
+
+import json
+
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["no-such-command"],
+        ["push", "no-such-file", "a/b", "--version", "1"],
+        ["push", ".", "b", "--version", "1"],
+        ["push", ".", "a/b"],
+        ["push", ".", "A/b", "--version", "1"],
+        ["push", ".", "a/b", "--version", "1", "--channel", "weekly"],
+        ["push", ".", "a/b", "--version", "1", "--platform", "amiga"],
+        ["download", "b"],
+        ["download", "a/../b"],
+        ["codes", "issue", "b"],
+        ["codes", "issue", "b", "--kind", "gift"],
+        ["codes", "issue", "b", "--kind", "promo", "--count", "0"],
+        ["codes", "issue", "b", "--kind", "promo", "--expires", "soon"],
+        ["codes", "issue", "b", "--kind", "promo", "--count", "5000"],
+        ["library", "--server", "ftp://store"],
+        ["library", "--server", "http://user:pw@store"],
+        ["login"],
+        ["redeem"],
+    ],
+)
+def test_a_wrong_command_line_is_a_usage_error(run: Run, arguments: list[str]) -> None:
+    done = run(*arguments)
+
+    assert done.returncode == Exit.USAGE
+    assert done.stdout == ""
+    assert "Error: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_setting_that_cannot_be_used_is_named(run: Run) -> None:
+    done = run("config", COUNTERSIGN_GRACE_S="soon")
+
+    assert done.returncode == Exit.USAGE
+    assert "COUNTERSIGN_GRACE_S" in done.stderr
+
+
+def test_config_tells_each_value_with_its_source_and_no_secret(run: Run) -> None:
+    secrets = {"COUNTERSIGN_MASTER_KEY": "hidden-key", "COUNTERSIGN_TOKEN": "hidden-token"}
+
+    done = run("config", "--json", COUNTERSIGN_GRACE_S="7", **secrets)
+
+    told = {each["variable"]: each for each in json.loads(done.stdout)["settings"]}
+    assert (told["COUNTERSIGN_GRACE_S"]["value"], told["COUNTERSIGN_GRACE_S"]["source"]) == ("7", "environment")
+    assert told["COUNTERSIGN_LOG_LEVEL"]["source"] == "default"
+    assert "hidden-" not in done.stdout
+    assert told["COUNTERSIGN_MASTER_KEY"]["value"] == "(set, not shown)"
+    assert "hidden-" not in run("config", COUNTERSIGN_MASTER_KEY="hidden-key").stdout
+
+
+def test_help_imports_neither_the_server_nor_rich(run: Run) -> None:
+    done = run("--help", PYTHONPROFILEIMPORTTIME="1")
+
+    assert done.returncode == Exit.OK
+    for name in ("countersign.distribution", "asyncio", "httpx", "apsw", "asyncpg", "rich", "msgspec"):
+        assert f" {name}\n" not in done.stderr, name
+
+
+@pytest.mark.parametrize("command", ["push", "download", "library", "redeem", "publish", "codes", "login", "whoami"])
+def test_client_commands_import_no_server(run: Run, command: str) -> None:
+    done = run(command, "--help", PYTHONPROFILEIMPORTTIME="1")
+
+    assert done.returncode == Exit.OK
+    for name in ("countersign.distribution", "asyncio", "apsw", "asyncpg", "rich"):
+        assert f" {name}\n" not in done.stderr, name

@@ -1,0 +1,70 @@
+"""A private Countersign for the tests, started as its users start it."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.servers.process import answers, free_port, serving
+
+SOURCE = Path(__file__).parents[2] / "src"
+COMMAND = (sys.executable, "-m", "countersign.cli.main")
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of a command that knows nothing of the person who runs the tests."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COUNTERSIGN_", "XDG_"))}
+    return {**kept, "PYTHONPATH": str(SOURCE), **more}
+
+
+class Running(NamedTuple):
+    """A served data directory."""
+
+    data: Path
+    port: int
+    log: Path
+
+    @property
+    def url(self) -> str:
+        """The root address."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def token(self, email: str) -> str:
+        """A bearer token of the person, with all that they hold."""
+        command = [*COMMAND, "token", "issue", email, "--data", self.data, "--json"]
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
+        token = json.loads(done.stdout)["access_token"]
+        assert isinstance(token, str)
+        return token
+
+
+@contextmanager
+def served(data: Path, *options: str, settings: Mapping[str, str] | None = None) -> Iterator[Running]:
+    """Serve the store of the data directory on a free port until the block ends."""
+    port = free_port()
+    command = [*COMMAND, "serve", "distribution", "--data", data, "--port", str(port), *options]
+    log = data.with_name(data.name + ".log")
+    # Counters of requests would make tests depend on how fast they are.
+    quotas = {f"COUNTERSIGN_RATE_{kind}": "1000000" for kind in ("ANONYMOUS", "PERSON", "TOKEN")}
+    variables = {"PYTHONPATH": str(SOURCE), **quotas, **(settings or {})}
+    with serving(
+        ["env", *(f"{name}={value}" for name, value in variables.items()), *command],
+        is_ready=lambda: answers(port),
+        log=log,
+    ):
+        yield Running(data, port, log)
+
+
+@pytest.fixture(scope="session")
+def demo_store() -> Iterator[Running]:
+    """A store with the demonstration data, shared by the tests that only add to it."""
+    with tempfile.TemporaryDirectory(prefix="countersign-test-") as folder:
+        with served(Path(folder) / "data", "--demo") as running:
+            yield running
