@@ -1,0 +1,161 @@
+"""Files that are durable when a call returns, worked on in threads, with the disk's errors as refusals."""
+
+import asyncio
+import errno
+import hashlib
+import os
+from collections.abc import Callable, Generator
+from concurrent.futures import Executor, Future, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from countersign.kernel.blobs.layout import PIECE_BYTES
+from countersign.kernel.errors import StorageFull, Unavailable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_FLUSH_BYTES = 32 * PIECE_BYTES
+"""How much may wait in memory for the disk: a last flush of everything would stall the caller."""
+
+
+class Descriptor:
+    """An open file that closes when nobody holds it any more, threads that outlive a cancelled caller included."""
+
+    def __init__(self, path: Path, flags: int, mode: int = 0o600) -> None:
+        self._fd = -1
+        self._fd = os.open(path, flags | os.O_CLOEXEC, mode)
+
+    @property
+    def fd(self) -> int:
+        """The descriptor's number; good as long as this object is held."""
+        return self._fd
+
+    def read(self, start: int, count: int) -> bytes:
+        """Up to `count` bytes from `start`; fewer only at the end of the file."""
+        return os.pread(self._fd, count, start)
+
+    def close(self) -> None:
+        """Close now; again is fine."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+@contextmanager
+def refusals() -> Generator[None, None, None]:
+    """Turn the disk's errors into StorageFull and Unavailable."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull("The volume of the blobs has no room left.") from error
+        raise Unavailable(f"The folder of the blobs cannot be used: {error.strerror}.") from error
+
+
+async def in_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run blocking work of the disk in a thread.
+
+    Raises:
+        StorageFull, Unavailable: the disk is full, or refuses for another reason.
+    """
+
+    def refusing() -> T:
+        with refusals():
+            return work(*args, **kwargs)
+
+    return await asyncio.wrap_future(pool.submit(refusing))
+
+
+def require_room(folder: Path, reserve_bytes: int) -> None:
+    """Refuse before the volume is full.
+
+    Raises:
+        StorageFull: less than `reserve_bytes` are free.
+    """
+    volume = os.statvfs(folder)
+    free = volume.f_bavail * volume.f_frsize
+    if free < reserve_bytes:
+        raise StorageFull(f"The volume of the blobs has {free} bytes free, and {reserve_bytes} are kept in reserve.")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names that were added to the folder, or taken from it, survive a loss of power."""
+    held = Descriptor(folder, os.O_RDONLY | os.O_DIRECTORY)
+    os.fsync(held.fd)
+    held.close()
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder and those above it, durably; there already is fine."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    sync_folder(folder.parent)
+
+
+def write_all(held: Descriptor, piece: memoryview) -> None:
+    """Write all of the piece at the file's position."""
+    while piece:
+        piece = piece[os.write(held.fd, piece) :]
+
+
+class Arriving:
+    """A file while its bytes arrive: the one piece is hashed and written while the next comes over the network.
+
+    Nobody else writes to the file, and it has its name only when whole: what was sealed from it cannot be
+    reached by a later or a slower writer.
+    """
+
+    def __init__(self, pool: Executor, path: Path, reserve_bytes: int) -> None:
+        make_folder(path.parent)
+        require_room(path.parent, reserve_bytes)
+        self._pool = pool
+        self.path = path
+        self._reserve_bytes = reserve_bytes
+        self._held = Descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        self._hash = hashlib.sha256()
+        self._working: list[Future[None]] = []
+        self._unflushed = 0
+        self.length = 0
+
+    async def add(self, piece: bytes | bytearray) -> None:
+        """Take the next bytes; returns as soon as those before are written, and may raise for those."""
+        await self._settle()
+        self.length += len(piece)
+        self._working = [self._pool.submit(self._hash.update, piece), self._pool.submit(self._write, piece)]
+
+    async def finish(self) -> str:
+        """Wait until everything is on the disk; gives the SHA-256."""
+        await self._settle()
+        await in_thread(self._pool, os.fdatasync, self._held.fd)
+        return self._hash.hexdigest()
+
+    async def drop(self) -> None:
+        """Close, and remove the file unless it was given its name."""
+        await asyncio.shield(asyncio.wrap_future(self._pool.submit(self._drop)))
+
+    async def _settle(self) -> None:
+        working = self._working
+        for each in working:
+            await asyncio.wrap_future(each)
+
+    def _write(self, piece: bytes | bytearray) -> None:
+        with refusals():
+            write_all(self._held, memoryview(piece))
+            self._unflushed += len(piece)
+            if self._unflushed >= _FLUSH_BYTES:
+                self._unflushed = 0
+                require_room(self.path.parent, self._reserve_bytes)
+                os.fdatasync(self._held.fd)
+
+    def _drop(self) -> None:
+        wait(self._working)
+        self._held.close()
+        with refusals():
+            self.path.unlink(missing_ok=True)

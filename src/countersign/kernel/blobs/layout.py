@@ -1,0 +1,114 @@
+"""How stored bytes are named, and which stretches of which parts make a whole."""
+
+import heapq
+import itertools
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from countersign.kernel.blobs.port import ChecksumMismatch, Part
+from countersign.kernel.errors import NotFound
+
+PIECE_BYTES = 1024 * 1024
+"""How much is read, hashed or written at once."""
+
+_UPLOAD = re.compile(r"[0-9a-zA-Z-]{1,64}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class Span(NamedTuple):
+    """The bytes `start` (inclusive) to `stop` (exclusive) of the whole, taken from one part."""
+
+    part: Part
+    start: int
+    stop: int
+
+    @property
+    def is_whole_part(self) -> bool:
+        """Whether nothing of the part was replaced by another one."""
+        return (self.start, self.stop) == (self.part.offset, self.part.offset + self.part.length)
+
+
+def is_digest(text: str) -> bool:
+    """Whether the text is a SHA-256 in lower-case hexadecimal."""
+    return _DIGEST.fullmatch(text) is not None
+
+
+def upload_name(upload: str) -> str:
+    """The upload's id, fit to be one segment of a path.
+
+    Raises:
+        NotFound: it is not 1 to 64 letters, digits and hyphens, so that no upload has it.
+    """
+    if _UPLOAD.fullmatch(upload) is None:
+        raise NotFound("There is no such upload.")
+    return upload
+
+
+def sealed_name(sha256: str) -> str:
+    """Where a sealed blob stands, relative to the store; two levels keep every folder small.
+
+    Raises:
+        NotFound: not a SHA-256 in lower-case hexadecimal, so that no blob has it.
+    """
+    if not is_digest(sha256):
+        raise NotFound("There is no such blob.")
+    return f"sealed/{sha256[:2]}/{sha256[2:4]}/{sha256}"
+
+
+def part_name(part: Part) -> str:
+    """A part's name inside its upload.
+
+    It names the bytes themselves: whatever else is sent for the same stretch, whole or cut, at the same time
+    or later, cannot take this part's place.
+
+    Raises:
+        NotFound: the part's SHA-256 is none.
+    """
+    if not is_digest(part.sha256):
+        raise NotFound("There is no such part.")
+    return f"{part.offset:016x}-{part.length:x}-{part.sha256}"
+
+
+def spans(parts: Sequence[Part], size: int) -> list[Span]:
+    """The stretches that make the whole, in order; where parts overlap, the later one in `parts` counts.
+
+    Raises:
+        ValueError: the parts leave a gap in 0…size or reach beyond it.
+    """
+    filled = [(order, part) for order, part in enumerate(parts) if part.length]
+    edges = sorted({0, size, *(p.offset for _, p in filled), *(p.offset + p.length for _, p in filled)})
+    if edges[0] < 0 or edges[-1] > size:
+        raise ValueError(f"parts reach beyond 0…{size}: {edges[0]}…{edges[-1]}")
+    waiting = sorted(filled, key=lambda each: each[1].offset, reverse=True)
+    latest: list[tuple[int, Part]] = []
+    laid: list[Span] = []
+    for start, stop in itertools.pairwise(edges):
+        while waiting and waiting[-1][1].offset <= start:
+            order, part = waiting.pop()
+            heapq.heappush(latest, (-order, part))
+        while latest and latest[0][1].offset + latest[0][1].length <= start:
+            heapq.heappop(latest)
+        if not latest:
+            raise ValueError(f"no part covers {start}…{stop} of {size} bytes")
+        part = latest[0][1]
+        if laid and laid[-1].part is part and laid[-1].stop == start:
+            laid[-1] = laid[-1]._replace(stop=stop)
+        else:
+            laid.append(Span(part, start, stop))
+    return laid
+
+
+def check_digest(found: str, announced: str | None) -> None:
+    """Hold the digest of what arrived against the announced one, if there is one.
+
+    Raises:
+        ChecksumMismatch: they differ.
+    """
+    if announced is not None and announced != found:
+        raise ChecksumMismatch(f"The bytes have the SHA-256 {found}, and {announced} was announced.")
+
+
+def parts_missing() -> ChecksumMismatch:
+    """The refusal when a part that was received is gone, or has another size."""
+    return ChecksumMismatch("The bytes of a part that was received are no longer there.")

@@ -1,0 +1,250 @@
+"""Blobs in a local directory: durable by fsync, whole by rename, never written twice in place."""
+
+import hashlib
+import os
+import stat
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+from countersign.kernel import ids
+from countersign.kernel.blobs import disk, layout
+from countersign.kernel.blobs.layout import PIECE_BYTES, Span
+from countersign.kernel.blobs.port import Part, Staged
+from countersign.kernel.clock import SECOND, Instant
+from countersign.kernel.errors import NotFound, Unavailable
+
+_THREADS = 8
+
+
+class LocalBlobs:
+    """A BlobStore in the directory `root`; one machine, any number of processes.
+
+    `staging/<upload>/` holds a file for each part, named by its bytes; `sealed/ab/cd/<sha256>` the blobs.
+    A file gets its name by rename once its bytes are on the disk, and is never written to again; a stop at
+    any moment leaves an unnamed file in `staging` at worst, which `discard` removes.
+    Writing is refused when less than `reserve_bytes` would stay free.
+    """
+
+    def __init__(self, root: Path, *, reserve_bytes: int = 64 * 1024 * 1024) -> None:
+        self._root = root
+        self._reserve_bytes = reserve_bytes
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="blobs")
+
+    async def stage(self, upload: str, offset: int, chunks: AsyncIterator[bytes]) -> Part:
+        """See BlobStore; memory stays at about 3 MiB.
+
+        Raises:
+            NotFound: the upload's id is none.
+            ValueError: the offset is negative.
+        """
+        if offset < 0:
+            raise ValueError(f"a part cannot begin at {offset}")
+        folder = self._upload(upload)
+        arriving = await disk.in_thread(
+            self._pool, disk.Arriving, self._pool, folder / _unnamed(), self._reserve_bytes
+        )
+        try:
+            piece = bytearray()
+            async for chunk in chunks:
+                piece += chunk
+                if len(piece) >= PIECE_BYTES:
+                    await arriving.add(piece)
+                    piece = bytearray()
+            await arriving.add(piece)
+            part = Part(offset, arriving.length, await arriving.finish())
+            await disk.in_thread(self._pool, _name, arriving.path, folder / layout.part_name(part))
+        finally:
+            await arriving.drop()
+        return part
+
+    async def seal(self, upload: str, parts: Sequence[Part], size: int, sha256: str | None) -> str:
+        """See BlobStore. One part that is the whole is not read again; several are read and written once more.
+
+        Raises:
+            ValueError: the parts do not cover 0…size exactly.
+            ChecksumMismatch: also when a received part is gone.
+        """
+        laid = layout.spans(parts, size)
+        return await disk.in_thread(self._pool, self._seal, self._upload(upload), laid, sha256)
+
+    async def discard(self, upload: str) -> None:
+        """See BlobStore."""
+        await disk.in_thread(self._pool, _remove_folder, self._upload(upload))
+
+    async def size(self, sha256: str) -> int | None:
+        """See BlobStore."""
+        if not layout.is_digest(sha256):
+            return None
+        return await disk.in_thread(self._pool, _size, self._sealed(sha256))
+
+    async def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
+        """See BlobStore; ends at the blob's end when `stop` lies beyond it."""
+        held = await disk.in_thread(self._pool, _open_blob, self._sealed(sha256))
+        while start < stop:
+            count = min(PIECE_BYTES, stop - start)
+            piece = await disk.in_thread(self._pool, held.read, start, count)
+            if not piece:
+                return
+            start += len(piece)
+            yield piece
+
+    async def delete(self, sha256: str) -> None:
+        """See BlobStore."""
+        if layout.is_digest(sha256):
+            await disk.in_thread(self._pool, self._sealed(sha256).unlink, missing_ok=True)
+
+    async def staged(self) -> AsyncIterator[Staged]:
+        """See BlobStore."""
+        for folder in await disk.in_thread(self._pool, _folders, self._root / "staging"):
+            changed_at = await disk.in_thread(self._pool, _last_change, folder)
+            if changed_at is not None:
+                yield Staged(folder.name, changed_at)
+
+    async def sealed(self) -> AsyncIterator[tuple[str, Instant]]:
+        """See BlobStore."""
+        for first in await disk.in_thread(self._pool, _folders, self._root / "sealed"):
+            for found in await disk.in_thread(self._pool, _blobs_under, first):
+                yield found
+
+    async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:
+        """None: a directory has no address that anyone could fetch from."""
+        return None
+
+    async def check(self) -> None:
+        """See BlobStore."""
+        await disk.in_thread(self._pool, self._check)
+
+    def _upload(self, upload: str) -> Path:
+        return self._root / "staging" / layout.upload_name(upload)
+
+    def _sealed(self, sha256: str) -> Path:
+        return self._root / layout.sealed_name(sha256)
+
+    def _seal(self, folder: Path, laid: Sequence[Span], announced: str | None) -> str:
+        disk.make_folder(folder)
+        whole = folder / _unnamed()
+        try:
+            if len(laid) == 1 and laid[0].is_whole_part:
+                digest = _link_part(folder, laid[0].part, whole)
+            else:
+                disk.require_room(folder, self._reserve_bytes)
+                digest = _assemble(folder, laid, whole)
+            layout.check_digest(digest, announced)
+            whole.chmod(stat.S_IRUSR | stat.S_IRGRP)
+            os.utime(whole)
+            target = self._sealed(digest)
+            disk.make_folder(target.parent)
+            _name(whole, target)
+        finally:
+            whole.unlink(missing_ok=True)
+        return digest
+
+    def _check(self) -> None:
+        disk.make_folder(self._root)
+        disk.require_room(self._root, self._reserve_bytes)
+        path = self._root / f".check-{ids.new_uuid()}"
+        try:
+            held = disk.Descriptor(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+            disk.write_all(held, memoryview(b"check"))
+            os.fsync(held.fd)
+            if held.read(0, 16) != b"check":
+                raise Unavailable("The folder of the blobs gives back other bytes than were written.")
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _unnamed() -> str:
+    return f"incoming-{ids.new_uuid()}"
+
+
+def _name(path: Path, name: Path) -> None:
+    """Give a file whose bytes are on the disk its name, atomically and durably."""
+    path.replace(name)
+    disk.sync_folder(name.parent)
+
+
+def _link_part(folder: Path, part: Part, whole: Path) -> str:
+    try:
+        os.link(folder / layout.part_name(part), whole)
+    except FileNotFoundError as error:
+        raise layout.parts_missing() from error
+    if whole.stat().st_size != part.length:
+        raise layout.parts_missing()
+    return part.sha256
+
+
+def _assemble(folder: Path, laid: Sequence[Span], whole: Path) -> str:
+    """Write the spans one after another into the file; gives the SHA-256."""
+    digest = hashlib.sha256()
+    held = disk.Descriptor(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    for span in laid:
+        for piece in _pieces(folder, span):
+            digest.update(piece)
+            disk.write_all(held, memoryview(piece))
+    os.fdatasync(held.fd)
+    return digest.hexdigest()
+
+
+def _pieces(folder: Path, span: Span) -> Iterator[bytes]:
+    try:
+        held = disk.Descriptor(folder / layout.part_name(span.part), os.O_RDONLY)
+    except FileNotFoundError as error:
+        raise layout.parts_missing() from error
+    at, stop = span.start - span.part.offset, span.stop - span.part.offset
+    while at < stop:
+        piece = held.read(at, min(PIECE_BYTES, stop - at))
+        if not piece:
+            raise layout.parts_missing()
+        at += len(piece)
+        yield piece
+
+
+def _open_blob(path: Path) -> disk.Descriptor:
+    try:
+        return disk.Descriptor(path, os.O_RDONLY)
+    except FileNotFoundError as error:
+        raise NotFound("There is no such blob.") from error
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return sorted(each for each in folder.iterdir() if each.is_dir())
+    except FileNotFoundError:
+        return []
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, Instant]]:
+    """Each file with its last change; what goes away meanwhile is left out."""
+    with suppress(FileNotFoundError):
+        for path in folder.iterdir():
+            with suppress(FileNotFoundError):
+                yield path, Instant(int(path.stat().st_mtime * SECOND))
+
+
+def _last_change(upload: Path) -> Instant | None:
+    return max((changed_at for _, changed_at in _files(upload)), default=None)
+
+
+def _blobs_under(first: Path) -> list[tuple[str, Instant]]:
+    return [
+        (path.name, changed_at)
+        for second in _folders(first)
+        for path, changed_at in _files(second)
+        if layout.is_digest(path.name)
+    ]
+
+
+def _remove_folder(folder: Path) -> None:
+    with suppress(FileNotFoundError):
+        for path in folder.iterdir():
+            path.unlink(missing_ok=True)
+        folder.rmdir()
