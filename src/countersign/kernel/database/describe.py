@@ -1,0 +1,106 @@
+"""A database's schema in one canonical text, so that two ways of making it can be compared."""
+
+import re
+
+from countersign.kernel.database.port import Database, Row
+
+_SQLITE_TABLES = """
+SELECT name, sql
+FROM sqlite_schema
+WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+ORDER BY name
+"""
+_SQLITE_COLUMNS = """
+SELECT name, type, "notnull", coalesce(dflt_value, ''), pk
+FROM pragma_table_xinfo($1)
+ORDER BY name
+"""
+_SQLITE_INDEXES = """
+SELECT l.origin, l."unique", l.partial, coalesce(s.sql, ''), (
+    SELECT group_concat(x.name || ' ' || x.coll || ' ' || x."desc")
+    FROM (SELECT name, coll, "desc" FROM pragma_index_xinfo(l.name) WHERE key ORDER BY seqno) AS x
+)
+FROM pragma_index_list($1) AS l
+LEFT JOIN sqlite_schema AS s ON s.type = 'index' AND s.name = l.name
+ORDER BY 1, 5, 4
+"""
+_SQLITE_REFERENCES = """
+SELECT "from", "table", coalesce("to", ''), on_update, on_delete
+FROM pragma_foreign_key_list($1)
+ORDER BY 1, 2, 3
+"""
+_POSTGRES_COLUMNS = """
+SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+    coalesce(pg_get_expr(d.adbin, d.adrelid), ''), coalesce(o.collname, '')
+FROM pg_attribute AS a
+JOIN pg_class AS c ON c.oid = a.attrelid
+LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+LEFT JOIN pg_collation AS o ON o.oid = a.attcollation
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+    AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY c.relname COLLATE "C", a.attname COLLATE "C"
+"""
+_POSTGRES_RULES = """
+SELECT c.relname, pg_get_constraintdef(k.oid)
+FROM pg_constraint AS k
+JOIN pg_class AS c ON c.oid = k.conrelid
+WHERE c.relnamespace = current_schema()::regnamespace
+ORDER BY c.relname COLLATE "C", pg_get_constraintdef(k.oid) COLLATE "C"
+"""
+_POSTGRES_INDEXES = """
+SELECT tablename, indexdef
+FROM pg_indexes
+WHERE schemaname = current_schema()
+ORDER BY tablename COLLATE "C", indexdef COLLATE "C"
+"""
+
+
+async def describe(database: Database) -> str:
+    """Every table with its columns, rules and indexes, one a line, sorted; the order of columns does not count.
+
+    Only descriptions made on the same engine can be compared.
+    """
+    lines = await (_sqlite(database) if database.dialect == "sqlite" else _postgres(database))
+    return "".join(f"{line}\n" for line in lines)
+
+
+async def _sqlite(database: Database) -> list[str]:
+    lines: list[str] = []
+    for table, sql in await database.fetch(_SQLITE_TABLES):
+        ending = " ".join(sql[sql.rindex(")") + 1 :].split())
+        lines.append(f"{table} {ending}")
+        lines += _lines(table, "column", await database.fetch(_SQLITE_COLUMNS, table))
+        lines += _lines(table, "index", await database.fetch(_SQLITE_INDEXES, table))
+        lines += _lines(table, "reference", await database.fetch(_SQLITE_REFERENCES, table))
+        lines += [f"{table} check {rule}" for rule in sorted(_checks(sql))]
+    return lines
+
+
+async def _postgres(database: Database) -> list[str]:
+    return [
+        *(_line(row[0], "column", row[1:]) for row in await database.fetch(_POSTGRES_COLUMNS)),
+        *(_line(row[0], "rule", row[1:]) for row in await database.fetch(_POSTGRES_RULES)),
+        *(_line(row[0], "index", row[1:]) for row in await database.fetch(_POSTGRES_INDEXES)),
+    ]
+
+
+def _lines(table: str, kind: str, rows: list[Row]) -> list[str]:
+    return [_line(table, kind, row) for row in rows]
+
+
+def _line(table: str, kind: str, row: Row) -> str:
+    return " ".join(f"{table} {kind} {' '.join(str(value) for value in row)}".split())
+
+
+def _checks(sql: str) -> list[str]:
+    """The rules after CHECK, which SQLite keeps only in the text of the statement."""
+    found: list[str] = []
+    for start in re.finditer(r"\bCHECK\s*\(", sql):
+        depth, end = 1, start.end()
+        for piece in re.finditer(r"'(?:[^']|'')*'|[()]", sql[start.end() :]):
+            depth += {"(": 1, ")": -1}.get(piece[0], 0)
+            if depth == 0:
+                end = start.end() + piece.start()
+                break
+        found.append(" ".join(sql[start.end() : end].split()))
+    return found

@@ -1,0 +1,131 @@
+"""Migrations: numbered SQL files of a service, applied once, in order, forward only.
+
+A file is called `0001_what_it_does.sql`, is written as `dialect` says, and never changes after it was shipped. Each
+is one transaction together with its row in `schema_migration`, so that an interrupted upgrade goes on where it was;
+of several processes that start at once one applies it and the others wait.
+"""
+
+import hashlib
+import re
+from importlib import resources
+from typing import NamedTuple
+
+from countersign.kernel import clock
+from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
+
+_NAME = re.compile(r"(\d{4})_\w+\.sql")
+_LEDGER = """
+CREATE TABLE IF NOT EXISTS schema_migration (
+    number BIGINT PRIMARY KEY,
+    name TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    applied_at BIGINT NOT NULL
+);
+"""
+_LEDGER_EXISTS: dict[Dialect, str] = {
+    "sqlite": "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_migration'",
+    "postgres": "SELECT 1 WHERE to_regclass('schema_migration') IS NOT NULL",
+}
+_APPLIED = "SELECT number, name, sha256 FROM schema_migration ORDER BY number"
+_APPLY = "INSERT INTO schema_migration (number, name, sha256, applied_at) VALUES ($1, $2, $3, $4)"
+
+# Held until the transaction ends; the key is the schema's own, so that two services do not wait for each other.
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('schema_migration.' || current_schema()))"
+
+
+class SchemaMismatch(Exception):
+    """The database and the code's migrations do not belong together; the text says what to do."""
+
+
+class Migration(NamedTuple):
+    """One file: its number, its name without the ending, its text and that text's SHA-256 in hexadecimal."""
+
+    number: int
+    name: str
+    text: str
+    sha256: str
+
+
+def migrations(package: str) -> list[Migration]:
+    """The migrations in the package's folder, by number.
+
+    Raises:
+        SchemaMismatch: a file is misnamed, or the numbers do not run from 1 without a gap.
+    """
+    found: list[Migration] = []
+    for file in resources.files(package).iterdir():
+        if not file.name.endswith(".sql"):
+            continue
+        name = _NAME.fullmatch(file.name)
+        if name is None:
+            raise SchemaMismatch(f"{file.name}: a migration is called 0001_what_it_does.sql")
+        text = file.read_text(encoding="utf-8").replace("\r\n", "\n")
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        found.append(Migration(int(name[1]), file.name.removesuffix(".sql"), text, digest))
+    found.sort()
+    for wanted, migration in enumerate(found, 1):
+        if migration.number != wanted:
+            raise SchemaMismatch(f"{migration.name}: the number {wanted:04d} was expected here")
+    return found
+
+
+async def pending(database: Database, package: str) -> list[str]:
+    """The names of the migrations that are still to be applied, in order; changes nothing.
+
+    Raises:
+        SchemaMismatch: as `upgrade`.
+    """
+    known = migrations(package)
+    if await database.fetch_one(_LEDGER_EXISTS[database.dialect]) is None:
+        return [migration.name for migration in known]
+    return [migration.name for migration in await _unapplied(database, known)]
+
+
+async def upgrade(database: Database, package: str) -> list[str]:
+    """Apply what is pending; the names of those that this call applied.
+
+    Raises:
+        SchemaMismatch: an applied file was changed, or the database was made by newer code.
+        NotPortable: a file says something the two engines do not both do.
+    """
+    known = migrations(package)
+    if not await pending(database, package):
+        return []
+    applied: list[str] = []
+    while True:
+        async with database.transaction() as transaction:
+            await _hold_others(transaction, database.dialect)
+            await transaction.run(in_dialect(_LEDGER, database.dialect))
+            left = await _unapplied(transaction, known)
+            if not left:
+                return applied
+            await _apply(transaction, left[0], database.dialect)
+        applied.append(left[0].name)
+
+
+async def _hold_others(transaction: Transaction, dialect: Dialect) -> None:
+    """On SQLite a transaction is alone anyway."""
+    if dialect == "postgres":
+        await transaction.run("SET LOCAL lock_timeout = 0")
+        await transaction.fetch(_ONE_AT_A_TIME)
+        await transaction.run("SET LOCAL client_min_messages = warning")
+
+
+async def _apply(transaction: Transaction, migration: Migration, dialect: Dialect) -> None:
+    await transaction.run(in_dialect(migration.text, dialect))
+    await transaction.run(_APPLY, migration.number, migration.name, migration.sha256, clock.now())
+
+
+async def _unapplied(reader: Reader, known: list[Migration]) -> list[Migration]:
+    applied = await reader.fetch(_APPLIED)
+    if len(applied) > len(known):
+        names = ", ".join(str(name) for _, name, _ in applied[len(known) :])
+        raise SchemaMismatch(f"the database was made by a newer version ({names}): install that version or a later one")
+    for migration, (number, name, sha256) in zip(known, applied, strict=False):
+        if (migration.number, migration.sha256) != (number, sha256):
+            raise SchemaMismatch(
+                f"{name} was applied to this database and is another file now: restore it, and put the change into a "
+                "new migration"
+            )
+    return known[len(applied) :]

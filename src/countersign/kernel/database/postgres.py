@@ -1,0 +1,373 @@
+"""PostgreSQL behind the database port: a pool of asyncpg connections that keep no state between uses.
+
+The pool's reset query is switched off, which saves a round trip for each use. Therefore no code may leave session
+state behind: no SET without LOCAL, no LISTEN, no temporary table, no advisory lock beyond its transaction.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import NoReturn, Protocol, cast
+
+import asyncpg
+
+from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
+from countersign.kernel.database.port import Dialect, Row, Value
+from countersign.kernel.database.settled import settled
+from countersign.kernel.errors import Refused, StorageFull, Unavailable
+
+BATCH = 500
+CACHED_STATEMENTS = 500
+CONNECT_S = 10.0
+LOCK_WAIT_MS = 10_000
+ATTEMPTS = 3
+
+_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+_LOST = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.AdminShutdownError, ConnectionError)
+
+# SQLSTATE, or its class (PostgreSQL documentation, appendix A), and the remedy.
+_REMEDIES = {
+    "08": "The connection to PostgreSQL was lost; check that it runs and can be reached, or try again.",
+    "25P03": "The transaction was idle for too long and PostgreSQL ended it; try again.",
+    "28": "PostgreSQL refuses the user or password of the database address; correct the setting.",
+    "3D": "PostgreSQL has no such database; create it, or correct the setting.",
+    "40": "The transaction collided with another one; try again.",
+    "53": "PostgreSQL has no connection or memory left; raise its limits, or lower the pool's size.",
+    "55P03": "Another transaction kept a row or table locked for too long; try again.",
+    "57": "PostgreSQL ended the statement: it was stopped, shut down, or took too long; try again.",
+    "58": "PostgreSQL's disk failed to read or write; look into its log.",
+}
+
+
+class _Connection(Protocol):
+    async def fetch(self, query: str, *args: Value) -> list[Row]: ...
+    async def fetchrow(self, query: str, *args: Value) -> Row | None: ...
+    async def execute(self, query: str, *args: Value) -> str: ...
+    async def executemany(self, command: str, args: Iterable[tuple[Value, ...]]) -> None: ...
+    async def cursor(self, query: str, *args: Value) -> "_Cursor": ...
+    def transaction(self, *, isolation: str, readonly: bool) -> AbstractAsyncContextManager[object]: ...
+    def is_closed(self) -> bool: ...
+    def terminate(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+class _Cursor(Protocol):
+    async def fetch(self, n: int) -> list[Row]: ...
+
+
+class _Pool(Protocol):
+    async def acquire(self) -> _Connection: ...
+    async def release(self, connection: _Connection) -> None: ...
+    async def close(self) -> None: ...
+
+
+class _Driver(Protocol):
+    def connect(self, dsn: str, *, timeout: float) -> Awaitable[_Connection]: ...
+    def create_pool(self, dsn: str, **options: object) -> Awaitable[_Pool]: ...
+
+
+_driver = cast(_Driver, asyncpg)
+
+
+class PostgresTransaction:
+    """The port's Transaction on PostgreSQL, READ COMMITTED."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+        self.actions: list[Callable[[], None]] = []
+
+    async def fetch(self, statement: str, *values: Value) -> list[Row]:
+        """All rows; sees what this transaction wrote."""
+        try:
+            return await self._connection.fetch(statement, *values)
+        except _ERRORS as error:
+            refuse(error)
+
+    async def fetch_one(self, statement: str, *values: Value) -> Row | None:
+        """The first row, or None; sees what this transaction wrote."""
+        try:
+            return await self._connection.fetchrow(statement, *values)
+        except _ERRORS as error:
+            refuse(error)
+
+    async def run(self, statement: str, *values: Value) -> int:
+        """Run the statement, or several without values; the number of rows the last one changed.
+
+        Raises:
+            StorageFull: no room.
+            ConstraintViolation: a rule of the schema was broken; the transaction is spoiled.
+        """
+        try:
+            tag = await self._connection.execute(statement, *values)
+        except _ERRORS as error:
+            refuse(error)
+        verb, _, count = tag.rpartition(" ")
+        return int(count) if verb.startswith(("INSERT", "UPDATE", "DELETE", "MERGE")) else 0
+
+    async def run_many(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> None:
+        """Run the statement for every row, in few round trips.
+
+        Raises:
+            as `run`.
+        """
+        try:
+            await self._connection.executemany(statement, rows)
+        except _ERRORS as error:
+            refuse(error)
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncGenerator[None]:
+        """A block whose writes alone are undone when it is left by an exception."""
+        await self.run("SAVEPOINT inner_block")
+        kept = len(self.actions)
+        try:
+            yield
+        except BaseException:
+            del self.actions[kept:]
+            if not self._connection.is_closed():
+                await settled(asyncio.ensure_future(self.run("ROLLBACK TO inner_block; RELEASE inner_block")))
+            raise
+        await self.run("RELEASE inner_block")
+
+    def after_commit(self, action: Callable[[], None]) -> None:
+        """Call the action once the transaction is durable, even if the caller has gone by then."""
+        self.actions.append(action)
+
+
+class PostgresDatabase:
+    """One service's schema in a PostgreSQL database. Reads cannot write; lost connections are replaced."""
+
+    def __init__(self, pool: _Pool, read_deadline_s: float) -> None:
+        self._pool = pool
+        self._read_deadline_s = read_deadline_s
+
+    @property
+    def dialect(self) -> Dialect:
+        """PostgreSQL's."""
+        return "postgres"
+
+    async def fetch(self, statement: str, *values: Value) -> list[Row]:
+        """All rows.
+
+        Raises:
+            Unavailable: the server cannot be reached, or did not answer before the read deadline.
+            WrittenOutsideTransaction: the statement writes.
+        """
+        for attempt in range(ATTEMPTS):
+            try:
+                async with asyncio.timeout(self._read_deadline_s), self._connection() as connection:
+                    return await connection.fetch(statement, *values)
+            except _ERRORS as error:
+                _refuse_last(error, attempt)
+        raise AssertionError("the last attempt answers or raises")
+
+    async def fetch_one(self, statement: str, *values: Value) -> Row | None:
+        """The first row, or None; otherwise as `fetch`."""
+        for attempt in range(ATTEMPTS):
+            try:
+                async with asyncio.timeout(self._read_deadline_s), self._connection() as connection:
+                    return await connection.fetchrow(statement, *values)
+            except _ERRORS as error:
+                _refuse_last(error, attempt)
+        raise AssertionError("the last attempt answers or raises")
+
+    async def scan(self, statement: str, *values: Value) -> list[Row]:
+        """All rows, until the read deadline; the server stops working on it then.
+
+        Raises:
+            Unavailable: the deadline passed.
+        """
+        return await self.fetch(statement, *values)
+
+    async def stream(self, statement: str, *values: Value) -> AsyncIterator[list[Row]]:
+        """The rows in batches of at most 500, by a server-side cursor in a REPEATABLE READ transaction."""
+        try:
+            async with (
+                self._connection() as connection,
+                connection.transaction(isolation="repeatable_read", readonly=True),
+            ):
+                cursor = await connection.cursor(statement, *values)
+                while batch := await cursor.fetch(BATCH):
+                    yield batch
+        except _ERRORS as error:
+            refuse(error)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[PostgresTransaction]:
+        """A writing transaction, durable when its block has been left.
+
+        Raises:
+            StorageFull: no room; nothing was kept.
+            Unavailable: the server cannot be reached, or the transaction collided with another. When the connection
+                is lost during COMMIT itself, only the server knows whether it was kept.
+        """
+        connection = await self._begun()
+        try:
+            transaction = PostgresTransaction(connection)
+            try:
+                yield transaction
+            except BaseException:
+                await settled(asyncio.ensure_future(_roll_back(connection)))
+                raise
+            await settled(asyncio.ensure_future(_commit(connection, transaction)))
+        finally:
+            await settled(asyncio.ensure_future(self._pool.release(connection)))
+
+    async def _begun(self) -> _Connection:
+        """A connection with a transaction begun; a connection found dead is replaced first."""
+        for attempt in range(ATTEMPTS):
+            try:
+                connection = await self._pool.acquire()
+            except _ERRORS as error:
+                _refuse_last(error, attempt)
+                continue
+            try:
+                await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+            except _ERRORS as error:
+                await self._discard(connection)
+                _refuse_last(error, attempt)
+                continue
+            except BaseException:
+                await self._discard(connection)
+                raise
+            return connection
+        raise AssertionError("the last attempt answers or raises")
+
+    async def _discard(self, connection: _Connection) -> None:
+        connection.terminate()
+        await settled(asyncio.ensure_future(self._pool.release(connection)))
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncGenerator[_Connection]:
+        connection = await self._pool.acquire()
+        try:
+            yield connection
+        finally:
+            await self._pool.release(connection)
+
+    async def close(self) -> None:
+        """Wait for what is under way, then close every connection."""
+        await self._pool.close()
+
+
+async def open_postgres(
+    url: str, *, schema: str, pool: int = 10, read_deadline_s: float = 5.0
+) -> PostgresDatabase:
+    """Open a pool of up to `pool` connections to the database; `schema` is created when missing.
+
+    Raises:
+        Unavailable: the server cannot be reached, or refuses the user.
+    """
+    settings = {
+        "search_path": _quoted(schema),
+        "default_transaction_read_only": "on",
+        "lock_timeout": str(LOCK_WAIT_MS),
+        "idle_in_transaction_session_timeout": "60000",
+        "jit": "off",
+    }
+    try:
+        await _create_schema(url, schema)
+        made = await _driver.create_pool(
+            url,
+            min_size=min(2, pool),
+            max_size=pool,
+            timeout=CONNECT_S,
+            reset=_keep,
+            statement_cache_size=CACHED_STATEMENTS,
+            max_cached_statement_lifetime=0,
+            max_inactive_connection_lifetime=0,
+            server_settings=settings,
+        )
+    except _ERRORS as error:
+        refuse(error)
+    return PostgresDatabase(made, read_deadline_s)
+
+
+async def _keep(_connection: object) -> None:
+    """What the pool does instead of its reset query: nothing."""
+
+
+async def _create_schema(url: str, schema: str) -> None:
+    connection = await _driver.connect(url, timeout=CONNECT_S)
+    try:
+        # Looked up first, so that a user without the right to create one may use one that is there.
+        if await connection.fetchrow("SELECT 1 FROM pg_namespace WHERE nspname = $1", schema) is None:
+            # Even with IF NOT EXISTS two at once collide in the catalogue.
+            with suppress(asyncpg.UniqueViolationError, asyncpg.DuplicateSchemaError):
+                await connection.execute("CREATE SCHEMA IF NOT EXISTS " + _quoted(schema))
+    finally:
+        await connection.close()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+async def _commit(connection: _Connection, transaction: PostgresTransaction) -> None:
+    try:
+        tag = await connection.execute("COMMIT")
+    except _ERRORS as error:
+        refuse(error)
+    if tag != "COMMIT":
+        # A statement had failed and the block went on as if nothing had happened.
+        raise ConstraintViolation("a statement failed and the transaction was rolled back: put it in a savepoint")
+    for action in transaction.actions:
+        asyncio.get_running_loop().call_soon(action)
+
+
+async def _roll_back(connection: _Connection) -> None:
+    """Roll back; a connection that cannot even do that is closed, which has the same effect."""
+    try:
+        if not connection.is_closed():
+            await connection.execute("ROLLBACK")
+    except _ERRORS:
+        connection.terminate()
+
+
+def _refuse_last(error: BaseException, attempt: int) -> None:
+    """Let a lost connection be tried again, as long as nothing was written on it and attempts are left.
+
+    Raises:
+        as `refuse`.
+    """
+    if attempt == ATTEMPTS - 1 or not isinstance(error, _LOST) or isinstance(error, ConnectionRefusedError):
+        refuse(error)
+
+
+def refuse(error: BaseException) -> NoReturn:
+    """Raise what the error means to a caller; an error of the statement itself as it is.
+
+    Raises:
+        StorageFull: no room on the server's volume.
+        Unavailable: the server cannot be reached, is out of something, or gave up waiting.
+        ConstraintViolation: a rule of the schema was broken.
+        WrittenOutsideTransaction: the statement writes and stood outside a transaction.
+    """
+    if isinstance(error, asyncpg.IntegrityConstraintViolationError):
+        raise ConstraintViolation(str(error)) from error
+    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+        raise WrittenOutsideTransaction(str(error)) from error
+    meaning = refusal(error)
+    if meaning is None:
+        raise error
+    raise meaning from error
+
+
+def refusal(error: BaseException) -> Refused | None:
+    """What the error means to a caller, or None when the statement itself is at fault."""
+    if isinstance(error, asyncpg.DiskFullError):
+        return StorageFull("There is no room left for the database.")
+    if isinstance(error, TimeoutError):
+        return Unavailable("The database did not answer in time; narrow the search, or try again.")
+    if isinstance(error, OSError) or (isinstance(error, asyncpg.InterfaceError) and _is_lost(error)):
+        return Unavailable(_REMEDIES["08"])
+    state = str(getattr(error, "sqlstate", None) or "")
+    if isinstance(error, asyncpg.InvalidCachedStatementError):
+        state = "40"
+    remedy = _REMEDIES.get(state) or _REMEDIES.get(state[:2])
+    return Unavailable(remedy) if remedy else None
+
+
+def _is_lost(error: asyncpg.InterfaceError) -> bool:
+    """Whether the driver complains about a closed connection or pool, and not about the code that uses it."""
+    return "clos" in str(error)

@@ -1,0 +1,87 @@
+"""SQLite behind the database port: one writer with group commit, reads on the event loop or in threads."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from countersign.kernel.database import sqlite_connection
+from countersign.kernel.database.port import Dialect, Row, Value
+from countersign.kernel.database.sqlite_readers import SqliteReaders
+from countersign.kernel.database.sqlite_writer import SqliteTransaction, SqliteWriter
+
+RESERVE_BYTES = 64 * 1024 * 1024
+
+
+class SqliteDatabase:
+    """One file, for the event loop that opened it. Several processes of one machine may open the same file."""
+
+    def __init__(self, path: Path, writer: SqliteWriter, readers: SqliteReaders) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._reader = sqlite_connection.connect(path, use="read")
+
+    @property
+    def dialect(self) -> Dialect:
+        """SQLite's."""
+        return "sqlite"
+
+    async def fetch(self, statement: str, *values: Value) -> list[Row]:
+        """All rows, read on the event loop: fast, and only for statements bounded by an index and a limit.
+
+        Raises:
+            Unavailable: the file cannot be read.
+            WrittenOutsideTransaction: the statement writes.
+        """
+        return sqlite_connection.fetch(self._reader, statement, values)
+
+    async def fetch_one(self, statement: str, *values: Value) -> Row | None:
+        """The first row, or None; otherwise as `fetch`."""
+        return sqlite_connection.fetch_one(self._reader, statement, values)
+
+    async def scan(self, statement: str, *values: Value) -> list[Row]:
+        """All rows, read in a thread until the read deadline.
+
+        Raises:
+            Unavailable: the deadline passed.
+        """
+        return await self._readers.scan(statement, values)
+
+    def stream(self, statement: str, *values: Value) -> AsyncIterator[list[Row]]:
+        """The rows in batches of at most 500, read in a thread, from one snapshot."""
+        return self._readers.stream(statement, values)
+
+    def transaction(self) -> AbstractAsyncContextManager[SqliteTransaction]:
+        """A writing transaction, durable when its block has been left; see `SqliteWriter.transaction`."""
+        return self._writer.transaction()
+
+    async def close(self) -> None:
+        """Wait for what is under way, then close every connection."""
+        await self._readers.close()
+        self._reader.close()
+        await self._writer.close()
+
+
+async def open_sqlite(
+    path: Path,
+    *,
+    readers: int = 4,
+    read_deadline_s: float = 5.0,
+    busy_timeout_ms: int = 10_000,
+    reserve_bytes: int = RESERVE_BYTES,
+) -> SqliteDatabase:
+    """Open the file, or create it. `readers` threads serve scans and streams.
+
+    A transaction waits `busy_timeout_ms` for another process that writes, and is refused when less than
+    `reserve_bytes` are free on the volume, so that reading, deleting and backing up still work on a full one.
+
+    Raises:
+        Unavailable: the file cannot be opened or is no database.
+    """
+
+    def opened() -> SqliteDatabase:
+        writer = SqliteWriter(path, busy_timeout_s=busy_timeout_ms / 1000, reserve_bytes=reserve_bytes)
+        return SqliteDatabase(path, writer, SqliteReaders(path, readers, read_deadline_s))
+
+    # The first to open a file after a crash reads its whole log.
+    return await asyncio.to_thread(opened)

@@ -1,0 +1,147 @@
+"""One SQLite connection: how it is opened, how statements run on it, what its errors mean to a caller."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, NoReturn, Protocol, cast
+
+import apsw
+
+from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
+from countersign.kernel.database.port import Row, Value
+from countersign.kernel.errors import Refused, StorageFull, Unavailable
+
+CACHED_STATEMENTS = 500
+CACHE_KIB = 8 * 1024
+MMAP_BYTES = 256 * 1024 * 1024
+WAL_LIMIT_BYTES = 64 * 1024 * 1024
+
+# What is no placeholder (literals, quoted names, comments, names that hold a dollar), or else one, with its number.
+_PIECE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\w[\w$]*|\$(\d+)""", re.DOTALL)
+
+_REMEDIES: list[tuple[type[apsw.Error], str]] = [
+    (apsw.BusyError, "Another process kept the database locked for too long; find out which, or try again."),
+    (apsw.LockedError, "Another process kept the database locked for too long; find out which, or try again."),
+    (apsw.IOError, "The disk under the data directory failed to read or write; check it, then restart the service."),
+    (apsw.CantOpenError, "The database file cannot be opened; check that the data directory exists and its owner."),
+    (apsw.ReadOnlyError, "The database file may not be written; check owner and mode of the data directory."),
+    (apsw.CorruptError, "The database file is damaged; check the disk and restore a backup."),
+    (apsw.NotADBError, "The database file is not a SQLite database; restore a backup."),
+    (apsw.ProtocolError, "The locks of the database file do not work; a network file system cannot hold it."),
+    (apsw.NoMemError, "The process ran out of memory; give it more, or try again."),
+]
+
+
+class Cursor(Protocol):
+    """The part of `apsw.Cursor` used here."""
+
+    def fetchall(self) -> list[Row]: ...
+    def fetchone(self) -> Row | None: ...
+    def close(self, force: bool = False) -> None: ...
+    def __iter__(self) -> Iterator[Row]: ...
+
+
+class Connection(Protocol):
+    """The part of `apsw.Connection` used here, with the types of the port."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+    def execute(self, statements: str, bindings: Sequence[Value] | None = None) -> Cursor: ...
+    def executemany(self, statements: str, sequenceofbindings: Iterable[Sequence[Value]]) -> Cursor: ...
+    def pragma(self, name: str, value: int | str | None = None) -> object: ...
+    def changes(self) -> int: ...
+    def total_changes(self) -> int: ...
+    def set_busy_timeout(self, milliseconds: int) -> None: ...
+    def set_progress_handler(self, callable: Callable[[], bool] | None, nsteps: int = 100) -> None: ...
+    def close(self, force: bool = False) -> None: ...
+
+
+def connect(path: Path, *, use: Literal["write", "read"]) -> Connection:
+    """A connection to the file, which a writer creates. A reader cannot write.
+
+    Journal in WAL mode with synchronous=FULL: a COMMIT has reached the disk (fsync) when it returns.
+
+    Raises:
+        Unavailable: the file cannot be opened or is no database.
+    """
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if use == "write" else 0)
+    try:
+        opened = apsw.Connection(str(path), flags=flags, statementcachesize=CACHED_STATEMENTS)
+        connection = cast(Connection, opened)
+        # A moment's patience for another process that opens or recovers the file; BEGIN waits by itself.
+        connection.set_busy_timeout(5_000)
+        connection.pragma("journal_mode", "WAL")
+        connection.pragma("synchronous", "FULL")
+        connection.pragma("foreign_keys", "ON")
+        connection.pragma("cache_size", -CACHE_KIB)
+        connection.pragma("mmap_size", MMAP_BYTES)
+        connection.pragma("journal_size_limit", WAL_LIMIT_BYTES)
+        connection.pragma("temp_store", "MEMORY")
+        if use == "read":
+            connection.pragma("query_only", "ON")
+    except apsw.Error as error:
+        refuse(error)
+    return connection
+
+
+@lru_cache(maxsize=4096)
+def numbered(statement: str) -> str:
+    """The statement with `?1` for `$1`; literals, quoted names and comments stay as they are."""
+    return _PIECE.sub(lambda found: f"?{found[1]}" if found[1] else found[0], statement)
+
+
+def fetch(connection: Connection, statement: str, values: Sequence[Value]) -> list[Row]:
+    """All rows of the statement.
+
+    Raises:
+        StorageFull, Unavailable, ConstraintViolation, WrittenOutsideTransaction: see `refuse`.
+    """
+    try:
+        return connection.execute(numbered(statement), values).fetchall()
+    except apsw.Error as error:
+        refuse(error, connection)
+
+
+def fetch_one(connection: Connection, statement: str, values: Sequence[Value]) -> Row | None:
+    """The first row, or None; the statement is not run further.
+
+    Raises:
+        as `fetch`.
+    """
+    try:
+        cursor = connection.execute(numbered(statement), values)
+        row = cursor.fetchone()
+        cursor.close(True)
+    except apsw.Error as error:
+        refuse(error, connection)
+    return row
+
+
+def refuse(error: apsw.Error, connection: Connection | None = None) -> NoReturn:
+    """Raise what the error means to a caller; an error of the statement itself as it is.
+
+    Raises:
+        StorageFull: no room on the volume.
+        Unavailable: the file is locked, damaged or cannot be reached; the text names the remedy, never the path.
+        ConstraintViolation: a rule of the schema was broken.
+        WrittenOutsideTransaction: the connection is a reader's.
+    """
+    if isinstance(error, apsw.ConstraintError):
+        raise ConstraintViolation(str(error)) from error
+    if isinstance(error, apsw.ReadOnlyError) and connection is not None and connection.pragma("query_only"):
+        raise WrittenOutsideTransaction(str(error)) from error
+    meaning = refusal(error)
+    if meaning is None:
+        raise error
+    raise meaning from error
+
+
+def refusal(error: apsw.Error) -> Refused | None:
+    """What the error means to a caller, or None when the statement itself is at fault."""
+    if isinstance(error, apsw.FullError):
+        return StorageFull("There is no room left for the database.")
+    for kind, remedy in _REMEDIES:
+        if isinstance(error, kind):
+            return Unavailable(remedy)
+    return None

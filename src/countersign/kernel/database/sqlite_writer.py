@@ -1,0 +1,296 @@
+"""The one writing connection of a SQLite file, and the transactions that share its commits (group commit)."""
+
+import asyncio
+import shutil
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from countersign.kernel import clock
+from countersign.kernel.database import sqlite_connection as sqlite
+from countersign.kernel.database.port import Row, Value
+from countersign.kernel.database.settled import settled
+from countersign.kernel.errors import Refused, StorageFull, Unavailable
+
+T = TypeVar("T")
+
+BUSY_POLL_S = 0.001
+ROOM_CHECK_S = 1.0
+
+_BROKEN = "The disk failed while a change was made durable. Check it, then restart the service."
+_GONE = "The database ended the transaction; nothing of it was kept."
+
+
+class Group:
+    """Transactions that become durable together, by one COMMIT."""
+
+    def __init__(self, changes: int) -> None:
+        self.done: asyncio.Future[Refused | None] = asyncio.get_running_loop().create_future()
+        self.changes = changes
+        self.actions: list[Callable[[], None]] = []
+
+
+class SqliteTransaction:
+    """A member of a group: the port's Transaction on SQLite. Its writes are one SAVEPOINT of the group."""
+
+    def __init__(self, writer: "SqliteWriter") -> None:
+        self._writer = writer
+        self.actions: list[Callable[[], None]] = []
+        self.is_open = True
+
+    async def fetch(self, statement: str, *values: Value) -> list[Row]:
+        """All rows; sees what this transaction wrote."""
+        return self._writer.act(self, lambda connection: sqlite.fetch(connection, statement, values))
+
+    async def fetch_one(self, statement: str, *values: Value) -> Row | None:
+        """The first row, or None; sees what this transaction wrote."""
+        return self._writer.act(self, lambda connection: sqlite.fetch_one(connection, statement, values))
+
+    async def run(self, statement: str, *values: Value) -> int:
+        """Run the statement, or several without values; the number of rows the last one changed.
+
+        Raises:
+            StorageFull: no room.
+            ConstraintViolation: a rule of the schema was broken.
+        """
+
+        def run(connection: sqlite.Connection) -> int:
+            before = connection.total_changes()
+            sqlite.fetch(connection, statement, values)
+            return connection.changes() if connection.total_changes() != before else 0
+
+        return self._writer.act(self, run)
+
+    async def run_many(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> None:
+        """Run the statement for every row in a thread, where `rows` is read too.
+
+        Raises:
+            as `run`.
+        """
+
+        def run(connection: sqlite.Connection) -> None:
+            try:
+                connection.executemany(sqlite.numbered(statement), rows)
+            except apsw.Error as error:
+                sqlite.refuse(error)
+
+        await self._writer.in_thread(lambda: self._writer.act(self, run))
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncGenerator[None]:
+        """A block whose writes alone are undone when it is left by an exception."""
+        await self.run("SAVEPOINT inner_block")
+        kept = len(self.actions)
+        try:
+            yield
+        except BaseException:
+            del self.actions[kept:]
+            # A transaction that the engine ended by itself has no savepoint left to go back to.
+            if self._writer.is_in_transaction:
+                await self.run("ROLLBACK TO inner_block; RELEASE inner_block")
+            raise
+        await self.run("RELEASE inner_block")
+
+    def after_commit(self, action: Callable[[], None]) -> None:
+        """Call the action once the group is durable, even if the caller has gone by then."""
+        self.actions.append(action)
+
+
+class SqliteWriter:
+    """Runs transactions one after the other and makes those that wait together durable together.
+
+    Who has the turn (a first-come lock) uses the connection. The first transaction of a group begins it and starts
+    the committer, a task that queues for the turn like everyone: whoever queued before it joins the group. The
+    committer commits in a thread, so that nothing waits for the disk on the event loop, and only then every member
+    learns the outcome.
+
+    An I/O error during COMMIT leaves open what is on the disk (the kernel may have dropped the pages it could not
+    write), so no transaction is begun after one until the process has been restarted and SQLite has read the file
+    anew: PostgreSQL's rule. Reads go on.
+    """
+
+    def __init__(self, path: Path, *, busy_timeout_s: float, reserve_bytes: int) -> None:
+        self._path = path
+        self._busy_timeout_s = busy_timeout_s
+        self._reserve_bytes = reserve_bytes
+        self._connection = sqlite.connect(path, use="write")
+        self._connection.set_busy_timeout(0)
+        self._thread = ThreadPoolExecutor(1, "sqlite-writer")
+        self._using = threading.Lock()
+        self._turn = asyncio.Lock()
+        self._holder: asyncio.Task[object] | None = None
+        self._group: Group | None = None
+        self._committer: asyncio.Task[None] | None = None
+        self._ended_by: Refused | None = None
+        self._refusal: Refused | None = None
+        self._room_checked_s = float("-inf")
+        self._has_room = True
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether the engine has a transaction open."""
+        return self._connection.in_transaction
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[SqliteTransaction]:
+        """A transaction of its own: durable when the block has been left, and undone alone when by an exception.
+
+        A block that waits for anything but its own statements makes every other writer wait.
+
+        Raises:
+            StorageFull: no room, or less than the reserve; nothing was kept.
+            Unavailable: the file is locked, damaged, or an earlier COMMIT failed on the disk.
+            RuntimeError: this task is inside a transaction already.
+        """
+        task = asyncio.current_task()
+        if self._holder is task:
+            raise RuntimeError("this task is inside a transaction already; pass that one on")
+        deadline_s = clock.monotonic_s() + self._busy_timeout_s
+        async with self._turn:
+            self._holder = task
+            try:
+                group = self._group or await self._begin(deadline_s)
+                member = SqliteTransaction(self)
+                async with self._savepoint(member, group):
+                    yield member
+            finally:
+                self._holder = None
+        failure = await asyncio.shield(group.done)
+        if failure is not None:
+            raise type(failure)(failure.detail) from failure
+
+    @asynccontextmanager
+    async def _savepoint(self, member: SqliteTransaction, group: Group) -> AsyncGenerator[None]:
+        try:
+            self.act(member, lambda connection: sqlite.fetch(connection, "SAVEPOINT member", ()))
+            yield
+            self.act(member, lambda connection: sqlite.fetch(connection, "RELEASE member", ()))
+        except BaseException:
+            self._undo(group)
+            raise
+        finally:
+            member.is_open = False
+        group.actions += member.actions
+
+    def _undo(self, group: Group) -> None:
+        """Take back one member's writes; where that fails, the whole group's."""
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK TO member; RELEASE member")
+                return
+        except apsw.Error as error:
+            self._ended_by = sqlite.refusal(error)
+        self._roll_back()
+        self._end(group, self._ended_by or Unavailable(_GONE))
+
+    def act(self, member: SqliteTransaction, work: Callable[[sqlite.Connection], T]) -> T:
+        """Do the work on the connection, for a transaction that is still under way.
+
+        Raises:
+            RuntimeError: the transaction's block has been left, or another task uses the transaction right now.
+            StorageFull, Unavailable: the engine ended the whole transaction earlier.
+        """
+        if not member.is_open:
+            raise RuntimeError("the transaction is over")
+        if not self._using.acquire(blocking=False):
+            raise RuntimeError("another statement of this transaction is still running")
+        try:
+            # Without one, the statement would be committed by itself.
+            if not self._connection.in_transaction:
+                ended_by = self._ended_by or Unavailable(_GONE)
+                raise type(ended_by)(ended_by.detail)
+            return work(self._connection)
+        except (StorageFull, Unavailable) as refused:
+            self._ended_by = refused
+            raise
+        finally:
+            self._using.release()
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Do the work in the writer's thread; a cancelled caller gets away only when it is done."""
+        return await settled(asyncio.get_running_loop().run_in_executor(self._thread, work))
+
+    async def _begin(self, deadline_s: float) -> Group:
+        if self._refusal is not None:
+            raise type(self._refusal)(self._refusal.detail)
+        self._check_room()
+        while True:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                break
+            except apsw.BusyError as error:
+                if clock.monotonic_s() >= deadline_s:
+                    sqlite.refuse(error)
+            except apsw.Error as error:
+                sqlite.refuse(error)
+            # Another process writes. SQLite's own waiting sleeps up to 0.1 s at a time and starves beside a busy one.
+            await asyncio.sleep(BUSY_POLL_S)
+        self._ended_by = None
+        self._group = group = Group(self._connection.total_changes())
+        self._committer = asyncio.create_task(self._commit(group))
+        return group
+
+    def _check_room(self) -> None:
+        now_s = clock.monotonic_s()
+        if now_s - self._room_checked_s >= ROOM_CHECK_S:
+            self._has_room = shutil.disk_usage(self._path.parent).free >= self._reserve_bytes
+            self._room_checked_s = now_s
+        if not self._has_room:
+            mib = self._reserve_bytes // 2**20
+            raise StorageFull(f"Less than {mib} MiB are free on the volume of the database.")
+
+    async def _commit(self, group: Group) -> None:
+        try:
+            async with self._turn:
+                if not group.done.done():
+                    failure = await self._committed(group)
+                    self._end(group, failure)
+        finally:
+            # Only when the loop is being shut down under the committer: nobody may believe in a commit.
+            self._end(group, Unavailable(_GONE))
+
+    async def _committed(self, group: Group) -> Refused | None:
+        """Commit; None, or why not. Without a change there is nothing to wait for on the disk."""
+        try:
+            if self._connection.total_changes() == group.changes:
+                self._connection.execute("COMMIT")
+            else:
+                await self.in_thread(lambda: self._connection.execute("COMMIT"))
+        except apsw.Error as error:
+            if not isinstance(error, apsw.FullError | apsw.BusyError):
+                self._refusal = Unavailable(_BROKEN)
+            self._roll_back()
+            return sqlite.refusal(error) or Unavailable(_GONE)
+        return None
+
+    def _roll_back(self) -> None:
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except apsw.Error:
+            self._refusal = Unavailable(_BROKEN)
+
+    def _end(self, group: Group, failure: Refused | None) -> None:
+        """Tell the members the outcome; their actions run before they go on."""
+        if group.done.done():
+            return
+        if self._group is group:
+            self._group = None
+        if failure is None:
+            for action in group.actions:
+                group.done.get_loop().call_soon(action)
+        group.done.set_result(failure)
+
+    async def close(self) -> None:
+        """Let what is under way become durable, then close; a later transaction is Unavailable."""
+        if self._committer is not None:
+            await asyncio.wait([self._committer])
+        async with self._turn:
+            self._refusal = Unavailable("The service is stopping.")
+            await self.in_thread(self._connection.close)
+        self._thread.shutdown(wait=True)
