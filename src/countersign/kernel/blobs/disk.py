@@ -21,7 +21,7 @@ _FLUSH_BYTES = 32 * PIECE_BYTES
 
 
 class Descriptor:
-    """An open file that closes when nobody holds it any more, threads that outlive a cancelled caller included."""
+    """An open file that closes when nobody holds it any more, a thread that outlives its caller included."""
 
     def __init__(self, path: Path, flags: int, mode: int = 0o600) -> None:
         self._fd = -1
@@ -80,7 +80,8 @@ def require_room(folder: Path, reserve_bytes: int) -> None:
     volume = os.statvfs(folder)
     free = volume.f_bavail * volume.f_frsize
     if free < reserve_bytes:
-        raise StorageFull(f"The volume of the blobs has {free} bytes free, and {reserve_bytes} are kept in reserve.")
+        text = f"The volume of the blobs has {free} bytes free, and {reserve_bytes} are kept in reserve."
+        raise StorageFull(text)
 
 
 def sync_folder(folder: Path) -> None:
@@ -106,7 +107,7 @@ def write_all(held: Descriptor, piece: memoryview) -> None:
 
 
 class Arriving:
-    """A file while its bytes arrive: the one piece is hashed and written while the next comes over the network.
+    """A file while its bytes arrive: one piece is hashed and written while the next is received.
 
     Nobody else writes to the file, and it has its name only when whole: what was sealed from it cannot be
     reached by a later or a slower writer.

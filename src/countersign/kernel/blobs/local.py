@@ -5,12 +5,13 @@ import os
 import stat
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 from countersign.kernel import ids
 from countersign.kernel.blobs import disk, layout
 from countersign.kernel.blobs.layout import PIECE_BYTES, Span
+from countersign.kernel.blobs.pieces import in_pieces
 from countersign.kernel.blobs.port import Part, Staged
 from countersign.kernel.clock import SECOND, Instant
 from countersign.kernel.errors import NotFound, Unavailable
@@ -46,13 +47,9 @@ class LocalBlobs:
             self._pool, disk.Arriving, self._pool, folder / _unnamed(), self._reserve_bytes
         )
         try:
-            piece = bytearray()
-            async for chunk in chunks:
-                piece += chunk
-                if len(piece) >= PIECE_BYTES:
+            async with aclosing(in_pieces(chunks)) as pieces:
+                async for piece in pieces:
                     await arriving.add(piece)
-                    piece = bytearray()
-            await arriving.add(piece)
             part = Part(offset, arriving.length, await arriving.finish())
             await disk.in_thread(self._pool, _name, arriving.path, folder / layout.part_name(part))
         finally:
@@ -60,7 +57,9 @@ class LocalBlobs:
         return part
 
     async def seal(self, upload: str, parts: Sequence[Part], size: int, sha256: str | None) -> str:
-        """See BlobStore. One part that is the whole is not read again; several are read and written once more.
+        """See BlobStore.
+
+        One part that is the whole is not read again; several are read and written once more.
 
         Raises:
             ValueError: the parts do not cover 0…size exactly.

@@ -1,0 +1,99 @@
+"""The store of blobs that an address names."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from obstore.store import S3Store
+
+from countersign.kernel.blobs.local import LocalBlobs
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.blobs.s3 import S3Blobs
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, S3Config
+
+_REMEDY = (
+    "Write it as s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION (for an endpoint without TLS also "
+    "allow_http=true), or leave it empty for a folder in the data directory."
+)
+_KNOWN = {"endpoint", "region", "allow_http"}
+
+
+class Address(NamedTuple):
+    """A bucket, as its URL names it; credentials are not part of it."""
+
+    bucket: str
+    prefix: str
+    endpoint: str | None
+    region: str | None
+    allow_http: bool
+
+
+def open_blobs(url: str | None, directory: Path, *, reserve_bytes: int = 64 * 1024 * 1024) -> BlobStore:
+    """The store at `url`; None or empty: the local `directory`, which keeps `reserve_bytes` free.
+
+    `s3://bucket/prefix?endpoint=…&region=…&allow_http=true`. Credentials come from AWS_ACCESS_KEY_ID,
+    AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or from the machine's role. Nothing is asked of the store yet:
+    `check` does that.
+
+    Raises:
+        ValueError: the URL cannot be used; the text says how to write it.
+    """
+    if not url:
+        return LocalBlobs(directory, reserve_bytes=reserve_bytes)
+    address = read_address(url)
+    config: S3Config = {}
+    if address.endpoint is not None:
+        config["endpoint"] = address.endpoint
+    if address.region is not None:
+        config["region"] = address.region
+    # A whole answer may take as long as the receiver takes to read it; a silent server may not.
+    client: ClientConfig = {
+        "allow_http": address.allow_http,
+        "connect_timeout": timedelta(seconds=5),
+        "read_timeout": timedelta(seconds=60),
+        "timeout": timedelta(hours=24),
+    }
+    store = S3Store(
+        address.bucket,
+        prefix=address.prefix or None,
+        config=config,
+        client_options=client,
+        retry_config={"max_retries": 4, "retry_timeout": timedelta(seconds=30)},
+    )
+    return S3Blobs(store)
+
+
+def read_address(url: str) -> Address:
+    """Take an s3:// URL apart.
+
+    Raises:
+        ValueError: another scheme, no bucket, credentials in it, or a parameter that is unknown or malformed.
+    """
+    parts = urlsplit(url)
+    if parts.scheme != "s3" or not parts.netloc:
+        raise ValueError(f"The address of the blobs is not an s3:// URL with a bucket. {_REMEDY}")
+    if "@" in parts.netloc or ":" in parts.netloc:
+        raise ValueError(
+            "The address of the blobs holds credentials or a port: set AWS_ACCESS_KEY_ID and "
+            f"AWS_SECRET_ACCESS_KEY in the environment, and name a host as endpoint. {_REMEDY}"
+        )
+    given = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if unknown := sorted(given.keys() - _KNOWN):
+        raise ValueError(f"The address of the blobs has the unknown parameter {unknown[0]!r}. {_REMEDY}")
+    endpoint, allow = given.get("endpoint"), given.get("allow_http", "false")
+    if allow not in ("true", "false"):
+        raise ValueError(f"allow_http is true or false. {_REMEDY}")
+    if endpoint is not None:
+        _check_endpoint(endpoint, allow_http=allow == "true")
+    return Address(parts.netloc, parts.path.strip("/"), endpoint, given.get("region"), allow == "true")
+
+
+def _check_endpoint(endpoint: str, *, allow_http: bool) -> None:
+    parts = urlsplit(endpoint)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise ValueError(f"The endpoint of the blobs is not an http(s) URL. {_REMEDY}")
+    if parts.scheme == "http" and not allow_http:
+        raise ValueError(f"The endpoint of the blobs has no TLS, and allow_http=true is not given. {_REMEDY}")

@@ -1,0 +1,229 @@
+"""Blobs in a bucket behind an S3 API, streamed both ways in constant memory."""
+
+import asyncio
+import hashlib
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from datetime import timedelta
+
+import obstore
+from obstore.store import S3Store
+
+from countersign.kernel import clock, ids
+from countersign.kernel.blobs import layout
+from countersign.kernel.blobs.layout import Span
+from countersign.kernel.blobs.pieces import in_pieces
+from countersign.kernel.blobs.port import Part, Staged
+from countersign.kernel.blobs.streams import Sending, listed, received, refusals
+from countersign.kernel.clock import Instant
+from countersign.kernel.errors import NotFound, Refused, Unavailable
+
+_SMALLEST_MULTIPART = 8 * 1024 * 1024
+_MOST_MULTIPARTS = 9_000
+_LARGEST_COPY = 5 * 1024**3
+_DATA = re.compile(r"[0-9a-f]{16}-data-[0-9a-f-]{36}")
+
+
+class S3Blobs:
+    """A BlobStore in a bucket; any number of machines.
+
+    A part's bytes are `staging/<upload>/<offset>-data-<random>`; a small object named by offset, length and
+    SHA-256 says which one holds them, so that a second send of the same stretch cannot change what was
+    received. The blobs are `sealed/ab/cd/<sha256>`. An object appears whole or not at all; which of them
+    count is for the database to say. A process that dies leaves the pieces of its open multipart upload in
+    the bucket: give it a life cycle rule that ends those after some days.
+    """
+
+    def __init__(self, store: S3Store) -> None:
+        self._store = store
+
+    async def stage(self, upload: str, offset: int, chunks: AsyncIterator[bytes]) -> Part:
+        """See BlobStore; at most 78 GiB in one call (10,000 pieces of 8 MiB).
+
+        Raises:
+            NotFound: the upload's id is none.
+            ValueError: the offset is negative.
+        """
+        if offset < 0:
+            raise ValueError(f"a part cannot begin at {offset}")
+        folder = _folder(upload)
+        data = f"{offset:016x}-data-{ids.new_uuid()}"
+        digest = hashlib.sha256()
+        length = 0
+        sending = Sending(self._store, folder + data, _SMALLEST_MULTIPART)
+        try:
+            async with aclosing(in_pieces(chunks)) as pieces:
+                async for piece in pieces:
+                    await asyncio.to_thread(digest.update, piece)
+                    await sending.add(piece)
+                    length += len(piece)
+            await sending.finish()
+        finally:
+            await sending.drop()
+        part = Part(offset, length, digest.hexdigest())
+        with refusals():
+            await obstore.put_async(self._store, folder + layout.part_name(part), data.encode())
+        return part
+
+    async def seal(self, upload: str, parts: Sequence[Part], size: int, sha256: str | None) -> str:
+        """See BlobStore.
+
+        One part that is the whole is copied inside the store; several are read and written once more, after a
+        first reading when no digest was announced.
+
+        Raises:
+            ValueError: the parts do not cover 0…size exactly.
+            ChecksumMismatch: also when a received part is gone.
+        """
+        folder = _folder(upload)
+        laid = layout.spans(parts, size)
+        expected = sha256
+        if len(laid) == 1 and laid[0].is_whole_part:
+            expected = laid[0].part.sha256
+            layout.check_digest(expected, sha256)
+            if size <= _LARGEST_COPY:
+                await self._copy(folder, laid[0].part)
+                return expected
+        if expected is None or not layout.is_digest(expected):
+            expected = await self._digest(folder, laid)
+            layout.check_digest(expected, sha256)
+        await self._assemble(folder, laid, size, expected)
+        return expected
+
+    async def discard(self, upload: str) -> None:
+        """See BlobStore."""
+        with refusals():
+            async for found in listed(self._store, _folder(upload)):
+                await obstore.delete_async(self._store, [each["path"] for each in found])
+
+    async def size(self, sha256: str) -> int | None:
+        """See BlobStore."""
+        if not layout.is_digest(sha256):
+            return None
+        with refusals():
+            try:
+                return (await obstore.head_async(self._store, layout.sealed_name(sha256)))["size"]
+            except FileNotFoundError:
+                return None
+
+    async def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
+        """See BlobStore; ends at the blob's end when `stop` lies beyond it."""
+        path = layout.sealed_name(sha256)
+        with refusals(_no_blob):
+            # The store answers a range without bytes with an error.
+            if start >= min(stop, (await obstore.head_async(self._store, path))["size"]):
+                return
+            answer = await obstore.get_async(self._store, path, options={"range": (start, stop)})
+            async with aclosing(received(answer)) as pieces:
+                async for piece in pieces:
+                    yield piece
+
+    async def delete(self, sha256: str) -> None:
+        """See BlobStore."""
+        if layout.is_digest(sha256):
+            with refusals():
+                await obstore.delete_async(self._store, [layout.sealed_name(sha256)])
+
+    async def staged(self) -> AsyncIterator[Staged]:
+        """See BlobStore; a bucket lists its objects by name, so that those of one upload follow each other."""
+        upload, changed_at = "", Instant(0)
+        async for path, instant in self._objects("staging/"):
+            found = path.split("/")[1]
+            if found != upload and upload:
+                yield Staged(upload, changed_at)
+                changed_at = instant
+            upload, changed_at = found, max(changed_at, instant)
+        if upload:
+            yield Staged(upload, changed_at)
+
+    async def sealed(self) -> AsyncIterator[tuple[str, Instant]]:
+        """See BlobStore."""
+        async for path, instant in self._objects("sealed/"):
+            yield path.rsplit("/", 1)[1], instant
+
+    async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:
+        """See BlobStore; `ttl_s` is at most 604,800 (seven days).
+
+        A browser saves the blob as an attachment under its digest: the client library signs no
+        response-content-disposition, so that `filename` does not travel.
+        """
+        with refusals():
+            return await obstore.sign_async(
+                self._store, "GET", layout.sealed_name(sha256), timedelta(seconds=ttl_s)
+            )
+
+    async def check(self) -> None:
+        """See BlobStore."""
+        path = f"check-{ids.new_uuid()}"
+        with refusals():
+            await obstore.put_async(self._store, path, b"check")
+            try:
+                answer = await obstore.get_async(self._store, path)
+                if bytes(await answer.bytes_async()) != b"check":
+                    raise Unavailable("The bucket of the blobs gives back other bytes than were written.")
+            finally:
+                await obstore.delete_async(self._store, [path])
+
+    async def _copy(self, folder: str, part: Part) -> None:
+        with refusals(layout.parts_missing):
+            data = await self._data(folder, part)
+            if (await obstore.head_async(self._store, data))["size"] != part.length:
+                raise layout.parts_missing()
+            await obstore.copy_async(self._store, data, layout.sealed_name(part.sha256))
+
+    async def _digest(self, folder: str, laid: Sequence[Span]) -> str:
+        digest = hashlib.sha256()
+        async with aclosing(self._staged_bytes(folder, laid)) as pieces:
+            async for piece in pieces:
+                await asyncio.to_thread(digest.update, piece)
+        return digest.hexdigest()
+
+    async def _assemble(self, folder: str, laid: Sequence[Span], size: int, expected: str) -> None:
+        """Write the spans one after another; the blob appears only when their digest is the expected one."""
+        digest = hashlib.sha256()
+        multipart_bytes = max(_SMALLEST_MULTIPART, size // _MOST_MULTIPARTS + 1)
+        sending = Sending(self._store, layout.sealed_name(expected), multipart_bytes)
+        try:
+            async with aclosing(self._staged_bytes(folder, laid)) as pieces:
+                async for piece in pieces:
+                    await asyncio.to_thread(digest.update, piece)
+                    await sending.add(piece)
+            layout.check_digest(digest.hexdigest(), expected)
+            await sending.finish()
+        finally:
+            await sending.drop()
+
+    async def _staged_bytes(self, folder: str, laid: Sequence[Span]) -> AsyncGenerator[bytes, None]:
+        for span in laid:
+            begin, length, _ = span.part
+            with refusals(layout.parts_missing):
+                data = await self._data(folder, span.part)
+                wanted = (span.start - begin, span.stop - begin)
+                answer = await obstore.get_async(self._store, data, options={"range": wanted})
+                if answer.meta["size"] != length:
+                    raise layout.parts_missing()
+                async with aclosing(received(answer)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+
+    async def _data(self, folder: str, part: Part) -> str:
+        """The path of the object that holds the part's bytes."""
+        answer = await obstore.get_async(self._store, folder + layout.part_name(part))
+        name = bytes(await answer.bytes_async()).decode("ascii", "replace")
+        if _DATA.fullmatch(name) is None:
+            raise layout.parts_missing()
+        return folder + name
+
+    async def _objects(self, prefix: str) -> AsyncIterator[tuple[str, Instant]]:
+        async for found in listed(self._store, prefix):
+            for each in found:
+                yield each["path"], clock.from_datetime(each["last_modified"])
+
+
+def _folder(upload: str) -> str:
+    return f"staging/{layout.upload_name(upload)}/"
+
+
+def _no_blob() -> Refused:
+    return NotFound("There is no such blob.")

@@ -1,0 +1,312 @@
+"""What holds for every store of blobs, whether a directory or a bucket."""
+
+import asyncio
+import itertools
+import random
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from countersign.kernel import clock, ids
+from countersign.kernel.blobs.layout import PIECE_BYTES
+from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch, Part
+from countersign.kernel.errors import NotFound
+from tests.kernel.blobs.traffic import Cut, arriving, content, digest_of, sealed_in, staged_in
+
+_DATA = random.Random(7).randbytes(3 * PIECE_BYTES + 12_345)
+_SHA = digest_of(_DATA)
+_LARGE = random.Random(8).randbytes(20 * PIECE_BYTES + 1)
+
+
+async def _stored(blobs: BlobStore, data: bytes, upload: str = "up") -> str:
+    part = await blobs.stage(upload, 0, arriving(data))
+    return await blobs.seal(upload, [part], len(data), None)
+
+
+async def test_a_file_sent_in_one_piece_is_stored_under_its_digest(blobs: BlobStore) -> None:
+    part = await blobs.stage("up", 0, arriving(_DATA))
+    sealed = await blobs.seal("up", [part], len(_DATA), _SHA)
+
+    assert part == Part(0, len(_DATA), _SHA)
+    assert sealed == _SHA
+    assert await blobs.size(_SHA) == len(_DATA)
+    assert await content(blobs, _SHA) == _DATA
+
+
+@pytest.mark.parametrize("announced", [None, digest_of(_LARGE)])
+async def test_parts_may_come_in_any_order(blobs: BlobStore, announced: str | None) -> None:
+    cuts = [0, 5 * PIECE_BYTES, 5 * PIECE_BYTES + 3, 17 * PIECE_BYTES, len(_LARGE)]
+    pairs = list(itertools.pairwise(cuts))
+
+    parts = [await blobs.stage("up", start, arriving(_LARGE[start:stop])) for start, stop in reversed(pairs)]
+    sealed = await blobs.seal("up", parts, len(_LARGE), announced)
+
+    assert sealed == digest_of(_LARGE)
+    assert await content(blobs, sealed) == _LARGE
+
+
+async def test_what_is_sent_again_later_replaces_what_it_overlaps(blobs: BlobStore) -> None:
+    first = await blobs.stage("up", 0, arriving(b"aaaaaaaa"))
+    second = await blobs.stage("up", 4, arriving(b"BBBBBBBB"))
+    third = await blobs.stage("up", 2, arriving(b"cc"))
+
+    sealed = await blobs.seal("up", [first, second, third], 12, None)
+
+    assert await content(blobs, sealed) == b"aaccBBBBBBBB"
+
+
+async def test_an_empty_file_is_a_file(blobs: BlobStore) -> None:
+    part = await blobs.stage("up", 0, arriving(b""))
+
+    sealed = await blobs.seal("up", [part], 0, digest_of(b""))
+
+    assert part == Part(0, 0, digest_of(b""))
+    assert await blobs.size(sealed) == 0
+    assert await content(blobs, sealed) == b""
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.binary(max_size=3_000), draw=st.data())
+def test_however_it_is_split_the_digest_and_the_bytes_are_the_same(
+    blobs: BlobStore, data: bytes, draw: st.DataObject
+) -> None:
+    cuts = draw.draw(
+        st.lists(st.integers(0, len(data)), max_size=5).map(lambda c: sorted({0, len(data), *c}))
+    )
+    pairs = draw.draw(st.permutations(list(itertools.pairwise(cuts))))
+    chunk = draw.draw(st.integers(1, 1_000))
+
+    async def send() -> None:
+        upload = ids.new_uuid()
+        parts = [await blobs.stage(upload, a, arriving(data[a:b], chunk=chunk)) for a, b in pairs]
+        assert [part.sha256 for part in parts] == [digest_of(data[a:b]) for a, b in pairs]
+        sealed = await blobs.seal(upload, parts, len(data), None)
+        assert sealed == digest_of(data)
+        assert await content(blobs, sealed) == data
+
+    asyncio.run(send())
+
+
+async def test_a_connection_cut_in_the_middle_leaves_nothing_that_counts(blobs: BlobStore) -> None:
+    with pytest.raises(Cut):
+        await blobs.stage("up", 0, arriving(_DATA, cut=True))
+
+    assert await staged_in(blobs) in ([], ["up"])
+    assert await sealed_in(blobs) == []
+    with pytest.raises(ChecksumMismatch):
+        await blobs.seal("up", [Part(0, len(_DATA), _SHA)], len(_DATA), _SHA)
+
+
+async def test_an_error_of_the_connection_passes_through_as_it_is(blobs: BlobStore) -> None:
+    error = ConnectionResetError("peer")
+
+    async def broken() -> AsyncIterator[bytes]:
+        yield b"x" * 2 * PIECE_BYTES
+        raise error
+
+    with pytest.raises(ConnectionResetError) as raised:
+        await blobs.stage("up", 0, broken())
+
+    assert raised.value is error
+
+
+async def test_a_cancelled_call_leaves_nothing_that_counts(blobs: BlobStore) -> None:
+    reached = asyncio.Event()
+
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b"x" * PIECE_BYTES
+        reached.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(blobs.stage("up", 0, endless()))
+    await reached.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert await sealed_in(blobs) == []
+    assert await content(blobs, await _stored(blobs, b"again")) == b"again"
+
+
+@pytest.mark.parametrize("cut", [True, False])
+async def test_other_bytes_for_a_received_stretch_cannot_slip_under_its_digest(
+    blobs: BlobStore, cut: bool
+) -> None:
+    part = await blobs.stage("up", 0, arriving(_DATA))
+    other = bytes(len(_DATA))
+
+    try:
+        await blobs.stage("up", 0, arriving(other, cut=cut))
+    except Cut:
+        assert cut
+    await blobs.seal("up", [part], len(_DATA), _SHA)
+
+    assert await content(blobs, _SHA) == _DATA
+
+
+async def test_two_sends_of_one_stretch_at_once_do_not_mix(blobs: BlobStore) -> None:
+    one, two = b"1" * 3 * PIECE_BYTES, b"2" * 3 * PIECE_BYTES
+
+    parts = await asyncio.gather(blobs.stage("up", 0, arriving(one)), blobs.stage("up", 0, arriving(two)))
+
+    for part, data in zip(parts, (one, two), strict=True):
+        assert await content(blobs, await blobs.seal("up", [part], len(data), digest_of(data))) == data
+
+
+@pytest.mark.parametrize("pieces", [1, 2])
+async def test_bytes_that_are_not_the_announced_ones_are_not_kept(blobs: BlobStore, pieces: int) -> None:
+    step = -(-len(_DATA) // pieces)
+    parts = [
+        await blobs.stage("up", at, arriving(_DATA[at : at + step])) for at in range(0, len(_DATA), step)
+    ]
+
+    for announced in (digest_of(b"other"), _SHA.upper(), "../../escape"):
+        with pytest.raises(ChecksumMismatch):
+            await blobs.seal("up", parts, len(_DATA), announced)
+
+    assert await sealed_in(blobs) == []
+    assert await blobs.seal("up", parts, len(_DATA), _SHA) == _SHA
+
+
+@pytest.mark.parametrize(
+    ("parts", "size"),
+    [
+        ([], 1),
+        ([Part(0, 4, _SHA)], 5),
+        ([Part(1, 4, _SHA)], 5),
+        ([Part(0, 6, _SHA)], 5),
+        ([Part(0, 2, _SHA), Part(3, 2, _SHA)], 5),
+    ],
+)
+async def test_parts_with_a_gap_or_an_overhang_are_refused(
+    blobs: BlobStore, parts: list[Part], size: int
+) -> None:
+    with pytest.raises(ValueError):
+        await blobs.seal("up", parts, size, None)
+
+
+async def test_the_same_bytes_from_two_uploads_at_once_are_stored_once(blobs: BlobStore) -> None:
+    whole = await blobs.stage("one", 0, arriving(_DATA))
+    halves = [
+        await blobs.stage("two", 0, arriving(_DATA[:1000])),
+        await blobs.stage("two", 1000, arriving(_DATA[1000:])),
+    ]
+
+    sealed = await asyncio.gather(
+        *(blobs.seal("one", [whole], len(_DATA), _SHA) for _ in range(3)),
+        *(blobs.seal("two", halves, len(_DATA), None) for _ in range(3)),
+    )
+
+    assert set(sealed) == {_SHA}
+    assert await sealed_in(blobs) == [_SHA]
+    assert await content(blobs, _SHA) == _DATA
+
+
+async def test_discarding_an_upload_leaves_what_was_sealed_from_it(blobs: BlobStore) -> None:
+    sealed = await _stored(blobs, _DATA, "one")
+    await blobs.stage("two", 0, arriving(b"x"))
+
+    assert await staged_in(blobs) == ["one", "two"]
+    await blobs.discard("one")
+    await blobs.discard("one")
+    await blobs.discard("never")
+
+    assert await staged_in(blobs) == ["two"]
+    assert await content(blobs, sealed) == _DATA
+
+
+@pytest.mark.parametrize(
+    ("start", "stop"),
+    [
+        (0, 1),
+        (1, PIECE_BYTES + 2),
+        (PIECE_BYTES, 2 * PIECE_BYTES),
+        (len(_DATA) - 1, len(_DATA)),
+        (5, 5),
+        (len(_DATA), len(_DATA) + 9),
+        (len(_DATA) - 2, len(_DATA) + 9),
+    ],
+)
+async def test_any_stretch_of_a_blob_can_be_read(blobs: BlobStore, start: int, stop: int) -> None:
+    sealed = await _stored(blobs, _DATA)
+
+    pieces = [piece async for piece in blobs.read(sealed, start, stop)]
+
+    assert b"".join(pieces) == _DATA[start:stop]
+    assert all(0 < len(piece) <= PIECE_BYTES for piece in pieces)
+
+
+async def test_a_deleted_blob_is_gone_and_may_come_back(blobs: BlobStore) -> None:
+    sealed = await _stored(blobs, _DATA)
+
+    await blobs.delete(sealed)
+    await blobs.delete(sealed)
+
+    assert await blobs.size(sealed) is None
+    assert await sealed_in(blobs) == []
+    with pytest.raises(NotFound):
+        await content(blobs, sealed)
+    assert await content(blobs, await _stored(blobs, _DATA)) == _DATA
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "..", "../../etc/passwd", "/etc/passwd", "AB" * 32, "ab" * 31, "ab" * 32 + "\n", "ab/" * 21 + "c"],
+)
+async def test_a_digest_that_is_none_reaches_no_other_file(blobs: BlobStore, name: str) -> None:
+    assert await blobs.size(name) is None
+    with pytest.raises(NotFound):
+        await content(blobs, name)
+    await blobs.delete(name)
+
+
+@pytest.mark.parametrize("upload", ["", ".", "..", "../up", "a/b", "a\\b", "a\0b", "up\n", "a" * 65, "é"])
+async def test_an_upload_id_cannot_walk_out_of_the_staging_folder(blobs: BlobStore, upload: str) -> None:
+    with pytest.raises(NotFound):
+        await blobs.stage(upload, 0, arriving(b"x"))
+    with pytest.raises(NotFound):
+        await blobs.seal(upload, [], 0, None)
+    with pytest.raises(NotFound):
+        await blobs.discard(upload)
+    with pytest.raises(NotFound):
+        await blobs.seal("up", [Part(0, 1, "../../../x")], 1, None)
+
+
+async def test_the_listings_tell_when_something_last_changed(blobs: BlobStore) -> None:
+    before = clock.now() - 2 * clock.SECOND
+    sealed = await _stored(blobs, b"x")
+    after = clock.now() + 2 * clock.SECOND
+
+    assert [(upload, before <= at <= after) async for upload, at in blobs.staged()] == [("up", True)]
+    assert [(sha, before <= at <= after) async for sha, at in blobs.sealed()] == [(sealed, True)]
+
+
+async def test_an_empty_store_lists_nothing(blobs: BlobStore) -> None:
+    assert await staged_in(blobs) == []
+    assert await sealed_in(blobs) == []
+
+
+async def test_the_check_leaves_nothing_behind(blobs: BlobStore) -> None:
+    await blobs.check()
+
+    assert await staged_in(blobs) == []
+    assert await sealed_in(blobs) == []
+
+
+async def test_a_signed_address_gives_the_blob_and_ranges_of_it(s3_blobs: BlobStore) -> None:
+    sealed = await _stored(s3_blobs, _DATA)
+
+    address = await s3_blobs.signed_url(sealed, "file.zip", 60)
+
+    assert address is not None
+    async with httpx.AsyncClient(trust_env=False) as client:
+        whole = await client.get(address)
+        some = await client.get(address, headers={"Range": "bytes=10-19"})
+    assert whole.content == _DATA
+    assert whole.headers["Content-Type"] == "application/octet-stream"
+    assert whole.headers["Content-Disposition"] == "attachment"
+    assert (some.status_code, some.content) == (206, _DATA[10:20])

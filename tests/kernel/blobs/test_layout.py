@@ -1,0 +1,38 @@
+"""Which stretches of which parts make a whole, against the plain way of laying bytes over bytes."""
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.kernel.blobs.layout import spans
+from countersign.kernel.blobs.port import Part
+
+
+def _plainly(parts: list[Part], size: int) -> list[int | None]:
+    laid: list[int | None] = [None] * size
+    for number, part in enumerate(parts):
+        laid[part.offset : part.offset + part.length] = [number] * part.length
+    return laid
+
+
+@given(
+    size=st.integers(0, 30),
+    stretches=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=8),
+)
+def test_the_later_part_counts_wherever_parts_overlap(size: int, stretches: list[tuple[int, int]]) -> None:
+    parts = [
+        Part(min(a, size), max(0, min(b, size - min(a, size))), str(number))
+        for number, (a, b) in enumerate(stretches)
+    ]
+    expected = _plainly(parts, size)
+
+    try:
+        found = spans(parts, size)
+    except ValueError:
+        assert None in expected
+        return
+
+    assert [int(span.part.sha256) for span in found for _ in range(span.start, span.stop)] == expected
+    assert all(span.part.offset <= span.start < span.stop for span in found)
+    assert all(before.part is not after.part for before, after in itertools.pairwise(found))

@@ -1,0 +1,145 @@
+"""The bucket of blobs: nothing half done stays in it, and an unreachable one is said to be unreachable."""
+
+import asyncio
+import random
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch
+from countersign.kernel.errors import StorageFull, Unavailable
+from tests.kernel.blobs.traffic import Cut, arriving, content, digest_of, sealed_in
+from tests.servers.process import free_port
+from tests.servers.s3 import Bucket
+
+_MIB = 1024 * 1024
+_DATA = random.Random(9).randbytes(33 * _MIB)
+
+
+async def _tags(bucket: Bucket, query: str, tag: str) -> list[str]:
+    async with httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.get(f"{bucket.endpoint}/{bucket.name}?{query}")
+    return re.findall(f"<{tag}>([^<]+)</{tag}>", answer.text)
+
+
+async def _keys(bucket: Bucket) -> list[str]:
+    return await _tags(bucket, "list-type=2", "Key")
+
+
+async def _open_uploads(bucket: Bucket) -> list[str]:
+    return await _tags(bucket, "uploads", "UploadId")
+
+
+async def test_a_cut_connection_leaves_nothing_in_the_bucket(s3_blobs: BlobStore, s3_url: Bucket) -> None:
+    with pytest.raises(Cut):
+        await s3_blobs.stage("up", 0, arriving(_DATA, cut=True))
+
+    assert await _keys(s3_url) == []
+    assert await _open_uploads(s3_url) == []
+
+
+async def test_a_cancelled_call_leaves_nothing_in_the_bucket(s3_blobs: BlobStore, s3_url: Bucket) -> None:
+    reached = asyncio.Event()
+
+    async def stuck() -> AsyncIterator[bytes]:
+        yield _DATA
+        reached.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(s3_blobs.stage("up", 0, stuck()))
+    await reached.wait()
+    assert await _open_uploads(s3_url) != []
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert await _keys(s3_url) == []
+    assert await _open_uploads(s3_url) == []
+
+
+async def test_a_mismatch_leaves_the_parts_alone_in_the_bucket(s3_blobs: BlobStore, s3_url: Bucket) -> None:
+    half = len(_DATA) // 2
+    parts = [
+        await s3_blobs.stage("up", 0, arriving(_DATA[:half])),
+        await s3_blobs.stage("up", half, arriving(_DATA[half:])),
+    ]
+
+    with pytest.raises(ChecksumMismatch):
+        await s3_blobs.seal("up", parts, len(_DATA), digest_of(b"other"))
+
+    assert await sealed_in(s3_blobs) == []
+    assert await _open_uploads(s3_url) == []
+    assert all(key.startswith("some/prefix/staging/up/") for key in await _keys(s3_url))
+    sealed = await s3_blobs.seal("up", parts, len(_DATA), digest_of(_DATA))
+    assert await content(s3_blobs, sealed) == _DATA
+
+
+async def test_discarding_leaves_the_blob_alone_in_the_bucket(s3_blobs: BlobStore, s3_url: Bucket) -> None:
+    part = await s3_blobs.stage("up", 0, arriving(b"bytes"))
+    sealed = await s3_blobs.seal("up", [part], 5, None)
+
+    await s3_blobs.discard("up")
+
+    assert await _keys(s3_url) == [f"some/prefix/sealed/{sealed[:2]}/{sealed[2:4]}/{sealed}"]
+
+
+async def test_an_upload_whose_name_begins_like_another_stays(s3_blobs: BlobStore) -> None:
+    await s3_blobs.stage("up", 0, arriving(b"bytes"))
+    part = await s3_blobs.stage("up-2", 0, arriving(b"bytes"))
+
+    await s3_blobs.discard("up")
+
+    assert await s3_blobs.seal("up-2", [part], 5, None) == part.sha256
+
+
+@pytest.fixture
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some key and secret in the environment."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+
+
+async def _everything_refuses(blobs: BlobStore, refusal: type[Exception]) -> None:
+    with pytest.raises(refusal):
+        await blobs.stage("up", 0, arriving(_DATA))
+    with pytest.raises(refusal):
+        await blobs.check()
+    with pytest.raises(refusal):
+        await blobs.discard("up")
+    with pytest.raises(refusal):
+        await sealed_in(blobs)
+
+
+@pytest.mark.usefixtures("credentials")
+async def test_a_bucket_that_is_not_there_is_unavailable(s3_endpoint: str, tmp_path: Path) -> None:
+    await _everything_refuses(
+        open_blobs(f"s3://nowhere?endpoint={s3_endpoint}&allow_http=true", tmp_path), Unavailable
+    )
+
+
+@pytest.mark.usefixtures("credentials")
+async def test_a_server_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
+    blobs = open_blobs(f"s3://bucket?endpoint=http://127.0.0.1:{free_port()}&allow_http=true", tmp_path)
+
+    with pytest.raises(Unavailable):
+        await blobs.size(digest_of(b""))
+
+
+@pytest.mark.usefixtures("credentials")
+async def test_a_server_without_room_is_full(tmp_path: Path) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 507 Insufficient Storage\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        blobs = open_blobs(f"s3://bucket?endpoint=http://127.0.0.1:{port}&allow_http=true", tmp_path)
+
+        with pytest.raises(StorageFull):
+            await blobs.stage("up", 0, arriving(b"bytes"))
