@@ -202,6 +202,8 @@ CREATE TABLE blob (
     touched_at BIGINT NOT NULL
 );
 
+CREATE INDEX blob_by_state ON blob (state, touched_at);
+
 CREATE TABLE artifact (
     id TEXT PRIMARY KEY,
     release_id TEXT NOT NULL REFERENCES release (id),

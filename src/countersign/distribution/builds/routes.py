@@ -1,0 +1,143 @@
+"""POST /products/{id}/releases/{version}/artifacts, /artifacts/uploads/{token}, /artifacts/{artifact_id}, /blobs."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from countersign.distribution.builds import addresses, artifacts, download
+from countersign.distribution.builds.addresses import AddressExpired, InvalidSignature
+from countersign.distribution.builds.artifacts import ARTIFACT, FilenameTaken
+from countersign.distribution.builds.download import ArtifactNotFound, NotEntitled
+from countersign.distribution.builds.schemas import Announced, NewArtifact, SignedQuery
+from countersign.distribution.catalog.schemas import Artifact
+from countersign.distribution.catalog.visibility import ProductNotFound
+from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.gate import InsufficientScope
+from countersign.distribution.publishing.releases import Yanked
+from countersign.distribution.publishing.rules import NotYourOrganisation, ReleaseNotFound, owned_release
+from countersign.distribution.uploads import receive
+from countersign.distribution.uploads.queries import UploadNotFound
+from countersign.distribution.uploads.receive import Progress
+from countersign.distribution.uploads.rules import TooManyParts
+from countersign.kernel import clock
+from countersign.kernel.blobs.port import ChecksumMismatch
+from countersign.kernel.errors import NotFound, StorageFull, Unavailable
+from countersign.kernel.http import answer, stored
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.ranges import RangeNotSatisfiable, wanted_range
+from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http.stored import OCTETS, Stored, attachment
+
+WRITE_RELEASES = "write:releases"
+
+
+async def announce_artifact(call: Request[Nothing, NewArtifact]) -> Answer:
+    """Announce a file of a release and get the address to upload it to."""
+    store, transaction = call.context, call.transaction
+    path = call.path
+    release = await owned_release(transaction, call.caller, path["id"], path["version"], WRITE_RELEASES)
+    artifact_id, address = await artifacts.announce(
+        transaction,
+        release,
+        call.body,
+        max_mib=store.settings.artifact_max_mib,
+        ttl_s=store.settings.upload_ttl_s,
+    )
+    url = f"{store.base_url}/artifacts/uploads/{address.token}"
+    return answer.json(Announced(artifact_id, url, clock.rfc3339(address.expires_at)), 201)
+
+
+async def receive_artifact(call: Request[Nothing, Nothing]) -> Answer:
+    """Send a file, whole or a part of it (Content-Range: bytes FIRST-LAST/SIZE), in any order and again after a cut.
+
+    The address is all that is needed. 204 carries `Upload-Received: FIRST-LAST,FIRST-LAST,…`, what has arrived.
+    """
+    return await receive.receive(call, ARTIFACT)
+
+
+async def show_upload(call: Request[Nothing, Nothing]) -> Answer:
+    """Show which stretches of a file have arrived, each from its first byte to its last."""
+    return await receive.show(call, ARTIFACT)
+
+
+async def download_artifact(call: Request[Nothing, Nothing]) -> Answer:
+    """Download a file of a release: anyone where the product is free, else whoever is entitled to it."""
+    store = call.context
+    found, is_for_anyone = await download.permitted(store, call.caller, call.path["artifact_id"])
+    count = download.counting(store, found.id)
+    address = await download.elsewhere(store, found)
+    if address is None:
+        offered = download.offered(found, is_for_anyone=is_for_anyone)
+        return await stored.answer(store.blobs, call.headers, offered, count)
+    wanted = wanted_range(call.headers.get("range"), found.size)
+    counts = wanted is None or wanted.start == 0
+    headers = (("Location", address), ("Cache-Control", "no-store"), ("Content-Length", "0"))
+    return Answer(307, _nothing(count if counts else None), OCTETS, headers)
+
+
+async def _nothing(begin: Callable[[], Awaitable[None]] | None) -> AsyncIterator[bytes]:
+    """An empty body, which HEAD never asks for."""
+    if begin is not None:
+        await begin()
+    yield b""
+
+
+async def download_blob(call: Request[SignedQuery, Nothing]) -> Answer:
+    """Download bytes by a signed address, which a download answered with; for CDNs."""
+    store, query = call.context, call.query
+    sha256 = call.path["sha256"]
+    left_s = addresses.check(store.addresses, sha256, query.filename, query.expires, query.signature)
+    size = await store.blobs.size(sha256)
+    if size is None:
+        raise NotFound("these bytes are no longer here")
+    headers = (("Content-Disposition", attachment(query.filename)),)
+    return await stored.answer(
+        store.blobs, call.headers, Stored(sha256, size, f"public, max-age={left_s}", headers=headers)
+    )
+
+
+_RECEIVING = (UploadNotFound, ChecksumMismatch, TooManyParts, StorageFull, Unavailable)
+
+ROUTES = (
+    route(
+        "POST",
+        "/products/{id}/releases/{version}/artifacts",
+        announce_artifact,
+        body=NewArtifact,
+        answers={201: Announced},
+        refusals=(ProductNotFound, NotYourOrganisation, ReleaseNotFound, FilenameTaken, Yanked),
+        scope=WRITE_RELEASES,
+        writes=True,
+        secret=True,
+    ),
+    route(
+        "PUT",
+        "/artifacts/uploads/{token}",
+        receive_artifact,
+        answers={201: Artifact, 204: None},
+        refusals=_RECEIVING,
+        streams=True,
+    ),
+    route(
+        "GET",
+        "/artifacts/uploads/{token}",
+        show_upload,
+        answers={200: Progress},
+        refusals=(UploadNotFound,),
+    ),
+    route(
+        "GET",
+        "/artifacts/{artifact_id}",
+        download_artifact,
+        answers={200: bytes, 206: bytes, 307: None},
+        refusals=(ArtifactNotFound, NotEntitled, InsufficientScope, RangeNotSatisfiable),
+        produces=(OCTETS,),
+    ),
+    route(
+        "GET",
+        "/blobs/{sha256}",
+        download_blob,
+        query=SignedQuery,
+        answers={200: bytes, 206: bytes},
+        refusals=(InvalidSignature, AddressExpired, RangeNotSatisfiable, NotFound),
+        produces=(OCTETS,),
+    ),
+)

@@ -1,0 +1,36 @@
+"""Wire structs of artifacts and their uploads (decisions 4)."""
+
+from typing import Annotated
+
+import msgspec
+
+from countersign.distribution.catalog.schemas import Platform
+
+Filename = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+Size = Annotated[int, msgspec.Meta(ge=1)]
+Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{64}$")]
+
+
+class NewArtifact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A file that is about to be uploaded; `size` in bytes, `sha256` checked at the end when it is given."""
+
+    filename: Filename
+    size: Size
+    platform: Platform | None = None
+    sha256: Digest | None = None
+
+
+class Announced(msgspec.Struct):
+    """Where to send the file; the address is a secret and works until `expires_at`."""
+
+    artifact_id: str
+    upload_url: str
+    expires_at: str
+
+
+class SignedQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The parameters of a signed address; `expires` in seconds since 1970."""
+
+    expires: Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
+    filename: Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+    signature: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
