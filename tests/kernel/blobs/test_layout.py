@@ -9,6 +9,11 @@ from countersign.kernel.blobs.layout import spans
 from countersign.kernel.blobs.port import Part
 
 
+def _within(size: int, offset: int, length: int, name: str) -> Part:
+    begin = min(offset, size)
+    return Part(begin, min(length, size - begin), name)
+
+
 def _plainly(parts: list[Part], size: int) -> list[int | None]:
     laid: list[int | None] = [None] * size
     for number, part in enumerate(parts):
@@ -21,10 +26,7 @@ def _plainly(parts: list[Part], size: int) -> list[int | None]:
     stretches=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=8),
 )
 def test_the_later_part_counts_wherever_parts_overlap(size: int, stretches: list[tuple[int, int]]) -> None:
-    parts = [
-        Part(min(a, size), max(0, min(b, size - min(a, size))), str(number))
-        for number, (a, b) in enumerate(stretches)
-    ]
+    parts = [_within(size, *each, str(number)) for number, each in enumerate(stretches)]
     expected = _plainly(parts, size)
 
     try:

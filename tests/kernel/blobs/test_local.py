@@ -256,29 +256,33 @@ _BUSY = """
 
 @pytest.mark.parametrize("turn", range(20))
 async def test_kill_9_at_any_moment_leaves_no_wrong_blob_and_loses_no_part(tmp_path: Path, turn: int) -> None:
-    with _run(_BUSY, root=str(tmp_path)) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        # The moment of the kill is to be anywhere in the work, so that it is time that chooses it.
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=0.01 + turn * 0.013)
-        process.send_signal(signal.SIGKILL)
-        said = process.stdout.read().splitlines(keepends=True)
-
+    said = _said_before_kill(tmp_path, after_s=0.01 + turn * 0.013)
     blobs = LocalBlobs(tmp_path, reserve_bytes=0)
-    whole_lines = [line.split() for line in said if line.endswith("\n")]
     found = await sealed_in(blobs)
-    for sha in found:
-        assert digest_of(await content(blobs, sha)) == sha
-    assert {line[1] for line in whole_lines if line[0] == "sealed"} <= set(found)
-    await _staged_parts_seal(blobs, whole_lines)
+
+    assert [digest_of(await content(blobs, sha)) for sha in found] == found
+    assert {line[1] for line in said if line[0] == "sealed"} <= set(found)
+    await _staged_parts_seal(blobs, said)
     for upload in await staged_in(blobs):
         await blobs.discard(upload)
     assert all(path.is_relative_to(tmp_path / "sealed") for path in _files(tmp_path))
 
 
-async def _staged_parts_seal(blobs: BlobStore, whole_lines: list[list[str]]) -> None:
-    staged = {line[1]: line[2:] for line in whole_lines if line[0] == "staged"}
+def _said_before_kill(root: Path, *, after_s: float) -> list[list[str]]:
+    """What the busy process said, line by line, until it was killed."""
+    with _run(_BUSY, root=str(root)) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        # The moment of the kill is to be anywhere in the work, so that it is time that chooses it.
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=after_s)
+        process.send_signal(signal.SIGKILL)
+        said = process.stdout.read().splitlines(keepends=True)
+    return [line.split() for line in said if line.endswith("\n")]
+
+
+async def _staged_parts_seal(blobs: BlobStore, said: list[list[str]]) -> None:
+    staged = {line[1]: line[2:] for line in said if line[0] == "staged"}
     # A discard may have been under way when the kill came: every third upload is discarded.
     for upload in [each for each in staged if int(each.removeprefix("up-")) % 3]:
         offset, length, sha = staged[upload]

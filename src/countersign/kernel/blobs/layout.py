@@ -3,7 +3,7 @@
 import heapq
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from countersign.kernel.blobs.port import ChecksumMismatch, Part
@@ -76,27 +76,31 @@ def spans(parts: Sequence[Part], size: int) -> list[Span]:
     Raises:
         ValueError: the parts leave a gap in 0…size or reach beyond it.
     """
-    filled = [(order, part) for order, part in enumerate(parts) if part.length]
-    edges = sorted({0, size, *(p.offset for _, p in filled), *(p.offset + p.length for _, p in filled)})
+    edges = sorted({0, size} | {edge for part in parts for edge in (part.offset, part.offset + part.length)})
     if edges[0] < 0 or edges[-1] > size:
         raise ValueError(f"parts reach beyond 0…{size}: {edges[0]}…{edges[-1]}")
-    waiting = sorted(filled, key=lambda each: each[1].offset, reverse=True)
-    latest: list[tuple[int, Part]] = []
     laid: list[Span] = []
-    for start, stop in itertools.pairwise(edges):
-        while waiting and waiting[-1][1].offset <= start:
-            order, part = waiting.pop()
-            heapq.heappush(latest, (-order, part))
-        while latest and latest[0][1].offset + latest[0][1].length <= start:
-            heapq.heappop(latest)
-        if not latest:
-            raise ValueError(f"no part covers {start}…{stop} of {size} bytes")
-        part = latest[0][1]
-        if laid and laid[-1].part is part and laid[-1].stop == start:
+    for start, stop, part in _latest(parts, edges):
+        if laid and laid[-1].part is part:
             laid[-1] = laid[-1]._replace(stop=stop)
         else:
             laid.append(Span(part, start, stop))
     return laid
+
+
+def _latest(parts: Sequence[Part], edges: Sequence[int]) -> Iterator[tuple[int, int, Part]]:
+    """For each stretch between two edges the latest of the parts that cover it."""
+    waiting = sorted(enumerate(parts), key=lambda each: each[1].offset, reverse=True)
+    covering: list[tuple[int, Part]] = []
+    for start, stop in itertools.pairwise(edges):
+        while waiting and waiting[-1][1].offset <= start:
+            order, part = waiting.pop()
+            heapq.heappush(covering, (-order, part))
+        while covering and covering[0][1].offset + covering[0][1].length <= start:
+            heapq.heappop(covering)
+        if not covering:
+            raise ValueError(f"no part covers {start}…{stop}")
+        yield start, stop, covering[0][1]
 
 
 def check_digest(found: str, announced: str | None) -> None:
