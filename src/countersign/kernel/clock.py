@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from typing import NewType
 
 Instant = NewType("Instant", int)
@@ -49,6 +50,11 @@ def rfc3339(instant: Instant) -> str:
     """The moment as RFC 3339 text in UTC, with milliseconds: 2026-11-20T22:13:00.123Z."""
     moment = datetime.fromtimestamp(instant / SECOND, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{instant % SECOND // 1000:03d}Z"
+
+
+def http_date() -> str:
+    """The present moment as a Date header has it (RFC 9110 §5.6.7)."""
+    return format_datetime(datetime.now(UTC), usegmt=True)
 
 
 def from_datetime(moment: datetime) -> Instant:

@@ -1,0 +1,176 @@
+"""Serving ASGI applications: sockets, workers, readiness, and a stop that lets running requests end."""
+
+import asyncio
+import contextlib
+import resource
+import signal
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, NamedTuple, TypeAlias
+
+import uvloop
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from countersign.kernel import telemetry
+from countersign.kernel.http import workers
+from countersign.kernel.http.call import Receive, Send
+from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarded, watch
+
+BACKLOG = 2048
+STATE_KEY = "stopping"
+
+ASGIApp: TypeAlias = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+
+
+class Listener(NamedTuple):
+    """Where one application listens; port 0 takes a free one."""
+
+    name: str
+    host: str
+    port: int
+
+
+Application: TypeAlias = Callable[[int, Sequence[Listener]], AbstractAsyncContextManager[Sequence[ASGIApp]]]
+"""Opens, in the worker of this number, the application of each listener (whose ports are the real ones by then)."""
+
+
+class CannotListen(OSError):
+    """A listener's address cannot be had; the text says why and what to do."""
+
+
+class Server(NamedTuple):
+    """What to serve and how. `on_ready` is called once, when the first worker accepts on every listener."""
+
+    application: Application
+    listeners: Sequence[Listener]
+    workers: int = 1
+    deadlines: Deadlines = Deadlines()
+    grace_s: float = 5.0
+    on_ready: Callable[[Sequence[Listener]], None] | None = None
+
+
+def run(server: Server) -> None:
+    """Serve until SIGTERM or SIGINT, then let running requests end within the grace time.
+
+    Raises:
+        CannotListen: an address is taken or not ours.
+        WorkerFailed: a worker could not start (with several workers; with one, its own exception passes through).
+    """
+    _raise_file_limit()
+    sockets = [_bound(listener) for listener in server.listeners]
+    real = [
+        Listener(each.name, each.host, bound.getsockname()[1])
+        for each, bound in zip(server.listeners, sockets, strict=True)
+    ]
+
+    def work(index: int, ready: Callable[[], None]) -> None:
+        uvloop.run(_serve(server, index, real, sockets, ready))
+
+    def first_ready() -> None:
+        if server.on_ready is not None:
+            server.on_ready(real)
+
+    try:
+        if server.workers == 1:
+            work(0, first_ready)
+        else:
+            workers.supervise(work, server.workers, first_ready, server.grace_s)
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def _raise_file_limit() -> None:
+    """Each connection is a file; use as many as the system lets us."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _bound(listener: Listener) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(
+            listener.host or None, listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, kind, protocol, _, address = found[0]
+        made = socket.socket(family, kind, protocol)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(BACKLOG)
+        made.setblocking(False)
+    except OSError as error:
+        where = f"{listener.host}:{listener.port}"
+        raise CannotListen(
+            f"{listener.name} cannot listen on {where} ({error.strerror or error}); "
+            "stop what uses the address, or choose another host or port"
+        ) from error
+    return made
+
+
+async def _serve(
+    server: Server, index: int, real: Sequence[Listener], sockets: Sequence[socket.socket], ready: Callable[[], None]
+) -> None:
+    loop = asyncio.get_running_loop()
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    async with server.application(index, real) as applications, contextlib.AsyncExitStack() as stack:
+        for application, bound in zip(applications, sockets, strict=True):
+            await stack.enter_async_context(_listening(server, application, bound, stopping))
+        ready()
+        await stopping.wait()
+
+
+@asynccontextmanager
+async def _listening(
+    server: Server, application: ASGIApp, bound: socket.socket, stopping: asyncio.Event
+) -> AsyncGenerator[None]:
+    """One listener of this worker; leaving the block stops it gracefully."""
+    loop = asyncio.get_running_loop()
+    config = Config(
+        application,
+        http=GuardedProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=int(server.deadlines.idle_s) + 1,
+    )
+    config.load()
+    state = ServerState()
+    watcher = asyncio.create_task(watch(state))
+    app_state = {STATE_KEY: stopping}
+
+    def connection() -> GuardedProtocol:
+        return GuardedProtocol(config, state, app_state, loop, server.deadlines)
+
+    accepting = await loop.create_server(connection, sock=bound.dup(), backlog=BACKLOG)
+    try:
+        yield
+    finally:
+        accepting.close()
+        await _drain(state, server.grace_s)
+        watcher.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watcher
+
+
+async def _drain(state: ServerState, grace_s: float) -> None:
+    """Close idle connections, wait for running requests, end what is left after the grace time."""
+    for connection in guarded(state):
+        connection.shutdown()
+    if state.tasks:
+        _, late = await asyncio.wait(tuple(state.tasks), timeout=grace_s)
+        for task in late:
+            task.cancel()
+        if late:
+            telemetry.logger("server").warning("requests were cut off at the stop", requests=len(late))
+            await asyncio.wait(late, timeout=1)
+    for connection in guarded(state):
+        connection.transport.close()

@@ -1,0 +1,106 @@
+"""Logs: one JSON object a line on standard error, with request ids and never a secret."""
+
+import logging
+import re
+import sys
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any, Protocol, TypeAlias, cast
+
+import structlog
+
+from countersign.kernel import clock
+
+Event: TypeAlias = MutableMapping[str, Any]
+
+_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+_SECRET_KEYS = re.compile(r"authorization|cookie|password|secret|token|assertion|api_?key|master_?key|\bcode\b", re.I)
+_SECRET_TEXTS = re.compile(
+    r"\b(?:csk|css|ccs|cup|cls|clm|cat)_[0-9A-Za-z_]+"
+    r"|\beyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?"
+    r"|(?i:\b(?:bearer|basic)\s+)[^\s\"',]+"
+    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
+)
+HIDDEN = "(hidden)"
+
+
+class Logger(Protocol):
+    """Where the rest of the code writes what happened."""
+
+    def debug(self, event: str, **members: object) -> None:
+        """Something for whoever looks for a fault."""
+        ...
+
+    def info(self, event: str, **members: object) -> None:
+        """Something that happens."""
+        ...
+
+    def warning(self, event: str, **members: object) -> None:
+        """Something an operator should look at."""
+        ...
+
+    def error(self, event: str, **members: object) -> None:
+        """A fault; `exc_info` carries the exception."""
+        ...
+
+
+def configure(level: str = "info") -> None:
+    """Write log lines of this level and above; what libraries log goes nowhere.
+
+    Raises:
+        ValueError: there is no such level.
+    """
+    if level not in _LEVELS:
+        raise ValueError(f"log level {level!r} is none of {', '.join(_LEVELS)}")
+    logging.getLogger().addHandler(logging.NullHandler())
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            _stamp,
+            structlog.processors.format_exc_info,
+            _redact,
+            structlog.processors.JSONRenderer(default=str),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+
+
+def logger(name: str) -> Logger:
+    """A logger whose lines carry the name."""
+    return structlog.get_logger(part=name)
+
+
+def access(method: str, route: str, status: int, elapsed_ms: float, request_id: str) -> None:
+    """One line for a request: its route's template, never its address with what somebody put into it."""
+    logger("access").info(
+        "request", method=method, route=route, status=status, elapsed_ms=round(elapsed_ms, 3), request_id=request_id
+    )
+
+
+def _stamp(_: object, __: str, event: Event) -> Event:
+    event["time"] = clock.rfc3339(clock.now())
+    return event
+
+
+def _redact(_: object, __: str, event: Event) -> Mapping[str, Any]:
+    return {key: HIDDEN if _is_secret(key, value) else redacted(value) for key, value in event.items()}
+
+
+def _is_secret(key: str, value: object) -> bool:
+    return key != "event" and bool(_SECRET_KEYS.search(key)) and not isinstance(value, bool | int | float)
+
+
+def redacted(value: object) -> object:
+    """The value with everything hidden that looks like a credential, in texts however deep."""
+    if isinstance(value, str):
+        return _SECRET_TEXTS.sub(HIDDEN, value)
+    if isinstance(value, Mapping):
+        members = cast("Mapping[object, object]", value)
+        return {str(key): HIDDEN if _is_secret(str(key), each) else redacted(each) for key, each in members.items()}
+    if isinstance(value, list | tuple):
+        return [redacted(each) for each in cast("Sequence[object]", value)]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return _SECRET_TEXTS.sub(HIDDEN, str(value))
