@@ -23,6 +23,7 @@ from countersign.distribution.publishing import products, releases
 from countersign.distribution.publishing.rules import OwnedProduct
 from countersign.distribution.publishing.schemas import NewRelease, ProductWrite
 from countersign.distribution.redeem import issue
+from countersign.distribution.uploads.purposes import Content
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Transaction
@@ -165,7 +166,8 @@ async def _product(transaction: Transaction, org_id: str, org_slug: str, place: 
         with clock.fixed(each.at):
             drafted = NewRelease(each.version, each.channel, f"What is new in {each.version} of {title.name}.")
             release_id = await releases.draft(transaction, product, drafted)
-            await artifacts.put_ready(transaction, release_id, each.filename, each.size, each.sha256, each.platform)
+            content = Content(each.sha256, each.size)
+            await artifacts.put_ready(transaction, release_id, each.filename, content, each.platform)
             # The catalog's view is written once, after the last release.
             await releases.mark_published(transaction, release_id)
     await projection.refresh(transaction, product_id, reindex=False)

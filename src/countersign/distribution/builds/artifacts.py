@@ -12,6 +12,7 @@ from countersign.distribution.catalog.schemas import Artifact
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.publishing.releases import Yanked
 from countersign.distribution.publishing.rules import OwnedRelease
+from countersign.distribution.uploads import blobs
 from countersign.distribution.uploads import queries as uploads
 from countersign.distribution.uploads.purposes import Content, Purpose
 from countersign.distribution.uploads.queries import Address, Upload, UploadNotFound
@@ -103,6 +104,14 @@ async def _receiving(transaction: Transaction, release: OwnedRelease, body: NewA
     if await transaction.run(INSERT, artifact_id, *row):
         return artifact_id
     raise FilenameTaken(f"the release {release.version} has a file {body.filename}")
+
+
+async def put_ready(transaction: Transaction, release: str, filename: str, content: Content, platform: str) -> None:
+    """A ready artifact of a release (by its id) whose bytes are sealed already; for demonstration data."""
+    await blobs.keep(transaction, content.sha256, content.size)
+    artifact_id = ids.new_uuid()
+    await transaction.run(INSERT, artifact_id, release, filename, content.size, platform, clock.now())
+    await transaction.run(MAKE_READY, artifact_id, content.sha256)
 
 
 async def abandon(transaction: Transaction, upload: Upload) -> None:
