@@ -5,7 +5,7 @@ from typing import get_args
 
 import click
 
-from countersign.cli import output, store
+from countersign.cli import configuration, output, store
 from countersign.cli.output import Exit, Failure
 from countersign.distribution.context import Store
 from countersign.distribution.identity import clients, organisations, people, queries, scopes, sessions, tokens
@@ -142,3 +142,23 @@ def issue_token(email: str, scope: str | None, data: str | None) -> None:
     value = {"access_token": issued, "token_type": "Bearer", "expires_in": lasts_s, "scope": granted}
     output.answer({**value, "issuer": issuer}, issued)
     output.note(f"For {issuer}, valid for {lasts_s // 3600} hours, with: {granted}")
+
+
+@click.group()
+def db() -> None:
+    """The store's database."""
+
+
+@db.command("upgrade")
+@click.option("--dry-run", is_flag=True, help="Tell what would be applied, and change nothing.")
+@data_option
+@output.json_option
+def upgrade_db(dry_run: bool, data: str | None) -> None:
+    """Apply the migrations that are to come; `serve` does so too."""
+    settings = configuration.load(data=data)
+    if dry_run:
+        names = store.settled(store.pending(settings), "cannot tell what is to come")
+        output.answer({"pending": names}, "\n".join(names) or "The database is up to date.")
+        return
+    names = store.settled(store.upgrade(settings), "cannot upgrade the database")
+    output.answer({"applied": names}, "\n".join(names) or "The database was up to date.")

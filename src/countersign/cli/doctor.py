@@ -6,7 +6,7 @@ import platform
 import shutil
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -17,6 +17,7 @@ from countersign.cli import configuration, lock, output, store
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.errors import Refused
 from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
 from countersign.kernel.security.masterkey import load_master_key
@@ -92,10 +93,8 @@ def checked(settings: Settings, port: int) -> Iterator[Finding]:
 
 
 def _python() -> Finding:
-    version = platform.python_version()
-    if sys.version_info >= (3, 11):
-        return Finding("python", "ok", version)
-    return Finding("python", "fail", version, "Install Python 3.11 or newer, then run `make setup`.")
+    # Older ones than 3.11 cannot even read this file.
+    return Finding("python", "ok", f"{platform.python_version()}, {sys.executable}")
 
 
 def _existing(path: Path) -> Path:
@@ -144,20 +143,20 @@ def _master_key(settings: Settings, data: Path) -> Finding:
 
 
 async def _database(settings: Settings, data: Path) -> Finding:
-    path = data / store.DATABASE_FILE
-    if not settings.database_url and not path.exists():
-        return Finding("database", "ok", f"{path} will be made at the first start")
+    where = "PostgreSQL" if settings.database_url else str(data / store.DATABASE_FILE)
+    if not store.has_database(settings):
+        return Finding("database", "ok", f"{where} will be made at the first start")
     try:
-        async with store.database(settings) as database:
-            pending = await store.pending(database)
-            await store.require_writable(database, is_new=store.is_new(pending))
-    except (Refused, BadSetting, ValueError) as error:
-        detail, remedy = str(error), getattr(error, "remedy", "") or "Check COUNTERSIGN_DATABASE_URL."
-        return Finding("database", "fail", detail, str(remedy))
-    where = "PostgreSQL" if settings.database_url else str(path)
+        pending = await store.pending(settings)
+        if not pending:
+            await store.require_writable(settings)
+    except Refused as refused:
+        return Finding("database", "fail", refused.detail, refused.remedy)
+    except (SchemaMismatch, ValueError) as error:
+        return Finding("database", "fail", str(error), "Check COUNTERSIGN_DATABASE_URL and the installed version.")
     if pending:
-        remedy = "The next start upgrades it; or run: countersign db upgrade"
-        return Finding("database", "warn", f"{where}: {len(pending)} migrations are to come", remedy)
+        remedy = "The next start applies them; or run: countersign db upgrade"
+        return Finding("database", "warn", f"{where}: migrations to come: {', '.join(pending)}", remedy)
     return Finding("database", "ok", f"{where}: readable, writable, up to date")
 
 
@@ -171,7 +170,8 @@ async def _blobs(settings: Settings, data: Path) -> Finding:
         return Finding("blob store", "fail", refused.detail, refused.remedy)
     except (BadSetting, ValueError) as error:
         return Finding("blob store", "fail", str(error), "Correct COUNTERSIGN_BLOBS_URL.")
-    return Finding("blob store", "ok", "S3: readable, writable" if settings.blobs_url else f"{folder}: readable, writable")
+    where = "the configured store" if settings.blobs_url else str(folder)
+    return Finding("blob store", "ok", f"{where}: readable, writable")
 
 
 def _port(data: Path, port: int) -> Finding:

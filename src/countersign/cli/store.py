@@ -2,22 +2,28 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from countersign.cli import configuration, output
+from countersign.cli import configuration, lock, output
 from countersign.cli.output import Exit, Failure
 from countersign.cli.target import DEFAULT_SERVER
 from countersign.distribution import app
 from countersign.distribution.context import Store
+from countersign.distribution.documents.health import WRITABLE
+from countersign.kernel.database import migrate
+from countersign.kernel.database.migrate import SchemaMismatch
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused
 from countersign.settings import BadSetting, Settings
 
 ResultT = TypeVar("ResultT")
 
-LOCK = "serve.lock"
+DATABASE_FILE = "distribution.sqlite"
 
 
 def run(data: str | None, doing: str, work: Callable[[Store], Awaitable[ResultT]]) -> ResultT:
@@ -48,7 +54,9 @@ def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
         raise Failure(
             doing, why=refused.detail, remedy=refused.remedy, exit_code=exit_code, problem=refused.code
         ) from refused
-    except BadSetting as error:
+    except SchemaMismatch as error:
+        raise Failure(doing, why=str(error), exit_code=Exit.CONFLICT) from error
+    except (BadSetting, ValueError) as error:
         remedy = "Correct it; `countersign config` explains every setting."
         raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
 
@@ -58,7 +66,62 @@ def root_url(settings: Settings) -> str:
     if settings.distribution_url:
         return settings.distribution_url.rstrip("/")
     try:
-        served: object = json.loads((Path(settings.data) / LOCK).read_text())["distribution"]
+        served: object = json.loads((Path(settings.data) / lock.FILE_NAME).read_text())["distribution"]
     except (OSError, ValueError, KeyError, TypeError):
         return DEFAULT_SERVER
     return served if isinstance(served, str) and urlsplit(served).hostname else DEFAULT_SERVER
+
+
+def has_database(settings: Settings) -> bool:
+    """Whether there may be a database: always with PostgreSQL; with SQLite once its file was made."""
+    return bool(settings.database_url) or (Path(settings.data) / DATABASE_FILE).exists()
+
+
+@asynccontextmanager
+async def database(settings: Settings) -> AsyncGenerator[Database]:
+    """The store's database as it is, not upgraded, until the block is left.
+
+    Raises:
+        Unavailable: it cannot be opened or reached.
+        ValueError: the setting is no database address.
+    """
+    url = settings.database_url or f"sqlite:///{(Path(settings.data) / DATABASE_FILE).absolute()}"
+    opened = await open_database(url, schema=app.SCHEMA, reserve_bytes=settings.reserve_mib << 20)
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+async def pending(settings: Settings) -> list[str]:
+    """The migrations that are to come; a SQLite file is not made for that.
+
+    Raises:
+        Unavailable, ValueError: as `database`.
+        SchemaMismatch: the database belongs to another version.
+    """
+    if not has_database(settings):
+        return [migration.name for migration in migrate.migrations(app.MIGRATIONS)]
+    async with database(settings) as opened:
+        return await migrate.pending(opened, app.MIGRATIONS)
+
+
+async def upgrade(settings: Settings) -> list[str]:
+    """Apply the migrations that are to come; their names.
+
+    Raises:
+        Unavailable, ValueError, SchemaMismatch: as `pending`.
+    """
+    await asyncio.to_thread(Path(settings.data).mkdir, mode=0o700, parents=True, exist_ok=True)
+    async with database(settings) as opened:
+        return await migrate.upgrade(opened, app.MIGRATIONS)
+
+
+async def require_writable(settings: Settings) -> None:
+    """Write to the database without changing anything in it.
+
+    Raises:
+        Unavailable, StorageFull: it cannot be written.
+    """
+    async with database(settings) as opened, opened.transaction() as transaction:
+        await transaction.run(WRITABLE)

@@ -16,7 +16,7 @@ from countersign.cli.progress import Meter
 from countersign.cli.transport import Request, Unreachable, send
 
 PIECE_BYTES = 256 << 10
-LEAST_PART_BYTES = 16 << 20
+LEAST_PART_BYTES = 64 << 20
 MOST_PARTS = 1_000
 ATTEMPTS = 8
 ASSEMBLY_S = 900
@@ -144,11 +144,11 @@ class Sending:
         return Failure(self._doing, why=why, remedy=remedy, exit_code=Exit.UNREACHABLE)
 
     def _parts(self, gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The parts to send. Where nothing is missing it is the last one again: the file was not put together yet,
-        and a part that completes it makes the server do so."""
+        """The parts to send. Where nothing is missing it is the last byte again: the file may not be put together
+        yet, and whoever sends a part of a whole file makes the server do so and tell the result."""
         size, end = self._part_bytes, self._content.size
         parts = [(at, min(at + size, stop)) for start, stop in gaps for at in range(start, stop, size)]
-        return parts or [(max(0, end - LEAST_PART_BYTES), end)]
+        return parts or [(max(0, end - 1), end)]
 
     def _put(self, start: int, stop: int, meter: Meter, left: int) -> Reply:
         headers = {**self._server.headers(self._url), "Content-Type": "application/octet-stream"}

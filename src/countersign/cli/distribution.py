@@ -1,0 +1,56 @@
+"""The store as `serve` starts it: opened in each worker, prepared once, explained to whoever started it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from countersign.cli.place import Place
+from countersign.distribution import app, demo
+from countersign.distribution.context import Store
+from countersign.distribution.identity import queries, setup
+from countersign.kernel.http.app import App
+from countersign.settings import Settings
+
+
+@asynccontextmanager
+async def opened(settings: Settings, place: Place) -> AsyncGenerator[Store]:
+    """The store at its place, its database up to date, until the block is left.
+
+    Raises:
+        Refused: the database, the blob store or the key cannot be used.
+        BadSetting: a setting cannot be used.
+    """
+    async with app.opened(settings, place.root_url, is_loopback=place.is_loopback) as store:
+        yield store
+
+
+@asynccontextmanager
+async def serving(store: Store, *, tends: bool) -> AsyncGenerator[App[Store]]:
+    """The store's application until the block is left; the one worker that `tends` removes what has expired."""
+    async with AsyncExitStack() as stack:
+        if tends:
+            await stack.enter_async_context(app.tended(store))
+        yield app.create(store)
+
+
+async def prepare(store: Store, *, is_demo: bool) -> str:
+    """Where asked for, fill an empty database with the demonstration; then what to tell about signing in."""
+    if is_demo:
+        await demo.seed(store)
+    link = await setup.first_link(store)
+    if link is not None:
+        return f"  Nobody is here yet. Make the first organisation and its owner, once, within a day:\n    {link}"
+    sign_in = f"  Sign in: {store.root_url}/auth/signin"
+    if not is_demo:
+        return sign_in
+    if await queries.person_with_email(store.database, demo.PLAYER) is None:
+        return f"{sign_in}\n  The database has data of its own, so --demo changed nothing."
+    return "\n".join(
+        (
+            sign_in,
+            f"    customer      {demo.PLAYER}     password {demo.PASSWORD}",
+            f"    publisher     {demo.PUBLISHER}  password {demo.PASSWORD}",
+            f"    OAuth client  {demo.CLIENT_ID}         secret   {demo.CLIENT_SECRET}",
+            f"  Codes:   {demo.LICENCE_CODES[0]} … {demo.LICENCE_CODES[-1][-5:]}, {demo.PROMO_CODE}",
+            f"  Try:     curl '{store.base_url}/products?limit=3'",
+        )
+    )

@@ -1,0 +1,131 @@
+"""A server from its start to its stop: what is opened in each worker, what is told when it is ready."""
+
+import errno
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import click
+
+from countersign.cli import distribution, output
+from countersign.cli.lock import DataLock
+from countersign.cli.output import Exit, Failure
+from countersign.cli.place import Place, place_of
+from countersign.kernel import telemetry
+from countersign.kernel.database.migrate import SchemaMismatch
+from countersign.kernel.errors import Refused
+from countersign.kernel.http import server
+from countersign.kernel.http.deadlines import Deadlines
+from countersign.kernel.http.server import ASGIApp, CannotListen, Listener, Server
+from countersign.settings import BadSetting, Settings
+
+DOING = "cannot serve"
+LONGEST_WORDS = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How the store was asked to be started; port 0 takes a free one."""
+
+    settings: Settings
+    host: str
+    port: int
+    workers: int
+    is_demo: bool = field(kw_only=True)
+
+    def place(self, listeners: Sequence[Listener]) -> Place:
+        """Where the store is, now that its listener has its port."""
+        return place_of(self.settings.distribution_url, self.host, listeners[0].port)
+
+
+class Words:
+    """What the first worker has to say about signing in, on its way to the process that talks to the person.
+
+    Workers are forked, so it goes through a pipe; it is small enough never to fill one.
+    """
+
+    def __init__(self) -> None:
+        self._reading, self._writing = os.pipe()
+        self.are_told = False
+
+    def tell(self, words: str) -> None:
+        """Send the words; to be called once."""
+        os.write(self._writing, words.encode()[:LONGEST_WORDS])
+
+    def read(self) -> str:
+        """The words. Workers that are forked after this know that they were told."""
+        self.are_told = True
+        return os.read(self._reading, LONGEST_WORDS).decode()
+
+
+def run(start: Start, lock: DataLock) -> None:
+    """Serve until SIGTERM or ctrl-C.
+
+    Raises:
+        Failure: the address cannot be had, or the store cannot be opened.
+    """
+    settings, words = start.settings, Words()
+    try:
+        telemetry.configure(settings.log_level)
+    except ValueError as error:
+        remedy = "Correct COUNTERSIGN_LOG_LEVEL."
+        raise Failure(DOING, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
+
+    @asynccontextmanager
+    async def application(index: int, listeners: Sequence[Listener]) -> AsyncGenerator[Sequence[ASGIApp]]:
+        is_first = index == 0
+        async with distribution.opened(settings, start.place(listeners)) as store:
+            if is_first and not words.are_told:
+                words.tell(await distribution.prepare(store, is_demo=start.is_demo))
+            async with distribution.serving(store, tends=is_first) as app:
+                yield [app]
+
+    def ready(listeners: Sequence[Listener]) -> None:
+        place = start.place(listeners)
+        lock.announce({"distribution": place.root_url})
+        click.echo(f"Countersign store on {place.root_url} (data in {settings.data})")
+        click.echo(words.read())
+        if not settings.distribution_url and not place.is_loopback:
+            output.note("  Set COUNTERSIGN_DISTRIBUTION_URL to the https address that others use: links name it.")
+        click.echo("Stop with ctrl-C.")
+
+    listener = Listener("distribution", start.host, start.port)
+    _serve(
+        Server(
+            application,
+            [listener],
+            workers=start.workers,
+            deadlines=_deadlines(settings),
+            grace_s=settings.grace_s,
+            on_ready=ready,
+        )
+    )
+
+
+def _deadlines(settings: Settings) -> Deadlines:
+    return Deadlines(
+        header_s=settings.header_deadline_s,
+        idle_s=settings.idle_deadline_s,
+        body_grace_s=settings.body_grace_s,
+        body_bytes_s=settings.body_rate_kib_s * 1024,
+    )
+
+
+def _serve(wanted: Server) -> None:
+    try:
+        server.run(wanted)
+    except CannotListen as error:
+        cause = error.__cause__
+        is_taken = isinstance(cause, OSError) and cause.errno == errno.EADDRINUSE
+        exit_code = Exit.CONFLICT if is_taken else Exit.USAGE
+        remedy = "Stop what uses the address, or choose another --host or --port."
+        raise Failure(DOING, why=str(error), remedy=remedy, exit_code=exit_code) from error
+    except Refused as refused:
+        exit_code = output.exit_of(refused.status, refused.code)
+        raise Failure(DOING, why=refused.detail, remedy=refused.remedy, exit_code=exit_code) from refused
+    except SchemaMismatch as error:
+        raise Failure(DOING, why=str(error), exit_code=Exit.CONFLICT) from error
+    except (BadSetting, ValueError) as error:
+        remedy = "Correct it; `countersign config` explains every setting."
+        raise Failure(DOING, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
