@@ -20,10 +20,16 @@ BATCH = 500
 CACHED_STATEMENTS = 500
 CONNECT_S = 10.0
 LOCK_WAIT_MS = 10_000
-ATTEMPTS = 3
 
-_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
-_LOST = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.AdminShutdownError, ConnectionError)
+# The driver raises InternalClientError on a connection that the server ended while it was idle, until it notices.
+_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+_LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.InternalClientError,
+    ConnectionError,
+)
 
 # SQLSTATE, or its class (PostgreSQL documentation, appendix A), and the remedy.
 _REMEDIES = {
@@ -46,7 +52,6 @@ class _Connection(Protocol):
     async def executemany(self, command: str, args: Iterable[tuple[Value, ...]]) -> None: ...
     async def cursor(self, query: str, *args: Value) -> "_Cursor": ...
     def transaction(self, *, isolation: str, readonly: bool) -> AbstractAsyncContextManager[object]: ...
-    def is_closed(self) -> bool: ...
     def terminate(self) -> None: ...
     async def close(self) -> None: ...
 
@@ -124,7 +129,8 @@ class PostgresTransaction:
             yield
         except BaseException:
             del self.actions[kept:]
-            if not self._connection.is_closed():
+            # With the connection gone there is nothing left to undo, and what was raised first tells why.
+            with suppress(Unavailable):
                 await settled(asyncio.ensure_future(self.run("ROLLBACK TO inner_block; RELEASE inner_block")))
             raise
         await self.run("RELEASE inner_block")
@@ -137,8 +143,10 @@ class PostgresTransaction:
 class PostgresDatabase:
     """One service's schema in a PostgreSQL database. Reads cannot write; lost connections are replaced."""
 
-    def __init__(self, pool: _Pool, read_deadline_s: float) -> None:
+    def __init__(self, pool: _Pool, size: int, read_deadline_s: float) -> None:
         self._pool = pool
+        # Every connection of the pool may have died unnoticed; each attempt gets rid of one.
+        self._last_attempt = size
         self._read_deadline_s = read_deadline_s
 
     @property
@@ -153,22 +161,22 @@ class PostgresDatabase:
             Unavailable: the server cannot be reached, or did not answer before the read deadline.
             WrittenOutsideTransaction: the statement writes.
         """
-        for attempt in range(ATTEMPTS):
+        for attempt in range(self._last_attempt + 1):
             try:
                 async with asyncio.timeout(self._read_deadline_s), self._connection() as connection:
                     return await connection.fetch(statement, *values)
             except _ERRORS as error:
-                _refuse_last(error, attempt)
+                self._refuse_last(error, attempt)
         raise AssertionError("the last attempt answers or raises")
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
         """The first row, or None; otherwise as `fetch`."""
-        for attempt in range(ATTEMPTS):
+        for attempt in range(self._last_attempt + 1):
             try:
                 async with asyncio.timeout(self._read_deadline_s), self._connection() as connection:
                     return await connection.fetchrow(statement, *values)
             except _ERRORS as error:
-                _refuse_last(error, attempt)
+                self._refuse_last(error, attempt)
         raise AssertionError("the last attempt answers or raises")
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
@@ -215,17 +223,17 @@ class PostgresDatabase:
 
     async def _begun(self) -> _Connection:
         """A connection with a transaction begun; a connection found dead is replaced first."""
-        for attempt in range(ATTEMPTS):
+        for attempt in range(self._last_attempt + 1):
             try:
                 connection = await self._pool.acquire()
             except _ERRORS as error:
-                _refuse_last(error, attempt)
+                self._refuse_last(error, attempt)
                 continue
             try:
                 await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             except _ERRORS as error:
                 await self._discard(connection)
-                _refuse_last(error, attempt)
+                self._refuse_last(error, attempt)
                 continue
             except BaseException:
                 await self._discard(connection)
@@ -233,8 +241,14 @@ class PostgresDatabase:
             return connection
         raise AssertionError("the last attempt answers or raises")
 
+    def _refuse_last(self, error: BaseException, attempt: int) -> None:
+        """Let a lost connection be tried again, as long as nothing was written on it and attempts are left."""
+        is_lost = isinstance(error, _LOST) or _is_closed(error)
+        if attempt == self._last_attempt or not is_lost or isinstance(error, ConnectionRefusedError):
+            refuse(error)
+
     async def _discard(self, connection: _Connection) -> None:
-        connection.terminate()
+        _close(connection)
         await settled(asyncio.ensure_future(self._pool.release(connection)))
 
     @asynccontextmanager
@@ -242,6 +256,9 @@ class PostgresDatabase:
         connection = await self._pool.acquire()
         try:
             yield connection
+        except _LOST:
+            _close(connection)
+            raise
         finally:
             await self._pool.release(connection)
 
@@ -280,7 +297,7 @@ async def open_postgres(
         )
     except _ERRORS as error:
         refuse(error)
-    return PostgresDatabase(made, read_deadline_s)
+    return PostgresDatabase(made, pool, read_deadline_s)
 
 
 async def _keep(_connection: object) -> None:
@@ -318,20 +335,15 @@ async def _commit(connection: _Connection, transaction: PostgresTransaction) -> 
 async def _roll_back(connection: _Connection) -> None:
     """Roll back; a connection that cannot even do that is closed, which has the same effect."""
     try:
-        if not connection.is_closed():
-            await connection.execute("ROLLBACK")
+        await connection.execute("ROLLBACK")
     except _ERRORS:
+        _close(connection)
+
+
+def _close(connection: _Connection) -> None:
+    """Close at once; the driver complains when it has noticed by itself that the server is gone."""
+    with suppress(asyncpg.InterfaceError):
         connection.terminate()
-
-
-def _refuse_last(error: BaseException, attempt: int) -> None:
-    """Let a lost connection be tried again, as long as nothing was written on it and attempts are left.
-
-    Raises:
-        as `refuse`.
-    """
-    if attempt == ATTEMPTS - 1 or not isinstance(error, _LOST) or isinstance(error, ConnectionRefusedError):
-        refuse(error)
 
 
 def refuse(error: BaseException) -> NoReturn:
@@ -359,7 +371,7 @@ def refusal(error: BaseException) -> Refused | None:
         return StorageFull("There is no room left for the database.")
     if isinstance(error, TimeoutError):
         return Unavailable("The database did not answer in time; narrow the search, or try again.")
-    if isinstance(error, OSError) or (isinstance(error, asyncpg.InterfaceError) and _is_lost(error)):
+    if isinstance(error, OSError | asyncpg.InternalClientError) or _is_closed(error):
         return Unavailable(_REMEDIES["08"])
     state = str(getattr(error, "sqlstate", None) or "")
     if isinstance(error, asyncpg.InvalidCachedStatementError):
@@ -368,6 +380,6 @@ def refusal(error: BaseException) -> Refused | None:
     return Unavailable(remedy) if remedy else None
 
 
-def _is_lost(error: asyncpg.InterfaceError) -> bool:
+def _is_closed(error: BaseException) -> bool:
     """Whether the driver complains about a closed connection or pool, and not about the code that uses it."""
-    return "clos" in str(error)
+    return type(error) is asyncpg.InterfaceError and ("clos" in str(error) or "released" in str(error))

@@ -29,6 +29,7 @@ _REMEDIES: list[tuple[type[apsw.Error], str]] = [
     (apsw.CorruptError, "The database file is damaged; check the disk and restore a backup."),
     (apsw.NotADBError, "The database file is not a SQLite database; restore a backup."),
     (apsw.ProtocolError, "The locks of the database file do not work; a network file system cannot hold it."),
+    (apsw.ConnectionClosedError, "The service is stopping."),
     (apsw.NoMemError, "The process ran out of memory; give it more, or try again."),
 ]
 

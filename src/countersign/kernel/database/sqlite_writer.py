@@ -151,18 +151,26 @@ class SqliteWriter:
         if self._holder is task:
             raise RuntimeError("this task is inside a transaction already; pass that one on")
         deadline_s = clock.monotonic_s() + self._busy_timeout_s
-        async with self._turn:
-            self._holder = task
-            try:
-                group = self._group or await self._begin(deadline_s)
-                member = SqliteTransaction(self)
-                async with self._savepoint(member, group):
-                    yield member
-            finally:
-                self._holder = None
+        await self._take_turn()
+        self._holder = task
+        try:
+            group = self._group or await self._begin(deadline_s)
+            member = SqliteTransaction(self)
+            async with self._savepoint(member, group):
+                yield member
+        finally:
+            self._holder = None
+            self._turn.release()
         failure = await asyncio.shield(group.done)
         if failure is not None:
             raise type(failure)(failure.detail) from failure
+
+    async def _take_turn(self) -> None:
+        try:
+            async with asyncio.timeout(self._busy_timeout_s):
+                await self._turn.acquire()
+        except TimeoutError as error:
+            raise Unavailable("Other changes kept the database busy for too long; try again.") from error
 
     @asynccontextmanager
     async def _savepoint(self, member: SqliteTransaction, group: Group) -> AsyncGenerator[None]:
@@ -262,7 +270,7 @@ class SqliteWriter:
             else:
                 await self.in_thread(lambda: self._connection.execute("COMMIT"))
         except apsw.Error as error:
-            if not isinstance(error, apsw.FullError | apsw.BusyError):
+            if isinstance(error, apsw.IOError):
                 self._refusal = Unavailable(_BROKEN)
             self._roll_back()
             return sqlite.refusal(error) or Unavailable(_GONE)
@@ -288,9 +296,14 @@ class SqliteWriter:
 
     async def close(self) -> None:
         """Let what is under way become durable, then close; a later transaction is Unavailable."""
-        if self._committer is not None:
-            await asyncio.wait([self._committer])
-        async with self._turn:
-            self._refusal = Unavailable("The service is stopping.")
-            await self.in_thread(self._connection.close)
+        self._refusal = Unavailable("The service is stopping.")
+        is_closed = False
+        while not is_closed:
+            if self._committer is not None:
+                await asyncio.wait([self._committer])
+            async with self._turn:
+                # A transaction that was waiting for another process may have begun a last group.
+                if self._group is None:
+                    await self.in_thread(self._connection.close)
+                    is_closed = True
         self._thread.shutdown(wait=True)

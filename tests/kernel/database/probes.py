@@ -1,0 +1,48 @@
+"""What several database tests do: put things in, count them, and cancel a task at a chosen await."""
+
+import asyncio
+from collections.abc import Coroutine, Generator
+from typing import Any
+
+from countersign.kernel.database.port import Database, Reader
+
+PUT = "INSERT INTO thing (id, word) VALUES ($1, $2)"
+
+
+async def put(database: Database, *numbers: int) -> None:
+    """Put the things in, in one transaction."""
+    async with database.transaction() as transaction:
+        for number in numbers:
+            await transaction.run(PUT, number, f"word {number}")
+
+
+async def things(reader: Reader) -> list[int]:
+    """The numbers of the things that are there."""
+    return [row[0] for row in await reader.fetch("SELECT id FROM thing ORDER BY id")]
+
+
+class CancelledAt:
+    """Awaits the work and cancels the task that does so while it waits for the `number`th time (from 0)."""
+
+    def __init__(self, work: Coroutine[Any, Any, None], number: int) -> None:
+        self._work = work
+        self._number = number
+        self.waited = 0
+
+    def __await__(self) -> Generator[Any, None, None]:
+        task = asyncio.current_task()
+        assert task is not None
+        error: BaseException | None = None
+        while True:
+            try:
+                future = self._work.throw(error) if error else self._work.send(None)
+            except StopIteration:
+                return
+            error = None
+            if self.waited == self._number:
+                task.get_loop().call_soon(task.cancel)
+            self.waited += 1
+            try:
+                yield future
+            except BaseException as thrown:
+                error = thrown

@@ -1,0 +1,160 @@
+"""Migrations: in order, once, resumed, and never those of other code."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from countersign.kernel.database.describe import describe
+from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.errors import ConstraintViolation
+from countersign.kernel.database.migrate import SchemaMismatch, pending, upgrade
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
+
+FIRST = "CREATE TABLE a (id TEXT PRIMARY KEY, n BIGINT CHECK (n > (0)));\nINSERT INTO a (id, n) VALUES ('Z', 1);\n"
+SECOND = "ALTER TABLE a ADD COLUMN note TEXT;\nCREATE INDEX a_by_n ON a (n DESC, id) WHERE n > 1;\n"
+THIRD = "CREATE TABLE b (id TEXT PRIMARY KEY REFERENCES a (id)) WITHOUT ROWID;\nINSERT INTO b (id) VALUES ('Z');\n"
+Write = Callable[..., str]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """A function that writes a package of migrations with these texts and gives its name."""
+    name = f"moves_{tmp_path.name}"
+    folder = tmp_path / "packages" / name
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(folder.parent)
+
+    def write(*texts: str) -> str:
+        for old in folder.glob("*.sql"):
+            old.unlink()
+        for number, text in enumerate(texts, 1):
+            (folder / f"{number:04d}_step.sql").write_text(text)
+        return name
+
+    yield write
+    sys.modules.pop(name, None)
+
+
+async def test_what_is_pending_is_applied_in_order_and_once(database: Database, write: Write) -> None:
+    package = write(FIRST, SECOND)
+
+    assert await pending(database, package) == ["0001_step", "0002_step"]
+    assert await upgrade(database, package) == ["0001_step", "0002_step"]
+    assert await upgrade(database, package) == []
+    assert await pending(database, write(FIRST, SECOND, THIRD)) == ["0003_step"]
+    assert await upgrade(database, package) == ["0003_step"]
+    assert await database.fetch_one("SELECT a.note, b.id FROM a JOIN b ON a.id = b.id") == (None, "Z")
+
+
+async def test_starters_at_once_apply_each_migration_once(database_url: str, write: Write) -> None:
+    package = write(FIRST, SECOND, THIRD)
+    nodes = [await open_database(database_url, schema="shop", pool=2) for _ in range(5)]
+
+    applied = await asyncio.gather(*(upgrade(node, package) for node in nodes))
+
+    assert sorted(sum(applied, [])) == ["0001_step", "0002_step", "0003_step"]
+    assert await nodes[0].fetch_one("SELECT count(id) FROM a") == (1,)
+    await asyncio.gather(*(node.close() for node in nodes))
+
+
+async def test_an_interrupted_upgrade_goes_on_where_it_was(database: Database, write: Write) -> None:
+    package = write(FIRST, "CREATE TABLE half (id TEXT);\nINSERT INTO a (id) VALUES ('Z');\n", THIRD)
+
+    with pytest.raises(ConstraintViolation):
+        await upgrade(database, package)
+    assert await pending(database, package) == ["0002_step", "0003_step"]
+    assert "half" not in await describe(database)
+
+    write(FIRST, SECOND, THIRD)
+    assert await upgrade(database, package) == ["0002_step", "0003_step"]
+
+
+async def test_an_applied_file_may_not_change(database: Database, write: Write) -> None:
+    await upgrade(database, write(FIRST, SECOND))
+    package = write(FIRST + "-- changed\n", SECOND)
+
+    for ask in (upgrade, pending):
+        with pytest.raises(SchemaMismatch, match="0001_step was applied"):
+            await ask(database, package)
+
+
+async def test_a_newer_database_is_refused(database: Database, write: Write) -> None:
+    await upgrade(database, write(FIRST, SECOND))
+
+    with pytest.raises(SchemaMismatch, match=r"newer version \(0002_step\)"):
+        await upgrade(database, write(FIRST))
+
+
+async def test_line_endings_are_no_change(database: Database, write: Write) -> None:
+    await upgrade(database, write(FIRST))
+
+    assert await pending(database, write(FIRST.replace("\n", "\r\n"))) == []
+
+
+async def test_numbers_run_without_a_gap(database: Database, write: Write, tmp_path: Path) -> None:
+    package = write(FIRST, SECOND)
+    folder = tmp_path / "packages" / package
+    (folder / "0002_step.sql").rename(folder / "0003_step.sql")
+
+    with pytest.raises(SchemaMismatch, match="0002 was expected"):
+        await upgrade(database, package)
+
+    (folder / "0003_step.sql").rename(folder / "second.sql")
+    with pytest.raises(SchemaMismatch, match=r"second\.sql"):
+        await upgrade(database, package)
+
+
+async def test_text_sorts_by_code_point(database: Database, write: Write) -> None:
+    await upgrade(database, write("CREATE TABLE w (word TEXT PRIMARY KEY);"))
+    words = ["\U0001f600", "\uffee", "é", "z", "a", "Z", "a b", "a-b", "A"]
+    async with database.transaction() as transaction:
+        await transaction.run_many("INSERT INTO w (word) VALUES ($1)", [(word,) for word in words])
+
+    rows = await database.fetch("SELECT word FROM w ORDER BY word")
+
+    assert [row[0] for row in rows] == sorted(words)
+
+
+WHOLE = """
+CREATE TABLE schema_migration (
+    number BIGINT PRIMARY KEY, name TEXT NOT NULL, sha256 TEXT NOT NULL, applied_at BIGINT NOT NULL
+);
+CREATE TABLE a (note TEXT, id TEXT PRIMARY KEY, n BIGINT CHECK (n > (0)));
+CREATE INDEX a_by_n ON a (n DESC, id) WHERE n > 1;
+CREATE TABLE b (id TEXT PRIMARY KEY REFERENCES a (id)) WITHOUT ROWID;
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "into"),
+    [
+        ("", ""),
+        ("note TEXT", "note BIGINT"),
+        ("n > (0)", "n > (1)"),
+        ("n DESC", "n"),
+        ("WHERE n > 1", "WHERE n > 2"),
+        (" REFERENCES a (id)", ""),
+        ("note TEXT", "note TEXT NOT NULL"),
+        ("note TEXT", "note TEXT DEFAULT 'x'"),
+        ("note TEXT", "note TEXT UNIQUE"),
+    ],
+)
+async def test_a_description_tells_a_schema_that_differs(
+    database_url: str, write: Write, changed: str, into: str
+) -> None:
+    migrated = await open_database(database_url, schema="shop")
+    await upgrade(migrated, write(FIRST, SECOND, THIRD))
+    found = await describe(migrated)
+    await migrated.close()
+    written = await open_database(database_url.replace(".db", "2.db"), schema="shop2")
+    async with written.transaction() as transaction:
+        await transaction.run(in_dialect(WHOLE.replace(changed, into), written.dialect))
+    wanted = (await describe(written)).replace("shop2.", "shop.")
+    await written.close()
+
+    assert (found == wanted) == (changed == into)

@@ -1,0 +1,341 @@
+"""What the port promises, on both engines."""
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
+from countersign.kernel.errors import Unavailable
+from tests.kernel.database.probes import PUT, CancelledAt, put, things
+
+ENDLESS = """
+WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000000)
+SELECT count(i) FROM n
+"""
+
+
+class Refusal(Exception):
+    """What the tests leave a block with."""
+
+
+async def test_rows_come_back_as_they_went_in(database: Database) -> None:
+    async with database.transaction() as transaction:
+        await transaction.run(in_dialect("CREATE TABLE kind (a TEXT, b REAL, c BLOB)", database.dialect))
+        await transaction.run("INSERT INTO kind (a, b, c) VALUES ($1, $2, $3)", "it's $1 \U0001f600", 0.5, b"\0\xff")
+        await transaction.run("INSERT INTO kind (a, b, c) VALUES ($1, $2, $3)", None, None, None)
+
+    first, second = await database.fetch("SELECT a, b, c FROM kind ORDER BY a IS NULL")
+    one = await database.fetch_one("SELECT a, b, c FROM kind WHERE a = $1 AND a = $1", "it's $1 \U0001f600")
+
+    text, number, blob = first
+    assert (text, number, blob) == ("it's $1 \U0001f600", 0.5, b"\0\xff")
+    assert one == first
+    assert tuple(second) == (None, None, None)
+
+
+async def test_what_is_not_there_is_none(database: Database) -> None:
+    assert await database.fetch_one("SELECT id FROM thing WHERE id = $1", 1) is None
+    assert await database.fetch("SELECT id FROM thing WHERE id = $1", 1) == []
+
+
+async def test_a_statement_tells_how_many_rows_it_changed(database: Database) -> None:
+    await put(database, 1, 2, 3)
+
+    async with database.transaction() as transaction:
+        assert await transaction.run("UPDATE thing SET word = word WHERE id > $1", 1) == 2
+        assert await transaction.run("UPDATE thing SET word = word WHERE id > $1", 9) == 0
+        assert await transaction.run("CREATE TABLE other (id INTEGER)") == 0
+        assert await transaction.run("DELETE FROM thing WHERE id = $1", 1) == 1
+        assert await transaction.run("INSERT INTO other (id) SELECT id FROM thing") == 2
+
+
+async def test_a_failing_transaction_rolls_back_alone(database: Database) -> None:
+    async def fail() -> None:
+        async with database.transaction() as transaction:
+            await transaction.run(PUT, 2, "gone")
+            raise Refusal
+
+    outcomes = await asyncio.gather(put(database, 1), fail(), put(database, 3), return_exceptions=True)
+
+    assert [type(outcome) for outcome in outcomes] == [type(None), Refusal, type(None)]
+    assert await things(database) == [1, 3]
+
+
+async def test_of_64_at_once_exactly_those_that_did_not_fail_are_kept(database: Database) -> None:
+    async def write(number: int) -> None:
+        async with database.transaction() as transaction:
+            await transaction.run(PUT, number, f"word {number}")
+            if number % 3 == 0:
+                raise Refusal
+            if number % 3 == 1:
+                await asyncio.sleep(0)
+
+    outcomes = await asyncio.gather(*(write(number) for number in range(64)), return_exceptions=True)
+
+    assert [isinstance(outcome, Refusal) for outcome in outcomes] == [number % 3 == 0 for number in range(64)]
+    assert await things(database) == [number for number in range(64) if number % 3]
+
+
+async def test_what_was_acknowledged_is_seen_by_another_connection(database: Database, database_url: str) -> None:
+    other = await open_database(database_url, schema="shop")
+
+    for number in range(20):
+        await put(database, number)
+        assert await things(other) == list(range(number + 1))
+
+    await other.close()
+
+
+async def test_a_transaction_sees_its_own_writes_and_others_do_not(database: Database) -> None:
+    async with database.transaction() as transaction:
+        await transaction.run(PUT, 1, "a")
+
+        assert await things(transaction) == [1]
+        assert await transaction.fetch_one("SELECT word FROM thing WHERE id = $1", 1) == ("a",)
+        assert await things(database) == []
+
+
+async def test_a_savepoint_undoes_its_own_block(database: Database) -> None:
+    done: list[str] = []
+
+    async with database.transaction() as transaction:
+        await transaction.run(PUT, 1, "a")
+        transaction.after_commit(lambda: done.append("outer"))
+        with pytest.raises(ConstraintViolation):
+            async with transaction.savepoint():
+                transaction.after_commit(lambda: done.append("undone"))
+                await transaction.run(PUT, 2, "b")
+                await transaction.run(PUT, 3, "a")
+        async with transaction.savepoint():
+            transaction.after_commit(lambda: done.append("inner"))
+            await transaction.run(PUT, 4, "d")
+            with pytest.raises(Refusal):
+                async with transaction.savepoint():
+                    await transaction.run(PUT, 5, "e")
+                    raise Refusal
+
+    assert await things(database) == [1, 4]
+    assert done == ["outer", "inner"]
+
+
+async def test_actions_run_after_the_commit_and_before_the_caller_goes_on(database: Database) -> None:
+    seen: list[str] = []
+
+    async with database.transaction() as transaction:
+        await transaction.run(PUT, 1, "a")
+        transaction.after_commit(lambda: seen.append("first"))
+        transaction.after_commit(lambda: seen.append("second"))
+        assert seen == []
+
+    assert seen == ["first", "second"]
+
+
+async def test_actions_of_a_transaction_that_failed_never_run(database: Database) -> None:
+    seen: list[str] = []
+
+    with pytest.raises(Refusal):
+        async with database.transaction() as transaction:
+            transaction.after_commit(lambda: seen.append("never"))
+            raise Refusal
+    await put(database, 1)
+
+    assert seen == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO thing (id, word) VALUES (2, 'word 1')",
+        "INSERT INTO thing (id, word) VALUES (2, NULL)",
+        "INSERT INTO part (thing_id) VALUES (7)",
+        "INSERT INTO part (thing_id, size) VALUES (1, -1)",
+    ],
+)
+async def test_a_broken_rule_of_the_schema_is_a_constraint_violation(database: Database, statement: str) -> None:
+    await put(database, 1)
+    async with database.transaction() as transaction:
+        await transaction.run(
+            "CREATE TABLE part (thing_id BIGINT REFERENCES thing (id), size BIGINT CHECK (size > 0))"
+        )
+
+    with pytest.raises(ConstraintViolation):
+        async with database.transaction() as transaction:
+            await transaction.run(PUT, 5, "five")
+            await transaction.run(statement)
+
+    assert await things(database) == [1]
+
+
+async def test_a_reader_cannot_write(database: Database) -> None:
+    for read in (database.fetch, database.fetch_one, database.scan):
+        with pytest.raises(WrittenOutsideTransaction):
+            await read("INSERT INTO thing (id, word) VALUES (1, 'a') RETURNING id")
+
+    assert await things(database) == []
+
+
+async def test_a_cancelled_transaction_leaves_nothing_behind_wherever_it_waited(database: Database) -> None:
+    async def write(number: int) -> None:
+        async with database.transaction() as transaction:
+            await transaction.run(PUT, number, f"{number}")
+            async with transaction.savepoint():
+                await transaction.run(PUT, number + 1, f"{number + 1}")
+            await transaction.run_many(PUT, [(number + 2, f"{number + 2}")])
+
+    kept = cancelled = 0
+    for at in range(200):
+        first = at * 10
+        work = CancelledAt(write(first), at)
+        neighbours = [asyncio.create_task(put(database, first + 5)), asyncio.create_task(put(database, first + 6))]
+        await asyncio.sleep(0)
+        outcome = (await asyncio.gather(_awaited(work), return_exceptions=True))[0]
+        await asyncio.gather(*neighbours)
+        await asyncio.wait_for(put(database, first + 7), 10)
+
+        found = [number - first for number in await things(database) if number >= first]
+        assert found in ([0, 1, 2, 5, 6, 7], [5, 6, 7])
+        if outcome is None:
+            assert found[0] == 0, "acknowledged and lost"
+        kept += found[0] == 0
+        cancelled += isinstance(outcome, asyncio.CancelledError)
+        if work.waited <= at:
+            break
+
+    assert work.waited <= at, "not every await was tried"
+    assert cancelled >= 3
+    assert kept >= 1
+
+
+async def _awaited(work: CancelledAt) -> None:
+    await work
+
+
+async def test_actions_run_even_when_the_caller_was_cancelled_during_the_commit(database: Database) -> None:
+    for at in range(100):
+        seen: list[int] = []
+
+        async def write(number: int, seen: list[int]) -> None:
+            async with database.transaction() as transaction:
+                await transaction.run(PUT, number, f"{number}")
+                transaction.after_commit(lambda: seen.append(number))
+
+        work = CancelledAt(write(at, seen), at)
+        await asyncio.gather(_awaited(work), return_exceptions=True)
+        await put(database, 1000 + at)
+
+        assert (at in await things(database)) == bool(seen)
+        if work.waited <= at:
+            break
+
+
+async def test_a_scan_ends_at_the_deadline(database: Database) -> None:
+    with pytest.raises(Unavailable):
+        await database.scan(ENDLESS)
+
+    await put(database, 1)
+    assert [tuple(row) for row in await database.scan("SELECT id FROM thing WHERE id < $1", 2)] == [(1,)]
+
+
+async def test_a_scan_that_nobody_waits_for_any_more_ends_at_once(database_url: str) -> None:
+    database = await open_database(database_url, schema="shop", pool=1, read_deadline_s=600)
+    scan = asyncio.create_task(database.scan(ENDLESS))
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+    scan.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await scan
+    assert [tuple(row) for row in await asyncio.wait_for(database.scan("SELECT 1"), 20)] == [(1,)]
+    await asyncio.wait_for(database.close(), 20)
+
+
+async def _filled(database: Database, count: int) -> None:
+    async with database.transaction() as transaction:
+        await transaction.run_many(PUT, ((number, f"{number}") for number in range(count)))
+
+
+async def test_a_stream_gives_batches_of_one_snapshot(database: Database) -> None:
+    await _filled(database, 1234)
+
+    seen: list[int] = []
+    sizes: list[int] = []
+    async for batch in database.stream("SELECT id FROM thing WHERE id >= $1 ORDER BY id", 34):
+        sizes.append(len(batch))
+        seen += [row[0] for row in batch]
+        async with database.transaction() as transaction:
+            await transaction.run("DELETE FROM thing")
+            await transaction.run(PUT, 100_000 + len(sizes), f"late {len(sizes)}")
+
+    assert seen == list(range(34, 1234))
+    assert sizes == [500, 500, 200]
+
+
+async def test_a_stream_may_be_left_early(database: Database) -> None:
+    await _filled(database, 2000)
+
+    for _ in range(30):
+        async with aclosing(database.stream("SELECT id FROM thing")) as stream:
+            assert len(await anext(stream)) == 500
+
+    await put(database, 5000)
+
+
+async def test_many_rows_are_written_while_the_loop_goes_on(database: Database) -> None:
+    ticks = 0
+    is_over = False
+
+    async def tick() -> None:
+        nonlocal ticks
+        while not is_over:
+            ticks += 1
+            await asyncio.sleep(0)
+
+    ticking = asyncio.create_task(tick())
+    await _filled(database, 200_000)
+    is_over = True
+    await ticking
+
+    assert ticks > 100
+    assert await database.fetch_one("SELECT count(id), max(id) FROM thing") == (200_000, 199_999)
+
+
+async def test_closing_waits_for_transactions_under_way(database_url: str) -> None:
+    database = await open_database(database_url, schema="shop")
+    async with database.transaction() as transaction:
+        await transaction.run("CREATE TABLE thing (id INTEGER, word TEXT)")
+    entered, may_go = asyncio.Event(), asyncio.Event()
+
+    async def write() -> None:
+        async with database.transaction() as transaction:
+            await transaction.run(PUT, 1, "a")
+            entered.set()
+            await may_go.wait()
+
+    writing = asyncio.create_task(write())
+    await entered.wait()
+    closing = asyncio.create_task(database.close())
+    await asyncio.sleep(0)
+    may_go.set()
+    await asyncio.gather(writing, closing)
+
+    reopened = await open_database(database_url, schema="shop")
+    assert await things(reopened) == [1]
+    await reopened.close()
+
+
+async def test_a_closed_database_is_unavailable(database_url: str) -> None:
+    database = await open_database(database_url, schema="shop")
+    await database.close()
+
+    with pytest.raises(Unavailable):
+        async with database.transaction():
+            pass
+    with pytest.raises(Unavailable):
+        await database.scan("SELECT 1")
+    with pytest.raises(Unavailable):
+        await database.fetch("SELECT 1")

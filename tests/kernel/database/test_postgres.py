@@ -1,0 +1,133 @@
+"""What only PostgreSQL does: connections that die, transactions that collide, several schemas."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from countersign.kernel.database import postgres
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
+from countersign.kernel.errors import StorageFull, Unavailable
+from tests.kernel.database.probes import PUT, put, things
+from tests.servers.process import free_port
+
+END_OTHERS = """
+SELECT count(pg_terminate_backend(pid))
+FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+@pytest.fixture
+async def shop(postgres_url: str) -> AsyncIterator[Database]:
+    """A database with the empty table `thing`."""
+    database = await open_database(postgres_url, schema="shop", pool=4)
+    async with database.transaction() as transaction:
+        await transaction.run("CREATE TABLE thing (id BIGINT PRIMARY KEY, word TEXT NOT NULL UNIQUE)")
+    yield database
+    await database.close()
+
+
+async def _end_connections(url: str) -> None:
+    connection = await asyncpg.connect(url)
+    await connection.fetch(END_OTHERS)
+    await connection.close()
+
+
+async def test_connections_that_died_idle_fail_no_request(shop: Database, postgres_url: str) -> None:
+    for number in range(5):
+        await asyncio.gather(*(shop.fetch("SELECT pg_sleep(0.01)") for _ in range(4)))
+        await _end_connections(postgres_url)
+
+        if number % 2:
+            assert len(await things(shop)) == number
+        await put(shop, number)
+
+    outcomes = await asyncio.gather(*(things(shop) for _ in range(8)))
+    assert outcomes == [[0, 1, 2, 3, 4]] * 8
+
+
+async def test_a_connection_that_dies_in_a_transaction_makes_it_unavailable(shop: Database, postgres_url: str) -> None:
+    with pytest.raises(Unavailable):
+        async with shop.transaction() as transaction:
+            await transaction.run(PUT, 1, "a")
+            await _end_connections(postgres_url)
+            await transaction.run(PUT, 2, "b")
+
+    assert await things(shop) == []
+    await put(shop, 3)
+    assert await things(shop) == [3]
+
+
+async def test_a_server_that_is_not_there_is_unavailable_and_its_address_untold() -> None:
+    with pytest.raises(Unavailable) as refused:
+        await open_database(f"postgresql://me:secret@127.0.0.1:{free_port()}/a", schema="shop")
+
+    assert "secret" not in refused.value.detail
+
+
+async def test_transactions_that_block_each_other_are_unavailable_and_can_be_tried_again(shop: Database) -> None:
+    await put(shop, 1, 2)
+    both_hold = asyncio.Barrier(2)
+
+    async def swap(first: int, second: int) -> None:
+        async with shop.transaction() as transaction:
+            await transaction.run("UPDATE thing SET word = word WHERE id = $1", first)
+            await both_hold.wait()
+            await transaction.run("UPDATE thing SET word = word WHERE id = $1", second)
+
+    outcomes = await asyncio.gather(swap(1, 2), swap(2, 1), return_exceptions=True)
+
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["NoneType", "Unavailable"]
+
+
+async def test_a_failed_statement_that_was_overlooked_is_no_commit(shop: Database) -> None:
+    with pytest.raises(postgres.ConstraintViolation):
+        async with shop.transaction() as transaction:
+            await transaction.run(PUT, 1, "a")
+            with pytest.raises(postgres.ConstraintViolation):
+                await transaction.run(PUT, 1, "a")
+
+    assert await things(shop) == []
+
+
+async def test_schemas_do_not_see_each_other(shop: Database, postgres_url: str) -> None:
+    await put(shop, 1)
+    other = await open_database(postgres_url, schema='of"fice')
+
+    assert await other.fetch_one("SELECT to_regclass('thing') IS NULL, current_schema()") == (True, 'of"fice')
+    await other.close()
+
+
+async def test_opening_at_once_makes_the_schema_once(postgres_url: str) -> None:
+    opened = await asyncio.gather(*(open_database(postgres_url, schema="new", pool=1) for _ in range(8)))
+
+    await asyncio.gather(*(database.close() for database in opened))
+
+
+async def test_more_callers_than_connections_wait_for_their_turn(shop: Database) -> None:
+    await asyncio.gather(*(put(shop, number) for number in range(100)))
+
+    assert await things(shop) == list(range(100))
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning"),
+    [
+        (asyncpg.DiskFullError, StorageFull),
+        (asyncpg.TooManyConnectionsError, Unavailable),
+        (asyncpg.AdminShutdownError, Unavailable),
+        (asyncpg.CannotConnectNowError, Unavailable),
+        (asyncpg.SerializationError, Unavailable),
+        (asyncpg.LockNotAvailableError, Unavailable),
+        (asyncpg.ConnectionDoesNotExistError, Unavailable),
+        (asyncpg.InvalidPasswordError, Unavailable),
+        (ConnectionResetError, Unavailable),
+        (asyncpg.UndefinedTableError, type(None)),
+        (asyncpg.DataError, type(None)),
+    ],
+)
+def test_the_servers_errors_have_a_meaning(error: type[Exception], meaning: type) -> None:
+    assert type(postgres.refusal(error("the closed thing"))) is meaning

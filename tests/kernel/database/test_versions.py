@@ -1,0 +1,145 @@
+"""Counters of changes: never older than the moment they were asked for."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+
+import pytest
+
+from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
+from countersign.kernel.database.versions import Versions, bump
+from countersign.kernel.errors import Unavailable
+
+TABLE = """
+CREATE TABLE version (name TEXT PRIMARY KEY, number BIGINT NOT NULL);
+INSERT INTO version (name, number) VALUES ('a', 1), ('b', 1);
+"""
+
+
+@pytest.fixture
+async def counted(database: Database) -> AsyncIterator[Database]:
+    """The database with the counters a and b."""
+    async with database.transaction() as transaction:
+        await transaction.run(in_dialect(TABLE, database.dialect))
+    yield database
+
+
+async def test_a_bump_raises_its_own_counter(counted: Database) -> None:
+    versions = Versions(counted, ["b", "a"])
+    b, a = await versions.current()
+
+    for _ in range(3):
+        async with counted.transaction() as transaction:
+            await bump(transaction, "a")
+        same, higher = await versions.current()
+
+        assert same == b
+        assert higher > a
+        a = higher
+
+
+async def test_bumps_faster_than_the_clock_still_differ(counted: Database) -> None:
+    async with counted.transaction() as transaction:
+        await transaction.run("UPDATE version SET number = $1", 2**61)
+        await bump(transaction, "a")
+        await bump(transaction, "a")
+
+    assert await Versions(counted, ["a"]).current() == (2**61 + 2,)
+
+
+async def test_an_unknown_counter_is_a_mistake(counted: Database) -> None:
+    with pytest.raises(LookupError, match="'c'"):
+        await Versions(counted, ["a", "c"]).current()
+    with pytest.raises(LookupError, match="'c'"):
+        async with counted.transaction() as transaction:
+            await bump(transaction, "c")
+
+
+async def test_a_value_read_after_a_bump_was_acknowledged_is_never_older(
+    counted: Database, database_url: str
+) -> None:
+    other = await open_database(database_url, schema="shop", pool=2)
+    readers = [Versions(counted, ["a"]), Versions(other, ["a"])]
+    acknowledged = 0
+    is_over = False
+    reads = 0
+    chance = random.Random(1)
+
+    async def change(database: Database) -> None:
+        nonlocal acknowledged
+        for _ in range(60):
+            async with database.transaction() as transaction:
+                await bump(transaction, "a")
+                row = await transaction.fetch_one("SELECT number FROM version WHERE name = 'a'")
+                assert row is not None
+            acknowledged = max(acknowledged, row[0])
+
+    async def read() -> None:
+        nonlocal reads
+        while not is_over:
+            floor = acknowledged
+            assert (await chance.choice(readers).current())[0] >= floor
+            reads += 1
+            await asyncio.sleep(0)
+
+    reading = [asyncio.create_task(read()) for _ in range(12)]
+    await asyncio.gather(change(counted), change(other))
+    is_over = True
+    await asyncio.gather(*reading)
+
+    assert reads > 100
+    await other.close()
+
+
+async def test_cancelled_callers_take_nobody_with_them(counted: Database) -> None:
+    versions = Versions(counted, ["a"])
+    for _ in range(20):
+        asked = [asyncio.create_task(versions.current()) for _ in range(4)]
+        await asyncio.sleep(0)
+        asked[0].cancel()
+        asked[2].cancel()
+        outcomes = await asyncio.gather(*asked, return_exceptions=True)
+
+        assert isinstance(outcomes[1], tuple)
+        assert isinstance(outcomes[3], tuple)
+
+
+async def test_every_caller_of_a_failed_read_is_told_and_the_next_works(
+    postgres_url: str,
+) -> None:
+    database = await open_database(postgres_url, schema="shop")
+    versions = Versions(database, ["a"])
+
+    outcomes = await asyncio.gather(*(versions.current() for _ in range(5)), return_exceptions=True)
+    assert all("version" in str(outcome) for outcome in outcomes)
+
+    async with database.transaction() as transaction:
+        await transaction.run(in_dialect(TABLE, "postgres"))
+    assert await versions.current() == (1,)
+    await database.close()
+    with pytest.raises(Unavailable):
+        await versions.current()
+
+
+async def test_on_postgres_many_callers_share_a_read(postgres_url: str) -> None:
+    database = await open_database(postgres_url, schema="shop")
+    async with database.transaction() as transaction:
+        await transaction.run(in_dialect(TABLE, "postgres"))
+    versions = Versions(database, ["a"])
+    counting = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+
+    async def callers() -> None:
+        for _ in range(100):
+            await versions.current()
+
+    await asyncio.gather(*(callers() for _ in range(50)))
+    await database.close()
+
+    # Statistics are complete once the connections that made them have ended.
+    watching = await open_database(postgres_url, schema="shop", pool=1)
+    row = await watching.fetch_one(counting)
+    await watching.close()
+    assert row is not None
+    assert 0 < row[0] < 1000
