@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from countersign.kernel.blobs.local import LocalBlobs
-from countersign.kernel.blobs.port import BlobStore, Part
+from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch, Part
 from countersign.kernel.errors import StorageFull, Unavailable
 from tests.kernel.blobs.traffic import Cut, arriving, content, digest_of, sealed_in, staged_in
 
@@ -147,6 +147,18 @@ async def test_a_blob_that_lost_bytes_is_healed_by_sealing_it_again(tmp_path: Pa
     await blobs.seal("two", [part], 5, None)
 
     assert await content(blobs, sealed) == b"bytes"
+
+
+@pytest.mark.parametrize("pieces", [1, 2])
+async def test_a_part_that_lost_bytes_on_the_disk_is_not_sealed(tmp_path: Path, pieces: int) -> None:
+    blobs = LocalBlobs(tmp_path, reserve_bytes=0)
+    parts = [await blobs.stage("up", at * 5, arriving(b"bytes")) for at in range(pieces)]
+    os.truncate(_files(tmp_path)[0], 4)
+
+    with pytest.raises(ChecksumMismatch):
+        await blobs.seal("up", parts, 5 * pieces, None)
+
+    assert await sealed_in(blobs) == []
 
 
 async def test_a_reader_keeps_its_blob_while_it_is_deleted(tmp_path: Path) -> None:

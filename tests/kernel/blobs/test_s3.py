@@ -96,6 +96,21 @@ async def test_an_upload_whose_name_begins_like_another_stays(s3_blobs: BlobStor
     assert await s3_blobs.seal("up-2", [part], 5, None) == part.sha256
 
 
+@pytest.mark.parametrize("pieces", [1, 2])
+async def test_a_part_that_lost_bytes_in_the_bucket_is_not_sealed(
+    s3_blobs: BlobStore, s3_url: Bucket, pieces: int
+) -> None:
+    parts = [await s3_blobs.stage("up", at * 5, arriving(b"bytes")) for at in range(pieces)]
+    [data, *_] = [key for key in await _keys(s3_url) if "-data-" in key]
+    async with httpx.AsyncClient(trust_env=False) as client:
+        await client.put(f"{s3_url.endpoint}/{s3_url.name}/{data}", content=b"byte")
+
+    with pytest.raises(ChecksumMismatch):
+        await s3_blobs.seal("up", parts, 5 * pieces, None)
+
+    assert await sealed_in(s3_blobs) == []
+
+
 @pytest.fixture
 def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some key and secret in the environment."""
