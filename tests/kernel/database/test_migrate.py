@@ -57,7 +57,7 @@ async def test_starters_at_once_apply_each_migration_once(database_url: str, wri
 
     applied = await asyncio.gather(*(upgrade(node, package) for node in nodes))
 
-    assert sorted(sum(applied, [])) == ["0001_step", "0002_step", "0003_step"]
+    assert sorted(name for names in applied for name in names) == ["0001_step", "0002_step", "0003_step"]
     assert await nodes[0].fetch_one("SELECT count(id) FROM a") == (1,)
     await asyncio.gather(*(node.close() for node in nodes))
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -19,11 +18,11 @@ INSERT INTO version (name, number) VALUES ('a', 1), ('b', 1);
 
 
 @pytest.fixture
-async def counted(database: Database) -> AsyncIterator[Database]:
+async def counted(database: Database) -> Database:
     """The database with the counters a and b."""
     async with database.transaction() as transaction:
         await transaction.run(in_dialect(TABLE, database.dialect))
-    yield database
+    return database
 
 
 async def test_a_bump_raises_its_own_counter(counted: Database) -> None:

@@ -31,6 +31,11 @@ _LOST = (
     ConnectionError,
 )
 
+_SCHEMA = """
+SELECT quote_ident($1), format('CREATE SCHEMA IF NOT EXISTS %I', $1::text),
+    EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)
+"""
+
 # SQLSTATE, or its class (PostgreSQL documentation, appendix A), and the remedy.
 _REMEDIES = {
     "08": "The connection to PostgreSQL was lost; check that it runs and can be reached, or try again.",
@@ -60,9 +65,11 @@ class _Cursor(Protocol):
     async def fetch(self, n: int) -> list[Row]: ...
 
 
+_Lease = AbstractAsyncContextManager[_Connection]
+
+
 class _Pool(Protocol):
-    async def acquire(self) -> _Connection: ...
-    async def release(self, connection: _Connection) -> None: ...
+    def acquire(self) -> _Lease: ...
     async def close(self) -> None: ...
 
 
@@ -163,7 +170,7 @@ class PostgresDatabase:
         """
         for attempt in range(self._last_attempt + 1):
             try:
-                async with asyncio.timeout(self._read_deadline_s), self._connection() as connection:
+                async with asyncio.timeout(self._read_deadline_s), self._leased() as connection:
                     return await connection.fetch(statement, *values)
             except _ERRORS as error:
                 self._refuse_last(error, attempt)
@@ -173,7 +180,7 @@ class PostgresDatabase:
         """The first row, or None; otherwise as `fetch`."""
         for attempt in range(self._last_attempt + 1):
             try:
-                async with asyncio.timeout(self._read_deadline_s), self._connection() as connection:
+                async with asyncio.timeout(self._read_deadline_s), self._leased() as connection:
                     return await connection.fetchrow(statement, *values)
             except _ERRORS as error:
                 self._refuse_last(error, attempt)
@@ -191,7 +198,7 @@ class PostgresDatabase:
         """The rows in batches of at most 500, by a server-side cursor in a REPEATABLE READ transaction."""
         try:
             async with (
-                self._connection() as connection,
+                self._leased() as connection,
                 connection.transaction(isolation="repeatable_read", readonly=True),
             ):
                 cursor = await connection.cursor(statement, *values)
@@ -209,7 +216,7 @@ class PostgresDatabase:
             Unavailable: the server cannot be reached, or the transaction collided with another. When the connection
                 is lost during COMMIT itself, only the server knows whether it was kept.
         """
-        connection = await self._begun()
+        lease, connection = await self._begun()
         try:
             transaction = PostgresTransaction(connection)
             try:
@@ -219,26 +226,29 @@ class PostgresDatabase:
                 raise
             await settled(asyncio.ensure_future(_commit(connection, transaction)))
         finally:
-            await settled(asyncio.ensure_future(self._pool.release(connection)))
+            await _returned(lease)
 
-    async def _begun(self) -> _Connection:
+    async def _begun(self) -> tuple[_Lease, _Connection]:
         """A connection with a transaction begun; a connection found dead is replaced first."""
         for attempt in range(self._last_attempt + 1):
+            lease = self._pool.acquire()
             try:
-                connection = await self._pool.acquire()
+                connection = await lease.__aenter__()
             except _ERRORS as error:
                 self._refuse_last(error, attempt)
                 continue
             try:
                 await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             except _ERRORS as error:
-                await self._discard(connection)
+                _close(connection)
+                await _returned(lease)
                 self._refuse_last(error, attempt)
                 continue
             except BaseException:
-                await self._discard(connection)
+                _close(connection)
+                await _returned(lease)
                 raise
-            return connection
+            return lease, connection
         raise AssertionError("the last attempt answers or raises")
 
     def _refuse_last(self, error: BaseException, attempt: int) -> None:
@@ -247,20 +257,14 @@ class PostgresDatabase:
         if attempt == self._last_attempt or not is_lost or isinstance(error, ConnectionRefusedError):
             refuse(error)
 
-    async def _discard(self, connection: _Connection) -> None:
-        _close(connection)
-        await settled(asyncio.ensure_future(self._pool.release(connection)))
-
     @asynccontextmanager
-    async def _connection(self) -> AsyncGenerator[_Connection]:
-        connection = await self._pool.acquire()
-        try:
-            yield connection
-        except _LOST:
-            _close(connection)
-            raise
-        finally:
-            await self._pool.release(connection)
+    async def _leased(self) -> AsyncGenerator[_Connection]:
+        async with self._pool.acquire() as connection:
+            try:
+                yield connection
+            except _LOST:
+                _close(connection)
+                raise
 
     async def close(self) -> None:
         """Wait for what is under way, then close every connection."""
@@ -276,14 +280,13 @@ async def open_postgres(
         Unavailable: the server cannot be reached, or refuses the user.
     """
     settings = {
-        "search_path": _quoted(schema),
         "default_transaction_read_only": "on",
         "lock_timeout": str(LOCK_WAIT_MS),
         "idle_in_transaction_session_timeout": "60000",
         "jit": "off",
     }
     try:
-        await _create_schema(url, schema)
+        settings["search_path"] = await _prepare_schema(url, schema)
         made = await _driver.create_pool(
             url,
             min_size=min(2, pool),
@@ -304,20 +307,24 @@ async def _keep(_connection: object) -> None:
     """What the pool does instead of its reset query: nothing."""
 
 
-async def _create_schema(url: str, schema: str) -> None:
+async def _prepare_schema(url: str, schema: str) -> str:
+    """Create the schema when it is missing; its name, quoted."""
     connection = await _driver.connect(url, timeout=CONNECT_S)
     try:
+        ((quoted, create, is_there),) = await connection.fetch(_SCHEMA, schema)
         # Looked up first, so that a user without the right to create one may use one that is there.
-        if await connection.fetchrow("SELECT 1 FROM pg_namespace WHERE nspname = $1", schema) is None:
+        if not is_there:
             # Even with IF NOT EXISTS two at once collide in the catalogue.
             with suppress(asyncpg.UniqueViolationError, asyncpg.DuplicateSchemaError):
-                await connection.execute("CREATE SCHEMA IF NOT EXISTS " + _quoted(schema))
+                await connection.execute(create)
     finally:
         await connection.close()
+    return quoted
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+async def _returned(lease: _Lease) -> None:
+    """Give the connection back to the pool, whoever is cancelled meanwhile."""
+    await settled(asyncio.ensure_future(lease.__aexit__(None, None, None)))
 
 
 async def _commit(connection: _Connection, transaction: PostgresTransaction) -> None:
