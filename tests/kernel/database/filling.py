@@ -1,0 +1,57 @@
+"""A process that mounts a small volume of its own, fills it, and goes on once there is room; prints JSON.
+
+unshare -m python -m tests.kernel.database.filling FOLDER
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from countersign.kernel.database.sqlite import SqliteDatabase
+from tests.kernel.database.writing import opened, put
+
+SIZE = 8 * 1024 * 1024
+
+
+async def _kept(database: SqliteDatabase) -> list[int]:
+    return [row[0] for row in await database.fetch("SELECT id FROM thing WHERE id > 0 ORDER BY id")]
+
+
+async def fill(folder: Path) -> dict[str, object]:
+    """Fill the volume while 8 transactions at once write, make room again, write again."""
+    database = await opened(folder / "a.db")
+    ballast = folder / "ballast"
+    ballast.write_bytes(b"x" * (SIZE // 2))
+    acknowledged: list[int] = []
+    number = 0
+    refused = 0
+    while refused < 3:
+        group = range(number + 1, number + 9)
+        outcomes = await asyncio.gather(*(put(database, each, 20_000) for each in group))
+        acknowledged += [each for each, is_kept in zip(group, outcomes, strict=True) if is_kept]
+        refused += not any(outcomes)
+        number += 8
+    kept_while_full = await _kept(database)
+    ballast.unlink()
+    later = await asyncio.gather(*(put(database, number + each, 1000) for each in range(1, 9)))
+    kept_after = await _kept(database)
+    check = await database.fetch("PRAGMA integrity_check")
+    await database.close()
+    return {
+        "acknowledged": acknowledged,
+        "kept_while_full": kept_while_full,
+        "later": later,
+        "kept_after": len(kept_after),
+        "check": check[0][0],
+    }
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[1])
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(place)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        sys.stdout.write("no mount\n")
+    else:
+        sys.stdout.write(json.dumps(asyncio.run(fill(place))) + "\n")

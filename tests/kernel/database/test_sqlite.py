@@ -1,0 +1,208 @@
+"""What only SQLite does: groups that share a commit, one writer, several processes, a full volume."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from countersign.kernel.database.sqlite import SqliteDatabase, open_sqlite
+from countersign.kernel.errors import StorageFull, Unavailable
+from tests.kernel.database.conftest import TABLE
+from tests.kernel.database.probes import PUT, put, things
+
+FAR = 10**18
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the file is."""
+    return tmp_path / "test.db"
+
+
+@pytest.fixture
+async def database(path: Path) -> AsyncIterator[SqliteDatabase]:
+    """The file with the empty table `thing`."""
+    database = await open_sqlite(path, reserve_bytes=0, busy_timeout_ms=300)
+    async with database.transaction() as transaction:
+        await transaction.run(TABLE)
+    yield database
+    await database.close()
+
+
+def _log_commits(path: Path) -> int:
+    """Pages in the log that end a commit: bytes 4 to 8 of a frame's header are then not zero (file format 4.1)."""
+    data = path.with_name(path.name + "-wal").read_bytes()
+    page = int.from_bytes(data[8:12], "big")
+    salt = data[16:24]
+    frames = (data[start : start + 24] for start in range(32, len(data), page + 24))
+    return sum(frame[4:8] != b"\0\0\0\0" for frame in frames if frame[8:16] == salt)
+
+
+async def test_those_who_wait_together_share_a_commit(database: SqliteDatabase, path: Path) -> None:
+    before = _log_commits(path)
+
+    await asyncio.gather(*(put(database, number) for number in range(64)))
+
+    assert await things(database) == list(range(64))
+    assert _log_commits(path) - before == 1
+
+
+async def test_a_transaction_that_only_reads_writes_no_log(database: SqliteDatabase, path: Path) -> None:
+    before = _log_commits(path)
+
+    async with database.transaction() as transaction:
+        assert await things(transaction) == []
+
+    assert _log_commits(path) == before
+
+
+async def test_nobody_is_acknowledged_before_the_commit(database: SqliteDatabase, path: Path) -> None:
+    other = await open_sqlite(path)
+    seen: list[bool] = []
+
+    async def write(number: int) -> None:
+        await put(database, number)
+        seen.append(number in await things(other))
+
+    await asyncio.gather(*(write(number) for number in range(50)))
+
+    assert seen == [True] * 50
+    await other.close()
+
+
+async def test_when_the_file_may_not_grow_the_whole_group_is_refused_and_later_works(database: SqliteDatabase) -> None:
+    async with database.transaction() as transaction:
+        ((pages,),) = await transaction.fetch("PRAGMA page_count")
+        await transaction.fetch(f"PRAGMA max_page_count = {pages + 3}")
+
+    async def write(number: int) -> None:
+        async with database.transaction() as transaction:
+            await transaction.run(PUT, number, "x" * 3000 + str(number))
+
+    outcomes = await asyncio.gather(*(write(number) for number in range(16)), return_exceptions=True)
+    refused = [number for number, outcome in enumerate(outcomes) if isinstance(outcome, StorageFull)]
+
+    assert refused
+    assert await things(database) == [number for number in range(16) if number not in refused]
+    assert {type(outcome) for outcome in outcomes} <= {StorageFull, type(None)}
+
+    async with database.transaction() as transaction:
+        await transaction.fetch("PRAGMA max_page_count = 100000")
+    await put(database, 100)
+    assert (await things(database))[-1] == 100
+
+
+async def test_a_transaction_the_engine_ended_fails_every_member_and_runs_nothing_afterwards(
+    database: SqliteDatabase,
+) -> None:
+    seen: list[str] = []
+
+    async def early() -> None:
+        async with database.transaction() as transaction:
+            await transaction.run(PUT, 1, "early")
+            transaction.after_commit(lambda: seen.append("early"))
+
+    async def culprit() -> None:
+        async with database.transaction() as transaction:
+            await transaction.run(PUT, 2, "a")
+            # What SQLite does by itself when a write fails badly.
+            await transaction.run("ROLLBACK")
+            with pytest.raises(Unavailable):
+                await transaction.run(PUT, 3, "b")
+
+    outcomes = await asyncio.gather(early(), culprit(), put(database, 4), return_exceptions=True)
+
+    assert [type(outcome) for outcome in outcomes] == [Unavailable, Unavailable, type(None)]
+    assert await things(database) == [4]
+    assert seen == []
+
+
+async def test_less_than_the_reserve_free_refuses_writes_and_not_reads(database: SqliteDatabase, path: Path) -> None:
+    await put(database, 1)
+    careful = await open_sqlite(path, reserve_bytes=FAR)
+
+    with pytest.raises(StorageFull, match="MiB are free"):
+        await put(careful, 2)
+
+    assert await things(careful) == [1]
+    await careful.close()
+
+
+async def test_another_process_that_holds_the_lock_too_long_makes_writes_unavailable(
+    database: SqliteDatabase, path: Path
+) -> None:
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+
+    with pytest.raises(Unavailable, match="locked"):
+        await put(database, 1)
+    assert await things(database) == []
+
+    waiting = asyncio.create_task(put(database, 2))
+    await asyncio.sleep(0)
+    other.execute("COMMIT")
+    await waiting
+    assert await things(database) == [2]
+    other.close()
+
+
+async def test_all_who_wait_for_another_process_give_up_together(database: SqliteDatabase, path: Path) -> None:
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    loop = asyncio.get_running_loop()
+    started_s = loop.time()
+
+    outcomes = await asyncio.gather(*(put(database, number) for number in range(40)), return_exceptions=True)
+
+    assert {type(outcome) for outcome in outcomes} == {Unavailable}
+    # One after the other they would take 40 times the 0.3 seconds of one.
+    assert loop.time() - started_s < 6
+    other.close()
+
+
+async def test_a_transaction_inside_a_transaction_is_a_mistake_and_no_deadlock(database: SqliteDatabase) -> None:
+    with pytest.raises(RuntimeError, match="inside a transaction"):
+        async with database.transaction():
+            await put(database, 1)
+
+    await put(database, 2)
+    assert await things(database) == [2]
+
+
+async def test_a_transaction_that_is_over_cannot_be_used(database: SqliteDatabase) -> None:
+    async with database.transaction() as transaction:
+        await transaction.run(PUT, 1, "a")
+
+    with pytest.raises(RuntimeError, match="over"):
+        await transaction.run(PUT, 2, "b")
+    assert await things(database) == [1]
+
+
+async def test_an_error_in_an_action_does_not_reach_the_caller_or_its_neighbours(database: SqliteDatabase) -> None:
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context["exception"]))
+
+    def fail() -> None:
+        raise ValueError("in an action")
+
+    async with database.transaction() as transaction:
+        await transaction.run(PUT, 1, "a")
+        transaction.after_commit(fail)
+
+    assert await things(database) == [1]
+    assert [str(error) for error in reported] == ["in an action"]
+
+
+async def test_a_long_stream_does_not_use_up_the_threads_of_scans(path: Path) -> None:
+    database = await open_sqlite(path, readers=1, reserve_bytes=0)
+    async with database.transaction() as transaction:
+        await transaction.run(TABLE)
+        await transaction.run_many(PUT, ((number, f"{number}") for number in range(1500)))
+
+    async for batch in database.stream("SELECT id FROM thing ORDER BY id"):
+        assert (await database.scan("SELECT count(id) FROM thing")) == [(1500,)]
+        assert len(batch) == 500
+
+    await database.close()

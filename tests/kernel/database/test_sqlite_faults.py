@@ -1,0 +1,128 @@
+"""Acknowledged writes survive: killed processes, two processes, a full disk, a disk that fails to sync."""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+
+ROOT = Path(__file__).parents[3]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+KILLS = 20
+
+
+def _command(module: str, *arguments: object) -> list[str]:
+    return [sys.executable, "-m", f"tests.kernel.database.{module}", *map(str, arguments)]
+
+
+def _acknowledged(lines: list[str]) -> set[int]:
+    return {int(line[1:]) for line in lines if line.startswith("+")}
+
+
+def _kept(path: Path) -> set[int]:
+    """The numbers of which both rows are there; one alone, or a damaged file, fails the test."""
+    connection = apsw.Connection(str(path))
+    assert connection.pragma("integrity_check") == "ok"
+    found = {row[0] for row in connection.execute("SELECT id FROM thing")}
+    connection.close()
+    kept = {number for number in found if number > 0}
+    assert found == kept | {-number for number in kept}, "half a transaction"
+    return kept
+
+
+def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    chance = random.Random(7)
+    acknowledged: set[int] = set()
+    for round_ in range(KILLS):
+        command = _command("writing", path, 1 + round_ * 100_000, 0)
+        process = subprocess.Popen(command, env=ENVIRONMENT, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(chance.randint(1, 400))]
+        process.kill()
+        lines += process.stdout.readlines()
+        process.stdout.close()
+        process.wait()
+
+        acknowledged |= _acknowledged([line for line in lines if line.endswith("\n")])
+        assert acknowledged <= _kept(path)
+
+    assert len(acknowledged) > KILLS
+
+
+def test_two_processes_write_to_the_same_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    writers = [
+        subprocess.Popen(
+            _command("writing", path, first, 300), env=ENVIRONMENT, cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        for first in (1, 1001)
+    ]
+    said = [writer.communicate(timeout=60)[0].splitlines() for writer in writers]
+
+    assert [writer.returncode for writer in writers] == [0, 0]
+    everything = {*range(1, 301), *range(1001, 1301)}
+    assert _acknowledged(said[0]) | _acknowledged(said[1]) == everything == _kept(path)
+
+
+def test_on_a_full_volume_writes_are_refused_whole_and_work_again_when_there_is_room(tmp_path: Path) -> None:
+    if shutil.which("unshare") is None:
+        pytest.skip("unshare is not on this machine: install util-linux to run this test")
+    command = ["unshare", "-m", "--", *_command("filling", tmp_path)]
+    done = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, check=False)
+    if (done.returncode and "unshare" in done.stderr) or done.stdout == "no mount\n":
+        pytest.skip("only root may mount a small volume")
+
+    assert done.returncode == 0, done.stderr
+    *lines, last = done.stdout.splitlines()
+    found = json.loads(last)
+    refusals = {line.split()[1] for line in lines if line.startswith("-")}
+    assert refusals == {"StorageFull"}
+    assert len(found["acknowledged"]) > 16
+    assert found["kept_while_full"] == found["acknowledged"]
+    assert found["later"] == [True] * 8
+    assert found["kept_after"] == len(found["acknowledged"]) + 8
+    assert found["check"] == "ok"
+
+
+@pytest.mark.parametrize("failing_sync", [9, 14, 20])
+def test_after_a_sync_that_failed_nothing_more_is_acknowledged_until_a_restart(
+    tmp_path: Path, failing_sync: int
+) -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not on this machine: install strace to run this test")
+    path, log = tmp_path / "a.db", tmp_path / "log"
+    # One failing sync: whoever tried again would be told that all is well, and it is not.
+    fault = f"inject=fsync,fdatasync:error=EIO:when={failing_sync}"
+    tracer = ["strace", "-f", "-qq", "-o", str(log), "-e", "trace=fsync,fdatasync", "-e", fault]
+    done = subprocess.run(
+        [*tracer, *_command("writing", path, 1, 200)],
+        env=ENVIRONMENT,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "ptrace" in done.stderr.lower() and "not permitted" in done.stderr:
+        pytest.skip("this machine does not let strace trace")
+
+    assert done.returncode == 0, done.stderr
+    assert re.search("EIO.*INJECTED", log.read_text())
+    lines = done.stdout.splitlines()
+    outcomes = [line for line in lines if line[0] in "+-"]
+    first_refused = next(number for number, line in enumerate(outcomes) if line.startswith("-"))
+    assert {line.split()[1] for line in outcomes[first_refused:]} == {"Unavailable"}
+    # Reads went on, and saw what had been acknowledged.
+    assert lines[-1] == f"={2 * len(_acknowledged(lines))}"
+    assert _acknowledged(lines) <= _kept(path)
+
+    again = subprocess.run(
+        _command("writing", path, 1001, 10), env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert len(_acknowledged(again.stdout.splitlines())) == 10
