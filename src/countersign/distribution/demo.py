@@ -4,6 +4,7 @@ Made once, on a database without any organisation, and always the same: ids come
 day. Only for services that this machine alone reaches.
 """
 
+import asyncio
 import gzip
 import hashlib
 import io
@@ -41,20 +42,25 @@ LICENCE_CODES = tuple(f"DEMO0-LICEN-SE000-{number:05d}" for number in range(1, 6
 PROMO_CODE, PROMO_USES = "DEMO0-PROMO-00000-00100", 100
 FIRST_DAY = Instant(1_767_225_600 * clock.SECOND)  # 2026-01-01T00:00:00Z
 ANY_ORGANISATION = "SELECT 1 FROM organisation LIMIT 1"
+ARCHIVES_AT_ONCE = 8
 _CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
 _PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 
 
 class Planned(NamedTuple):
-    """A release to be made: its archive is in the blob store already."""
+    """A release to be made, with its archive."""
 
     version: str
     channel: ChannelName
     at: Instant
     filename: str
     platform: Platform
-    sha256: str
-    size: int
+    content: bytes
+
+    @property
+    def sha256(self) -> str:
+        """The archive's digest."""
+        return hashlib.sha256(self.content).hexdigest()
 
 
 async def seed(store: Store) -> bool:
@@ -63,7 +69,8 @@ async def seed(store: Store) -> bool:
         return False
     hashed = await passwords.hash_password(PASSWORD)
     with ids.seeded("demo"):
-        plans = [await _planned(store, place) for place in range(len(ALL))]
+        plans = [_planned(place) for place in range(len(ALL))]
+        await _store_archives(store, [each for plan in plans for each in plan])
         async with store.database.transaction() as transaction:
             if await transaction.fetch_one(ANY_ORGANISATION) is not None:
                 return False
@@ -105,24 +112,31 @@ def _platforms(place: int) -> list[Platform]:
     return [_PLATFORMS[(place + step) % len(_PLATFORMS)] for step in range(count)]
 
 
-async def _planned(store: Store, place: int) -> list[Planned]:
-    """The releases of a product, oldest first, their archives stored: one to twelve, over all channels."""
+def _planned(place: int) -> list[Planned]:
+    """The releases of a product, oldest first: one to twelve, over all channels."""
     slug = slug_of(ALL[place][1].name)
     count = 1 + (place * 7) % 12
     plan: list[Planned] = []
     for number in range(count):
         version = f"{number // 6}.{number % 6}.{place % 3}"
-        content = archive(slug, version)
-        sha256 = hashlib.sha256(content).hexdigest()
-        upload = ids.new_uuid()
-        part = await store.blobs.stage(upload, 0, _once(content))
-        await store.blobs.seal(upload, [part], len(content), sha256)
-        await store.blobs.discard(upload)
         platform = _platforms(place)[number % len(_platforms(place))]
         channel = _CHANNELS[(count - 1 - number) % len(_CHANNELS)]
         at = _day(place + number * 20)
-        plan.append(Planned(version, channel, at, f"{slug}-{version}.tar.gz", platform, sha256, len(content)))
+        plan.append(Planned(version, channel, at, f"{slug}-{version}.tar.gz", platform, archive(slug, version)))
     return plan
+
+
+async def _store_archives(store: Store, plans: list[Planned]) -> None:
+    """Put the archives into the blob store, several at a time."""
+    waiting = iter([(ids.new_uuid(), each) for each in plans])
+
+    async def work() -> None:
+        for upload, each in waiting:
+            part = await store.blobs.stage(upload, 0, _once(each.content))
+            await store.blobs.seal(upload, [part], len(each.content), each.sha256)
+            await store.blobs.discard(upload)
+
+    await asyncio.gather(*(work() for _ in range(ARCHIVES_AT_ONCE)))
 
 
 async def _once(content: bytes) -> AsyncIterator[bytes]:
@@ -166,7 +180,7 @@ async def _product(transaction: Transaction, org_id: str, org_slug: str, place: 
         with clock.fixed(each.at):
             drafted = NewRelease(each.version, each.channel, f"What is new in {each.version} of {title.name}.")
             release_id = await releases.draft(transaction, product, drafted)
-            content = Content(each.sha256, each.size)
+            content = Content(each.sha256, len(each.content))
             await artifacts.put_ready(transaction, release_id, each.filename, content, each.platform)
             # The catalog's view is written once, after the last release.
             await releases.mark_published(transaction, release_id)

@@ -98,8 +98,8 @@ def _bound(listener: Listener) -> socket.socket:
         family, kind, protocol, _, address = found[0]
         made = socket.socket(family, kind, protocol)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Listening begins when the application is ready, so that nobody connects to a service that does not answer.
         made.bind(address)
-        made.listen(BACKLOG)
         made.setblocking(False)
     except OSError as error:
         where = f"{listener.host}:{listener.port}"

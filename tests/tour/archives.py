@@ -1,0 +1,28 @@
+"""A real archive to push: the wheel of one of the product's own dependencies."""
+
+import subprocess
+import sys
+import zipfile
+from importlib.metadata import distribution
+from pathlib import Path
+
+
+def dependency_wheel(name: str, folder: Path) -> Path:
+    """The wheel of an installed dependency: from the package installer's cache or index, and where neither can be
+    reached put together again from the files that were installed from it."""
+    version = distribution(name).version
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    subprocess.run([*command, "--dest", folder, f"{name}=={version}"], capture_output=True, timeout=120, check=False)
+    found = sorted(folder.glob("*.whl"))
+    return found[0] if found else _reassembled(name, folder)
+
+
+def _reassembled(name: str, folder: Path) -> Path:
+    installed = distribution(name)
+    path = folder / f"{name}-{installed.version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for file in installed.files or ():
+            source = Path(str(file.locate()))
+            if source.is_file() and not str(file).startswith("..") and source.suffix != ".pyc":
+                wheel.write(source, str(file))
+    return path

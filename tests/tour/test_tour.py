@@ -1,0 +1,124 @@
+"""The store's main job, from a real archive to a customer's disk, over each database and each blob store."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.servers.countersign import COMMAND, Running, environment, served
+from tests.servers.s3 import Bucket
+from tests.tour.archives import dependency_wheel
+
+PRODUCT = "harbour-of-small-lights"
+VERSION = "2026.11.20"
+MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
+
+
+@pytest.fixture(params=["disk", "s3"])
+def blobs(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The settings of a blob store: a folder, or a bucket behind an S3 API."""
+    if request.param == "disk":
+        return {}
+    bucket: Bucket = request.getfixturevalue("s3_url")
+    address = f"s3://{bucket.name}/builds?endpoint={bucket.endpoint}&region=us-east-1&allow_http=true"
+    return {"COUNTERSIGN_BLOBS_URL": address, "AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
+
+
+@pytest.fixture
+def store(tmp_path: Path, database_url: str, blobs: dict[str, str]) -> Iterator[Running]:
+    """A served demonstration store."""
+    settings = {"COUNTERSIGN_MASTER_KEY": MASTER_KEY, **blobs}
+    if database_url.startswith("postgres"):
+        settings["COUNTERSIGN_DATABASE_URL"] = database_url
+    with served(tmp_path / "data", "--demo", settings=settings) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real archive."""
+    return dependency_wheel("hypothesis", tmp_path_factory.mktemp("wheel"))
+
+
+def countersign(store: Running, *arguments: str | Path, token: str) -> str:
+    """Run a client command; what it printed."""
+    variables = environment(COUNTERSIGN_SERVER=store.url, COUNTERSIGN_TOKEN=token, HOME=str(store.data.parent))
+    command = [*COMMAND, *map(str, arguments)]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def client_token(store: Running) -> str:
+    """A token of the demonstration's publisher, by client credentials."""
+    form = {"grant_type": "client_credentials"}
+    answer = httpx.post(f"{store.url}/api/v1/auth/token", data=form, auth=("demo-publisher", "demo-publisher-secret"))
+    token = answer.json()["access_token"]
+    assert isinstance(token, str)
+    return token
+
+
+def player_token(store: Running) -> str:
+    """A token of the demonstration's customer, who signs in on the page and exchanges the session."""
+    with httpx.Client(base_url=store.url, headers={"Origin": store.url}) as browser:
+        form = {"email": "player@example.com", "password": "countersign-demo"}
+        assert browser.post("/auth/signin", data=form).status_code == 303
+        token = browser.post("/auth/session/token", json={}).json()["access_token"]
+    assert isinstance(token, str)
+    return token
+
+
+def test_a_build_goes_from_a_publisher_to_a_customer(store: Running, wheel: Path, tmp_path: Path) -> None:
+    publisher, player = client_token(store), player_token(store)
+    base = f"{store.url}/api/v1"
+    mine = {"Authorization": f"Bearer {player}"}
+    where = f"northwind-games/{PRODUCT}"
+
+    # The publisher pushes a draft, which nobody else sees.
+    options = ("--version", VERSION, "--channel", "beta", "--platform", "linux")
+    countersign(store, "push", wheel, where, *options, token=publisher)
+    public = httpx.get(f"{base}/products/{PRODUCT}/releases").json()
+    assert VERSION not in [release["version"] for release in public]
+
+    # Published, everybody sees it, and nobody has it yet.
+    countersign(store, "publish", where, VERSION, token=publisher)
+    newest = httpx.get(f"{base}/products/{PRODUCT}/releases").json()[0]
+    artifact = newest["artifacts"][0]
+    assert (newest["version"], artifact["size"]) == (VERSION, wheel.stat().st_size)
+    address = f"{base}/artifacts/{artifact['id']}"
+    assert httpx.get(address).status_code == 401
+    assert httpx.get(address, headers=mine).json()["code"] == "not_entitled"
+
+    # The customer redeems a code, and owns it.
+    redeemed = httpx.post(f"{base}/redeem", json={"code": "demo0-licen-se000-00002"}, headers=mine).json()
+    library = httpx.get(f"{base}/library", headers=mine).json()
+    assert redeemed["success"] is True
+    assert library[0]["id"] == redeemed["product_id"]
+
+    # The download is cut in the middle and goes on where it stopped.
+    half = cut_download(address, mine, wheel.stat().st_size // 2)
+    headers = {**mine, "Range": f"bytes={len(half)}-", "If-Range": f'"{artifact["sha256"]}"'}
+    rest = httpx.get(address, headers=headers)
+    assert rest.status_code == 206
+    assert half + rest.content == wheel.read_bytes()
+
+    # So does the command line.
+    target = tmp_path / "got.whl"
+    countersign(store, "download", where, "--version", VERSION, "-o", target, token=player)
+    assert target.read_bytes() == wheel.read_bytes()
+    assert os.access(target, os.R_OK)
+
+
+def cut_download(address: str, headers: dict[str, str], least: int) -> bytes:
+    """The beginning of a download whose connection is closed once `least` bytes are here."""
+    got = b""
+    with httpx.stream("GET", address, headers=headers) as answer:
+        assert answer.status_code == 200
+        for piece in answer.iter_raw(chunk_size=10_000):
+            got += piece
+            if len(got) >= least:
+                break
+    return got
