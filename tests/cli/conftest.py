@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.countersign import COMMAND, environment
+from tests.servers.countersign import COMMAND, Running, environment, served
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -111,3 +112,13 @@ def _handler(script: Scripted) -> type[BaseHTTPRequestHandler]:
             """Say nothing."""
 
     return Handler
+
+
+@pytest.fixture(scope="session")
+def demo_store() -> Iterator[Running]:
+    """A store with the demonstration data, shared by the tests that only add to it."""
+    with (
+        tempfile.TemporaryDirectory(prefix="countersign-test-") as folder,
+        served(Path(folder) / "data", "--demo") as running,
+    ):
+        yield running

@@ -4,13 +4,10 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
-
-import pytest
 
 from tests.servers.process import answers, free_port, serving
 
@@ -20,7 +17,12 @@ COMMAND = (sys.executable, "-m", "countersign.cli.main")
 
 def environment(**more: str) -> dict[str, str]:
     """The environment of a command that knows nothing of the person who runs the tests."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COUNTERSIGN_", "XDG_"))}
+    foreign = ("COUNTERSIGN_", "XDG_")
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(foreign) and not name.lower().endswith("_proxy")
+    }
     return {**kept, "PYTHONPATH": str(SOURCE), **more}
 
 
@@ -60,11 +62,3 @@ def served(data: Path, *options: str, settings: Mapping[str, str] | None = None)
         log=log,
     ):
         yield Running(data, port, log)
-
-
-@pytest.fixture(scope="session")
-def demo_store() -> Iterator[Running]:
-    """A store with the demonstration data, shared by the tests that only add to it."""
-    with tempfile.TemporaryDirectory(prefix="countersign-test-") as folder:
-        with served(Path(folder) / "data", "--demo") as running:
-            yield running

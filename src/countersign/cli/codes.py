@@ -67,7 +67,7 @@ def _show(path: str, body: dict[str, object], count: int) -> None:
 def _write(path: str, body: dict[str, object], count: int, target: Path) -> None:
     if target.exists():
         raise Failure(DOING, why=f"{target} exists", remedy="Name another file.", exit_code=Exit.CONFLICT)
-    reply = connection.chosen().post(path, body, DOING, accept="text/csv")
+    reply = connection.chosen().post(path, body, DOING, accept="text/csv, */*;q=0.1")
     batch_id = reply.headers.get("batch-id", "")
     try:
         credentials.write_private(target, reply.body)

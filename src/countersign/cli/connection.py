@@ -91,6 +91,12 @@ class Server:
             return {}
         return {"Authorization": f"Bearer {self.token}"}
 
+    def reached(self, url: str) -> str:
+        """An address of the API as it is reached from here: a server that is reached by another address than the one
+        it gives out (a tunnel, another port) writes its own into its answers."""
+        before, found, after = url.partition("/api/v1/")
+        return f"{self.base}/{after}" if found and "?" not in before else url
+
     def get(self, path: str, kind: type[AnswerT], doing: str) -> AnswerT:
         """The decoded answer of a GET; `doing` begins the failure's text.
 

@@ -126,13 +126,17 @@ def _disk(data: Path, reserve_mib: int) -> Finding:
 
 
 def _master_key(settings: Settings, data: Path) -> Finding:
-    name = "master key"
     is_given = bool(settings.master_key or settings.master_key_file)
-    if not is_given and settings.database_url:
+    if settings.database_url and not is_given:
         remedy = "Set COUNTERSIGN_MASTER_KEY or _FILE, for example from: openssl rand -base64 32"
-        return Finding(name, "fail", "with PostgreSQL every node needs the same master key", remedy)
-    if not is_given and not (data / KEY_FILE).exists():
-        return Finding(name, "ok", f"{data / KEY_FILE} will be made at the first start")
+        return Finding("master key", "fail", "with PostgreSQL every node needs the same master key", remedy)
+    if is_given or (data / KEY_FILE).exists():
+        return _present_key(settings, data, is_given=is_given)
+    return Finding("master key", "ok", f"{data / KEY_FILE} will be made at the first start")
+
+
+def _present_key(settings: Settings, data: Path, *, is_given: bool) -> Finding:
+    name = "master key"
     try:
         file = Path(settings.master_key_file) if settings.master_key_file else None
         key = load_master_key(settings.master_key or None, file, data)

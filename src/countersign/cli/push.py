@@ -207,5 +207,6 @@ def _begin(to: Target, content: Content, memory: Memory) -> tuple[Sending, list[
         body["platform"] = to.platform
     reply = to.server.post(f"{to.address}/artifacts", body, to.doing)
     upload = connection.decoded(reply, wire.Upload, to.doing)
-    memory.remember(Remembered(upload.artifact_id, upload.upload_url))
-    return Sending(to.server, upload.upload_url, content, to.doing), [(0, content.size)]
+    url = to.server.reached(upload.upload_url)
+    memory.remember(Remembered(upload.artifact_id, url))
+    return Sending(to.server, url, content, to.doing), [(0, content.size)]

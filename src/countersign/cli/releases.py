@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import click
 import msgspec
@@ -70,11 +69,9 @@ def library() -> None:
 
 def _owned(server: Server) -> Iterator[wire.Owned]:
     doing = "cannot list your library"
-    path: str | None = "/library?limit=100"
-    while path is not None:
-        url = server.base + path
+    url: str | None = f"{server.base}/library?limit=100"
+    while url is not None:
         reply = server.settle(Request("GET", url, server.headers(url)), doing)
         yield from connection.decoded(reply, list[wire.Owned], doing)
         following = _NEXT.search(reply.headers.get("link", ""))
-        # The link carries the server's public address, which may differ from the one it is reached by here.
-        path = f"/library?{urlsplit(following[1]).query}" if following else None
+        url = server.reached(following[1]) if following else None

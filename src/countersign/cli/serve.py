@@ -40,16 +40,12 @@ def serve(
     The records service is not part of this version: `serve` starts the store alone, `serve records` ends with exit
     code 10.
     """
-    if service is None and port is not None:
-        raise click.UsageError("--port needs a service; say --distribution-port or --records-port")
+    wanted = _port(service, port, distribution_port, records_port)
     if service == "records":
         remedy = "Start the store with: countersign serve distribution"
         why = "this version holds the store (distribution) alone"
         raise Failure("cannot serve records", why=why, remedy=remedy, exit_code=Exit.NOT_INCLUDED)
-    if service is not None and (distribution_port or records_port) is not None:
-        raise click.UsageError(f"`serve {service}` takes --port")
     settings = configuration.load(data=data)
-    wanted = next((each for each in (port, distribution_port) if each is not None), DISTRIBUTION_PORT)
     if demo and not place_of(settings.distribution_url, host, wanted).is_loopback:
         raise click.UsageError("--demo has well-known passwords: it is served on a loopback host only, like 127.0.0.1")
     with lock.held(Path(settings.data)) as held:
@@ -57,3 +53,13 @@ def serve(
         from countersign.cli.running import Start, run
 
         run(Start(settings, host, wanted, workers, is_demo=demo), held)
+
+
+def _port(service: str | None, port: int | None, distribution_port: int | None, records_port: int | None) -> int:
+    """The store's port; which option says it depends on whether a service is named."""
+    if service is None and port is not None:
+        raise click.UsageError("--port needs a service; say --distribution-port or --records-port")
+    if service is not None and (distribution_port is not None or records_port is not None):
+        raise click.UsageError(f"`serve {service}` takes --port")
+    given = [each for each in (port, distribution_port) if each is not None]
+    return given[0] if given else DISTRIBUTION_PORT

@@ -1,0 +1,159 @@
+"""Administration of a data directory, beside the server that serves it; secrets are shown once."""
+
+import json
+import sqlite3
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+from tests.servers.countersign import Running, served
+
+PASSWORD = "a long enough password"
+
+
+@pytest.fixture
+def tenant(run: Run, tmp_path: Path) -> Path:
+    """A data directory with the organisation `acme` and its owner."""
+    data = tmp_path / "data"
+    made = [
+        run("org", "create", "acme", "--name", "Acme", "--data", data),
+        run(
+            *("person", "create", "Owner@Example.com", "--password-stdin"),
+            *("--org", "acme", "--role", "owner", "--data", data),
+            stdin=PASSWORD + "\n",
+        ),
+    ]
+    assert [each.returncode for each in made] == [Exit.OK, Exit.OK], [each.stderr for each in made]
+    assert PASSWORD not in "".join(each.stdout + each.stderr for each in made)
+    return data
+
+
+def test_a_client_made_here_signs_in_to_the_server_and_its_secret_is_shown_once(run: Run, tenant: Path) -> None:
+    made = run(
+        *("client", "create", "acme", "--name", "CI", "--scope", "read:library admin:org"),
+        *("--data", tenant, "--json"),
+    )
+    client = json.loads(made.stdout)
+    with served(tenant) as server:
+        me = run(
+            *("whoami", "--json", "--server", server.url),
+            COUNTERSIGN_CLIENT_ID=client["client_id"],
+            COUNTERSIGN_CLIENT_SECRET=client["client_secret"],
+        )
+
+    assert me.returncode == Exit.OK, me.stderr
+    assert json.loads(me.stdout)["orgs"] == ["acme"]
+    assert client["client_secret"] not in me.stdout + me.stderr + made.stderr
+    assert client["client_secret"] not in server.log.read_text()
+    assert client["client_secret"].encode() not in (tenant / "distribution.sqlite").read_bytes()
+
+
+def test_a_token_issued_here_is_accepted_by_the_server_on_whatever_port(run: Run, tenant: Path) -> None:
+    with served(tenant) as server:
+        issued = run("token", "issue", "owner@example.com", "--scope", "read:library", "--data", tenant)
+        me = run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=issued.stdout.strip())
+
+    assert issued.stdout.count("\n") == 1
+    assert issued.stdout.strip() not in issued.stderr
+    assert me.returncode == Exit.OK, me.stderr
+    assert "owner@example.com" in me.stdout
+    assert "scopes: read:library\n" in me.stdout
+
+
+def test_what_exists_or_does_not_is_said_by_exit_code(run: Run, tenant: Path) -> None:
+    taken = run("org", "create", "acme", "--name", "Again", "--data", tenant)
+    nobody = run("token", "issue", "nobody@example.com", "--data", tenant)
+    no_org = run("client", "create", "none", "--name", "x", "--scope", "read:library", "--data", tenant)
+    no_scope = run("client", "create", "acme", "--name", "x", "--scope", "root", "--data", tenant)
+    weak = run("person", "create", "new@example.com", "--password-stdin", "--data", tenant, stdin="short\n")
+
+    codes = [each.returncode for each in (taken, nobody, no_org, no_scope, weak)]
+    assert codes == [Exit.CONFLICT, Exit.NOT_FOUND, Exit.NOT_FOUND, Exit.FAILED, Exit.FAILED]
+    assert all("Traceback" not in each.stderr for each in (taken, nobody, no_org, no_scope, weak))
+
+
+def test_the_data_directory_is_the_owners_alone(tenant: Path) -> None:
+    assert stat.S_IMODE(tenant.stat().st_mode) == 0o700
+    assert stat.S_IMODE((tenant / "master.key").stat().st_mode) == 0o600
+
+
+def test_db_upgrade_tells_what_it_would_do_and_does_it_once(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+
+    planned = run("db", "upgrade", "--dry-run", "--json", "--data", data)
+    untouched = not (data / "distribution.sqlite").exists()
+    done = run("db", "upgrade", "--json", "--data", data)
+    again = run("db", "upgrade", "--json", "--data", data)
+
+    assert json.loads(planned.stdout)["pending"]
+    assert untouched
+    assert json.loads(done.stdout)["applied"] == json.loads(planned.stdout)["pending"]
+    assert json.loads(again.stdout)["applied"] == []
+
+
+def test_codes_are_issued_redeemed_and_owned(run: Run, demo_store: Running, tmp_path: Path) -> None:
+    client = {"COUNTERSIGN_CLIENT_ID": "demo-publisher", "COUNTERSIGN_CLIENT_SECRET": "demo-publisher-secret"}
+    server = ("--server", demo_store.url)
+    database = sqlite3.connect(f"file:{demo_store.data}/distribution.sqlite?mode=ro", uri=True)
+    (slug,) = database.execute(
+        "SELECT p.slug FROM product p JOIN organisation o ON o.id = p.org_id WHERE o.slug = 'northwind-games' LIMIT 1"
+    ).fetchone()
+    database.close()
+    person = run("person", "create", "buyer@example.com", "--data", demo_store.data)
+    token = {"COUNTERSIGN_TOKEN": demo_store.token("buyer@example.com")}
+
+    issued = run(
+        *("codes", "issue", f"northwind-games/{slug}", "--kind", "license", "--count", "3"),
+        *("--expires", "30d", "--output", "codes.csv", *server),
+        **client,
+    )
+    head, *codes = (tmp_path / "codes.csv").read_text().split()
+    redeemed = run("redeem", codes[0].lower(), *server, **token)
+    again = run("redeem", codes[0], *server, **token)
+    unknown = run("redeem", "AAAAA-AAAAA-AAAAA-AAAAA", *server, **token)
+    owned = run("library", *server, **token)
+
+    assert person.returncode == issued.returncode == redeemed.returncode == again.returncode == Exit.OK, issued.stderr
+    assert (head, len(codes)) == ("code", 3)
+    assert stat.S_IMODE((tmp_path / "codes.csv").stat().st_mode) == 0o600
+    assert not any(code in issued.stdout + issued.stderr for code in codes)
+    assert redeemed.stdout.startswith("Redeemed: ")
+    assert again.stdout == redeemed.stdout, "the same person and code get the same answer"
+    assert unknown.returncode == Exit.NOT_FOUND
+    assert owned.stdout.startswith(f"{slug}\t")
+
+
+Check = Callable[[Path], None]
+
+
+def test_doctor_finds_nothing_wrong_before_the_first_start(run: Run, tmp_path: Path) -> None:
+    done = run("doctor", "--json", "--distribution-port", "0", "--data", tmp_path / "none")
+
+    told = json.loads(done.stdout)
+    assert done.returncode == Exit.OK
+    assert {each["standing"] for each in told["checks"]} == {"ok"}
+    assert not (tmp_path / "none").exists()
+
+
+def _corrupt(data: Path) -> None:
+    (data / "distribution.sqlite").write_bytes(b"no database at all" * 1000)
+
+
+def _open_key(data: Path) -> None:
+    (data / "master.key").chmod(0o644)
+
+
+@pytest.mark.parametrize(("damage", "check"), [(_corrupt, "database"), (_open_key, "master key")])
+def test_doctor_names_what_is_wrong_and_the_remedy(run: Run, tenant: Path, damage: Check, check: str) -> None:
+    damage(tenant)
+
+    done = run("doctor", "--json", "--distribution-port", "0", "--data", tenant)
+
+    failed = [each for each in json.loads(done.stdout)["checks"] if each["standing"] == "fail"]
+    assert done.returncode == Exit.FAILED
+    assert [each["check"] for each in failed] == [check]
+    assert failed[0]["remedy"]

@@ -1,0 +1,115 @@
+"""serve: says how to sign in, uses a data directory alone, and stops gracefully."""
+
+import json
+import os
+import re
+import signal
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+from tests.servers.countersign import Running, served
+
+
+def test_the_demonstration_says_where_it_is_and_how_to_sign_in(demo_store: Running) -> None:
+    said = demo_store.log.read_text()
+
+    assert demo_store.url in said
+    for each in ("player@example.com", "publisher@example.com", "countersign-demo", "demo-publisher", "ctrl-C"):
+        assert each in said
+
+
+def test_an_empty_store_prints_a_set_up_link_that_works(tmp_path: Path) -> None:
+    with served(tmp_path / "data") as server:
+        link = re.search(r"http://\S+/auth/setup\S+", server.log.read_text())
+
+        assert link is not None
+        assert httpx.get(link[0]).status_code == 200
+
+
+def test_a_second_serve_of_a_data_directory_is_refused(run: Run, tmp_path: Path) -> None:
+    with served(tmp_path / "data") as server:
+        second = run("serve", "distribution", "--data", server.data, "--port", "0")
+        still = httpx.get(f"{server.url}/api/v1/health").status_code
+
+    assert second.returncode == Exit.CONFLICT
+    assert "another `countersign serve`" in second.stderr
+    assert still == 200
+
+
+def test_a_data_directory_is_free_again_after_a_stop(tmp_path: Path) -> None:
+    for _ in range(2):
+        with served(tmp_path / "data", "--demo") as server:
+            found = httpx.get(f"{server.url}/api/v1/products", params={"limit": 100}).json()
+
+            assert len(found["items"]) == 60
+
+
+def test_several_workers_share_one_store(tmp_path: Path) -> None:
+    with (
+        served(tmp_path / "data", "--demo", "--workers", "2") as server,
+        httpx.Client(base_url=f"{server.url}/api/v1") as client,
+    ):
+        codes = [client.get("/products").status_code for _ in range(20)]
+
+    assert codes == [200] * 20
+
+
+@pytest.mark.parametrize("arguments", [["--host", "192.0.2.1", "--demo"], ["--port", "1"], ["--workers", "0"]])
+def test_what_cannot_be_served_so_is_a_usage_error(run: Run, tmp_path: Path, arguments: list[str]) -> None:
+    done = run("serve", "--data", tmp_path / "data", *arguments)
+
+    assert done.returncode == Exit.USAGE
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_records_service_is_not_part_of_this_version(run: Run, tmp_path: Path) -> None:
+    done = run("serve", "records", "--data", tmp_path)
+
+    assert done.returncode == Exit.NOT_INCLUDED
+
+
+def test_a_port_that_is_taken_is_explained(run: Run, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run("serve", "distribution", "--data", tmp_path / "data", "--port", str(taken.getsockname()[1]))
+
+    assert done.returncode == Exit.CONFLICT
+    assert "in use" in done.stderr
+
+
+def test_the_lock_tells_the_address_that_is_served(demo_store: Running) -> None:
+    told = json.loads((demo_store.data / "serve.lock").read_text())
+
+    assert told["distribution"] == demo_store.url
+
+
+def test_a_worker_that_dies_is_replaced_without_another_set_up_link(tmp_path: Path) -> None:
+    with served(tmp_path / "data", "--workers", "2") as server:
+        (link,) = re.findall(r"http://\S+/auth/setup\S+", server.log.read_text())
+        first = min(_workers(server), key=int)
+
+        os.kill(int(first), signal.SIGKILL)
+        wait_until(lambda: "replaced" in server.log.read_text())
+        wait_until(lambda: len(_workers(server)) == 2 and first not in _workers(server))
+
+        assert httpx.get(link).status_code == 200
+        assert server.log.read_text().count("/auth/setup") == 1
+
+
+def _workers(server: Running) -> list[str]:
+    parent = json.loads((server.data / "serve.lock").read_text())["process"]
+    return Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait for a condition of another process, half a minute at most."""
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

@@ -1,0 +1,260 @@
+"""push and download against a served store: cut, interrupted, continued, byte-exact."""
+
+import hashlib
+import json
+import os
+import pty
+import signal
+import subprocess
+import tarfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+from tests.servers.countersign import COMMAND, Running, environment
+from tests.servers.cut import cutting
+
+MIB = 1 << 20
+SIZE = 40 * MIB
+
+
+@dataclass
+class Shelf:
+    """A product that the publisher may push to, the publisher's token, and a fresh version for each test."""
+
+    server: Running
+    token: str
+    name: str
+    versions: Iterator[int]
+
+    def version(self) -> str:
+        """A version that nobody has used."""
+        return f"900.0.{next(self.versions)}"
+
+
+@pytest.fixture(scope="module")
+def shelf(demo_store: Running) -> Shelf:
+    """One of the demonstration's products."""
+    found = httpx.get(f"{demo_store.url}/api/v1/products", params={"org": "northwind-games", "limit": 1})
+    slug = found.json()["items"][0]["slug"]
+    token = demo_store.token("publisher@example.com")
+    return Shelf(demo_store, token, f"northwind-games/{slug}", iter(range(1, 1000)))
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of SIZE bytes."""
+    path = tmp_path_factory.mktemp("build") / "game.bin"
+    path.write_bytes(hashlib.shake_128(b"game").digest(MIB) * (SIZE // MIB))
+    return path
+
+
+def digest(path: Path) -> str:
+    """The file's SHA-256."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_push_whose_connection_is_cut_continues_by_itself(run: Run, shelf: Shelf, build: Path) -> None:
+    version = shelf.version()
+    with cutting(shelf.server.port, up_after=25 * MIB) as proxy:
+        pushed = run(
+            *("push", build, shelf.name, "--version", version, "--platform", "linux", "--publish", "--json"),
+            *("--server", proxy.url),
+            COUNTERSIGN_TOKEN=shelf.token,
+        )
+
+    assert pushed.returncode == Exit.OK, pushed.stderr
+    assert proxy.cuts == 1
+    assert proxy.passed["up"] < SIZE + 20 * MIB, "what had arrived is not sent again"
+    told = json.loads(pushed.stdout)
+    assert (told["sha256"], told["size"], told["published"]) == (digest(build), SIZE, True)
+
+
+def test_an_interrupted_push_continues_when_run_again(
+    run: Run, shelf: Shelf, build: Path, home: dict[str, str]
+) -> None:
+    arguments = ["push", build, shelf.name, "--version", shelf.version(), "--server", shelf.server.url]
+    variables = {**home, "COUNTERSIGN_TOKEN": shelf.token}
+    with cutting(shelf.server.port, up_after=25 * MIB, holds=True) as proxy:
+        # The proxy stands in for the network: http_proxy leaves the server's own address as it is.
+        first = subprocess.Popen(
+            [*COMMAND, *arguments],
+            env=environment(**variables, http_proxy=proxy.url),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        deadline = time.monotonic() + 30
+        while not proxy.cuts and time.monotonic() < deadline:
+            time.sleep(0.01)
+        first.send_signal(signal.SIGINT)
+        _, said = first.communicate(timeout=30)
+    with cutting(shelf.server.port) as proxy:
+        second = run(*arguments, COUNTERSIGN_TOKEN=shelf.token, http_proxy=proxy.url)
+
+    assert first.returncode == Exit.INTERRUPTED
+    assert "Run the same command again" in said
+    assert second.returncode == Exit.OK, second.stderr
+    assert "already there" in second.stdout
+    assert proxy.passed["up"] < SIZE - 10 * MIB
+    assert not list(Path(home["XDG_CACHE_HOME"]).rglob("*.json"))
+
+
+def test_what_is_there_is_not_sent_again_and_another_file_of_its_name_is_a_conflict(
+    run: Run, shelf: Shelf, tmp_path: Path
+) -> None:
+    version, file = shelf.version(), tmp_path / "a.bin"
+    file.write_bytes(b"one")
+    command = ("push", file, shelf.name, "--version", version, "--server", shelf.server.url)
+
+    first = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+    again = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+    file.write_bytes(b"two")
+    other = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+
+    assert (first.returncode, again.returncode, other.returncode) == (Exit.OK, Exit.OK, Exit.CONFLICT)
+    assert "done, 3 B" in first.stdout
+    assert "done" not in again.stdout
+    assert "Push under another version" in other.stderr
+
+
+def test_piped_output_is_plain_lines(run: Run, shelf: Shelf, tmp_path: Path) -> None:
+    file = tmp_path / "a.bin"
+    file.write_bytes(b"one")
+    command = ("push", file, shelf.name, "--version", shelf.version(), "--server", shelf.server.url)
+
+    done = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+
+    assert done.returncode == Exit.OK
+    assert not any(character < " " and character != "\n" for character in done.stdout + done.stderr)
+    assert shelf.token not in done.stdout + done.stderr
+
+
+def test_on_a_terminal_there_is_a_bar(shelf: Shelf, tmp_path: Path, home: dict[str, str]) -> None:
+    file = tmp_path / "a.bin"
+    file.write_bytes(b"one")
+    main, terminal = pty.openpty()
+    command = [*COMMAND, "push", file, shelf.name, "--version", shelf.version(), "--server", shelf.server.url]
+    variables = environment(**home, COUNTERSIGN_TOKEN=shelf.token, TERM="xterm-256color")
+
+    done = subprocess.run(command, env=variables, stdout=terminal, stderr=terminal, timeout=60, check=False)
+
+    os.close(terminal)
+    shown = os.read(main, 65536).decode()
+    os.close(main)
+    assert done.returncode == Exit.OK, shown
+    assert "\x1b[" in shown
+    assert "3/3 bytes" in shown
+
+
+def test_a_pushed_directory_arrives_whole(run: Run, shelf: Shelf, tmp_path: Path) -> None:
+    version, folder = shelf.version(), tmp_path / "dist"
+    (folder / "lib").mkdir(parents=True)
+    (folder / "lib" / "a.txt").write_text("a")
+
+    pushed = run(
+        *("push", folder, shelf.name, "--version", version, "--platform", "linux", "--publish"),
+        *("--server", shelf.server.url),
+        COUNTERSIGN_TOKEN=shelf.token,
+    )
+    fetched = run(
+        *("download", shelf.name, "--version", version, "--json", "--server", shelf.server.url),
+        COUNTERSIGN_TOKEN=shelf.token,
+    )
+
+    assert pushed.returncode == fetched.returncode == Exit.OK, pushed.stderr + fetched.stderr
+    with tarfile.open(tmp_path / json.loads(fetched.stdout)["path"]) as archive:
+        assert archive.getnames() == ["lib", "lib/a.txt"]
+
+
+@pytest.fixture(scope="module")
+def published(shelf: Shelf, build: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The version of a published release that holds the build."""
+    version, cache = shelf.version(), tmp_path_factory.mktemp("cache")
+    command = [*COMMAND, "push", build, shelf.name, "--version", version, "--publish", "--server", shelf.server.url]
+    variables = environment(COUNTERSIGN_TOKEN=shelf.token, XDG_CACHE_HOME=str(cache))
+    subprocess.run(command, env=variables, capture_output=True, check=True)
+    return version
+
+
+def test_a_download_whose_connection_is_cut_continues(
+    run: Run, shelf: Shelf, build: Path, published: str, tmp_path: Path
+) -> None:
+    with cutting(shelf.server.port, down_after=25 * MIB) as proxy:
+        done = run(
+            *("download", shelf.name, "--version", published, "-o", "got.bin", "--server", proxy.url),
+            COUNTERSIGN_TOKEN=shelf.token,
+        )
+
+    assert done.returncode == Exit.OK, done.stderr
+    assert proxy.cuts == 1
+    assert proxy.passed["down"] < SIZE + 5 * MIB, "what had arrived is not fetched again"
+    assert digest(tmp_path / "got.bin") == digest(build)
+    assert not (tmp_path / "got.bin.part").exists()
+
+
+def test_a_partial_file_of_an_earlier_run_is_completed(
+    run: Run, shelf: Shelf, build: Path, published: str, tmp_path: Path
+) -> None:
+    (tmp_path / "got.bin.part").write_bytes(build.read_bytes()[: 30 * MIB])
+    with cutting(shelf.server.port) as proxy:
+        done = run(
+            *("download", shelf.name, "--version", published, "-o", "got.bin", "--server", proxy.url),
+            COUNTERSIGN_TOKEN=shelf.token,
+        )
+
+    assert done.returncode == Exit.OK, done.stderr
+    assert proxy.passed["down"] < 12 * MIB
+    assert digest(tmp_path / "got.bin") == digest(build)
+
+
+def test_a_partial_file_of_other_bytes_is_fetched_anew(
+    run: Run, shelf: Shelf, build: Path, published: str, tmp_path: Path
+) -> None:
+    (tmp_path / "got.bin.part").write_bytes(b"x" * MIB)
+
+    done = run(
+        *("download", shelf.name, "--version", published, "-o", "got.bin", "--server", shelf.server.url),
+        COUNTERSIGN_TOKEN=shelf.token,
+    )
+
+    assert done.returncode == Exit.OK, done.stderr
+    assert digest(tmp_path / "got.bin") == digest(build)
+
+
+def test_an_existing_file_of_other_bytes_is_kept(run: Run, shelf: Shelf, published: str, tmp_path: Path) -> None:
+    (tmp_path / "got.bin").write_bytes(b"mine")
+    command = ("download", shelf.name, "--version", published, "-o", "got.bin", "--server", shelf.server.url)
+
+    kept = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+    forced = run(*command, "--force", COUNTERSIGN_TOKEN=shelf.token)
+
+    assert kept.returncode == Exit.CONFLICT
+    assert forced.returncode == Exit.OK
+
+
+def test_what_is_not_there_is_exit_code_3(run: Run, shelf: Shelf) -> None:
+    no_product = run("download", "northwind-games/none", "--server", shelf.server.url)
+    no_release = run("download", shelf.name, "--version", "0.0.0-none", "--server", shelf.server.url)
+    slug = shelf.name.partition("/")[2]
+    other_org = run("download", f"toolsmith/{slug}", "--server", shelf.server.url)
+
+    assert [each.returncode for each in (no_product, no_release, other_org)] == [Exit.NOT_FOUND] * 3
+    assert shelf.name in other_org.stderr
+
+
+def test_somebody_elses_release_is_refused(run: Run, shelf: Shelf, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"a")
+    command = ("push", "a", shelf.name, "--version", "1.0.0-mine", "--server", shelf.server.url)
+
+    anonymous = run(*command)
+    customer = run(*command, COUNTERSIGN_TOKEN=shelf.server.token("player@example.com"))
+
+    assert anonymous.returncode == Exit.REFUSED
+    assert customer.returncode in (Exit.REFUSED, Exit.NOT_FOUND)
