@@ -6,7 +6,7 @@ import struct
 import zlib
 from typing import NamedTuple
 
-from PIL import Image, ImageCms, ImageOps, features
+from PIL import Image, ImageCms, ImageMath, ImageOps, features
 
 from countersign.kernel.errors import Refused
 
@@ -92,6 +92,10 @@ def _is_readable(name: str) -> bool:
 def _plain(image: Image.Image, name: str) -> Image.Image:
     """The pixels alone: turned as the camera meant them, in RGB or RGBA, in the colours of sRGB."""
     upright = ImageOps.exif_transpose(image)
+    if upright.mode.startswith("I"):
+        # 16 bits of grey, of which `convert` would cut off the upper half.
+        shade: Image.Image = ImageMath.lambda_eval(lambda given: given["grey"] / 256, grey=upright.convert("I"))
+        upright = shade.convert("L")
     is_see_through = upright.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in upright.info
     mode = "RGBA" if is_see_through and name != "JPEG" else "RGB"
     profile = upright.info.get("icc_profile")

@@ -1,0 +1,233 @@
+"""What is collected, what is spared, and what happens when both sides meet."""
+
+import asyncio
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.distribution.builds import collector
+from countersign.distribution.builds.artifacts import ARTIFACT
+from countersign.distribution.builds.collector import Collected
+from countersign.distribution.uploads import blobs, queries
+from countersign.distribution.uploads.finish import finish
+from countersign.kernel import clock
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.clock import Instant
+from countersign.kernel.errors import Unavailable
+from tests.distribution.files import Shop, pattern, sha256_of
+
+DATA = pattern(1000)
+DIGEST = sha256_of(DATA)
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the collector believe that it is two hours later."""
+    monkeypatch.setattr(collector, "SPARED_S", -7200)
+
+
+async def sealed(shop: Shop) -> list[str]:
+    """The digests of all sealed blobs."""
+    return [digest async for digest, _ in shop.store.blobs.sealed()]
+
+
+async def staged(shop: Shop) -> list[str]:
+    """The uploads that have staged bytes."""
+    return [each.upload async for each in shop.store.blobs.staged()]
+
+
+async def run(shop: Shop, statement: str, *values: Any) -> None:
+    """Change something behind the store's back."""
+    async with shop.store.database.transaction() as transaction:
+        await transaction.run(statement, *values)
+
+
+async def orphan(shop: Shop) -> None:
+    """Make the bytes of the only artifact unreferenced."""
+    await run(shop, "DELETE FROM artifact")
+
+
+async def test_an_expired_upload_goes_with_its_bytes_and_its_artifact(shop: Shop) -> None:
+    address = await shop.address(1000)
+    await shop.put(address, DATA[:500], "bytes 0-499/1000")
+    await run(shop, "UPDATE upload SET expires_at = $1", clock.now())
+
+    collected = await collector.collect(shop.store)
+
+    assert collected == Collected(1, 0, 0)
+    assert await staged(shop) == []
+    assert await shop.store.database.fetch("SELECT id FROM artifact") == []
+    assert (await shop.announce(1000)).status_code == 201
+
+
+async def test_what_is_in_use_or_young_is_spared(shop: Shop) -> None:
+    await shop.upload(DATA)
+    address = await shop.address(1000, "other")
+    await shop.put(address, DATA[:500], "bytes 0-499/1000")
+    await shop.upload(pattern(50), "unused")
+    await run(shop, "DELETE FROM artifact WHERE filename = 'unused'")
+
+    assert await collector.collect(shop.store) == Collected(0, 0, 0)
+    assert len(await sealed(shop)) == 2
+    assert await shop.received(address) == [[0, 499]]
+
+
+@pytest.mark.usefixtures("later")
+async def test_a_finished_upload_expires_without_its_artifact(shop: Shop) -> None:
+    done = await shop.upload(DATA)
+    await run(shop, "UPDATE upload SET expires_at = $1", clock.now())
+
+    assert await collector.collect(shop.store) == Collected(1, 0, 0)
+    assert (await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token)).content == DATA
+
+
+@pytest.mark.usefixtures("later")
+async def test_bytes_that_nothing_refers_to_go(shop: Shop) -> None:
+    await shop.upload(DATA)
+    await orphan(shop)
+
+    assert await collector.collect(shop.store) == Collected(0, 0, 1)
+    assert await sealed(shop) == []
+    assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
+
+
+@pytest.mark.usefixtures("later")
+async def test_sealed_bytes_that_the_database_never_heard_of_go(shop: Shop) -> None:
+    await shop.upload(DATA)
+    await orphan(shop)
+    await run(shop, "DELETE FROM blob")
+
+    assert await collector.collect(shop.store) == Collected(0, 0, 1)
+    assert await sealed(shop) == []
+
+
+@pytest.mark.usefixtures("later")
+async def test_staged_bytes_without_an_open_upload_go(shop: Shop) -> None:
+    first = await shop.address(1000)
+    await shop.put(first, DATA[:500], "bytes 0-499/1000")
+    await shop.address(1000)
+
+    assert await collector.collect(shop.store) == Collected(0, 1, 0)
+    assert await staged(shop) == []
+
+
+@pytest.mark.usefixtures("later")
+async def test_an_interrupted_removal_is_taken_up_again(shop: Shop) -> None:
+    await shop.upload(DATA)
+    await orphan(shop)
+    await blobs.condemn(shop.store.database, DIGEST, clock.later(clock.now(), seconds=7200))
+    await shop.store.blobs.delete(DIGEST)
+
+    assert await collector.collect(shop.store) == Collected(0, 0, 1)
+    assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
+
+
+@pytest.mark.usefixtures("later")
+async def test_two_collectors_at_once_remove_everything_once(shop: Shop) -> None:
+    for number in range(5):
+        await shop.upload(pattern(100, number + 10), f"file {number}")
+    await orphan(shop)
+
+    both = await asyncio.gather(collector.collect(shop.store), collector.collect(shop.store))
+
+    assert sum(each.blobs for each in both) == 5
+    assert await sealed(shop) == []
+
+
+async def test_finishing_waits_for_a_condemned_blob_and_keeps_what_has_arrived(shop: Shop) -> None:
+    await shop.upload(DATA, "first")
+    await orphan(shop)
+    address = await shop.address(1000)
+    await blobs.condemn(shop.store.database, DIGEST, clock.later(clock.now(), seconds=7200))
+
+    refused = await shop.put(address, DATA)
+
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+    assert await shop.received(address) == [[0, 999]]
+    assert await blobs.remove_condemned(shop.store.database, shop.store.blobs, DIGEST)
+    done = await shop.put(address, DATA)
+    assert done.status_code == 201
+    assert await shop.store.blobs.size(DIGEST) == 1000
+
+
+class Interrupted:
+    """A blob store in which something happens right after bytes were sealed."""
+
+    def __init__(self, blobs: BlobStore, shop: Shop) -> None:
+        self._blobs = blobs
+        self._shop = shop
+        self.times = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._blobs, name)
+
+    async def seal(self, *arguments: Any) -> str:
+        """Seal, then let the collector have the blob, the first time."""
+        digest = await self._blobs.seal(*arguments)
+        self.times += 1
+        if self.times == 1:
+            await blobs.condemn(self._shop.store.database, digest, Instant(1 << 62))
+            assert await blobs.remove_condemned(self._shop.store.database, self._blobs, digest)
+        return digest
+
+
+async def test_bytes_removed_between_sealing_and_referring_are_sealed_again(shop: Shop) -> None:
+    address = await shop.address(1000)
+    await shop.put(address, DATA[:999], "bytes 0-998/1000")
+    database = shop.store.database
+    upload = await queries.by_token(database, "artifact", address.rsplit("/", 1)[1])
+
+    async def last() -> Any:
+        yield DATA[999:]
+
+    part = await shop.store.blobs.stage(upload.id, 999, last())
+    async with database.transaction() as transaction:
+        assert await queries.add_part(transaction, upload.id, part)
+    interrupted: Any = Interrupted(shop.store.blobs, shop)
+
+    answer = await finish(replace(shop.store, blobs=interrupted), upload, ARTIFACT)
+
+    assert (answer.status, interrupted.times) == (201, 2)
+    assert await shop.store.blobs.size(DIGEST) == 1000
+
+
+@pytest.mark.usefixtures("later")
+async def test_however_uploads_and_collections_meet_no_ready_artifact_lacks_its_bytes(shop: Shop) -> None:
+    is_over = False
+
+    async def collect() -> None:
+        while not is_over:
+            await collector.collect(shop.store)
+
+    collecting = asyncio.create_task(collect())
+    for number in range(15):
+        address = await shop.address(1000, f"file {number}")
+        while (answer := await shop.put(address, DATA)).status_code == 503:
+            await asyncio.sleep(0)
+        assert answer.status_code == 201, answer.text
+        assert await shop.store.blobs.size(DIGEST) == 1000
+        await orphan(shop)
+    is_over = True
+    await collecting
+
+
+async def test_a_store_that_is_away_leaves_the_row_for_the_next_collection(shop: Shop) -> None:
+    if shop.store.settings.blobs_url:
+        pytest.skip("a directory can be made unusable, a bucket cannot")
+    await shop.upload(DATA)
+    await orphan(shop)
+    await blobs.condemn(shop.store.database, DIGEST, Instant(1 << 62))
+    folder = Path(shop.store.settings.data) / "blobs" / "sealed" / DIGEST[:2] / DIGEST[2:4]
+    hidden = folder.with_name("hidden")
+    os.rename(folder, hidden)
+    folder.write_bytes(b"")
+
+    with pytest.raises(Unavailable):
+        await collector.collect(shop.store)
+
+    folder.unlink()
+    os.rename(hidden, folder)
+    assert (await collector.collect(shop.store)).blobs == 1
