@@ -13,8 +13,7 @@ from countersign.cli.output import Exit, Failure
 from countersign.cli.target import DEFAULT_SERVER
 from countersign.distribution import app
 from countersign.distribution.context import Store
-from countersign.distribution.documents.health import WRITABLE
-from countersign.kernel.database import migrate
+from countersign.kernel.database import migrate, versions
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
@@ -124,4 +123,4 @@ async def require_writable(settings: Settings) -> None:
         Unavailable, StorageFull: it cannot be written.
     """
     async with database(settings) as opened, opened.transaction() as transaction:
-        await transaction.run(WRITABLE)
+        await versions.check_writable(transaction)

@@ -1,7 +1,7 @@
 """Time: the one place that reads the machine's clock, so that tests can fix it."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -25,7 +25,7 @@ def now() -> Instant:
 
 
 @contextmanager
-def fixed(instant: Instant) -> Iterator[None]:
+def fixed(instant: Instant) -> Generator[None]:
     """While the block lasts, now() is this moment in the whole process: for tests, and for demonstration data
     that is made before anything is served."""
     global _fixed
@@ -39,6 +39,11 @@ def fixed(instant: Instant) -> Iterator[None]:
 def monotonic_s() -> float:
     """Seconds on a clock that never goes back; for durations and deadlines only."""
     return time.monotonic()
+
+
+def sleep(seconds: float) -> None:
+    """Do nothing for a while; for processes that only watch others, never on an event loop."""
+    time.sleep(seconds)
 
 
 def later(instant: Instant, *, seconds: float) -> Instant:

@@ -4,7 +4,7 @@ import random
 import re
 import secrets
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from countersign.kernel import clock
@@ -24,7 +24,7 @@ def new_uuid() -> str:
 
 
 @contextmanager
-def seeded(seed: str) -> Iterator[None]:
+def seeded(seed: str) -> Generator[None]:
     """While the block lasts, ids and random bytes are the same for the same seed, in the whole process: for
     tests, and for demonstration data that is made before anything is served. Never for secrets."""
     global _seeded

@@ -8,13 +8,13 @@ import msgspec
 from countersign import __version__
 from countersign.distribution.identity.callers import Request
 from countersign.kernel import clock
+from countersign.kernel.database import versions
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.http import answer
 from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.route import Nothing, route
 
 API_VERSION = "1.0.0"
-WRITABLE = "UPDATE version SET number = number WHERE name = 'identity'"
 
 
 class FormatQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -58,7 +58,7 @@ async def show_health(call: Request[FormatQuery, Nothing]) -> Answer:
     started_s = clock.monotonic_s()
     try:
         async with call.context.database.transaction() as transaction:
-            await transaction.run(WRITABLE)
+            await versions.check_writable(transaction)
         await call.context.blobs.check()
     except Refused as refused:
         waited = f"{clock.monotonic_s() - started_s:.1f} s"

@@ -195,9 +195,13 @@ class App(Generic[ContextT]):
         return caller
 
     async def _read(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Answer:
-        if not route.cached:
-            answer = await route.handler(call)
-            return _unkept(answer) if route.secret else answer
+        if route.cached:
+            return await self._read_tagged(route, call, exchange)
+        answer = await route.handler(call)
+        return _unkept(answer) if route.secret else answer
+
+    async def _read_tagged(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Answer:
+        """A read whose answer carries an entity tag, and is kept in memory when it is for anyone."""
         # The versions are read before the page: a page may be newer than it claims, never older.
         versions = exchange.versions or await self._versions()
         answer = await route.handler(call)

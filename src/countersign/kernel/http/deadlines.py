@@ -4,6 +4,7 @@ One sweep over the open connections twice a second does all the timing; a reques
 """
 
 import asyncio
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,18 +100,25 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def sweep(self, now_s: float) -> None:
         """Close the connection when its client has taken too long with whatever is waited for."""
-        limits = self._deadlines
-        waited_s = now_s - self._since_s
         if self._is_stalled(now_s):
             self.transport.abort()
-        elif self._phase == _HEADER and waited_s > limits.header_s:
-            self._end(_TIMEOUT if self._header_bytes else b"")
         elif self._phase == _BODY and self.flow.read_paused:
             self._since_s += SWEEP_S
-        elif self._phase == _BODY and waited_s > limits.body_grace_s + self._body_bytes / limits.body_bytes_s:
-            self._end(b"" if self.cycle.response_started else _TIMEOUT)
-        elif (self._phase == _IDLE and waited_s > limits.idle_s) or (self._phase == _LINGER and waited_s > LINGER_S):
-            self.transport.close()
+        elif now_s - self._since_s > self._allowed_s():
+            self._end(self._last_words())
+
+    def _allowed_s(self) -> float:
+        """How long what is waited for may take."""
+        limits = self._deadlines
+        if self._phase == _BODY:
+            return limits.body_grace_s + self._body_bytes / limits.body_bytes_s
+        return {_HEADER: limits.header_s, _IDLE: limits.idle_s, _LINGER: LINGER_S}.get(self._phase, math.inf)
+
+    def _last_words(self) -> bytes:
+        """408 for whoever began a request and did not finish it, nothing for the idle and the answered."""
+        began = self._phase == _HEADER and self._header_bytes > 0
+        unanswered = self._phase == _BODY and not self.cycle.response_started
+        return _TIMEOUT if began or unanswered else b""
 
     def _is_stalled(self, now_s: float) -> bool:
         """Whether the client has not taken a byte of what waits for it for too long."""

@@ -1,11 +1,11 @@
 """Several worker processes on the same sockets: started, watched, replaced, stopped together."""
 
+import contextlib
 import ctypes
 import os
 import select
 import signal
 import sys
-import time
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -45,13 +45,12 @@ def supervise(work: Work, count: int, on_ready: Callable[[], None], grace_s: flo
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _raise_stop)
     try:
-        for index in range(count):
-            running[_started(work, index)] = index
-            if index == 0:
-                on_ready()
-        _watch(work, running)
-    except _Stop:
-        pass
+        with contextlib.suppress(_Stop):
+            for index in range(count):
+                running[_started(work, index)] = index
+                if index == 0:
+                    on_ready()
+            _watch(work, running)
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
@@ -73,7 +72,7 @@ def _watch(work: Work, running: dict[int, int]) -> None:
         code = os.waitstatus_to_exitcode(status)
         telemetry.logger("workers").error("a worker died and is replaced", worker=index, exit_code=code)
         pause_s = _LEAST_PAUSE_S if clock.monotonic_s() - started_s > 60 else min(pause_s * 2, _MOST_PAUSE_S)
-        time.sleep(pause_s)
+        clock.sleep(pause_s)
         running[_started(work, index)] = index
 
 
@@ -140,7 +139,7 @@ def _stop(running: dict[int, int], grace_s: float) -> None:
         ended = {pid for pid in left if os.waitpid(pid, os.WNOHANG)[0]}
         left -= ended
         if left and not ended:
-            time.sleep(_POLL_S)
+            clock.sleep(_POLL_S)
     for pid in left:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
