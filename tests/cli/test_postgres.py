@@ -1,0 +1,43 @@
+"""The same commands on PostgreSQL, whose master key must be given."""
+
+import json
+from pathlib import Path
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+from tests.servers.countersign import served
+
+MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
+
+
+def test_administration_server_and_doctor_share_one_postgresql(run: Run, postgres_url: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    settings = {"COUNTERSIGN_DATABASE_URL": postgres_url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+
+    planned = run("db", "upgrade", "--dry-run", "--json", "--data", data, **settings)
+    applied = run("db", "upgrade", "--json", "--data", data, **settings)
+    org = run("org", "create", "acme", "--name", "Acme", "--data", data, **settings)
+    person = run("person", "create", "a@example.com", "--org", "acme", "--role", "owner", "--data", data, **settings)
+    with served(data, "--workers", "2", settings=settings) as server:
+        token = run("token", "issue", "a@example.com", "--data", data, **settings).stdout.strip()
+        me = run("whoami", "--json", "--server", server.url, COUNTERSIGN_TOKEN=token)
+        doctor = run("doctor", "--json", "--data", data, **settings)
+
+    assert org.returncode == person.returncode == me.returncode == Exit.OK, org.stderr + person.stderr + me.stderr
+    assert json.loads(planned.stdout)["pending"] == json.loads(applied.stdout)["applied"] != []
+    assert json.loads(me.stdout)["orgs"] == ["acme"]
+    assert doctor.returncode == Exit.OK, doctor.stdout
+    assert not (data / "distribution.sqlite").exists()
+    assert not (data / "master.key").exists()
+
+
+def test_without_a_master_key_postgresql_is_refused(run: Run, postgres_url: str, tmp_path: Path) -> None:
+    settings = {"COUNTERSIGN_DATABASE_URL": postgres_url}
+
+    served_without = run("serve", "distribution", "--port", "0", "--data", tmp_path / "data", **settings)
+    doctor = run("doctor", "--json", "--distribution-port", "0", "--data", tmp_path / "data", **settings)
+
+    failed = [each["check"] for each in json.loads(doctor.stdout)["checks"] if each["standing"] == "fail"]
+    assert served_without.returncode == Exit.USAGE
+    assert "COUNTERSIGN_MASTER_KEY" in served_without.stderr
+    assert failed == ["master key"]
