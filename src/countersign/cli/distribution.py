@@ -25,9 +25,15 @@ async def opened(settings: Settings, place: Place) -> AsyncGenerator[Store]:
 
 @asynccontextmanager
 async def serving(store: Store, *, tends: bool) -> AsyncGenerator[App[Store]]:
-    """The store's application until the block is left; the one worker that `tends` removes what has expired."""
+    """The store's application until the block is left; the one worker that `tends` speaks for the node and removes
+    what has expired.
+
+    Raises:
+        BadSetting: another node serves the same database without a shared store of counters.
+    """
     async with AsyncExitStack() as stack:
         if tends:
+            await stack.enter_async_context(app.sole_node(store.settings))
             await stack.enter_async_context(app.tended(store))
         yield app.create(store)
 

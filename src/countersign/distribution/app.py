@@ -20,6 +20,7 @@ from countersign.distribution.redeem import issue
 from countersign.distribution.redeem import routes as redeem
 from countersign.kernel import telemetry
 from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.database import postgres_lock
 from countersign.kernel.database.migrate import upgrade
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.versions import Versions
@@ -38,6 +39,7 @@ SCHEMA = "distribution"
 MIGRATIONS = "countersign.distribution.migrations"
 VERSIONS = ("catalog", "identity")
 COLLECT_EVERY_S = 300
+NODE_PATIENCE_S = 10
 
 ROUTES: tuple[Route[Store], ...] = (
     *health.ROUTES,
@@ -106,6 +108,29 @@ def _counters(settings: Settings, data: Path) -> Counters:
     if not settings.counters_url:
         return local
     return ValkeyCounters(settings.counters_url, local, telemetry.logger("counters").warning)
+
+
+@asynccontextmanager
+async def sole_node(settings: Settings) -> AsyncGenerator[None]:
+    """While the block lasts, no other node may serve this database with rate limits of its own.
+
+    Each node counts in its own memory unless COUNTERSIGN_COUNTERS_URL names a shared store; with several nodes every
+    limit would silently be multiplied by their number.
+
+    Raises:
+        BadSetting: another node serves the database already.
+        Unavailable: PostgreSQL cannot be reached.
+    """
+    if not settings.database_url or settings.counters_url:
+        yield
+        return
+    async with postgres_lock.held(settings.database_url, "countersign:counters", patience_s=NODE_PATIENCE_S) as is_sole:
+        if not is_sole:
+            raise BadSetting(
+                "another node serves this database, and each would count rate limits by itself: set "
+                "COUNTERSIGN_COUNTERS_URL to a Redis or Valkey that all nodes share"
+            )
+        yield
 
 
 def create(store: Store) -> App[Store]:

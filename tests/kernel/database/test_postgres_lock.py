@@ -1,0 +1,43 @@
+"""One process at a time holds a lock, and gives it up when it ends."""
+
+from pathlib import Path
+
+import pytest
+
+from countersign.distribution import app as distribution
+from countersign.kernel.database.postgres_lock import held
+from countersign.kernel.errors import Unavailable
+from countersign.settings import BadSetting, Settings
+
+
+async def test_a_lock_is_held_by_one_and_free_again_afterwards(postgres_url: str) -> None:
+    async with held(postgres_url, "a", patience_s=0) as first, held(postgres_url, "a", patience_s=0.3) as second:
+        assert (first, second) == (True, False)
+    async with held(postgres_url, "a", patience_s=5) as third:
+        assert third is True
+
+
+async def test_locks_of_other_names_do_not_meet(postgres_url: str) -> None:
+    async with held(postgres_url, "a", patience_s=0) as first, held(postgres_url, "b", patience_s=0) as second:
+        assert (first, second) == (True, True)
+
+
+async def test_a_server_that_is_not_there_is_unavailable() -> None:
+    with pytest.raises(Unavailable):
+        async with held("postgresql://nobody@127.0.0.1:1/none", "a", patience_s=0):
+            raise AssertionError("there is no such server")
+
+
+async def test_a_second_node_without_shared_counters_is_refused(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distribution, "NODE_PATIENCE_S", 0)
+    settings = Settings(data=str(tmp_path), database_url=postgres_url)
+    shared = Settings(data=str(tmp_path), database_url=postgres_url, counters_url="redis://127.0.0.1:1")
+
+    async with distribution.sole_node(settings):
+        with pytest.raises(BadSetting, match="COUNTERSIGN_COUNTERS_URL"):
+            async with distribution.sole_node(settings):
+                raise AssertionError("two nodes count by themselves")
+        async with distribution.sole_node(shared):
+            pass
