@@ -101,6 +101,22 @@ async def test_a_failed_statement_that_was_overlooked_is_no_commit(shop: Databas
     assert await things(shop) == []
 
 
+async def test_a_failed_transaction_is_over_before_its_connection_goes_back(shop: Database) -> None:
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+
+    async def fail() -> None:
+        async with shop.transaction() as transaction:
+            await transaction.run(PUT, 1, "a")
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        await fail()
+
+    assert reported == []
+    assert await things(shop) == []
+
+
 async def test_schemas_do_not_see_each_other(shop: Database, postgres_url: str) -> None:
     await put(shop, 1)
     other = await open_database(postgres_url, schema='of"fice')

@@ -1,7 +1,8 @@
 """What only SQLite does: groups that share a commit, one writer, several processes, a full volume."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import apsw
@@ -162,6 +163,53 @@ async def test_all_who_wait_for_another_process_give_up_together(database: Sqlit
     other.close()
 
 
+async def test_a_transaction_that_holds_up_the_others_makes_them_unavailable(database: SqliteDatabase) -> None:
+    entered, may_go = asyncio.Event(), asyncio.Event()
+
+    async def hold() -> None:
+        async with database.transaction() as transaction:
+            await transaction.run(PUT, 1, "a")
+            entered.set()
+            await may_go.wait()
+
+    holding = asyncio.create_task(hold())
+    await entered.wait()
+
+    with pytest.raises(Unavailable, match="busy for too long"):
+        await asyncio.wait_for(put(database, 2), 10)
+    may_go.set()
+    await holding
+    assert await things(database) == [1]
+
+
+async def test_cancelled_while_many_rows_are_written_waits_for_the_thread(database: SqliteDatabase) -> None:
+    is_reading, may_go = threading.Event(), threading.Event()
+
+    def rows() -> Iterator[tuple[int, str]]:
+        is_reading.set()
+        yield 1, "a"
+        may_go.wait(10)
+        yield 2, "b"
+
+    async def write() -> None:
+        async with database.transaction() as transaction:
+            await transaction.run_many(PUT, rows())
+
+    writing = asyncio.create_task(write())
+    await asyncio.to_thread(is_reading.wait, 10)
+    writing.cancel()
+    neighbour = asyncio.create_task(put(database, 3))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not writing.done()
+    may_go.set()
+
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    await neighbour
+    assert await things(database) == [3]
+
+
 async def test_a_transaction_inside_a_transaction_is_a_mistake_and_no_deadlock(database: SqliteDatabase) -> None:
     with pytest.raises(RuntimeError, match="inside a transaction"):
         async with database.transaction():
@@ -206,3 +254,16 @@ async def test_a_long_stream_does_not_use_up_the_threads_of_scans(path: Path) ->
         assert len(batch) == 500
 
     await database.close()
+
+
+async def test_opening_a_new_file_waits_for_another_process_that_just_made_it(path: Path) -> None:
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+
+    opening = asyncio.create_task(open_sqlite(path))
+    done, _ = await asyncio.wait([opening], timeout=0.2)
+    assert not done
+    other.execute("COMMIT")
+    other.close()
+
+    await (await opening).close()

@@ -56,6 +56,25 @@ def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path
     assert len(acknowledged) > KILLS
 
 
+def test_processes_that_start_at_once_all_open_a_new_file(tmp_path: Path) -> None:
+    for round_ in range(3):
+        path = tmp_path / f"{round_}.db"
+        started = [
+            subprocess.Popen(
+                _command("writing", path, 1 + number * 100, 3),
+                env=ENVIRONMENT,
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for number in range(4)
+        ]
+        said = [process.communicate(timeout=60)[0].splitlines() for process in started]
+
+        assert [len(_acknowledged(lines)) for lines in said] == [3] * 4
+        assert len(_kept(path)) == 12
+
+
 def test_two_processes_write_to_the_same_file(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     writers = [

@@ -92,6 +92,34 @@ async def test_a_value_read_after_a_bump_was_acknowledged_is_never_older(
     await other.close()
 
 
+SLOW_TABLE = """
+CREATE TABLE counter (name TEXT, number BIGINT);
+INSERT INTO counter (name, number) VALUES ('a', 1);
+CREATE VIEW version AS SELECT name, number FROM counter, pg_sleep(0.3)
+"""
+READS_UNDER_WAY = """
+SELECT count(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()
+"""
+
+
+async def test_whoever_asks_while_a_read_is_under_way_gets_a_later_one(postgres_url: str) -> None:
+    database = await open_database(postgres_url, schema="shop")
+    async with database.transaction() as transaction:
+        await transaction.run(SLOW_TABLE)
+    versions = Versions(database, ["a"])
+    early = asyncio.create_task(versions.current())
+    while await database.fetch_one(READS_UNDER_WAY) != (1,):
+        await asyncio.sleep(0)
+
+    async with database.transaction() as transaction:
+        await transaction.run("UPDATE counter SET number = 2")
+    late = await asyncio.gather(versions.current(), versions.current())
+
+    assert await early == (1,)
+    assert late == [(2,), (2,)]
+    await database.close()
+
+
 async def test_cancelled_callers_take_nobody_with_them(counted: Database) -> None:
     versions = Versions(counted, ["a"])
     for _ in range(20):

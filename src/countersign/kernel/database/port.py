@@ -29,11 +29,11 @@ class Transaction(Reader, Protocol):
     """One transaction under way. Code inside never commits: leaving the block does, an exception rolls back."""
 
     async def run(self, statement: str, *values: Value) -> int:
-        """Run a statement that writes; the number of rows it changed."""
+        """Run a statement that writes, or several without values; the number of rows the (last) one changed."""
         ...
 
     async def run_many(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> None:
-        """Run one statement for every row, off the event loop."""
+        """Run one statement for every row, off the event loop; `rows` may be read in another thread."""
         ...
 
     def savepoint(self) -> AbstractAsyncContextManager[None]:
@@ -62,7 +62,10 @@ class Database(Reader, Protocol):
         ...
 
     def stream(self, statement: str, *values: Value) -> AsyncIterator[list[Row]]:
-        """The rows in batches of at most 500, in constant memory, from one snapshot."""
+        """The rows in batches of at most 500, in constant memory, from one snapshot.
+
+        It holds a connection until it ends: leave it early only inside `contextlib.aclosing`.
+        """
         ...
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:

@@ -1,6 +1,7 @@
 """One SQLite connection: how it is opened, how statements run on it, what its errors mean to a caller."""
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -8,12 +9,14 @@ from typing import Literal, NoReturn, Protocol, cast
 
 import apsw
 
+from countersign.kernel import clock
 from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
 from countersign.kernel.database.port import Row, Value
 from countersign.kernel.errors import Refused, StorageFull, Unavailable
 
 CACHED_STATEMENTS = 500
 CACHE_KIB = 8 * 1024
+OPEN_PATIENCE_MS = 5_000
 MMAP_BYTES = 256 * 1024 * 1024
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
 
@@ -105,9 +108,10 @@ def connect(path: Path, *, use: Literal["write", "read"]) -> Connection:
     try:
         opened = apsw.Connection(str(path), flags=flags, statementcachesize=CACHED_STATEMENTS)
         connection = cast(Connection, opened)
-        # A moment's patience for another process that opens or recovers the file; BEGIN waits by itself.
-        connection.set_busy_timeout(5_000)
-        connection.pragma("journal_mode", "WAL")
+        # A moment's patience for another process that recovers the file; BEGIN waits by itself.
+        connection.set_busy_timeout(OPEN_PATIENCE_MS)
+        if use == "write":
+            _keep_log(connection)
         connection.pragma("synchronous", "FULL")
         connection.pragma("foreign_keys", "ON")
         connection.pragma("cache_size", -CACHE_KIB)
@@ -119,6 +123,19 @@ def connect(path: Path, *, use: Literal["write", "read"]) -> Connection:
     except apsw.Error as error:
         refuse(error)
     return connection
+
+
+def _keep_log(connection: Connection) -> None:
+    """Switch the file to WAL mode. Here SQLite does not wait for other processes that open a new file, so we do."""
+    deadline_s = clock.monotonic_s() + OPEN_PATIENCE_MS / 1000
+    while True:
+        try:
+            connection.pragma("journal_mode", "WAL")
+            return
+        except apsw.BusyError:
+            if clock.monotonic_s() >= deadline_s:
+                raise
+            threading.Event().wait(0.005)
 
 
 @lru_cache(maxsize=4096)
