@@ -53,9 +53,6 @@ class Settings:
         "Public address of the store without a trailing slash; empty: http://HOST:PORT it listens on.",
         "URL",
     )
-    records_url: str = _setting(
-        "", "Public address of the records service; empty: http://HOST:PORT it listens on.", "URL"
-    )
     counters_url: str = _setting(
         "",
         "redis://… for rate limits shared by several nodes; empty: this node's own shared memory.",
@@ -68,9 +65,6 @@ class Settings:
     rate_agent: int = _setting(1200, "Requests of one agent key.", "per minute")
     rate_person: int = _setting(1200, "Requests of one person or OAuth client.", "per minute")
     rate_token: int = _setting(60, "Calls of the token endpoint and sign-in from one address.", "per minute")
-    rate_register: int = _setting(
-        0, "Registrations from one address; 0: the documented limits of each kind.", "per hour"
-    )
     code_failures_person: int = _setting(10, "Wrong redeem codes of one person before 429.", "per 10 minutes")
     code_failures_address: int = _setting(50, "Wrong redeem codes from one address before 429.", "per 10 minutes")
     token_ttl_s: int = _setting(86400, "Life of an access token.", "seconds")

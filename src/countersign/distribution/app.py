@@ -27,7 +27,6 @@ from countersign.kernel.database.versions import Versions
 from countersign.kernel.http import idempotency
 from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.counters import Counters, SharedMemoryCounters
-from countersign.kernel.http.counters_valkey import ValkeyCounters
 from countersign.kernel.http.ratelimit import RateLimiter
 from countersign.kernel.http.route import Route
 from countersign.kernel.security.jose import AccessTokens
@@ -107,6 +106,9 @@ def _counters(settings: Settings, data: Path) -> Counters:
     local = SharedMemoryCounters(data)
     if not settings.counters_url:
         return local
+    # Its client takes a fifth of a second to import, which only those who configure it should wait for.
+    from countersign.kernel.http.counters_valkey import ValkeyCounters
+
     return ValkeyCounters(settings.counters_url, local, telemetry.logger("counters").warning)
 
 

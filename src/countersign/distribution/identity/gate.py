@@ -89,7 +89,9 @@ class Gate:
             raise Unauthenticated("this needs a token", headers={"WWW-Authenticate": challenge})
         if scope is not None and not caller.allows(scope):
             challenge = f'Bearer error="insufficient_scope", scope="{scope}", {self._metadata}'
-            raise InsufficientScope(f"this needs the scope {scope}", headers={"WWW-Authenticate": challenge})
+            remedy = f"Obtain a token with the scope {scope}."
+            headers = {"WWW-Authenticate": challenge}
+            raise InsufficientScope(f"this needs the scope {scope}", resolution=remedy, headers=headers)
 
     def _rejected(self, why: str) -> Unauthenticated:
         challenge = f'Bearer error="invalid_token", error_description="{why}", {self._metadata}'

@@ -15,7 +15,14 @@ from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.call import Call, Caller, ClientGone, ContextT, Headers, Receive, Send
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.pages import Page, Pages
-from countersign.kernel.http.problems import InternalError, NotAcceptable, RouteNotFound, oauth_error, problem
+from countersign.kernel.http.problems import (
+    PROBLEM_JSON,
+    InternalError,
+    NotAcceptable,
+    RouteNotFound,
+    oauth_error,
+    problem,
+)
 from countersign.kernel.http.ratelimit import RateLimited, RateLimiter
 from countersign.kernel.http.route import NOTHING, Nothing, Route
 from countersign.kernel.http.router import Router
@@ -316,13 +323,12 @@ def _require_acceptable(route: Route[ContextT], accept: str | None) -> None:
     """Raises NotAcceptable when Accept leaves out all that the route can produce (RFC 9110 §12.5.1)."""
     if accept is None or "*/*" in accept:
         return
+    offered = {kind.split(";")[0] for kind in (*route.produces, PROBLEM_JSON)}
+    offered |= {kind.split("/")[0] + "/*" for kind in offered}
     for entry in accept.lower().split(","):
         wanted, *parameters = (part.strip() for part in entry.split(";"))
-        if "q=0" in parameters or "q=0.0" in parameters:
-            continue
-        for offered in (*route.produces, "application/problem+json"):
-            if wanted in (offered, offered.split("/")[0] + "/*", "*/*", ""):
-                return
+        if wanted in offered and not {"q=0", "q=0.0"} & set(parameters):
+            return
     raise NotAcceptable(f"this address answers with {', '.join(route.produces)}")
 
 
