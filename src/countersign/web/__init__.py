@@ -1,1 +1,0 @@
-"""Pages for people; clients of the public API."""
