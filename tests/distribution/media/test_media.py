@@ -148,8 +148,13 @@ async def test_media_of_a_draft_are_for_members_alone(world: World) -> None:
     async def get(token: str | None) -> httpx.Response:
         return await world.http.get(url, headers={} if token is None else {"Authorization": f"Bearer {token}"})
 
+    await world.person("early@example.org")
+    await world.grant("early@example.org", draft.product_id)
+    early = await world.person_token("early@example.org", "read:library")
+
     assert (await get(None)).json()["code"] == "resource_not_found"
     assert (await get(stranger)).status_code == 404
+    assert (await get(early)).status_code == 404
     member = await get(viewer)
     assert (member.status_code, member.headers["Cache-Control"]) == (200, "private, no-cache")
     await send(shop, png())

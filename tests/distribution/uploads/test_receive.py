@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from countersign.distribution.uploads import queries
+from countersign.distribution.uploads import finish, queries
 from countersign.kernel import clock
+from countersign.kernel.blobs.port import Part
 from tests.distribution.files import Shop, pattern, put_and_cut, sha256_of
 
 DATA = pattern(1000)
@@ -77,7 +78,7 @@ async def test_parts_that_overlap_make_the_same_file(shop: Shop) -> None:
 async def test_a_cut_connection_loses_nothing_that_arrived(shop: Shop) -> None:
     address = await shop.address(1000)
 
-    await put_and_cut(shop.store, address, [DATA[:123], DATA[123:400]], None, 1000)
+    assert await put_and_cut(shop.store, address, [DATA[:123], DATA[123:400]], None, 1000) == 0
     assert await shop.received(address) == [[0, 399]]
     await put_and_cut(shop.store, address, [DATA[350:600]], "bytes 350-999/1000", 650)
     assert await shop.received(address) == [[0, 599]]
@@ -187,6 +188,36 @@ async def test_many_who_complete_at_once_all_get_the_same_answer(shop: Shop) -> 
     assert len({answer.content for answer in answers}) == 1
     assert await count(shop, "SELECT count(*) FROM blob") == 1
     assert await staged(shop) == [] or not await queries.is_open(shop.store.database, (await staged(shop))[0])
+
+
+class NoTurns(dict[str, asyncio.Lock]):
+    """What other processes know of this one's turns: nothing."""
+
+    def setdefault(self, key: str, default: asyncio.Lock) -> asyncio.Lock:
+        """Everybody's turn at once."""
+        return default
+
+
+async def test_nodes_that_complete_at_once_all_get_the_same_answer(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finish, "_turns", NoTurns())
+    address = await shop.address(1000)
+
+    answers = await asyncio.gather(*(shop.put(address, DATA) for _ in range(6)))
+
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.content for answer in answers}) == 1
+    assert await count(shop, "SELECT count(*) FROM upload WHERE finished_at IS NOT NULL") == 1
+
+
+async def test_a_shorter_part_never_takes_a_longer_ones_place(shop: Shop) -> None:
+    address = await shop.address(1000)
+    upload = await queries.by_token(shop.store.database, "artifact", address.rsplit("/", 1)[1])
+
+    for length in (10, 5, 20, 15):
+        async with shop.store.database.transaction() as transaction:
+            assert await queries.add_part(transaction, upload.id, Part(0, length, f"{length:064x}"))
+
+    assert await queries.parts(shop.store.database, upload.id) == [Part(0, 20, f"{20:064x}")]
 
 
 async def test_clients_that_send_different_bytes_at_once_never_make_a_blob_lie(shop: Shop) -> None:

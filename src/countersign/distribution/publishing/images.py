@@ -26,6 +26,7 @@ _BROKEN = (
     OverflowError,
     MemoryError,
     AttributeError,
+    RuntimeError,
     struct.error,
     zlib.error,
     Image.DecompressionBombError,
