@@ -1,6 +1,7 @@
 """Sign-in of a person by e-mail and password, the session cookie, and its exchange for a bearer token."""
 
 from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlsplit
 
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, scopes, tokens
@@ -14,6 +15,7 @@ from countersign.kernel.http.ratelimit import RateLimited
 from countersign.kernel.security import passwords, secrets
 
 ATTEMPTS_A_MINUTE = 5
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class InsecureSignIn(Refused):
@@ -57,8 +59,18 @@ def require_same_origin(store: Store, headers: Headers) -> None:
     origin = headers.get("origin")
     if origin in (None, "null") and headers.get("sec-fetch-site") == "same-origin":
         return
-    if origin != store.root_url:
+    if origin is None or _site(origin, store) != _site(store.root_url, store):
         raise ForeignOrigin("this must be sent by a page of this service, with its Origin header")
+
+
+def _site(origin: str, store: Store) -> tuple[str, str, int | None]:
+    """Scheme, host and port of an origin; on this machine all names of the machine are one."""
+    try:
+        parts = urlsplit(origin)
+        scheme, host, port = parts.scheme, parts.hostname or "", parts.port
+    except ValueError:
+        return "", "", None
+    return scheme, "localhost" if store.is_loopback and host in LOOPBACK else host, port
 
 
 def require_secure(store: Store) -> None:

@@ -236,7 +236,7 @@ class App(Generic[ContextT]):
     async def _write(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes) -> Answer:
         path = exchange.raw_path.decode("latin-1")
         key = None
-        if not route.streams and not route.oauth:
+        if route.writes:
             key = idempotency.key_of(exchange.headers, call.caller.key, exchange.method, path, raw)
         if key is None:
             return await self._effect(route, call)
