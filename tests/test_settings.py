@@ -1,0 +1,94 @@
+"""Settings come from the command line, the environment, the file, the default: in this order, or are refused."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from countersign import settings
+from countersign.settings import BadSetting, Settings, explain, load
+
+
+def test_without_anything_given_the_defaults_hold(tmp_path: Path) -> None:
+    loaded = load({}, data=str(tmp_path))
+
+    assert loaded == Settings(data=str(tmp_path))
+
+
+def test_the_command_line_wins_over_environment_over_file(tmp_path: Path) -> None:
+    (tmp_path / "countersign.toml").write_text("rate_token = 1\nrate_person = 1\nrate_anonymous = 1\n")
+    environment = {"COUNTERSIGN_RATE_PERSON": "2", "COUNTERSIGN_RATE_ANONYMOUS": "2"}
+
+    loaded = load(environment, data=str(tmp_path), rate_anonymous=3)
+
+    assert (loaded.rate_token, loaded.rate_person, loaded.rate_anonymous) == (1, 2, 3)
+
+
+def test_the_file_may_be_anywhere(tmp_path: Path) -> None:
+    file = tmp_path / "other.toml"
+    file.write_text("log_requests = true\n")
+
+    assert load({"COUNTERSIGN_CONFIG": str(file)}).log_requests is True
+
+
+@pytest.mark.parametrize("word", ["1", "true", "YES", "on"])
+def test_yes_has_several_spellings(word: str) -> None:
+    assert load({"COUNTERSIGN_LOG_REQUESTS": word}).log_requests is True
+
+
+@pytest.mark.parametrize(
+    ("environment", "named"),
+    [
+        ({"COUNTERSIGN_RATE_PERSON": "many"}, "COUNTERSIGN_RATE_PERSON"),
+        ({"COUNTERSIGN_RATE_PERSON": "-1"}, "COUNTERSIGN_RATE_PERSON"),
+        ({"COUNTERSIGN_LOG_REQUESTS": "perhaps"}, "COUNTERSIGN_LOG_REQUESTS"),
+        ({"COUNTERSIGN_CONFIG": "nowhere.toml"}, "nowhere.toml"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named(environment: dict[str, str], named: str) -> None:
+    with pytest.raises(BadSetting, match=named):
+        load(environment)
+
+
+def test_an_unknown_name_in_the_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "countersign.toml").write_text("rate_persons = 1\n")
+
+    with pytest.raises(BadSetting, match="rate_persons"):
+        load({}, data=str(tmp_path))
+
+
+def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "countersign.toml").write_text("rate_person: 1\n")
+
+    with pytest.raises(BadSetting, match="TOML"):
+        load({}, data=str(tmp_path))
+
+
+def test_every_setting_is_explained_with_its_source_and_no_secret_is_shown() -> None:
+    environment = {
+        "COUNTERSIGN_MASTER_KEY": "very secret",
+        "COUNTERSIGN_DATABASE_URL": "postgresql://me:hidden@127.0.0.1/db",
+        "COUNTERSIGN_RATE_PERSON": "7",
+    }
+
+    lines = {line.variable: line for line in explain(environment)}
+
+    assert len(lines) == len(fields(Settings))
+    assert lines["COUNTERSIGN_RATE_PERSON"].shown == "7"
+    assert lines["COUNTERSIGN_RATE_PERSON"].source == "environment"
+    assert lines["COUNTERSIGN_RATE_TOKEN"].source == "default"
+    assert all(line.meaning for line in lines.values())
+    shown = " ".join(line.shown for line in lines.values())
+    assert "very secret" not in shown
+    assert "hidden" not in shown
+
+
+def test_every_setting_has_an_effect() -> None:
+    source = Path(settings.__file__).parent
+    texts = [path.read_text() for path in source.rglob("*.py") if path.name != "settings.py"]
+    # `config` names the file that the settings are read from, which settings.py does itself.
+    unused = [
+        item.name for item in fields(Settings) if item.name != "config" and not any(item.name in t for t in texts)
+    ]
+
+    assert unused == []
