@@ -82,7 +82,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             root_url=root_url,
             is_loopback=is_loopback,
             database=database,
-            blobs=open_blobs(settings.blobs_url or None, data / "blobs"),
+            blobs=open_blobs(settings.blobs_url, data / "blobs", reserve_bytes=settings.reserve_mib << 20),
             counters=counters,
             versions=Versions(database, VERSIONS).current,
             master=master,

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager, suppress
 from typing import Protocol, cast
 
@@ -17,12 +17,12 @@ CONNECT_S = 10.0
 
 
 class _Connection(Protocol):
-    async def fetchval(self, query: str, *args: int) -> bool: ...
-    async def close(self, *, timeout: float) -> None: ...
+    def fetchval(self, query: str, *args: int) -> Awaitable[bool]: ...
+    def close(self, *, timeout: float) -> Awaitable[None]: ...
 
 
 class _Connect(Protocol):
-    async def __call__(self, dsn: str, *, timeout: float) -> _Connection: ...
+    def __call__(self, dsn: str, *, timeout: float) -> Awaitable[_Connection]: ...
 
 
 _connect = cast("_Connect", asyncpg.connect)

@@ -1,6 +1,7 @@
 """One request and its answer on the wire: what ASGI hands over, read and written here alone."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any, TypeAlias
 
 from countersign.kernel import ids
@@ -89,9 +90,27 @@ class Exchange:
         pairs.append((b"content-type", answer.media_type.encode()))
         await self._start(answer.status, pairs)
         if self.method != "HEAD":
-            async for piece in answer.body:
-                await self.send({"type": "http.response.body", "body": piece, "more_body": True})
+            await self._stream(answer.body)
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _stream(self, body: AsyncIterator[bytes]) -> None:
+        """Send the pieces while somebody is there to take them: a server takes what it is given for a client that
+        has gone without a word, and a large blob would be read to its end for nobody."""
+        gone = asyncio.create_task(self._gone())
+        try:
+            async for piece in body:
+                if gone.done():
+                    raise ClientGone("the connection ended before the answer was whole")
+                await self.send({"type": "http.response.body", "body": piece, "more_body": True})
+        finally:
+            gone.cancel()
+            if isinstance(body, AsyncGenerator):
+                await body.aclose()
+
+    async def _gone(self) -> None:
+        """Returns when the client has closed the connection; until then whatever it sends is let go."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
 
     async def write(self, status: int, body: bytes, media_type: bytes, pairs: Sequence[tuple[bytes, bytes]]) -> None:
         """Write a body that is in memory."""

@@ -1,0 +1,129 @@
+"""What stands on the wire: bodies within their limits, streams that stop when nobody listens, true addresses."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.call import BodyTooLarge, ClientGone, Message
+from countersign.kernel.http.exchange import Exchange
+
+
+def scope(**headers: str) -> dict[str, object]:
+    pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return {
+        "method": "POST",
+        "path": "/a",
+        "raw_path": b"/a",
+        "query_string": b"b=1",
+        "headers": pairs,
+        "client": ("192.0.2.7", 1234),
+    }
+
+
+class Wire:
+    """Gives messages in order, then waits for ever or until the client goes; keeps what was sent."""
+
+    def __init__(self, *messages: Message) -> None:
+        self.messages = list(messages)
+        self.gone = asyncio.Event()
+        self.sent: list[Message] = []
+
+    async def receive(self) -> Message:
+        if self.messages:
+            return self.messages.pop(0)
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        self.sent.append(message)
+        await asyncio.sleep(0)
+
+    def exchange(self, *proxies: str, **headers: str) -> Exchange:
+        return Exchange(scope(**headers), self.receive, self.send, frozenset(proxies))
+
+
+def piece(body: bytes, *, more: bool = False) -> Message:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+async def test_a_body_is_put_together_from_its_pieces() -> None:
+    assert await Wire(piece(b"ab", more=True), piece(b"c")).exchange().body(10) == b"abc"
+
+
+async def test_a_body_over_the_limit_is_refused_when_announced_and_when_not() -> None:
+    with pytest.raises(BodyTooLarge):
+        await Wire(piece(b"")).exchange(content_length="11").body(10)
+    with pytest.raises(BodyTooLarge):
+        await Wire(piece(b"abcdef", more=True), piece(b"ghijkl")).exchange().body(10)
+
+
+async def test_a_body_that_is_cut_off_is_noticed() -> None:
+    wire = Wire(piece(b"ab", more=True))
+    wire.gone.set()
+
+    with pytest.raises(ClientGone):
+        await wire.exchange().body(10)
+
+
+async def test_a_stream_stops_when_the_client_has_gone() -> None:
+    wire = Wire()
+    made = 0
+    ended = False
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal made, ended
+        try:
+            while True:
+                made += 1
+                if made == 3:
+                    wire.gone.set()
+                yield b"x"
+                await asyncio.sleep(0)
+        finally:
+            ended = True
+
+    with pytest.raises(ClientGone):
+        await wire.exchange().answer(Answer(200, endless()))
+
+    assert 3 <= made < 10
+    assert ended
+
+
+async def test_a_whole_stream_ends_with_its_last_message() -> None:
+    wire = Wire()
+
+    async def two() -> AsyncIterator[bytes]:
+        yield b"a"
+        yield b"b"
+
+    await wire.exchange().answer(Answer(200, two()))
+
+    assert [message.get("body") for message in wire.sent[1:]] == [b"a", b"b", b""]
+    assert wire.sent[-1]["more_body"] is False
+
+
+@pytest.mark.parametrize(
+    ("proxies", "forwarded", "address"),
+    [
+        ((), "203.0.113.9", "192.0.2.7"),
+        (("192.0.2.7",), "203.0.113.9", "203.0.113.9"),
+        (("192.0.2.7",), "198.51.100.1, 203.0.113.9", "203.0.113.9"),
+        (("192.0.2.7", "203.0.113.9"), "198.51.100.1, 203.0.113.9", "198.51.100.1"),
+        (("192.0.2.7",), "", "192.0.2.7"),
+    ],
+)
+async def test_a_forwarded_address_is_believed_from_configured_proxies_only(
+    proxies: tuple[str, ...], forwarded: str, address: str
+) -> None:
+    assert Wire().exchange(*proxies, x_forwarded_for=forwarded).address == address
+
+
+async def test_header_values_are_written_as_latin_1() -> None:
+    wire = Wire()
+
+    await wire.exchange().answer(Answer(200, b"", headers=(("Location", "/é"),)))
+
+    values = dict(wire.sent[0]["headers"])
+    assert values[b"location"] == "/é".encode("latin-1")
