@@ -3,7 +3,7 @@
 from urllib.parse import urlsplit
 
 from countersign.distribution.context import PREFIX
-from countersign.distribution.identity import client_credentials, pages, scopes, sessions, setup, tokens
+from countersign.distribution.identity import client_credentials, pages, queries, scopes, sessions, setup, tokens
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.client_credentials import (
     InvalidClient,
@@ -42,7 +42,7 @@ async def show_me(call: Request[Nothing, Nothing]) -> Answer:
     caller, store = call.caller, call.context
     claims = store.tokens.verify((call.headers.get("authorization") or "").partition(" ")[2].strip())
     held = caller.scopes if caller.scopes is not None else await tokens.held_by_person(store.database, caller.id)
-    rows = [await store.database.fetch_one("SELECT slug FROM organisation WHERE id = $1", org) for org in caller.orgs]
+    orgs = [await queries.organisation(store.database, org) for org in caller.orgs]
     me = Me(
         sub=caller.id,
         client_id=claims.client_id,
@@ -50,7 +50,7 @@ async def show_me(call: Request[Nothing, Nothing]) -> Answer:
         claimed=True,
         scope=scopes.words(held),
         expires_at=clock.rfc3339(Instant(claims.exp * clock.SECOND)),
-        orgs=sorted(row[0] for row in rows if row is not None),
+        orgs=sorted(org.slug for org in orgs if org is not None),
     )
     return answer.json(me)
 
