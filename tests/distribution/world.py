@@ -60,7 +60,7 @@ class World:
         found = await queries.organisation_called(self.store.database, org)
         assert found is not None
         given: dict[str, object] = {"title": slug.replace("-", " ").title(), "status": "public", **members}
-        body = ProductWrite(slug=slug, kind="game", platforms=["linux"])
+        body = ProductWrite(slug=slug, title=slug, kind="game", platforms=["linux"])
         for name, value in given.items():
             setattr(body, name, value)
         async with self.store.database.transaction() as transaction:

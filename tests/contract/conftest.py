@@ -1,0 +1,13 @@
+"""Fixtures of the contract's tests."""
+
+import pytest
+
+from tests.contract.scenes import Scene, staged
+from tests.distribution.conftest import http, settings, store, world  # noqa: F401  (fixtures)
+from tests.distribution.world import World
+
+
+@pytest.fixture
+async def scene(world: World) -> Scene:  # noqa: F811
+    """Two organisations with products, and every kind of caller."""
+    return await staged(world)

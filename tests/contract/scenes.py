@@ -1,0 +1,130 @@
+"""The scene of the contract's tables: two organisations, their products, and every kind of caller."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from countersign.distribution.app import ROUTES
+from countersign.distribution.context import Store
+from countersign.distribution.publishing.schemas import ProductWrite
+from countersign.kernel.http.route import Route
+from tests.distribution.world import World
+
+SCOPES = ("read:products", "write:products", "read:releases", "write:releases", "read:library", "admin:org")
+OBJECTS = ("own draft", "own public", "other draft", "other public", "missing")
+SLUGS = {
+    "own draft": "north-draft",
+    "own public": "north-public",
+    "other draft": "south-draft",
+    "other public": "south-public",
+    "missing": "no-such-product",
+}
+PRODUCT: dict[str, Any] = {"slug": "written", "title": "Written", "kind": "tool", "platforms": ["linux"]}
+
+# A body that each route takes, by method and path. `signup` routes of pages are forms.
+BODIES: dict[tuple[str, str], dict[str, Any]] = {
+    ("POST", "/products"): PRODUCT,
+    ("PUT", "/products/{id}"): PRODUCT,
+    ("POST", "/products/{id}/releases"): {"version": "9.9.9", "channel": "beta"},
+    ("PUT", "/products/{id}/releases/{version}"): {"notes": "new"},
+    ("POST", "/products/{id}/releases/{version}/yank"): {"reason": "broken"},
+    ("POST", "/products/{id}/releases/{version}/promote"): {"channel": "stable"},
+    ("POST", "/products/{id}/media"): {"kind": "icon", "filename": "i.png", "size": 10, "alt": "an icon"},
+    ("POST", "/products/{id}/releases/{version}/artifacts"): {"filename": "new.zip", "size": 10},
+    ("POST", "/redeem"): {"code": "AAAA-BBBB-CCCC-DDDD"},
+    ("POST", "/codes"): {"kind": "license", "products": ["north-public"], "count": 1},
+    ("POST", "/codes/{batch_id}/revoke"): {},
+    ("PUT", "/org"): {"name": "North again"},
+    ("POST", "/org/members"): {"email": "new@north.example", "role": "viewer"},
+    ("POST", "/org/clients"): {"name": "ci", "scopes": ["read:products"]},
+    ("POST", "/auth/session/token"): {},
+}
+QUERIES: dict[tuple[str, str], dict[str, str]] = {
+    ("DELETE", "/org/members"): {"email": "viewer@north.example"},
+    ("DELETE", "/org/clients"): {"client_id": "cc_none"},
+    ("GET", "/blobs/{sha256}"): {"expires": "1", "filename": "a", "signature": "b"},
+    ("GET", "/auth/setup"): {"token": "none"},
+    ("POST", "/auth/setup"): {"token": "none"},
+}
+
+
+def key(route: Route[Store]) -> tuple[str, str]:
+    """How the tables name a route."""
+    return route.method, route.path
+
+
+BY_KEY: dict[tuple[str, str], Route[Store]] = {key(route): route for route in ROUTES}
+
+
+@dataclass
+class Scene:
+    """The world with its callers' tokens, by what they are called in the tables."""
+
+    world: World
+    tokens: dict[str, str | None] = field(default_factory=lambda: dict[str, str | None]())
+
+    async def send(self, route: Route[Store], caller: str, slug: str = "north-public", **options: Any) -> Any:
+        """A well-formed request of the caller to the route, about the product with this slug."""
+        path = route.path.replace("{id}", slug).replace("{version}", "1.0.0").replace("{media_id}", "none")
+        for name in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}"):
+            path = path.replace(name, "0" * 64)
+        given: dict[str, Any] = {"params": QUERIES.get(key(route))}
+        if route.body is not None and not route.form:
+            given["json"] = BODIES[key(route)]
+        given.update(options)
+        address = path if route.at_root else f"/api/v1{path}"
+        headers = dict(given.pop("headers", {}))
+        token = self.tokens[caller]
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        return await self.world.http.request(route.method, address, headers=headers, **given)
+
+
+async def staged(world: World) -> Scene:
+    """Both organisations with a draft and a public product, each with a release 1.0.0; a caller of each kind."""
+    scene = Scene(world)
+    for org in ("north", "south"):
+        owner = await world.person(f"owner@{org}.example", **{org: "owner"})
+        scene.tokens[f"owner of {org}"] = owner
+        for status in ("draft", "public"):
+            slug = f"{org}-{status}"
+            await world.product(org, slug, status=status)
+            release = {"version": "1.0.0", "channel": "beta"}
+            assert (await world.call("POST", f"/products/{slug}/releases", owner, json=release)).is_success
+            if status == "public":
+                path = f"/products/{slug}/releases/1.0.0/publish"
+                assert (await world.call("POST", path, owner)).is_success
+    scene.tokens["anonymous"] = None
+    scene.tokens["forged"] = "eyJhbGciOiJub25lIn0.e30."
+    scene.tokens["customer"] = await world.person("customer@example.com")
+    scene.tokens["viewer of north"] = await world.person("viewer@north.example", north="viewer")
+    scene.tokens["publisher of north"] = await world.person("publisher@north.example", north="publisher")
+    scene.tokens["client of north"] = await world.client_token("north")
+    for scope in SCOPES:
+        scene.tokens[f"client with {scope}"] = await world.client_token("north", scope)
+    revoked = await world.client_token("north")
+    claims = world.store.tokens.verify(revoked)
+    await world.call("DELETE", "/org/clients", scene.tokens["owner of north"], params={"client_id": claims.client_id})
+    scene.tokens["revoked"] = revoked
+    return scene
+
+
+def written(**changes: Any) -> ProductWrite:
+    """A product's writable members."""
+    body = ProductWrite(slug="written", title="Written", kind="tool", platforms=["linux"])
+    for name, value in changes.items():
+        setattr(body, name, value)
+    return body
+
+
+async def everything(store: Store) -> dict[str, list[str]]:
+    """Every row of every table but what counts requests and remembers answers."""
+    if store.database.dialect == "sqlite":
+        names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+    else:
+        names = "SELECT tablename FROM pg_tables WHERE schemaname = 'distribution' ORDER BY tablename"
+    tables = [row[0] for row in await store.database.fetch(names)]
+    return {
+        table: sorted(str(tuple(row)) for row in await store.database.fetch("SELECT * FROM " + table))
+        for table in tables
+        if table not in ("idempotency", "schema_migration", "session")
+    }

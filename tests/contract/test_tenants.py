@@ -1,0 +1,195 @@
+"""Every route against every kind of caller and every kind of object: who may, who may not, who must not know."""
+
+from typing import Any
+
+import pytest
+
+from countersign.distribution.app import ROUTES
+from tests.contract.scenes import BY_KEY, OBJECTS, SCOPES, SLUGS, Scene, key
+
+# Anyone may call these; what they show to whom is tested with the catalog and the artifacts.
+PUBLIC = {
+    ("GET", "/health"),
+    ("GET", "/info"),
+    ("GET", "/healthz"),
+    ("GET", "/products"),
+    ("GET", "/catalog"),
+    ("GET", "/media/{sha256}"),
+    ("GET", "/artifacts/{artifact_id}"),
+    ("GET", "/.well-known/oauth-protected-resource"),
+    ("GET", "/.well-known/oauth-protected-resource/api/v1"),
+    ("GET", "/.well-known/jwks.json"),
+    ("GET", "/auth/signin"),
+}
+# The address itself, a form's contents, or the session cookie is what lets a caller in.
+OWN_CREDENTIALS = {
+    ("PUT", "/media/uploads/{token}"),
+    ("GET", "/media/uploads/{token}"),
+    ("PUT", "/artifacts/uploads/{token}"),
+    ("GET", "/artifacts/uploads/{token}"),
+    ("GET", "/blobs/{sha256}"),
+    ("POST", "/auth/token"),
+    ("POST", "/auth/login"),
+    ("POST", "/auth/session/token"),
+    ("POST", "/auth/signin"),
+    ("POST", "/auth/signout"),
+    ("GET", "/auth/setup"),
+    ("POST", "/auth/setup"),
+}
+READS_OF_PRODUCTS = {("GET", "/products/{id}"), ("GET", "/products/{id}/releases")}
+WRITES_OF_PRODUCTS = {
+    ("PUT", "/products/{id}"): "write:products",
+    ("DELETE", "/products/{id}"): "write:products",
+    ("POST", "/products/{id}/media"): "write:products",
+    ("DELETE", "/products/{id}/media/{media_id}"): "write:products",
+    ("POST", "/products/{id}/releases"): "write:releases",
+    ("PUT", "/products/{id}/releases/{version}"): "write:releases",
+    ("POST", "/products/{id}/releases/{version}/publish"): "write:releases",
+    ("POST", "/products/{id}/releases/{version}/yank"): "write:releases",
+    ("POST", "/products/{id}/releases/{version}/promote"): "write:releases",
+    ("POST", "/products/{id}/releases/{version}/artifacts"): "write:releases",
+}
+OF_AN_ORGANISATION = {
+    ("POST", "/products"): "write:products",
+    ("POST", "/codes"): "admin:org",
+    ("GET", "/codes"): "admin:org",
+    ("POST", "/codes/{batch_id}/revoke"): "admin:org",
+    ("GET", "/org"): "admin:org",
+    ("PUT", "/org"): "admin:org",
+    ("GET", "/org/usage"): "admin:org",
+    ("GET", "/org/members"): "admin:org",
+    ("POST", "/org/members"): "admin:org",
+    ("DELETE", "/org/members"): "admin:org",
+    ("GET", "/org/clients"): "admin:org",
+    ("POST", "/org/clients"): "admin:org",
+    ("DELETE", "/org/clients"): "admin:org",
+}
+OF_THE_CALLER = {("GET", "/library"): "read:library", ("POST", "/redeem"): "read:library", ("GET", "/auth/me"): None}
+
+HOLDS: dict[str, set[str]] = {
+    "customer": {"read:products", "read:releases", "read:library"},
+    "viewer of north": {"read:products", "read:releases", "read:library"},
+    "publisher of north": set(SCOPES) - {"admin:org"},
+    "owner of north": set(SCOPES),
+    "owner of south": set(SCOPES),
+    "client of north": set(SCOPES),
+    **{f"client with {scope}": {scope} for scope in SCOPES},
+}
+HOLDS["client with admin:org"] = set(SCOPES)
+OUTSIDERS = ("anonymous", "forged", "revoked")
+MEMBERS = tuple(caller for caller in HOLDS if "north" in caller or caller.startswith("client"))
+
+
+def test_every_route_has_its_place_in_the_tables() -> None:
+    tables = (PUBLIC, OWN_CREDENTIALS, READS_OF_PRODUCTS, WRITES_OF_PRODUCTS, OF_AN_ORGANISATION, OF_THE_CALLER)
+    placed = [each for table in tables for each in table]
+
+    assert sorted(placed) == sorted(key(route) for route in ROUTES)
+
+
+def like(answer: Any) -> dict[str, Any]:
+    """What an answer says, but for the address it was asked at."""
+    body = answer.json()
+    body.pop("instance", None)
+    named = ("x-request-id", "ratelimit-remaining", "ratelimit-reset", "content-length")
+    headers = {name: value for name, value in answer.headers.items() if name not in named}
+    return {"status": answer.status_code, "body": body, "headers": headers}
+
+
+async def test_without_a_credential_that_holds_nothing_but_the_public_answers(scene: Scene) -> None:
+    for name in (*WRITES_OF_PRODUCTS, *OF_AN_ORGANISATION, *OF_THE_CALLER):
+        for caller in OUTSIDERS:
+            answer = await scene.send(BY_KEY[name], caller)
+            assert answer.status_code == 401, (name, caller)
+            assert answer.json()["code"] == "invalid_token"
+            challenge = answer.headers["www-authenticate"]
+            assert challenge.startswith("Bearer ")
+            assert 'resource_metadata="http://127.0.0.1:8480/.well-known/oauth-protected-resource"' in challenge
+            assert ("error=" in challenge) == (caller != "anonymous")
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC - {("GET", "/artifacts/{artifact_id}"), ("GET", "/media/{sha256}")}))
+async def test_a_credential_that_does_not_hold_is_refused_even_where_none_is_needed(
+    scene: Scene, name: tuple[str, str]
+) -> None:
+    assert (await scene.send(BY_KEY[name], "anonymous")).is_success
+    for caller in ("forged", "revoked"):
+        assert (await scene.send(BY_KEY[name], caller)).status_code == 401, caller
+
+
+@pytest.mark.parametrize("name", sorted(READS_OF_PRODUCTS))
+async def test_drafts_are_seen_from_inside_their_organisation_alone(scene: Scene, name: tuple[str, str]) -> None:
+    for caller in ("anonymous", *HOLDS):
+        inside = caller in MEMBERS and bool({"read:products", "admin:org"} & HOLDS.get(caller, set()))
+        missing = like(await scene.send(BY_KEY[name], caller, SLUGS["missing"]))
+        for kind in OBJECTS:
+            answer = await scene.send(BY_KEY[name], caller, SLUGS[kind])
+            sees = "public" in kind or (kind == "own draft" and inside)
+            sees = sees or (kind == "other draft" and caller == "owner of south")
+            assert answer.is_success == sees, (caller, kind, answer.text)
+            if not sees:
+                assert like(answer) == missing, (caller, kind)
+
+
+@pytest.mark.parametrize("name", sorted(WRITES_OF_PRODUCTS))
+async def test_products_are_written_by_their_organisation_alone(scene: Scene, name: tuple[str, str]) -> None:
+    needed = WRITES_OF_PRODUCTS[name]
+    for caller, held in HOLDS.items():
+        if caller == "owner of south":
+            continue
+        missing = like(await scene.send(BY_KEY[name], caller, SLUGS["missing"]))
+        for kind in ("missing", "other draft", "other public"):
+            answer = await scene.send(BY_KEY[name], caller, SLUGS[kind])
+            if needed not in held:
+                assert answer.json()["code"] == "insufficient_scope", (caller, kind)
+            elif kind == "other public":
+                assert answer.status_code == 403, (caller, kind)
+            else:
+                assert like(answer) == missing, (caller, kind)
+                assert answer.status_code == 404
+        if needed not in held:
+            assert (await scene.send(BY_KEY[name], caller, SLUGS["own draft"])).status_code == 403
+    allowed = await scene.send(BY_KEY[name], "publisher of north", SLUGS["own draft"])
+    assert allowed.status_code not in (401, 403), allowed.text
+    assert allowed.json().get("detail") != "no product has this id or slug" if allowed.content else True
+
+
+@pytest.mark.parametrize("name", sorted(OF_AN_ORGANISATION))
+async def test_an_organisation_is_run_by_those_it_trusts(scene: Scene, name: tuple[str, str]) -> None:
+    needed = OF_AN_ORGANISATION[name]
+    for caller, held in HOLDS.items():
+        if needed not in held:
+            answer = await scene.send(BY_KEY[name], caller)
+            assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope"), caller
+            assert f'scope="{needed}"' in answer.headers["www-authenticate"]
+    for stranger in ("client of north", "owner of north"):
+        answer = await scene.send(BY_KEY[name], stranger, params={"org": "south"})
+        if name[0] == "DELETE":
+            continue
+        assert answer.status_code == 403, (stranger, answer.text)
+    assert (await scene.send(BY_KEY[name], "client with admin:org")).status_code not in (401, 403)
+
+
+@pytest.mark.parametrize("name", sorted(name for name, scope in OF_THE_CALLER.items() if scope))
+async def test_a_library_needs_its_scope(scene: Scene, name: tuple[str, str]) -> None:
+    for caller, held in HOLDS.items():
+        answer = await scene.send(BY_KEY[name], caller)
+        assert (answer.status_code == 403) == ("read:library" not in held), (caller, answer.text)
+
+
+async def test_one_organisations_batches_members_and_clients_are_not_anothers(scene: Scene) -> None:
+    issued = await scene.send(BY_KEY[("POST", "/codes")], "owner of north")
+    batch = issued.headers["batch-id"]
+    south = scene.tokens["owner of south"]
+
+    revoked = await scene.world.call("POST", f"/codes/{batch}/revoke", south, json={})
+    missing = await scene.world.call("POST", "/codes/no-such-batch/revoke", south, json={})
+    listed = await scene.world.call("GET", "/codes", south)
+    members = await scene.world.call("GET", "/org/members", south)
+    clients = await scene.world.call("GET", "/org/clients", south)
+
+    assert like(revoked) == like(missing)
+    assert revoked.status_code == 404
+    assert listed.json() == []
+    assert [member["email"] for member in members.json()] == ["owner@south.example"]
+    assert clients.json() == []
