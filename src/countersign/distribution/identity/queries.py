@@ -35,6 +35,13 @@ class Client(NamedTuple):
     created_at: Instant
 
 
+class Session(NamedTuple):
+    """Somebody's sign-in, and when it ends by itself."""
+
+    person_id: str
+    expires_at: Instant
+
+
 ORGANISATION_BY_ID = "SELECT id, slug, name, created_at FROM organisation WHERE id = $1"
 ORGANISATION_BY_SLUG = "SELECT id, slug, name, created_at FROM organisation WHERE slug = $1"
 INSERT_ORGANISATION = """
@@ -81,12 +88,7 @@ INSERT_CLIENT = """
 """
 DELETE_CLIENT = "DELETE FROM oauth_client WHERE id = $1 AND org_id = $2"
 INSERT_SESSION = "INSERT INTO session (token_hash, person_id, created_at, expires_at) VALUES ($1, $2, $3, $4)"
-SESSION_PERSON = """
-    SELECT p.id, p.email, p.password_hash
-    FROM session s
-    JOIN person p ON p.id = s.person_id
-    WHERE s.token_hash = $1 AND s.expires_at > $2
-"""
+SESSION = "SELECT person_id, expires_at FROM session WHERE token_hash = $1 AND expires_at > $2"
 DELETE_SESSION = "DELETE FROM session WHERE token_hash = $1"
 DELETE_OLD_SESSIONS = "DELETE FROM session WHERE expires_at <= $1"
 DELETE_SESSIONS_OF = "DELETE FROM session WHERE person_id = $1"
@@ -137,10 +139,10 @@ def _client(row: tuple[str, str, str, bytes, str, Instant]) -> Client:
     return Client(client_id, org_id, name, bytes(secret_hash), frozenset(scope_words.split()), created_at)
 
 
-async def session_person(reader: Reader, token_hash: bytes) -> Person | None:
-    """Whoever is signed in by this session, while it lasts."""
-    row = await reader.fetch_one(SESSION_PERSON, token_hash, clock.now())
-    return None if row is None else Person(*row)
+async def session(reader: Reader, token_hash: bytes) -> Session | None:
+    """The session of this token, while it lasts."""
+    row = await reader.fetch_one(SESSION, token_hash, clock.now())
+    return None if row is None else Session(*row)
 
 
 async def forget_old_sessions(transaction: Transaction) -> int:

@@ -117,8 +117,8 @@ async def sign_out(store: Store, headers: Headers) -> None:
 
 
 async def exchange(store: Store, headers: Headers, scope: str | None) -> TokenResponse:
-    """A bearer token for the signed-in person: with a scope it is limited to that, without one it is the
-    session itself, which needs none (decisions 1 and 2).
+    """A bearer token for the signed-in person, which ends with the session: with a scope it is limited to that,
+    without one it is the session itself, which needs none (decisions 1 and 2).
 
     Raises:
         Unauthenticated: there is no session, or it has ended.
@@ -126,14 +126,15 @@ async def exchange(store: Store, headers: Headers, scope: str | None) -> TokenRe
     """
     token = session_token(store, headers)
     name = b"" if token is None else secrets.digest(token)
-    person = None if token is None else await queries.session_person(store.database, name)
-    if person is None:
+    session = None if token is None else await queries.session(store.database, name)
+    if session is None:
         raise Unauthenticated("there is no signed-in session", resolution="Sign in at /auth/signin first.")
-    held = await tokens.held_by_person(store.database, person.id)
+    held = await tokens.held_by_person(store.database, session.person_id)
     granted = tokens.requested(scope, held)
-    session = name.hex() if not (scope or "").strip() else None
-    access_token = tokens.issue(store, person.id, tokens.FIRST_PARTY, granted, session=session)
-    return TokenResponse(access_token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))
+    is_limited = bool((scope or "").strip())
+    carried = granted if is_limited else frozenset[str]()
+    access_token, life_s = tokens.issue_in_session(store, session, name, carried)
+    return TokenResponse(access_token, "Bearer", life_s, scopes.words(granted))
 
 
 def cookie_name(store: Store) -> str:

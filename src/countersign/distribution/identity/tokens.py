@@ -1,5 +1,7 @@
 """Access tokens: issued as ES256 JWTs (RFC 9068), and read back into a caller on every request."""
 
+import msgspec
+
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, scopes
 from countersign.distribution.identity.callers import Caller
@@ -40,24 +42,36 @@ async def held_by_person(reader: Reader, person_id: str) -> frozenset[str]:
     return scopes.READING.union(*(scopes.OF_ROLE[role] for role in roles.values()))
 
 
-def issue(store: Store, subject: str, client_id: str, granted: frozenset[str], *, session: str | None = None) -> str:
-    """A signed access token for a person (`subject` is the person's id) or a client (its own id).
-
-    `session` names the signed-in session a token was made from: it needs no scopes and ends with it.
-    """
+def issue(store: Store, subject: str, client_id: str, granted: frozenset[str]) -> str:
+    """A signed access token for a person (`subject` is the person's id) or a client (its own id)."""
     now_s = clock.now() // clock.SECOND
-    claims = AccessClaims(
+    return store.tokens.issue(_claims(store, subject, client_id, granted, now_s, now_s + store.settings.token_ttl_s))
+
+
+def issue_in_session(
+    store: Store, session: queries.Session, session_hash: bytes, granted: frozenset[str]
+) -> tuple[str, int]:
+    """A token of a signed-in person and its life in seconds; it ends with the session it names. With no scopes it is
+    the session itself, which needs none."""
+    now_s = clock.now() // clock.SECOND
+    ends_s = min(now_s + store.settings.token_ttl_s, session.expires_at // clock.SECOND)
+    claims = _claims(store, session.person_id, FIRST_PARTY, granted, now_s, ends_s)
+    return store.tokens.issue(msgspec.structs.replace(claims, sid=session_hash.hex())), ends_s - now_s
+
+
+def _claims(
+    store: Store, subject: str, client_id: str, granted: frozenset[str], now_s: int, ends_s: int
+) -> AccessClaims:
+    return AccessClaims(
         iss=store.root_url,
         aud=store.root_url,
         sub=subject,
         client_id=client_id,
         iat=now_s,
-        exp=now_s + store.settings.token_ttl_s,
+        exp=ends_s,
         jti=ids.new_uuid(),
         scope=scopes.words(granted),
-        sid=session,
     )
-    return store.tokens.issue(claims)
 
 
 async def caller_from(reader: Reader, claims: AccessClaims) -> Caller | None:
@@ -74,9 +88,9 @@ async def caller_from(reader: Reader, claims: AccessClaims) -> Caller | None:
     if person is None:
         return None
     roles = await queries.roles(reader, person.id)
-    if claims.sid is not None:
-        if await queries.session_person(reader, bytes.fromhex(claims.sid)) is None:
-            return None
+    if claims.sid is not None and await queries.session(reader, bytes.fromhex(claims.sid)) is None:
+        return None
+    if claims.sid is not None and not carried:
         orgs = {org: scopes.OF_ROLE[role] for org, role in roles.items()}
         return Caller("person", person.id, orgs, None, person.email)
     orgs = {org: scopes.OF_ROLE[role] & carried for org, role in roles.items()}

@@ -1,0 +1,81 @@
+"""Attacks with what was granted once: a token that outlives its session, a capability that outlives its purpose."""
+
+import msgspec
+import pytest
+
+from countersign.distribution.identity import people, queries
+from countersign.kernel import clock
+from countersign.kernel.security import passwords
+from tests.distribution.world import World
+
+OWN_PAGE = {"Origin": "http://127.0.0.1:8480"}
+EMAIL, PASSWORD = "owner@north.example", "a long password"
+
+
+async def signed_in(world: World) -> str:
+    """An owner of `north` who has just signed in; the person's id."""
+    await world.person(EMAIL, north="owner")
+    person = await queries.person_with_email(world.store.database, EMAIL)
+    assert person is not None
+    async with world.store.database.transaction() as transaction:
+        await people.set_password(transaction, person.id, await passwords.hash_password(PASSWORD))
+    form = {"email": EMAIL, "password": PASSWORD}
+    answer = await world.call("POST", "/auth/signin", headers=OWN_PAGE, data=form)
+    assert answer.status_code == 303
+    return person.id
+
+
+async def exchanged(world: World, body: dict[str, str]) -> str:
+    answer = await world.call("POST", "/auth/session/token", headers=OWN_PAGE, json=body)
+    assert answer.status_code == 200
+    return str(answer.json()["access_token"])
+
+
+BODIES = [{}, {"scope": "admin:org"}]
+
+
+@pytest.mark.parametrize("body", BODIES)
+async def test_a_token_of_a_session_does_not_outlive_the_sign_out(world: World, body: dict[str, str]) -> None:
+    await signed_in(world)
+    token = await exchanged(world, body)
+    assert (await world.call("GET", "/org", token)).status_code == 200
+
+    await world.call("POST", "/auth/signout", headers=OWN_PAGE)
+
+    assert (await world.call("GET", "/org", token)).status_code == 401
+
+
+@pytest.mark.parametrize("body", BODIES)
+async def test_a_token_of_a_session_does_not_outlive_the_password(world: World, body: dict[str, str]) -> None:
+    person_id = await signed_in(world)
+    token = await exchanged(world, body)
+
+    async with world.store.database.transaction() as transaction:
+        await people.set_password(transaction, person_id, await passwords.hash_password("another password"))
+
+    assert (await world.call("GET", "/org", token)).status_code == 401
+
+
+@pytest.mark.parametrize("body", BODIES)
+async def test_a_token_of_a_session_ends_when_the_session_does(world: World, body: dict[str, str]) -> None:
+    await signed_in(world)
+    life_s = world.store.settings.session_ttl_s
+    near_its_end = clock.later(clock.now(), seconds=life_s - 600)
+
+    with clock.fixed(near_its_end):
+        token = await exchanged(world, body)
+        assert (await world.call("GET", "/org", token)).status_code == 200
+    with clock.fixed(clock.later(near_its_end, seconds=700)):
+        answer = await world.call("GET", "/org", token)
+
+    assert answer.status_code == 401
+
+
+async def test_a_limited_token_of_a_session_stays_limited(world: World) -> None:
+    await signed_in(world)
+    token = await exchanged(world, {"scope": "read:products"})
+
+    answer = await world.call("GET", "/org", token)
+
+    assert answer.status_code == 403
+    assert msgspec.json.decode(answer.content, type=dict[str, object])["code"] == "insufficient_scope"
