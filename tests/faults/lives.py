@@ -1,0 +1,88 @@
+"""A served store that is killed and started again on the same directory, port and database."""
+
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from tests.servers.countersign import COMMAND, environment
+from tests.servers.process import START_S, answers, free_port
+
+MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
+
+
+class Lives:
+    """The store of a data directory, one process after the other. `settings` may be changed before a start."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.port = free_port()
+        self.log = data.with_name(data.name + ".log")
+        self.settings = {
+            "COUNTERSIGN_MASTER_KEY": MASTER_KEY,
+            # Counters of requests would make tests depend on how fast they are.
+            **{f"COUNTERSIGN_RATE_{kind}": "100000000" for kind in ("ANONYMOUS", "PERSON", "TOKEN")},
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def root_url(self) -> str:
+        """The address of every life."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """The process that serves."""
+        assert self._process is not None
+        return self._process.pid
+
+    def begin(self, *options: str) -> None:
+        """Start a process; it does not answer yet. It dies with the tests (Linux)."""
+        command = [*COMMAND, "serve", "distribution", "--data", str(self.data), "--port", str(self.port), *options]
+        setpriv = shutil.which("setpriv")
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [setpriv, "--pdeathsig=KILL", "--", *command] if setpriv else command,
+                env=environment(**self.settings),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def start(self, *options: str) -> None:
+        """Start a process and wait until it answers.
+
+        Raises:
+            RuntimeError: it ended, or did not answer in time.
+        """
+        self.begin(*options)
+        deadline_s = time.monotonic() + START_S
+        while not answers(self.port):
+            self.require_alive()
+            if time.monotonic() > deadline_s:
+                raise RuntimeError("the store does not answer")
+            time.sleep(0.02)
+
+    def require_alive(self) -> None:
+        """Raises RuntimeError with the end of the log when the process ended by itself."""
+        if self._process is None or self._process.poll() is not None:
+            raise RuntimeError(f"the store ended by itself:\n{self.log.read_text(errors='replace')[-4000:]}")
+
+    def stop(self) -> int:
+        """Ask the process to end; its exit code."""
+        assert self._process is not None
+        self._process.terminate()
+        return self._process.wait(timeout=20)
+
+    def kill(self) -> None:
+        """End the process at this very moment (SIGKILL)."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def rss_kib(self, kind: str = "VmRSS") -> int:
+        """The process's resident memory; the most it ever was with VmHWM."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith(kind + ":"):
+                return int(line.split()[1])
+        raise RuntimeError(f"the system does not tell {kind}")

@@ -1,0 +1,79 @@
+"""A store's database filled straight through its own functions, before or beside the processes that serve it."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from countersign.distribution import app as distribution
+from countersign.distribution.context import Store
+from countersign.distribution.identity import clients, organisations, people, tokens
+from countersign.distribution.publishing import products
+from countersign.distribution.publishing.schemas import ProductWrite
+from countersign.distribution.redeem import codes, issue
+from countersign.settings import Settings
+from tests.faults.lives import MASTER_KEY, Lives
+
+ORG = "north"
+ALL_SCOPES = "read:products write:products read:releases write:releases read:library admin:org"
+
+
+@asynccontextmanager
+async def opened(lives: Lives, database_url: str = "") -> AsyncIterator[Store]:
+    """The store that the lives serve, in this process."""
+    url = database_url if database_url.startswith("postgres") else ""
+    settings = Settings(
+        data=str(lives.data), database_url=url, database_pool=3, master_key=MASTER_KEY, reserve_mib=0
+    )
+    if url:
+        lives.settings["COUNTERSIGN_DATABASE_URL"] = url
+    async with distribution.opened(settings, lives.root_url, is_loopback=True) as store:
+        yield store
+
+
+async def organisation(store: Store) -> str:
+    """The one organisation; its id."""
+    async with store.database.transaction() as transaction:
+        return (await organisations.create_organisation(transaction, ORG, ORG.title())).id
+
+
+async def persons(store: Store, count: int) -> dict[str, str]:
+    """New customers: the owner each stands for, and a bearer token."""
+    made: dict[str, str] = {}
+    async with store.database.transaction() as transaction:
+        for number in range(count):
+            person = await people.add_person(transaction, f"person-{number}@example.com", None)
+            held = frozenset({"read:library", "read:products"})
+            made[f"person:{person.id}"] = tokens.issue(store, person.id, tokens.FIRST_PARTY, held)
+    return made
+
+
+async def publisher(store: Store, org_id: str) -> str:
+    """A bearer token of a new OAuth client of the organisation."""
+    async with store.database.transaction() as transaction:
+        client, _ = await clients.create_client(transaction, org_id, "a client", ALL_SCOPES.split())
+    return tokens.issue(store, client.id, client.id, client.scopes)
+
+
+async def product(store: Store, org_id: str, slug: str) -> str:
+    """A public product; its id."""
+    body = ProductWrite(slug=slug, title=slug.title(), kind="game", platforms=["linux"])
+    body.status = "public"
+    async with store.database.transaction() as transaction:
+        return await products.create(transaction, org_id, body)
+
+
+async def promo(store: Store, org_id: str, product_id: str, text: str, uses: int) -> None:
+    """A valid code with this text, for the product."""
+    async with store.database.transaction() as transaction:
+        await issue.add_known(transaction, org_id, "promo", [product_id], [text], uses)
+
+
+async def standing(store: Store, text: str, product_id: str) -> tuple[int, Sequence[str], Sequence[str]]:
+    """The code's uses, who redeemed it, and who is entitled to the product."""
+    reader = store.database
+    used = await reader.fetch_one("SELECT uses FROM code WHERE code_hash = $1", codes.digest(text))
+    redeemed = await reader.fetch("SELECT owner FROM redemption WHERE code_hash = $1", codes.digest(text))
+    entitled = await reader.fetch(
+        "SELECT owner FROM entitlement WHERE product_id = $1 AND revoked_at IS NULL", product_id
+    )
+    assert used is not None
+    return used[0], [row[0] for row in redeemed], [row[0] for row in entitled]

@@ -1,0 +1,203 @@
+"""A promotion code with 100 uses, 300 persons, 64 clients, and a server that is killed again and again."""
+
+import asyncio
+import json
+import random
+import statistics
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from countersign.distribution.context import Store
+from tests.faults import shop, wire
+from tests.faults.conftest import Figures
+from tests.faults.lives import Lives
+from tests.faults.wire import Answer
+
+PERSONS, USES, CLIENTS = 300, 100, 64
+KILLS, STINTS_FULL, KILLS_A_STINT = 5, 10, 50
+"""1,000 kills in all: 10 stints of 50 on each database, so that an interrupted run goes on with the next stint."""
+FIRST_TRIES_A_LIFE = 75
+WITHIN_S = (0.05, 0.35)
+LEAD_S = (0.0, 0.05)
+"""How long before the kill the crowd is let in: long enough to be at work then, too short to be done."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One stint, or with --full all."""
+    if "stint" in metafunc.fixturenames:
+        metafunc.parametrize("stint", range(STINTS_FULL if metafunc.config.getoption("--full") else 1))
+
+
+@dataclass
+class Round:
+    """One code and the persons who all want it; what each was answered, every time."""
+
+    code: str
+    product_id: str
+    owners: dict[str, str]
+    keys: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, Answer] = field(default_factory=dict)
+    kept_unheard: int = 0
+    replays: int = 0
+    cut: int = 0
+
+    def owners_answered(self, status: int) -> set[str]:
+        """Who was answered with the status."""
+        return {owner for owner, answer in self.answers.items() if answer.status == status}
+
+    def hear(self, owner: str, answer: Answer) -> None:
+        """Take an answer; a second one to the same person has to be the first again, byte for byte."""
+        is_replay = "idempotency-replayed" in answer.headers
+        first = self.answers.setdefault(owner, answer)
+        if first is answer:
+            self.kept_unheard += is_replay
+        else:
+            self.replays += 1
+            assert is_replay
+            assert (answer.status, answer.body) == (first.status, first.body)
+
+
+class Nemesis:
+    """Kills the store at chosen moments of its lives, and starts it again."""
+
+    def __init__(self, lives: Lives, seed: int) -> None:
+        self.lives = lives
+        self.chance = random.Random(seed)
+        self.kills = 0
+        self.restarts_s: list[float] = []
+
+    async def restart(self) -> None:
+        """Start the store and wait until it answers."""
+        began_s = time.monotonic()
+        self.lives.begin()
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", self.lives.port)
+            except OSError:
+                self.lives.require_alive()
+                assert time.monotonic() < began_s + 30
+                await asyncio.sleep(0.005)
+                continue
+            writer.close()
+            await writer.wait_closed()
+            self.restarts_s.append(time.monotonic() - began_s)
+            return
+
+    async def strike(self, before: Callable[[], None]) -> None:
+        """Let the life go on for a random while, do something shortly before its end, kill it, start the next."""
+        lead_s = self.chance.uniform(*LEAD_S)
+        await asyncio.sleep(self.chance.uniform(*WITHIN_S) - lead_s)
+        before()
+        await asyncio.sleep(lead_s)
+        self.lives.require_alive()
+        self.lives.kill()
+        self.kills += 1
+        await self.restart()
+
+
+async def redeem(lives: Lives, about: Round, owner: str) -> None:
+    """Redeem the code for the person; again with the same key until there is an answer."""
+    key = about.keys.setdefault(owner, str(uuid.uuid4()))
+    headers = {"Idempotency-Key": key}
+    body = json.dumps({"code": about.code}).encode()
+    while True:
+        try:
+            answer = await wire.call(
+                lives.port, "POST", "/api/v1/redeem", token=about.owners[owner], headers=headers, body=body
+            )
+        except ConnectionRefusedError:
+            await asyncio.sleep(0.01)
+            continue
+        except (OSError, EOFError):
+            about.cut += 1
+            continue
+        if answer.status == 503 or b"idempotency_in_progress" in answer.body:
+            await asyncio.sleep(0.01)
+            continue
+        assert answer.status == 200 or b"code_already_redeemed" in answer.body, answer
+        about.hear(owner, answer)
+        return
+
+
+async def play(nemesis: Nemesis, about: Round, kills: int) -> None:
+    """Let the clients work, a crowd of first tries in each life, until all are answered and the kills are done."""
+    waiting = list(about.owners)
+    nemesis.chance.shuffle(waiting)
+    is_over = False
+    left = 0
+
+    def crowd() -> None:
+        nonlocal left
+        left = FIRST_TRIES_A_LIFE
+
+    async def client(number: int) -> None:
+        nonlocal left
+        order = random.Random(number)
+        while not is_over:
+            if waiting and left:
+                left -= 1
+                await redeem(nemesis.lives, about, waiting.pop())
+            elif about.answers and number % 8 == 0:
+                await redeem(nemesis.lives, about, order.choice(list(about.answers)))
+            else:
+                await asyncio.sleep(0.005)
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(CLIENTS):
+            group.create_task(client(number))
+        struck = 0
+        while waiting or struck < kills:
+            await nemesis.strike(crowd)
+            struck += 1
+        is_over = True
+
+
+async def check(store: Store, lives: Lives, about: Round) -> None:
+    """The round's promises: exactly as many as the code has uses, none lost, none doubled, answers for good."""
+    for owner in about.owners:
+        await redeem(lives, about, owner)
+    granted, refused = about.owners_answered(200), about.owners_answered(409)
+    assert (len(granted), len(refused)) == (USES, PERSONS - USES)
+    uses, redeemed, entitled = await shop.standing(store, about.code, about.product_id)
+    assert uses == USES
+    assert not [owner for owner, times in Counter([*redeemed]).items() if times > 1]
+    assert not [owner for owner, times in Counter([*entitled]).items() if times > 1]
+    assert set(redeemed) == set(entitled) == granted
+
+
+async def test_no_use_of_a_code_is_lost_or_doubled_when_the_server_is_killed(
+    lives: Lives, database_url: str, stint: int, is_full: bool, figures: Figures
+) -> None:
+    wanted = KILLS_A_STINT if is_full else KILLS
+    rounds: list[Round] = []
+    async with shop.opened(lives, database_url) as store:
+        org_id = await shop.organisation(store)
+        owners = await shop.persons(store, PERSONS)
+        nemesis = Nemesis(lives, seed=stint)
+        await nemesis.restart()
+        while nemesis.kills < wanted:
+            number = len(rounds)
+            product_id = await shop.product(store, org_id, f"game-{number}")
+            about = Round(f"PROMO-{number}", product_id, owners)
+            await shop.promo(store, org_id, product_id, about.code, USES)
+            await play(nemesis, about, min(KILLS, wanted - nemesis.kills))
+            await check(store, lives, about)
+            rounds.append(about)
+
+    figures |= {
+        "kills": nemesis.kills,
+        "rounds": len(rounds),
+        "acknowledged": USES * len(rounds),
+        "lost": 0,
+        "doubled": 0,
+        "cut_before_their_answer": sum(each.cut for each in rounds),
+        "kept_though_cut": sum(each.kept_unheard for each in rounds),
+        "replays_byte_identical": sum(each.replays for each in rounds),
+        "ready_again_p50_s": round(statistics.median(nemesis.restarts_s), 3),
+        "ready_again_max_s": round(max(nemesis.restarts_s), 3),
+    }

@@ -1,0 +1,56 @@
+"""One HTTP request on a connection of its own: a whole answer, or an error; nothing is tried again here."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+PATIENCE_S = 30
+
+
+class Answer(NamedTuple):
+    """A whole answer; header names in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+async def call(
+    port: int, method: str, path: str, *, token: str = "", headers: Mapping[str, str] | None = None, body: bytes = b""
+) -> Answer:
+    """Send the request and read the answer.
+
+    Raises:
+        OSError, EOFError: nobody listens, or the connection ended before the answer was whole.
+    """
+    lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", "Connection: close"]
+    if token:
+        lines.append(f"Authorization: Bearer {token}")
+    if body:
+        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+    async with asyncio.timeout(PATIENCE_S):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+            await writer.drain()
+            return await read_answer(reader)
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+
+async def read_answer(reader: asyncio.StreamReader) -> Answer:
+    """The next answer of a connection; its body by Content-Length.
+
+    Raises:
+        OSError, EOFError: it is not whole.
+    """
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    first, *rest = head.rstrip().split("\r\n")
+    pairs = (line.partition(":") for line in rest)
+    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Answer(int(first.split()[1]), headers, body)
