@@ -1,0 +1,25 @@
+"""Attacks by lists that cost much to read: filters put together so that the database walks everything."""
+
+from itertools import combinations
+
+import pytest
+
+from countersign.distribution.catalog import statements
+from countersign.distribution.context import Store
+
+FACETS = ("org:north", "tag:new", "kind:game", "platform:linux")
+COMBINED = [chosen for count in range(1, len(FACETS) + 1) for chosen in combinations(FACETS, count)]
+
+
+@pytest.mark.parametrize("after", [(), ("a title", "an id")], ids=["first-page", "next-page"])
+@pytest.mark.parametrize("facets", COMBINED, ids="+".join)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_filters_put_together_still_walk_one_index_in_order(
+    store: Store, facets: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    text, values = statements.page(statements.Wanted(facets, [], "title", after, 21))
+
+    plan = [str(row[3]) for row in await store.database.fetch(f"EXPLAIN QUERY PLAN {text}", *values)]
+
+    assert plan[0].startswith("SEARCH d "), plan
+    assert not any("TEMP B-TREE" in step for step in plan), plan
