@@ -1,0 +1,235 @@
+"""Whatever is sent wrong is refused by name, and changes nothing: derived from each route's own declaration."""
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from countersign.distribution.app import ROUTES
+from countersign.distribution.context import Store
+from countersign.kernel.http import cursor
+from countersign.kernel.http.cursor import Position
+from countersign.kernel.http.route import Route
+from tests.contract.scenes import BODIES, BY_KEY, QUERIES, Scene, everything, key
+
+ADMINISTRATOR = "owner of north"
+JSON_BODIES = sorted(name for name, route in BY_KEY.items() if route.body is not None and not route.form)
+WRITES = sorted(name for name, route in BY_KEY.items() if route.writes)
+# OAuth parameters that are unknown are ignored (RFC 6749 §3.2); uploads and forms have tests of their own.
+STRICT_QUERIES = sorted(name for name, route in BY_KEY.items() if not route.oauth)
+
+
+def schema_of(shape: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON Schema of a struct's own members."""
+    _, components = msgspec.json.schema_components([shape])
+    return components[shape.__name__]
+
+
+def alternatives(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """The schema's possibilities, null left out."""
+    return [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
+
+
+def wrong_values(schema: dict[str, Any]) -> Iterator[Any]:
+    """Values of a wrong type, out of range, too long, or none of the choices."""
+    options = alternatives(schema)
+    kinds = {option.get("type", "string" if "enum" in option else None) for option in options}
+    yield {"an": "object"}
+    if "string" not in kinds:
+        yield "text"
+    if not {"integer", "number"} & kinds:
+        yield 7
+    if "boolean" not in kinds:
+        yield True
+    for option in options:
+        yield from out_of_range(option)
+
+
+def out_of_range(option: dict[str, Any]) -> Iterator[Any]:
+    """Values beyond each limit the schema names."""
+    if "minimum" in option:
+        yield option["minimum"] - 1
+    if "maximum" in option:
+        yield option["maximum"] + 1
+    if "maxLength" in option:
+        yield "a" * (option["maxLength"] + 1)
+    if option.get("minLength"):
+        yield ""
+    if "enum" in option:
+        yield "none-of-these"
+    if "pattern" in option:
+        yield "\n \n"
+    if option.get("type") == "array":
+        if option.get("minItems"):
+            yield []
+        if "maxItems" in option:
+            yield ["x"] * (option["maxItems"] + 1)
+        yield [7.5]
+
+
+def bad_bodies(route: Route[Store]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Bodies with one thing wrong, and the pointer that must be named."""
+    assert route.body is not None
+    good = BODIES[key(route)]
+    schema = schema_of(route.body)
+    yield {**good, "no_such_member": 1}, "/no_such_member"
+    for name in schema.get("required", []):
+        yield {member: value for member, value in good.items() if member != name}, f"/{name}"
+    for name, member in schema["properties"].items():
+        for value in wrong_values(member):
+            yield {**good, name: value}, f"/{name}"
+
+
+def assert_named(answer: Any, place: str, kind: str) -> None:
+    """The documented refusal: 400 invalid_request as problem details that name the place."""
+    problem = answer.json()
+    assert answer.status_code == 400, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert problem["code"] == "invalid_request"
+    assert problem["type"] == "http://127.0.0.1:8480/problems/invalid-request"
+    assert problem["message"] == problem["detail"]
+    assert {"title", "status", "resolution"} <= set(problem)
+    named = problem["errors"][0][kind]
+    assert named == place or named.startswith(place + "/"), problem
+
+
+@pytest.mark.parametrize("name", JSON_BODIES)
+async def test_a_body_with_one_thing_wrong_is_refused_by_pointer(scene: Scene, name: tuple[str, str]) -> None:
+    route = BY_KEY[name]
+    caller = "anonymous" if name[1].startswith("/auth") else ADMINISTRATOR
+    before = await everything(scene.world.store)
+    for body, pointer in bad_bodies(route):
+        origin = {"Origin": "http://127.0.0.1:8480"}
+        answer = await scene.send(route, caller, "north-draft", json=body, headers=origin)
+        assert_named(answer, pointer, "pointer")
+
+    assert await everything(scene.world.store) == before
+
+
+@pytest.mark.parametrize("name", JSON_BODIES)
+async def test_a_body_that_is_no_json_object_is_refused(scene: Scene, name: tuple[str, str]) -> None:
+    route = BY_KEY[name]
+    before = await everything(scene.world.store)
+    json = {"Content-Type": "application/json"}
+    for content in (b"{", b"[]", b"null", b'"text"', b"\xff\xfe", b"[" * 50_000, b'{"a":"\\ud800"}', b'{"a":NaN}'):
+        answer = await scene.send(route, ADMINISTRATOR, "north-draft", json=None, content=content, headers=json)
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request"), content[:20]
+    answer = await scene.send(
+        route, ADMINISTRATOR, "north-draft", json=None, content=b"a=b", headers={"Content-Type": "text/plain"}
+    )
+    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
+    huge = b'{"a":"' + b"x" * route.body_limit + b'"}'
+    answer = await scene.send(route, ADMINISTRATOR, "north-draft", json=None, content=huge, headers=json)
+    assert (answer.status_code, answer.json()["code"]) == (413, "content_too_large")
+
+    assert await everything(scene.world.store) == before
+
+
+@pytest.mark.parametrize("name", STRICT_QUERIES)
+async def test_a_parameter_that_is_wrong_is_refused_by_name(scene: Scene, name: tuple[str, str]) -> None:
+    route = BY_KEY[name]
+    good = QUERIES.get(name, {})
+    if route.streams:
+        pytest.skip("an upload address is looked up before anything else")
+    before = await everything(scene.world.store)
+    unknown = await scene.send(route, ADMINISTRATOR, "north-draft", params={**good, "no_such_parameter": "1"})
+    assert_named(unknown, "no_such_parameter", "parameter")
+    for parameter, schema in schema_of(route.query).get("properties", {}).items():
+        repeated = await scene.send(route, ADMINISTRATOR, "north-draft", params={**good, parameter: ["1", "1"]})
+        assert_named(repeated, parameter, "parameter")
+        for option in alternatives(schema):
+            for value in [*out_of_range(option), *(["text"] if option.get("type") == "integer" else [])]:
+                answer = await scene.send(route, ADMINISTRATOR, "north-draft", params={**good, parameter: str(value)})
+                assert_named(answer, parameter, "parameter")
+        if parameter in schema_of(route.query).get("required", []):
+            less = {each: value for each, value in good.items() if each != parameter}
+            assert_named(await scene.send(route, ADMINISTRATOR, "north-draft", params=less), parameter, "parameter")
+
+    assert await everything(scene.world.store) == before
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("value", ["", "text", "123", "{}", str(uuid.uuid4()) * 2, f'"{uuid.uuid4()}'])
+async def test_an_idempotency_key_that_is_no_uuid_is_refused(scene: Scene, name: tuple[str, str], value: str) -> None:
+    before = await everything(scene.world.store)
+
+    answer = await scene.send(BY_KEY[name], ADMINISTRATOR, "north-draft", headers={"Idempotency-Key": value})
+
+    assert_named(answer, "Idempotency-Key", "parameter")
+    assert await everything(scene.world.store) == before
+
+
+LISTS = {
+    "/api/v1/products": "products",
+    "/api/v1/catalog": "catalog",
+    "/api/v1/products/north-public/releases": "releases",
+    "/api/v1/library": "library",
+    "/api/v1/codes": "codes",
+}
+
+
+@pytest.mark.parametrize("path", sorted(LISTS))
+async def test_a_cursor_that_was_not_made_for_this_list_is_refused(scene: Scene, path: str) -> None:
+    signer = scene.world.store.cursors
+    others = [cursor.write(signer, Position(kind, [], ["a", "b"])) for kind in ("products", "catalog", "elsewhere")]
+    forged = [
+        text for kind, text in zip(("products", "catalog", "elsewhere"), others, strict=True) if kind != LISTS[path]
+    ]
+    headers = {"Authorization": f"Bearer {scene.tokens[ADMINISTRATOR]}"}
+    for text in ("x", "AAAA", "_" * 100, "é", others[0][:-1], others[0] + "A", *others):
+        answer = await scene.world.http.get(path, params={"cursor": text, "limit": "1"}, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_cursor"), (text, answer.text)
+        assert answer.json()["errors"][0]["parameter"] == "cursor"
+
+
+async def test_a_cursor_belongs_to_its_filter_its_product_and_its_owner(scene: Scene) -> None:
+    world, signer = scene.world, scene.world.store.cursors
+    page = (await world.call("GET", "/products", params={"limit": "1", "kind": "game"})).json()
+    other = await world.call("GET", "/products", params={"limit": "1", "kind": "tool", "cursor": page["next_cursor"]})
+    same = await world.call("GET", "/products", params={"limit": "1", "kind": "game", "cursor": page["next_cursor"]})
+    alone = await world.call("GET", "/products", params={"limit": "1", "cursor": page["next_cursor"]})
+    foreign = cursor.write(signer, Position("library", ["person:somebody-else"], [1, "a"]))
+    library = await world.call("GET", "/library", scene.tokens["customer"], params={"cursor": foreign})
+
+    assert other.json()["code"] == library.json()["code"] == "invalid_cursor"
+    assert same.json() == alone.json()
+    assert same.is_success
+
+
+@pytest.mark.parametrize(("method", "path", "allow"), [("PATCH", "/api/v1/products", "GET, HEAD, POST")])
+async def test_another_method_is_told_which_there_are(scene: Scene, method: str, path: str, allow: str) -> None:
+    answer = await scene.world.http.request(method, path)
+
+    assert (answer.status_code, answer.headers["allow"]) == (405, allow)
+    assert answer.json()["code"] == "method_not_allowed"
+
+
+async def test_an_address_that_does_not_exist_is_a_problem_too(scene: Scene) -> None:
+    for path in ("/", "/api/v1", "/api/v1/productz", "/api/v2/products", "/api/v1/products/a/b/c"):
+        answer = await scene.world.http.get(path)
+        assert (answer.status_code, answer.json()["code"]) == (404, "route_not_found"), path
+
+
+async def test_an_answer_that_is_not_acceptable_is_406(scene: Scene) -> None:
+    for accept in ("text/html", "image/*", "application/json;q=0"):
+        answer = await scene.world.http.get("/api/v1/products", headers={"Accept": accept})
+        assert (answer.status_code, answer.json()["code"]) == (406, "not_acceptable"), accept
+    for accept in ("application/json", "application/*", "text/html, */*;q=0.1", "*/*"):
+        assert (await scene.world.http.get("/api/v1/products", headers={"Accept": accept})).is_success, accept
+
+
+async def test_two_credentials_are_one_too_many(scene: Scene) -> None:
+    headers = [("Authorization", f"Bearer {scene.tokens[ADMINISTRATOR]}"), ("X-API-Key", "csk_community_x")]
+
+    answer = await scene.world.http.get("/api/v1/products", headers=headers)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+
+
+def test_every_body_has_a_good_example() -> None:
+    for route in ROUTES:
+        if route.body is not None and not route.form:
+            assert key(route) in BODIES
+            msgspec.convert(BODIES[key(route)], route.body)
