@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from countersign.kernel.clock import Instant
-from countersign.kernel.database.port import Reader, Row, Transaction
+from countersign.kernel.database.port import Database, Reader, Row, Transaction
 
 CODE = """
     SELECT b.id, b.products, b.max_uses, b.valid_from, b.expires_at, b.status, c.uses,
@@ -65,9 +65,13 @@ async def code(reader: Reader, code_hash: bytes, owner: str) -> Code | None:
     return Code(batch_id, names, max_uses, valid_from, expires_at, status, uses, bool(is_redeemed))
 
 
-async def batches(reader: Reader, org_id: str, after: Sequence[int | str], limit: int) -> list[Row]:
-    """The organisation's batches with their usage, newest first."""
-    return await reader.fetch(BATCHES, org_id, after[0], after[1], limit)
+async def batches(database: Database, org_id: str, after: Sequence[int | str], limit: int) -> list[Row]:
+    """The organisation's batches with their usage, newest first. Every code of theirs is counted, millions perhaps.
+
+    Raises:
+        Unavailable: that took longer than the read deadline.
+    """
+    return await database.scan(BATCHES, org_id, after[0], after[1], limit)
 
 
 async def delete_batch(transaction: Transaction, batch_id: str) -> None:
