@@ -1,6 +1,5 @@
 """Whatever is sent wrong is refused by name, and changes nothing: derived from each route's own declaration."""
 
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -150,14 +149,16 @@ async def test_a_parameter_that_is_wrong_is_refused_by_name(scene: Scene, name: 
     assert await everything(scene.world.store) == before
 
 
-@pytest.mark.parametrize("name", WRITES)
-@pytest.mark.parametrize("value", ["", "text", "123", "{}", str(uuid.uuid4()) * 2, f'"{uuid.uuid4()}'])
-async def test_an_idempotency_key_that_is_no_uuid_is_refused(scene: Scene, name: tuple[str, str], value: str) -> None:
+NO_KEYS = ("", "text", "123", "{}", "6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11" * 2, '"6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11')
+
+
+async def test_an_idempotency_key_that_is_no_uuid_is_refused(scene: Scene) -> None:
     before = await everything(scene.world.store)
+    for name in WRITES:
+        for value in NO_KEYS:
+            answer = await scene.send(BY_KEY[name], ADMINISTRATOR, "north-draft", headers={"Idempotency-Key": value})
+            assert_named(answer, "Idempotency-Key", "parameter")
 
-    answer = await scene.send(BY_KEY[name], ADMINISTRATOR, "north-draft", headers={"Idempotency-Key": value})
-
-    assert_named(answer, "Idempotency-Key", "parameter")
     assert await everything(scene.world.store) == before
 
 
@@ -173,10 +174,8 @@ LISTS = {
 @pytest.mark.parametrize("path", sorted(LISTS))
 async def test_a_cursor_that_was_not_made_for_this_list_is_refused(scene: Scene, path: str) -> None:
     signer = scene.world.store.cursors
-    others = [cursor.write(signer, Position(kind, [], ["a", "b"])) for kind in ("products", "catalog", "elsewhere")]
-    forged = [
-        text for kind, text in zip(("products", "catalog", "elsewhere"), others, strict=True) if kind != LISTS[path]
-    ]
+    kinds = [kind for kind in ("products", "catalog", "elsewhere") if kind != LISTS[path]]
+    others = [cursor.write(signer, Position(kind, [], ["a", "b"])) for kind in kinds]
     headers = {"Authorization": f"Bearer {scene.tokens[ADMINISTRATOR]}"}
     for text in ("x", "AAAA", "_" * 100, "é", others[0][:-1], others[0] + "A", *others):
         answer = await scene.world.http.get(path, params={"cursor": text, "limit": "1"}, headers=headers)
