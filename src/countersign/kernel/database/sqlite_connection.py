@@ -1,5 +1,6 @@
 """One SQLite connection: how it is opened, how statements run on it, what its errors mean to a caller."""
 
+import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,11 +24,12 @@ WAL_LIMIT_BYTES = 64 * 1024 * 1024
 # What is no placeholder (literals, quoted names, comments, names that hold a dollar), or else one, with its number.
 _PIECE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\w[\w$]*|\$(\d+)""", re.DOTALL)
 
+_CANNOT_OPEN = "The database file cannot be opened; check that the data directory exists and its owner."
 _REMEDIES: list[tuple[type[apsw.Error], str]] = [
     (apsw.BusyError, "Another process kept the database locked for too long; find out which, or try again."),
     (apsw.LockedError, "Another process kept the database locked for too long; find out which, or try again."),
     (apsw.IOError, "The disk under the data directory failed to read or write; check it, then restart the service."),
-    (apsw.CantOpenError, "The database file cannot be opened; check that the data directory exists and its owner."),
+    (apsw.CantOpenError, _CANNOT_OPEN),
     (apsw.ReadOnlyError, "The database file may not be written; check owner and mode of the data directory."),
     (apsw.CorruptError, "The database file is damaged; check the disk and restore a backup."),
     (apsw.NotADBError, "The database file is not a SQLite database; restore a backup."),
@@ -104,6 +106,8 @@ def connect(path: Path, *, use: Literal["write", "read"]) -> Connection:
     Raises:
         Unavailable: the file cannot be opened or is no database.
     """
+    if use == "write":
+        _create_private(path)
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if use == "write" else 0)
     try:
         opened = apsw.Connection(str(path), flags=flags, statementcachesize=CACHED_STATEMENTS)
@@ -123,6 +127,17 @@ def connect(path: Path, *, use: Literal["write", "read"]) -> Connection:
     except apsw.Error as error:
         refuse(error)
     return connection
+
+
+def _create_private(path: Path) -> None:
+    """Make a missing file for its owner alone; SQLite gives the log and its index the mode of the file."""
+    try:
+        # Never opened when it is there: closing it again would end the locks that this process holds on it.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise Unavailable(_CANNOT_OPEN) from error
 
 
 def _keep_log(connection: Connection) -> None:

@@ -1,0 +1,27 @@
+"""Attacks by another user of the same machine: what is in the data directory is for its owner alone."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from countersign.distribution import app as distribution
+from countersign.distribution import demo
+from countersign.settings import Settings
+from tests.distribution.conftest import ROOT_URL
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_nothing_in_a_directory_that_others_can_enter_is_open_to_them(settings: Settings) -> None:
+    data = Path(settings.data)
+    data.mkdir(mode=0o755)
+    before = os.umask(0o022)
+    try:
+        async with distribution.opened(settings, ROOT_URL, is_loopback=True) as store:
+            await demo.seed(store)
+            found = {path.name: path.stat().st_mode & 0o077 for path in (*data.iterdir(), *(data / "blobs").iterdir())}
+    finally:
+        os.umask(before)
+
+    assert "distribution.sqlite-wal" in found
+    assert {name: oct(mode) for name, mode in found.items() if mode} == {}
