@@ -8,7 +8,7 @@ from countersign.distribution import app, demo
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, setup
 from countersign.kernel.http.app import App
-from countersign.settings import Settings
+from countersign.settings import BadSetting, Settings
 
 
 @asynccontextmanager
@@ -39,9 +39,18 @@ async def serving(store: Store, *, tends: bool) -> AsyncGenerator[App[Store]]:
 
 
 async def prepare(store: Store, *, is_demo: bool) -> str:
-    """Where asked for, fill an empty database with the demonstration; then what to tell about signing in."""
+    """Where asked for, fill an empty database with the demonstration; then what to tell about signing in.
+
+    Raises:
+        BadSetting: others than this machine could come in with what everybody knows of the demonstration.
+    """
     if is_demo:
         await demo.seed(store)
+    if not store.is_loopback and await demo.is_open(store.database):
+        raise BadSetting(
+            "the database has the well-known passwords of the demonstration: serve it on a loopback host only, like "
+            "127.0.0.1, or take an empty data directory"
+        )
     link = await setup.first_link(store)
     if link is not None:
         return f"  Nobody is here yet. Make the first organisation and its owner, once, within a day:\n    {link}"

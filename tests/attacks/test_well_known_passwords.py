@@ -1,0 +1,40 @@
+"""Attacks with the passwords and secrets that the documentation of the demonstration tells everybody."""
+
+from dataclasses import replace
+
+import pytest
+
+from countersign.cli import distribution
+from countersign.distribution import demo
+from countersign.distribution.context import Store
+from countersign.distribution.identity import clients, people, queries
+from countersign.kernel.security import passwords
+from countersign.settings import BadSetting
+
+
+async def test_a_seeded_store_is_not_served_to_other_machines_later(store: Store) -> None:
+    await demo.seed(store)
+
+    with pytest.raises(BadSetting, match="well-known"):
+        await distribution.prepare(replace(store, is_loopback=False), is_demo=False)
+
+
+async def test_it_is_served_once_nothing_of_them_is_left(store: Store) -> None:
+    await demo.seed(store)
+    async with store.database.transaction() as transaction:
+        org = await queries.organisation_called(transaction, demo.ORGANISATIONS[0][0])
+        assert org is not None
+        await clients.delete_client(transaction, org.id, demo.CLIENT_ID)
+        for email in (demo.PLAYER, demo.PUBLISHER):
+            person = await queries.person_with_email(transaction, email)
+            assert person is not None
+            hashed = await passwords.hash_password("a password of my own")
+            await people.set_password(transaction, person.id, hashed)
+
+    assert "Sign in" in await distribution.prepare(replace(store, is_loopback=False), is_demo=False)
+
+
+async def test_a_seeded_store_is_served_to_this_machine(store: Store) -> None:
+    await demo.seed(store)
+
+    assert "Sign in" in await distribution.prepare(store, is_demo=False)
