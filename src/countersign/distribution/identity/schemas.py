@@ -6,8 +6,9 @@ import msgspec
 
 from countersign.distribution.identity.scopes import Role, Scope
 
-Email = Annotated[str, msgspec.Meta(min_length=3, max_length=254, pattern=r"^[^@\s]+@[^@\s]+$")]
-Slug = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,64}$")]
+# `$` matches before a final line break as well, which `(?!\n)` takes away in every dialect of patterns.
+Email = Annotated[str, msgspec.Meta(min_length=3, max_length=254, pattern=r"^[^@\s]+@[^@\s]+(?!\n)$")]
+Slug = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,64}(?!\n)$")]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S")]
 
 

@@ -5,16 +5,16 @@ from typing import Annotated
 import msgspec
 
 from countersign.distribution.catalog.schemas import Access, ChannelName, Kind, Platform, Status
+from countersign.distribution.identity.schemas import Slug
 
-Slug = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,64}$")]
 Title = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S")]
 Description = Annotated[str, msgspec.Meta(max_length=20_000)]
-Tag = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+Tag = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,39}(?!\n)$")]
 Platforms = Annotated[list[Platform], msgspec.Meta(min_length=1, max_length=6)]
-Address = Annotated[str, msgspec.Meta(max_length=2_000, pattern=r"^https?://[^\s]+$")]
+Address = Annotated[str, msgspec.Meta(max_length=2_000, pattern=r"^https?://[^\s]+(?!\n)$")]
 License = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Notes = Annotated[str, msgspec.Meta(max_length=100_000)]
-VersionName = Annotated[str, msgspec.Meta(max_length=64, pattern=r"^[0-9A-Za-z][0-9A-Za-z.+_!-]*$")]
+VersionName = Annotated[str, msgspec.Meta(max_length=64, pattern=r"^[0-9A-Za-z][0-9A-Za-z.+_!-]*(?!\n)$")]
 
 
 class ProductWrite(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
