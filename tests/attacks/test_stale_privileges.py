@@ -79,3 +79,19 @@ async def test_a_limited_token_of_a_session_stays_limited(world: World) -> None:
 
     assert answer.status_code == 403
     assert msgspec.json.decode(answer.content, type=dict[str, object])["code"] == "insufficient_scope"
+
+
+async def test_an_upload_address_brings_nothing_into_a_yanked_release(world: World) -> None:
+    token = await world.client_token("north")
+    await world.product("north", "quiet-harbour")
+    path = "/products/quiet-harbour/releases"
+    await world.call("POST", path, token, json={"version": "1.0.0", "channel": "stable"})
+    await world.call("POST", f"{path}/1.0.0/publish", token)
+    announced = await world.call("POST", f"{path}/1.0.0/artifacts", token, json={"filename": "late.bin", "size": 4})
+    await world.call("POST", f"{path}/1.0.0/yank", token, json={"reason": "it was not ours"})
+
+    sent = await world.http.put(announced.json()["upload_url"], content=b"evil")
+
+    assert sent.status_code == 404
+    (release,) = (await world.call("GET", path, token)).json()
+    assert [each["status"] for each in release["artifacts"]] == ["receiving"]

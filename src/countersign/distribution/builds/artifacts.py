@@ -32,7 +32,11 @@ INSERT = """
 """
 BY_FILENAME = "SELECT id, status FROM artifact WHERE release_id = $1 AND filename = $2"
 ANNOUNCE_AGAIN = "UPDATE artifact SET size = $2, platform = $3 WHERE id = $1 AND status = 'receiving'"
-MAKE_READY = "UPDATE artifact SET status = 'ready', sha256 = $2 WHERE id = $1 AND status = 'receiving'"
+MAKE_READY = """
+    UPDATE artifact SET status = 'ready', sha256 = $2
+    WHERE id = $1 AND status = 'receiving'
+      AND EXISTS (SELECT 1 FROM release r WHERE r.id = artifact.release_id AND r.status <> 'yanked')
+"""
 DELETE_UNFINISHED = "DELETE FROM artifact WHERE id = $1 AND status = 'receiving'"
 BY_ID = "SELECT id, filename, size, sha256, platform, status FROM artifact WHERE id = $1"
 PRODUCT_OF = """
@@ -124,10 +128,10 @@ async def _content(store: Store, upload: Upload, sha256: str) -> Content:
 
 
 async def _keep(transaction: Transaction, upload: Upload, content: Content) -> None:
-    """Raises UploadNotFound: the artifact is gone."""
+    """Raises UploadNotFound: the artifact is gone, or its release was yanked meanwhile."""
     product = await transaction.fetch_one(PRODUCT_OF, upload.subject_id)
     if product is None or not await transaction.run(MAKE_READY, upload.subject_id, content.sha256):
-        raise UploadNotFound("the artifact of this upload is gone")
+        raise UploadNotFound("the artifact of this upload is gone, or its release was yanked")
     await projection.refresh(transaction, product[0], reindex=False)
 
 
