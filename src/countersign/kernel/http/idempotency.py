@@ -1,7 +1,7 @@
 """Idempotency-Key: the first answer is stored in its effect's own transaction, and replayed.
 
 Table `idempotency` (each service's first migration creates it): `key_hash` names caller, method, path and key;
-`request_hash` the body; the answer follows. A body that holds secrets is sealed under the key's own value, of
+`request_hash` parameters and body; the answer follows. A body that holds secrets is sealed under the key's own value, of
 which only a hash is kept, so that the stored record alone opens nothing.
 """
 
@@ -62,15 +62,15 @@ class InProgress(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One caller's key for one method and path, and the hash of the body it came with."""
+    """One caller's key for one method and path, and the hash of the parameters and body it came with."""
 
     value: str
     hash: bytes
     request_hash: bytes
 
 
-def key_of(headers: Headers, caller: str, method: str, path: str, body: bytes) -> Key | None:
-    """The request's key, bare or quoted, or None when none was sent.
+def key_of(headers: Headers, caller: str, method: str, path: str, content: bytes) -> Key | None:
+    """The request's key, bare or quoted, or None when none was sent; `content` is what has to be the same again.
 
     Raises:
         InvalidRequest: it is no UUID, or was sent twice.
@@ -85,7 +85,7 @@ def key_of(headers: Headers, caller: str, method: str, path: str, body: bytes) -
         raise invalid_parameter("Idempotency-Key", "must be one UUID, bare or in double quotes")
     value = value.lower()
     scope = "\0".join((caller, method, path, value)).encode()
-    return Key(value, hashlib.sha256(scope).digest(), hashlib.sha256(body).digest())
+    return Key(value, hashlib.sha256(scope).digest(), hashlib.sha256(content).digest())
 
 
 class Running:

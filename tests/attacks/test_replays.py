@@ -1,0 +1,22 @@
+"""Attacks with an Idempotency-Key: answers that belong to another request."""
+
+from countersign.distribution.identity import people, queries
+from tests.distribution.world import World
+
+KEY = {"Idempotency-Key": "0192f0c1-2b7e-7c3e-8d57-0a4f6f1f0b11"}
+BODY = {"name": "deploy", "scopes": ["read:products"]}
+
+
+async def test_a_key_used_for_one_organisation_answers_nothing_about_another(world: World) -> None:
+    token = await world.person("owner@example.com", north="owner")
+    async with world.store.database.transaction() as transaction:
+        south = await queries.organisation_called(transaction, "south")
+        assert south is not None
+        await people.set_role(transaction, south.id, "owner@example.com", "owner")
+    first = await world.call("POST", "/org/clients?org=north", token, json=BODY, headers=KEY)
+    assert first.status_code == 201
+
+    second = await world.call("POST", "/org/clients?org=south", token, json=BODY, headers=KEY)
+
+    assert second.status_code == 422
+    assert "client_secret" not in second.text
