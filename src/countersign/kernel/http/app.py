@@ -19,7 +19,6 @@ from countersign.kernel.http.problems import (
     PROBLEM_JSON,
     InternalError,
     NotAcceptable,
-    RouteNotFound,
     oauth_error,
     problem,
 )
@@ -135,7 +134,7 @@ class App(Generic[ContextT]):
     async def _match(self, exchange: Exchange) -> tuple[Route[ContextT], dict[str, str]]:
         try:
             route, path = self._router.match(exchange.method, exchange.raw_path.decode("latin-1"))
-        except RouteNotFound:
+        except Refused:
             exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
             raise
         exchange.route_path = route.path
@@ -237,7 +236,9 @@ class App(Generic[ContextT]):
         path = exchange.raw_path.decode("latin-1")
         key = None
         if route.writes:
-            key = idempotency.key_of(exchange.headers, call.caller.key, exchange.method, path, raw)
+            # The parameters may say what the request is about (org): with others it is another request.
+            content = b"%b\0%b" % (exchange.query_string, raw)
+            key = idempotency.key_of(exchange.headers, call.caller.key, exchange.method, path, content)
         if key is None:
             return await self._effect(route, call)
         self._running.enter(key)
