@@ -10,13 +10,19 @@ from countersign.kernel.security import secrets
 ANY_PERSON = "SELECT 1 FROM person LIMIT 1"
 FORGET_LINKS = "DELETE FROM setup_link WHERE used_at IS NULL"
 INSERT_LINK = "INSERT INTO setup_link (token_hash, created_at, used_at) VALUES ($1, $2, NULL)"
-UNUSED_LINK = "SELECT 1 FROM setup_link WHERE token_hash = $1 AND used_at IS NULL AND created_at > $2"
-USE_LINK = "UPDATE setup_link SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL AND created_at > $3"
+UNUSED_LINK = """
+    SELECT 1 FROM setup_link
+    WHERE token_hash = $1 AND used_at IS NULL AND created_at > $2 AND NOT EXISTS (SELECT 1 FROM person)
+"""
+USE_LINK = """
+    UPDATE setup_link SET used_at = $2
+    WHERE token_hash = $1 AND used_at IS NULL AND created_at > $3 AND NOT EXISTS (SELECT 1 FROM person)
+"""
 VALID_S = 24 * 3600
 
 
 class LinkSpent(NotFound):
-    """The set-up link was used, has expired, or never was one."""
+    """The set-up link was used, has expired, never was one, or somebody is there already."""
 
     resolution = "Start the service again on its empty database: it prints a new link."
 

@@ -1,0 +1,22 @@
+"""Attacks with a set-up link that was printed and never needed."""
+
+import pytest
+
+from countersign.distribution.identity import people, setup
+from tests.distribution.world import World
+
+OWN_PAGE = {"Origin": "http://127.0.0.1:8480"}
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_link_opens_nothing_once_there_is_somebody(world: World, method: str) -> None:
+    link = await setup.first_link(world.store)
+    assert link is not None
+    token = link.partition("token=")[2]
+    async with world.store.database.transaction() as transaction:
+        await people.add_person(transaction, "owner@example.com", None)
+    form = {"token": token, "slug": "mine", "name": "Mine", "email": "me@example.com", "password": "a long password"}
+
+    answer = await world.call(method, f"/auth/setup?token={token}", headers=OWN_PAGE, data=form)
+
+    assert answer.status_code == 404
