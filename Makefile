@@ -7,7 +7,7 @@ PYTHON ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test check lint types imports full bench faults lock measures clean
+.PHONY: help setup setup-dev run test check lint types imports full bench faults docs schema lock measures clean
 
 help: ## Show every target with its line
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,12 @@ bench: setup-dev ## Run every benchmark in bench/
 
 faults: setup-dev ## Kill, fill and cut: the fault tests alone
 	$(BIN)/python -m pytest --full tests/faults
+
+docs: setup ## Write the generated pages of docs/reference anew
+	$(BIN)/python tools/reference.py
+
+schema: setup ## Write distribution/schema.sql anew from the migrations
+	$(BIN)/python tools/schema.py
 
 measures: ## Print the figures of how the code reads
 	@for python in $(BIN)/python $(PYTHON) python3; do \

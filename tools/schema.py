@@ -1,0 +1,56 @@
+"""Writes src/countersign/distribution/schema.sql: the whole current schema, as the migrations leave it.
+
+The migrations are applied in order to an empty SQLite, which keeps each table's text as it was written and changes it
+with every ALTER TABLE; the comments above the statements are put back.
+"""
+
+import re
+import sqlite3
+from importlib import resources
+from pathlib import Path
+
+MIGRATIONS = "countersign.distribution.migrations"
+TARGET = Path(__file__).parents[1] / "src/countersign/distribution/schema.sql"
+HEAD = "-- The whole current schema, to read. `make schema` writes it from migrations/; only those are ever applied.\n"
+
+_COMMENTED = re.compile(
+    r"((?:^--[^\n]*\n+)+)CREATE (?:UNIQUE )?(?:TABLE|INDEX) (?:IF NOT EXISTS )?(\w+)", re.MULTILINE | re.IGNORECASE
+)
+_OBJECTS = """
+SELECT tbl_name, name, sql
+FROM sqlite_schema
+WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'
+ORDER BY rowid
+"""
+
+
+def schema() -> str:
+    """The text of schema.sql: tables in the order of their creation, each with its comment and its indexes.
+
+    Raises:
+        ValueError: a migration has blocks for one engine alone, which this text has no place for yet.
+    """
+    texts = [
+        file.read_text(encoding="utf-8")
+        for file in sorted(resources.files(MIGRATIONS).iterdir(), key=lambda each: each.name)
+        if file.name.endswith(".sql")
+    ]
+    comments: dict[str, str] = {}
+    database = sqlite3.connect(":memory:")
+    try:
+        for text in texts:
+            if "-- only:" in text:
+                raise ValueError("a migration has an `-- only:` block: teach tools/schema.py to show it")
+            database.executescript(text)
+            comments |= {name: comment for comment, name in _COMMENTED.findall(text)}
+        objects: list[tuple[str, str, str]] = database.execute(_OBJECTS).fetchall()
+    finally:
+        database.close()
+    tables: dict[str, list[str]] = {}
+    for table, name, statement in objects:
+        tables.setdefault(table, []).append(f"{comments.get(name, '')}{statement};\n")
+    return HEAD + "".join("\n" + "".join(statements) for statements in tables.values())
+
+
+if __name__ == "__main__":
+    TARGET.write_text(schema(), encoding="utf-8")
