@@ -1,0 +1,74 @@
+"""GET /products?limit=20 over 100,000 products: pages nobody asked for yet, one page again and again, and its 304."""
+
+import json
+import random
+from contextlib import ExitStack
+from urllib.parse import urlencode
+
+import harness
+import seed
+from contenders.peer import cursor_of
+from harness import Bench, Contender, Requests
+from processes import Worker, worker
+
+PRODUCTS = 100_000
+# More distinct pages than the store keeps in memory, in a fixed order: none is at hand when it is asked for again.
+PAGES = 40_000
+PATH = "/api/v1/products?limit=20"
+
+
+def requests(seeded: seed.Seeded) -> dict[str, list[str]]:
+    """The same random pages for each contender, in its own addresses."""
+    chosen = random.Random(1).sample(range(len(seeded.pages) - 21), min(PAGES, len(seeded.pages) - 21))
+    keys = [seeded.pages[place] for place in chosen]
+    floor = ["/products?" + urlencode({"limit": 20, "title": title, "id": each}) for title, each in keys]
+    peer = ["/products?" + urlencode({"limit": 20, "cursor": cursor_of(*key)}) for key in keys]
+    ours = [f"{PATH}&cursor={seeded.cursors[place]}" for place in chosen]
+    return {"ours": ours, "floor": floor, "peer": peer, "bare": ours}
+
+
+def check(workers: dict[str, Worker], paths: dict[str, list[str]]) -> None:
+    """Everybody answers the same products."""
+    for place in (0, 1, 2):
+        pages = [json.loads(harness.ask(workers[name], paths[name][place])[0]) for name in ("ours", "floor", "peer")]
+        assert pages[0]["items"] == pages[1]["items"] == pages[2]["items"], "the contenders answer differently"
+        assert len(pages[0]["items"]) == 20
+
+
+def measure(bench: Bench, database: str) -> None:
+    """All variants on one database."""
+    with ExitStack() as stack:
+        seeded = stack.enter_context(seed.new(database, seed.Size(PRODUCTS), bench.folder, bench.cluster))
+        place = {"database_url": seeded.database_url, "data": str(seeded.data)}
+
+        def serve(name: str, **more: object) -> Worker:
+            return stack.enter_context(worker({"contender": name, **place, **more}, bench.folder, bench.cores))
+
+        workers = {name: serve(name) for name in ("ours", "floor", "peer")}
+        body, headers = harness.ask(workers["ours"], PATH)
+        workers["bare"] = serve("bare", body_bytes=len(body))
+        paths = requests(seeded)
+        check(workers, paths)
+        made = {name: [harness.get(path) for path in paths[name]] for name in workers}
+        order = ("bare", "floor", "ours", "peer")
+        pages = [Contender(name, workers[name], Requests(made[name])) for name in order]
+        random_pages = bench.compare(database, "random pages of 20", pages)
+        again = [Contender(name, workers[name], Requests(made[name][:1])) for name in order]
+        repeated = bench.compare(database, "one page repeated", again)
+        first = harness.get(PATH, If_None_Match=headers["etag"])
+        empty = serve("bare", status=304)
+        contenders = [
+            Contender("bare 304", empty, Requests([first])),
+            Contender("ours", workers["ours"], Requests([first])),
+        ]
+        unchanged = bench.compare(database, "one page, If-None-Match (304)", contenders)
+        bench.aim(f"{database}, random pages to the floor", random_pages.ratios["ours/floor"], 0.7)
+        bench.aim(f"{database}, repeated page to bare", repeated.ratios["ours/bare"], 0.35)
+        bench.aim(f"{database}, 304 to bare", unchanged.ratios["ours/bare 304"], 0.35)
+        bench.aim(f"{database}, random pages to FastAPI + SQLAlchemy", random_pages.ratios["ours/peer"], 4)
+
+
+if __name__ == "__main__":
+    with harness.bench("catalog_page", "GET /products?limit=20 over 100,000 products") as running:
+        for each in running.options.databases:
+            measure(running, each)

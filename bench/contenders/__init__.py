@@ -1,0 +1,1 @@
+"""What a benchmark compares: bare, floor, ours, peer; each served by one worker process."""

@@ -1,0 +1,58 @@
+"""Serves one contender until SIGTERM: `python -m contenders JSON`; see `Wanted` for what the JSON says."""
+
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+import msgspec
+import uvicorn
+
+from contenders.wanted import Wanted
+from countersign.kernel.http import server
+from countersign.kernel.http.server import ASGIApp, Listener, Server
+
+
+@asynccontextmanager
+async def _application(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
+    # Imported when chosen, so that no contender carries another's modules in its memory.
+    if wanted.contender == "bare":
+        from contenders import bare
+
+        yield bare.create(wanted)
+    elif wanted.contender.startswith("floor"):
+        from contenders import floor
+
+        async with floor.opened(wanted) as application:
+            yield application
+    else:
+        from contenders import ours
+
+        async with ours.opened(wanted) as application:
+            yield application
+
+
+def main() -> None:
+    """The peer runs as its authors run it, everything else on the product's own server."""
+    wanted = msgspec.json.decode(sys.argv[1], type=Wanted)
+    if wanted.contender == "peer":
+        from contenders import peer
+
+        uvicorn.run(
+            peer.create(wanted),
+            port=wanted.port,
+            loop="uvloop",
+            http="httptools",
+            access_log=False,
+            log_level="warning",
+        )
+        return
+
+    @asynccontextmanager
+    async def application(_index: int, _listeners: Sequence[Listener]) -> AsyncGenerator[Sequence[ASGIApp]]:
+        async with _application(wanted) as made:
+            yield [made]
+
+    server.run(Server(application, [Listener("bench", "127.0.0.1", wanted.port)]))
+
+
+main()

@@ -1,0 +1,19 @@
+"""The product: the whole application as `countersign serve` has it, limits counted but never reached."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import seed
+
+from contenders.wanted import Wanted
+from countersign.distribution import app
+from countersign.kernel.http.server import ASGIApp
+
+
+@asynccontextmanager
+async def opened(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
+    """The store on the seeded database."""
+    settings = seed.settings_of(seed.Seeded(wanted.database_url, Path(wanted.data)))
+    async with app.opened(settings, seed.ROOT_URL, is_loopback=True) as store:
+        yield app.create(store)

@@ -1,0 +1,30 @@
+"""Which contender is to be served, and on what."""
+
+from typing import Literal
+
+import msgspec
+
+
+class Wanted(msgspec.Struct, kw_only=True):
+    """`body_bytes` and `status` are bare's answer; `floor-group` is the floor whose inserts share commits.
+
+    `writes` says that requests write, which the peer has to know when it begins a transaction on SQLite.
+    """
+
+    contender: Literal["bare", "floor", "floor-group", "ours", "peer"]
+    port: int
+    database_url: str = ""
+    data: str = ""
+    body_bytes: int = 0
+    status: int = 200
+    writes: bool = False
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the database is a SQLite file."""
+        return self.database_url.startswith("sqlite:")
+
+    @property
+    def path(self) -> str:
+        """The SQLite file."""
+        return self.database_url.removeprefix("sqlite:///")

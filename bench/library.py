@@ -1,0 +1,56 @@
+"""GET /library with 1,000,000 entitlements in the table (100,000 owners of 10 products), by 1,000 persons in turn."""
+
+import json
+from contextlib import ExitStack
+from urllib.parse import quote
+
+import harness
+import seed
+from contenders.peer import token_of
+from harness import Bench, Contender, Requests
+from processes import Worker, worker
+
+SIZE = seed.Size(products=100_000, persons=100_000, owned=10)
+CALLERS = 1_000
+
+
+def measure(bench: Bench, database: str) -> None:
+    """One database."""
+    with ExitStack() as stack:
+        seeded = stack.enter_context(seed.new(database, SIZE, bench.folder, bench.cluster))
+        place = {"database_url": seeded.database_url, "data": str(seeded.data)}
+        persons = seeded.persons[:CALLERS]
+        tokens = {"ours": seeded.tokens[:CALLERS], "peer": [token_of(person) for person in persons]}
+        owners = [quote(f"person:{person}") for person in persons]
+
+        def serve(name: str, **more: object) -> Worker:
+            return stack.enter_context(worker({"contender": name, **place, **more}, bench.folder, bench.cores))
+
+        workers = {name: serve(name) for name in ("ours", "floor", "peer")}
+        first = {name: f"Bearer {each[0]}" for name, each in tokens.items()}
+        body, _ = harness.ask(workers["ours"], "/api/v1/library", Authorization=first["ours"])
+        floor, _ = harness.ask(workers["floor"], f"/library?owner={owners[0]}")
+        peer, _ = harness.ask(workers["peer"], "/library", Authorization=first["peer"])
+        assert json.loads(body) == json.loads(floor) == json.loads(peer), "the contenders answer differently"
+        assert len(json.loads(body)) == SIZE.owned
+        workers["bare"] = serve("bare", body_bytes=len(body))
+        ours = [harness.get("/api/v1/library", Authorization=f"Bearer {token}") for token in tokens["ours"]]
+        made = {
+            "bare": ours,
+            "floor": [harness.get(f"/library?owner={owner}") for owner in owners],
+            "ours": ours,
+            "peer": [harness.get("/library", Authorization=f"Bearer {token}") for token in tokens["peer"]],
+        }
+        table = bench.compare(
+            database,
+            "libraries of 1,000 persons",
+            [Contender(name, workers[name], Requests(made[name])) for name in made],
+        )
+        bench.aim(f"{database}, to the floor", table.ratios["ours/floor"], 0.7)
+        bench.aim(f"{database}, to FastAPI + SQLAlchemy", table.ratios["ours/peer"], 4)
+
+
+if __name__ == "__main__":
+    with harness.bench("library", "GET /library with 1,000,000 entitlements in the table") as running:
+        for each in running.options.databases:
+            measure(running, each)

@@ -1,0 +1,125 @@
+"""The load: wrk plays a file of requests; where it cannot be had, a client of our own that is slower than wrk."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import httptools
+import msgspec
+import uvloop
+
+HERE = Path(__file__).parent
+CONNECTIONS = 32
+
+
+class Figures(msgspec.Struct):
+    """What one run measured; `failed` counts answers from 400 on and broken connections."""
+
+    requests: int
+    seconds: float
+    bytes: int
+    p50_ms: float
+    p99_ms: float
+    failed: int
+
+
+def generator() -> str:
+    """`wrk`, installed from Debian when this is root, or `own`."""
+    if shutil.which("wrk") is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        print("installing wrk", file=sys.stderr)
+        subprocess.run(["apt-get", "install", "-y", "--no-install-recommends", "wrk"], capture_output=True, check=False)
+    if shutil.which("wrk"):
+        return "wrk"
+    print("wrk is not on this machine (Debian: apt install wrk): a slower client of our own is used", file=sys.stderr)
+    return "own"
+
+
+def play(requests: Sequence[bytes], port: int, seconds: float, pinned: Sequence[str], folder: Path) -> Figures:
+    """Send the requests one after another over 32 connections, again from the first when they end.
+
+    Raises:
+        RuntimeError: the generator failed.
+    """
+    file = folder / "requests"
+    file.write_bytes(b"\0".join(requests))
+    if shutil.which("wrk"):
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds:g}s", "--timeout=30s", "-s", HERE / "requests.lua"]
+        command += [f"http://127.0.0.1:{port}", "--", file]
+    else:
+        command = [sys.executable, HERE / "load.py", str(port), str(seconds), file]
+    done = subprocess.run([*pinned, *command], capture_output=True, text=True, check=False, timeout=seconds + 60)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    if done.returncode or not lines:
+        raise RuntimeError(f"{done.stdout}\n{done.stderr}")
+    return msgspec.json.decode(lines[0].removeprefix("RESULT "), type=Figures)
+
+
+class _Client(asyncio.Protocol):
+    """One connection: a request, its whole answer, the next."""
+
+    def __init__(self, shared: "_Shared") -> None:
+        self._shared = shared
+        self._parser = httptools.HttpResponseParser(self)
+        self._began_s = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._next()
+
+    def _next(self) -> None:
+        self._began_s = time.monotonic()
+        self._transport.write(self._shared.next())
+
+    def data_received(self, data: bytes) -> None:
+        self._shared.bytes += len(data)
+        self._parser.feed_data(data)
+
+    def on_message_complete(self) -> None:
+        """An answer is whole."""
+        self._shared.took_s.append(time.monotonic() - self._began_s)
+        self._shared.failed += self._parser.get_status_code() >= 400
+        self._parser = httptools.HttpResponseParser(self)
+        self._next()
+
+
+class _Shared:
+    def __init__(self, requests: list[bytes]) -> None:
+        self._requests = requests
+        self._place = -1
+        self.took_s: list[float] = []
+        self.bytes = 0
+        self.failed = 0
+
+    def next(self) -> bytes:
+        self._place += 1
+        return self._requests[self._place % len(self._requests)]
+
+
+async def _own(port: int, seconds: float, file: Path) -> dict[str, float]:
+    shared = _Shared(file.read_bytes().split(b"\0"))
+    loop = asyncio.get_running_loop()
+    began_s = time.monotonic()
+    for _ in range(CONNECTIONS):
+        await loop.create_connection(lambda: _Client(shared), "127.0.0.1", port)
+    await asyncio.sleep(seconds)
+    elapsed_s = time.monotonic() - began_s
+    took_s = sorted(shared.took_s) or [0.0]
+    return {
+        "requests": len(shared.took_s),
+        "seconds": elapsed_s,
+        "bytes": shared.bytes,
+        "p50_ms": took_s[len(took_s) // 2] * 1000,
+        "p99_ms": took_s[len(took_s) * 99 // 100] * 1000,
+        "failed": shared.failed,
+    }
+
+
+if __name__ == "__main__" and len(sys.argv) == 4:
+    print("RESULT " + json.dumps(uvloop.run(_own(int(sys.argv[1]), float(sys.argv[2]), Path(sys.argv[3])))))

@@ -1,0 +1,273 @@
+"""A store filled in seconds: bulk inserts of what the product's own encoders make, on either engine."""
+
+import asyncio
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import apsw
+import asyncpg
+import msgspec
+from processes import Cluster
+
+from countersign.distribution.app import opened
+from countersign.distribution.catalog.schemas import Channel, Product, ProductDetail, Release
+from countersign.distribution.context import Store
+from countersign.distribution.identity import tokens
+from countersign.distribution.redeem import codes
+from countersign.kernel import clock, ids
+from countersign.kernel.http import cursor
+from countersign.kernel.http.answer import encode
+from countersign.kernel.http.conditional import etag_of
+from countersign.settings import Settings
+
+ROOT_URL = "http://store.bench"
+MASTER_KEY = "YmVuY2gtYmVuY2gtYmVuY2gtYmVuY2gtYmVuY2gtYmU="
+UNLIMITED = 4_000_000_000
+START = clock.Instant(1_767_225_600 * clock.SECOND)  # 2026-01-01T00:00:00Z
+ORG_ID, ORG_SLUG = "019b0000-0000-7000-8000-000000000001", "benchmark-works"
+BATCHES = 250
+MEMBER_TOKENS = 2_000
+
+# What whoever writes the floor by hand on these tables would add.
+FLOOR_INDEX = "CREATE INDEX bench_product_by_title ON product (status, title, id)"
+
+_ADJECTIVES = ("Amber", "Brisk", "Calm", "Deep", "Early", "Fallow", "Gentle", "Hollow", "Iron", "Jolly")
+_NOUNS = ("Harbor", "Lantern", "Meadow", "Orchard", "Pilot", "Quarry", "River", "Signal", "Tower", "Valley")
+_KINDS = ("game", "app", "tool")
+_PLATFORMS = (("linux",), ("linux", "windows"), ("windows", "macos", "linux"))
+
+_numbers = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many rows of each; each owner gets `owned` products, each code has one use."""
+
+    products: int
+    persons: int = 0
+    owned: int = 0
+    codes: int = 0
+
+
+@dataclass(slots=True)
+class Seeded:
+    """A filled store: where it is, and what a client may ask of it.
+
+    `pages` are title and id of every product in the order of the list, each the end of a page; `cursors` the
+    store's own for the same places; `tokens` are bearer tokens of the first persons.
+    """
+
+    database_url: str
+    data: Path
+    pages: list[tuple[str, str]] = field(default_factory=lambda: list[tuple[str, str]]())
+    cursors: list[str] = field(default_factory=lambda: list[str]())
+    slugs: list[str] = field(default_factory=lambda: list[str]())
+    persons: list[str] = field(default_factory=lambda: list[str]())
+    tokens: list[str] = field(default_factory=lambda: list[str]())
+    codes: list[str] = field(default_factory=lambda: list[str]())
+
+
+def settings_of(seeded: Seeded) -> Settings:
+    """The store's settings: the defaults, but with rate limits that are never reached (they are still counted)."""
+    return Settings(
+        data=str(seeded.data),
+        database_url=seeded.database_url if seeded.database_url.startswith("postgresql:") else "",
+        master_key=MASTER_KEY,
+        rate_anonymous=UNLIMITED,
+        rate_person=UNLIMITED,
+        rate_token=UNLIMITED,
+    )
+
+
+@contextmanager
+def new(engine: str, size: Size, folder: Path, cluster: Cluster | None) -> Iterator[Seeded]:
+    """A store of this size on a new database of the engine, removed at the end."""
+    number = next(_numbers)
+    data = folder / f"store-{number}"
+    data.mkdir()
+    url = f"sqlite:///{data}/distribution.sqlite"
+    name = f"bench_{number}"
+    if engine == "postgres":
+        assert cluster is not None
+        cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+        url = cluster.url(name)
+    try:
+        seeded = Seeded(url, data)
+        asyncio.run(_fill(seeded, size))
+        yield seeded
+    finally:
+        shutil.rmtree(data)
+        if cluster is not None and engine == "postgres":
+            cluster.sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def copy(seeded: Seeded, cluster: Cluster | None) -> Iterator[Seeded]:
+    """The same store once more, to be written to; removed at the end."""
+    number = next(_numbers)
+    data = seeded.data.with_name(f"store-{number}")
+    shutil.copytree(seeded.data, data)
+    url = f"sqlite:///{data}/distribution.sqlite"
+    name = f"bench_{number}"
+    if seeded.database_url.startswith("postgresql:"):
+        assert cluster is not None
+        cluster.sql(f"CREATE DATABASE {name} TEMPLATE {seeded.database_url.rpartition('/')[2]}")
+        url = cluster.url(name)
+    try:
+        yield Seeded(url, data, seeded.pages, seeded.cursors, seeded.slugs, seeded.persons, seeded.tokens, seeded.codes)
+    finally:
+        shutil.rmtree(data)
+        if cluster is not None and not url.startswith("sqlite"):
+            cluster.sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def _fill(seeded: Seeded, size: Size) -> None:
+    async with opened(settings_of(seeded), ROOT_URL, is_loopback=True) as store:
+        seeded.persons = [ids.new_uuid() for _ in range(size.persons)]
+        granted = frozenset({"read:library"})
+        holders = seeded.persons[:MEMBER_TOKENS]
+        seeded.tokens = [tokens.issue(store, person, tokens.FIRST_PARTY, granted) for person in holders]
+        seeded.codes = list(codes.derived(bytes(codes.SEED_BYTES), 0, size.codes))
+        made = [_product(number) for number in range(size.products)]
+        seeded.slugs = [detail.slug for detail in made]
+        seeded.pages = sorted((detail.title, detail.id) for detail in made)
+        seeded.cursors = [_cursor(store, title, product_id) for title, product_id in seeded.pages]
+    tables = [
+        ("organisation", "id slug name created_at", [(ORG_ID, ORG_SLUG, "Benchmark Works", START)]),
+        ("product", _PRODUCT_COLUMNS, (_product_row(detail) for detail in made)),
+        ("release", _RELEASE_COLUMNS, (_release_row(detail) for detail in made)),
+        ("catalog_entry", _ENTRY_COLUMNS, (_entry_row(detail) for detail in made)),
+        ("person", "id email created_at", ((each, f"{each}@bench.example", START) for each in seeded.persons)),
+        ("entitlement", "owner product_id granted_at source", _entitlements(seeded.persons, made, size.owned)),
+        ("code_batch", _BATCH_COLUMNS, (_batch(number, detail.id) for number, detail in enumerate(made[:BATCHES]))),
+        ("code", "code_hash batch_id uses", _codes(seeded.codes)),
+    ]
+    if seeded.database_url.startswith("sqlite"):
+        _fill_sqlite(seeded.database_url.removeprefix("sqlite:///"), tables)
+    else:
+        await _fill_postgres(seeded.database_url, tables)
+
+
+_Table = tuple[str, str, Iterable[tuple[object, ...]]]
+
+
+def _fill_sqlite(path: str, tables: Sequence[_Table]) -> None:
+    connection = apsw.Connection(path)
+    for pragma in ("synchronous = OFF", "foreign_keys = OFF", "cache_size = -500000"):
+        connection.execute(f"PRAGMA {pragma}")
+    with connection:
+        for table, columns, rows in tables:
+            names = columns.split()
+            places = ", ".join("?" * len(names))
+            connection.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})", rows)
+        connection.execute(FLOOR_INDEX)
+        connection.execute("ANALYZE")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+
+
+async def _fill_postgres(url: str, tables: Sequence[_Table]) -> None:
+    connection = await asyncpg.connect(
+        url, server_settings={"search_path": "distribution", "session_replication_role": "replica"}
+    )
+    for table, columns, rows in tables:
+        await connection.copy_records_to_table(table, records=rows, columns=columns.split())
+    await connection.execute(FLOOR_INDEX)
+    await connection.execute("VACUUM ANALYZE")
+    await connection.execute("CHECKPOINT")
+    await connection.close()
+
+
+def _cursor(store: Store, title: str, product_id: str) -> str:
+    return cursor.write(store.cursors, cursor.Position("products", [""] * 6, [title, product_id]))
+
+
+def _product(number: int) -> ProductDetail:
+    """A product like others, its title unlike others: neighbours in the list were made far apart."""
+    name = f"{_ADJECTIVES[number % 10]} {_NOUNS[number // 10 % 10]} {number:06d}"
+    platforms = list(_PLATFORMS[number % 3])
+    at = clock.rfc3339(clock.later(START, seconds=number))
+    members: dict[str, object] = {
+        "id": ids.new_uuid(),
+        "slug": name.lower().replace(" ", "-"),
+        "title": name,
+        "description": f"A {_NOUNS[number % 10].lower()} for quiet evenings, number {number}.",
+        "kind": _KINDS[number % 3],
+        "platforms": platforms,
+        "org": ORG_SLUG,
+        "access": "entitled",
+        "status": "public",
+        "channels": [Channel("stable", "1.0.0", at)],
+        "media": [],
+        "tags": ["quiet", "evening", _NOUNS[number % 10].lower()],
+        "homepage": f"https://{ORG_SLUG}.example/{number}",
+        "license": "Apache-2.0",
+        "created_at": at,
+        "updated_at": at,
+    }
+    return msgspec.convert(members, ProductDetail)
+
+
+_PRODUCT_COLUMNS = (
+    "id org_id slug title description kind platforms tags homepage license access status created_at updated_at"
+)
+_RELEASE_COLUMNS = "id product_id version sort_key channel notes status created_at published_at"
+_ENTRY_COLUMNS = "product_id org_id org_slug slug title kind status published_at card detail newest etag"
+_BATCH_COLUMNS = "id org_id kind products count max_uses status created_by created_at"
+
+
+def _moment(detail: ProductDetail) -> int:
+    return START + int(detail.title[-6:]) * clock.SECOND
+
+
+def _product_row(detail: ProductDetail) -> tuple[object, ...]:
+    at = _moment(detail)
+    texts = (encode(detail.platforms).decode(), encode(detail.tags).decode(), detail.homepage, detail.license)
+    members = (detail.id, ORG_ID, detail.slug, detail.title, detail.description, detail.kind)
+    return (*members, *texts, detail.access, detail.status, at, at)
+
+
+def _release_row(detail: ProductDetail) -> tuple[object, ...]:
+    at = _moment(detail)
+    return (f"r-{detail.id}", detail.id, "1.0.0", "1", "stable", "First.", "published", at, at)
+
+
+def _entry_row(detail: ProductDetail) -> tuple[object, ...]:
+    at = _moment(detail)
+    card = Product(
+        id=detail.id,
+        slug=detail.slug,
+        title=detail.title,
+        description=detail.description,
+        kind=detail.kind,
+        platforms=detail.platforms,
+    )
+    encoded = encode(detail)
+    newest = [Release(version="1.0.0", channel="stable", published_at=clock.rfc3339(clock.Instant(at)), notes="First.")]
+    names = (detail.id, ORG_ID, ORG_SLUG, detail.slug, detail.title, detail.kind, "public", at)
+    return (*names, encode(card), encoded, encode(newest), etag_of(encoded))
+
+
+def _entitlements(persons: Sequence[str], made: Sequence[ProductDetail], owned: int) -> Iterator[tuple[object, ...]]:
+    """Products far apart in the catalog for each owner."""
+    for number, person in enumerate(persons):
+        for place in range(owned):
+            detail = made[(number * 7919 + place * 104_729) % len(made)]
+            yield (f"person:{person}", detail.id, START + number * 1000 + place, f"batch:{number % 1000}")
+
+
+def _batch_id(number: int) -> str:
+    return f"019b0000-0000-7000-8000-{number:012d}"
+
+
+def _batch(number: int, product_id: str) -> tuple[object, ...]:
+    products = encode([product_id]).decode()
+    return (_batch_id(number), ORG_ID, "license", products, 1000, 1, "active", "bench", START)
+
+
+def _codes(made: Sequence[str]) -> Iterator[tuple[object, ...]]:
+    return ((codes.digest(code), _batch_id(number % BATCHES), 0) for number, code in enumerate(made))

@@ -1,0 +1,156 @@
+"""Upload and download of a 1 GiB file over HTTP, beside `cp` and then `sha256sum` of the same file on the same volume.
+
+An upload is durable (fsync) when it is answered, so `cp`, `sync` of that file, `sha256sum` is shown as well.
+"""
+
+import hashlib
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import harness
+from harness import Bench
+from processes import ROOT, rss_mib, running
+
+BYTES, QUICK_BYTES = 1 << 30, 1 << 28
+CLIENT, SECRET, ORG = "demo-publisher", "demo-publisher-secret", "northwind-games"
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[int, int]]:
+    """The demonstration store as its users start it, on all processors; its port and process id."""
+    from tests.servers.process import answers, free_port
+
+    port = free_port()
+    command = [sys.executable, "-m", "countersign.cli.main", "serve", "distribution", "--demo"]
+    command += ["--data", str(folder / "data"), "--port", str(port)]
+    log = folder / "serve.log"
+    with running(command, log=log, environment={"PYTHONPATH": str(ROOT / "src")}) as process:
+        while not answers(port):
+            if process.poll() is not None:
+                raise RuntimeError(log.read_text())
+            time.sleep(0.05)
+        yield port, process.pid
+
+
+class Publisher:
+    """A client of the store that uploads to one release and downloads from it."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        form = f"grant_type=client_credentials&client_id={CLIENT}&client_secret={SECRET}".encode()
+        token = self._post("/api/v1/auth/token", form, "application/x-www-form-urlencoded")["access_token"]
+        self._token = str(token)
+        product = {"slug": "large-build", "title": "Large build", "kind": "game", "platforms": ["linux"]}
+        self._post("/api/v1/products", json.dumps(product).encode())
+        self._post("/api/v1/products/large-build/releases", b'{"version": "1.0", "channel": "stable"}')
+
+    def _post(self, path: str, body: bytes, kind: str = "application/json") -> dict[str, object]:
+        headers = {"Content-Type": kind}
+        if kind == "application/json":
+            headers["Authorization"] = f"Bearer {self._token}"
+        request = urllib.request.Request(f"http://127.0.0.1:{self._port}{path}", body, headers, method="POST")
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
+            decoded: dict[str, object] = json.load(answer)
+            return decoded
+
+    def upload(self, file: Path, name: str) -> tuple[str, float]:
+        """Send the file; the artifact's id, and the seconds from the first byte to the answer."""
+        wanted = json.dumps({"filename": name, "size": file.stat().st_size}).encode()
+        announced = self._post("/api/v1/products/large-build/releases/1.0/artifacts", wanted)
+        path = "/" + str(announced["upload_url"]).split("/", 3)[3]
+        began_s = time.monotonic()
+        with socket.create_connection(("127.0.0.1", self._port)) as connection, file.open("rb") as opened:
+            size = file.stat().st_size
+            head = f"PUT {path} HTTP/1.1\r\nHost: bench\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n"
+            connection.sendall(head.encode())
+            connection.sendfile(opened)
+            answer = b"".join(iter(lambda: connection.recv(65536), b""))
+        if not answer.startswith(b"HTTP/1.1 201"):
+            raise RuntimeError(answer.decode(errors="replace"))
+        return str(announced["artifact_id"]), time.monotonic() - began_s
+
+    def download(self, artifact: str, *, hashed: bool = False) -> tuple[str, float]:
+        """Receive the artifact; its SHA-256 where asked for, and the seconds."""
+        digest, buffer = hashlib.sha256(), bytearray(1 << 20)
+        began_s = time.monotonic()
+        with socket.create_connection(("127.0.0.1", self._port)) as connection:
+            head = f"GET /api/v1/artifacts/{artifact} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n"
+            connection.sendall(f"{head}Authorization: Bearer {self._token}\r\n\r\n".encode())
+            rest = b""
+            while b"\r\n\r\n" not in rest:
+                rest += connection.recv(65536)
+            digest.update(rest.partition(b"\r\n\r\n")[2])
+            while count := connection.recv_into(buffer):
+                if hashed:
+                    digest.update(memoryview(buffer)[:count])
+        return digest.hexdigest(), time.monotonic() - began_s
+
+
+def copied(file: Path, *, synced: bool) -> float:
+    """Seconds of cp and then sha256sum, with sync of the copy between them where asked for."""
+    copy = file.with_name("copy")
+    commands: list[list[str | Path]] = [["cp", file, copy], ["sha256sum", copy]]
+    if synced:
+        commands.insert(1, ["sync", copy])
+    began_s = time.monotonic()
+    for command in commands:
+        subprocess.run(command, check=True, capture_output=True)
+    elapsed_s = time.monotonic() - began_s
+    copy.unlink()
+    return elapsed_s
+
+
+def highest_rss_mib(pid: int) -> float:
+    """The most memory the process has had."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
+
+
+def measure(bench: Bench) -> None:
+    """Rounds of: copy, copy with sync, upload, download."""
+    size = QUICK_BYTES if bench.options.is_quick else BYTES
+    file = bench.folder / "build.bin"
+    with file.open("wb") as opened:
+        for _ in range(size >> 20):
+            opened.write(os.urandom(1 << 20))
+    took_s: dict[str, list[float]] = {name: [] for name in ("cp", "cp, sync", "upload", "download")}
+    with served(bench.folder) as (port, pid):
+        publisher = Publisher(port)
+        with file.open("rb") as opened:
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        artifact, _ = publisher.upload(file, "warm.bin")
+        assert publisher.download(artifact, hashed=True)[0] == digest, "the download has other bytes"
+        before_mib = rss_mib(pid)
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # begin anew with the highest memory
+        for number in range(bench.options.rounds):
+            took_s["cp"].append(copied(file, synced=False))
+            took_s["cp, sync"].append(copied(file, synced=True))
+            artifact, upload_s = publisher.upload(file, f"build-{number}.bin")
+            took_s["upload"].append(upload_s)
+            took_s["download"].append(publisher.download(artifact)[1])
+        growth_mib = highest_rss_mib(pid) - before_mib
+    rates = {name: round(size / 2**20 / statistics.median(times), 1) for name, times in took_s.items()}
+    ratio = {
+        name: statistics.median(mine / theirs for theirs, mine in zip(took_s["upload"], took_s[name], strict=True))
+        for name in ("cp", "cp, sync")
+    }
+    print(f"\n{size >> 20} MiB, MiB/s: " + "; ".join(f"{name} {rate:,.0f}" for name, rate in rates.items()))
+    print("  (cp: cp, then sha256sum; cp, sync: with sync of the copy between them)")
+    print(f"  upload to cp with sync {ratio['cp, sync']:.2f}; memory grew by {growth_mib:.0f} MiB at most")
+    bench.other = {"mib_s": rates, "seconds": took_s, "upload_to_synced_cp": ratio["cp, sync"], "grew_mib": growth_mib}
+    bench.aim("upload to cp + sha256sum", ratio["cp"], 0.7)
+    bench.aim("upload to cp + sync + sha256sum", ratio["cp, sync"], 0.7)
+
+
+if __name__ == "__main__":
+    with harness.bench("transfer", "Upload and download of a large file", needs_load=False) as current:
+        measure(current)
