@@ -144,7 +144,8 @@ async def watch(state: ServerState) -> None:
     """Watch a listener's connections until cancelled, and keep its Date header current."""
     loop = asyncio.get_running_loop()
     while True:
-        state.default_headers[:] = [(b"date", clock.http_date().encode())]
+        # The first place alone: a stop says more in every answer.
+        state.default_headers[:1] = [(b"date", clock.http_date().encode())]
         now_s = loop.time()
         for connection in guarded(state):
             connection.sweep(now_s)

@@ -20,6 +20,7 @@ from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarde
 
 BACKLOG = 2048
 STATE_KEY = "stopping"
+LAST_CALL_S = 0.1
 
 ASGIApp: TypeAlias = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
@@ -163,6 +164,9 @@ async def _listening(
 
 async def _drain(state: ServerState, grace_s: float) -> None:
     """Close idle connections, wait for running requests, end what is left after the grace time."""
+    # A request that is on its way over a connection that is kept is still heard, and its answer says it is the last.
+    state.default_headers.append((b"connection", b"close"))
+    await asyncio.sleep(LAST_CALL_S)
     for connection in guarded(state):
         connection.shutdown()
     if state.tasks:

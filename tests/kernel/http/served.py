@@ -1,0 +1,150 @@
+"""Starting the small server, and speaking to it byte by byte."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[3]
+PATIENCE_S = 10
+
+
+class Served(NamedTuple):
+    """A running server: its process, its port, its standard error."""
+
+    process: subprocess.Popen[str]
+    port: int
+    log: Path
+
+    def connect(self) -> socket.socket:
+        """A new connection."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+
+    def get(self, path: str = "/") -> tuple[int, bytes]:
+        """One request on a connection of its own: status and body."""
+        with self.connect() as connection:
+            connection.sendall(request("GET", path, "Connection: close"))
+            return parsed(everything(connection))
+
+    def worker(self) -> int:
+        """The process that answers a new connection."""
+        return int(self.get()[1])
+
+    def wait(self) -> int:
+        """The exit code, once the process has ended."""
+        return self.process.wait(timeout=PATIENCE_S)
+
+
+def start(log: Path, **wanted: object) -> "subprocess.Popen[str]":
+    """Begin a server process; it is killed when this one dies (Linux)."""
+    setpriv = shutil.which("setpriv")
+    command = [sys.executable, "-m", "tests.kernel.http.serving", json.dumps(wanted)]
+    with log.open("ab") as file:
+        return subprocess.Popen(
+            [setpriv, "--pdeathsig=KILL", "--", *command] if setpriv else command,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+            stdout=subprocess.PIPE,
+            stderr=file,
+            text=True,
+        )
+
+
+@contextmanager
+def served(folder: Path, **wanted: object) -> Iterator[Served]:
+    """A server as wanted, until the block ends."""
+    log = folder / "log"
+    with start(log, **wanted) as process:
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            assert line, log.read_text()
+            yield Served(process, int(line), log)
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def request(method: str, path: str, *headers: str) -> bytes:
+    """The head of a request."""
+    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: test", *headers, "", ""]).encode()
+
+
+def everything(connection: socket.socket) -> bytes:
+    """All that comes until the other end closes; a reset counts as its end."""
+    received = b""
+    with suppress(ConnectionResetError):
+        while piece := connection.recv(1 << 16):
+            received += piece
+    return received
+
+
+def parsed(answer: bytes) -> tuple[int, bytes]:
+    """Status and body of an answer."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+def one_answer(connection: socket.socket) -> tuple[int, bytes]:
+    """Status and body of the next answer of a connection that stays open; its length has to be announced.
+
+    Raises:
+        ConnectionError: the connection ended before it was whole.
+    """
+    return parsed(whole_answer(connection))
+
+
+def whole_answer(connection: socket.socket) -> bytes:
+    """The bytes of the next answer, as `one_answer`.
+
+    Raises:
+        ConnectionError: the connection ended before it was whole.
+    """
+    received = b""
+    while True:
+        head, end, body = received.partition(b"\r\n\r\n")
+        if end:
+            length = int(head.lower().partition(b"content-length:")[2].split()[0])
+            if len(body) >= length:
+                return received
+        piece = connection.recv(1 << 16)
+        if not piece:
+            raise ConnectionError(f"ended after {len(received)} bytes")
+        received += piece
+
+
+def closed_after(connection: socket.socket) -> tuple[float, bytes]:
+    """How many seconds pass until the other end closes, and what it says before."""
+    began_s = time.monotonic()
+    received = everything(connection)
+    return time.monotonic() - began_s, received
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait for a condition that becomes true by itself.
+
+    Raises:
+        AssertionError: it did not within PATIENCE_S.
+    """
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline_s, "it never came true"
+        time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and not only waits to be collected."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

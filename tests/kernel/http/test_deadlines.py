@@ -1,0 +1,241 @@
+"""Slow clients are let go in time, honest ones are not, and nobody else notices either."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.kernel.http.served import Served, closed_after, everything, one_answer, parsed, request, served
+
+# Within SWEEP_S (0.5 s) after its deadline a connection is closed; the rest is the machine's.
+LIMITS = {"header_s": 1.0, "idle_s": 1.0, "body_grace_s": 1.0, "body_bytes_s": 1000, "write_stall_s": 1.0}
+LATEST_S = 1.0 + 0.5 + 1.0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server with small limits."""
+    with served(tmp_path_factory.mktemp("server"), deadlines=LIMITS) as running:
+        yield running
+
+
+def drip(connection: socket.socket, piece: bytes, every_s: float, stop: threading.Event) -> threading.Thread:
+    """Send a piece again and again until told to stop or cut off."""
+
+    def send() -> None:
+        try:
+            while not stop.wait(every_s):
+                connection.sendall(piece)
+        except OSError:
+            stop.set()
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread
+
+
+def test_a_connection_that_never_speaks_is_closed(server: Served) -> None:
+    with server.connect() as connection:
+        elapsed_s, said = closed_after(connection)
+
+    assert 0.9 < elapsed_s < LATEST_S
+    assert said == b""
+
+
+@pytest.mark.parametrize("beginning", [b"G", request("GET", "/")[:-2]], ids=["a letter", "all but the end"])
+def test_a_header_that_does_not_end_is_answered_408_and_closed(server: Served, beginning: bytes) -> None:
+    with server.connect() as connection:
+        connection.sendall(beginning)
+        elapsed_s, said = closed_after(connection)
+
+    assert 0.9 < elapsed_s < LATEST_S
+    assert parsed(said)[0] == 408
+
+
+def test_a_header_that_trickles_gets_no_more_time_than_a_silent_one(server: Served) -> None:
+    stop = threading.Event()
+    with server.connect() as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: test\r\nX-Slow: ")
+        dripping = drip(connection, b"a", 0.1, stop)
+        elapsed_s, said = closed_after(connection)
+        stop.set()
+        dripping.join()
+
+    assert 0.9 < elapsed_s < LATEST_S
+    assert said == b"" or parsed(said)[0] == 408
+
+
+def test_an_idle_connection_is_closed_without_a_word(server: Served) -> None:
+    with server.connect() as connection:
+        connection.sendall(request("GET", "/"))
+        assert one_answer(connection)[0] == 200
+        elapsed_s, said = closed_after(connection)
+
+    assert 0.9 < elapsed_s < LATEST_S
+    assert said == b""
+
+
+def test_an_idle_connection_can_be_used_again_before_its_time_is_over(server: Served) -> None:
+    with server.connect() as connection:
+        for _ in range(4):
+            connection.sendall(request("GET", "/"))
+            assert one_answer(connection)[0] == 200
+            time.sleep(0.6)
+
+
+def test_a_second_request_that_does_not_end_has_its_own_header_deadline(server: Served) -> None:
+    with server.connect() as connection:
+        connection.sendall(request("GET", "/"))
+        assert one_answer(connection)[0] == 200
+        connection.sendall(b"GET /")
+        elapsed_s, said = closed_after(connection)
+
+    assert elapsed_s < LATEST_S
+    assert parsed(said)[0] == 408
+
+
+@pytest.mark.parametrize(
+    "framing", ["Content-Length: 1000000", "Transfer-Encoding: chunked"], ids=["announced", "chunked"]
+)
+def test_a_body_below_the_least_rate_is_answered_408_and_closed(server: Served, framing: str) -> None:
+    stop = threading.Event()
+    piece = b"1\r\na\r\n" if "chunked" in framing else b"a"
+    with server.connect() as connection:
+        connection.sendall(request("POST", "/size", framing))
+        dripping = drip(connection, piece, 0.1, stop)
+        elapsed_s, said = closed_after(connection)
+        stop.set()
+        dripping.join()
+
+    assert 0.9 < elapsed_s < LATEST_S
+    assert said == b"" or parsed(said)[0] == 408
+
+
+def test_a_slow_body_above_the_least_rate_arrives(server: Served) -> None:
+    with server.connect() as connection:
+        connection.sendall(request("POST", "/size", "Content-Length: 8000", "Connection: close"))
+        for _ in range(20):
+            connection.sendall(b"a" * 400)
+            time.sleep(0.2)
+        status, body = parsed(everything(connection))
+
+    assert (status, body) == (200, b"8000")
+
+
+def test_a_reader_who_takes_nothing_is_cut_off(server: Served) -> None:
+    with server.connect() as connection:
+        connection.sendall(request("GET", "/large"))
+        time.sleep(LATEST_S)
+        received = everything(connection)
+
+    assert len(received) < 64 << 20
+
+
+def test_a_stream_longer_than_every_deadline_is_heard_to_its_end(server: Served) -> None:
+    with server.connect() as connection:
+        began_s = time.monotonic()
+        connection.sendall(request("GET", "/stream", "Connection: close"))
+        status, body = parsed(everything(connection))
+
+    assert status == 200
+    assert body.count(b"event") == 15
+    assert time.monotonic() - began_s > 2.9
+
+
+def test_a_handler_that_takes_its_time_is_not_the_clients_fault(server: Served) -> None:
+    assert server.get("/after/2.5") == (200, b"late")
+
+
+def test_a_crowd_of_slow_clients_leaves_a_polite_one_served(server: Served) -> None:
+    beginnings = [b"", b"GET / HTTP/1.1\r\nX-", request("POST", "/size", "Content-Length: 9") + b"a"]
+    with ExitStack() as stack:
+        slow = [stack.enter_context(server.connect()) for _ in range(300)]
+        for number, connection in enumerate(slow):
+            connection.sendall(beginnings[number % 3])
+        waits_s: list[float] = []
+        for _ in range(50):
+            began_s = time.monotonic()
+            assert server.get()[0] == 200
+            waits_s.append(time.monotonic() - began_s)
+        assert sorted(waits_s)[47] < 0.25
+        began_s = time.monotonic()
+        for connection in slow:
+            everything(connection)
+        assert time.monotonic() - began_s < 2 * LATEST_S
+    assert server.get()[0] == 200
+
+
+@pytest.mark.parametrize("is_ended", [True, False])
+def test_a_header_over_its_limit_is_answered_431(server: Served, is_ended: bool) -> None:
+    head = request("GET", "/", f"X-Long: {'a' * (80 << 10)}")
+    with server.connect() as connection:
+        connection.sendall(head if is_ended else head[:-4])
+        said = everything(connection)
+
+    assert parsed(said)[0] == 431
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(64),
+        b"hello\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nno colon here\r\n\r\n",
+        b"POST /size HTTP/1.1\r\nContent-Length: nine\r\n\r\n",
+        b"POST /size HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+    ],
+    ids=["TLS", "words", "version", "header", "length", "chunk"],
+)
+def test_garbage_is_answered_400_and_closed(server: Served, garbage: bytes) -> None:
+    with server.connect() as connection:
+        connection.sendall(garbage)
+        elapsed_s, said = closed_after(connection)
+
+    assert elapsed_s < LATEST_S
+    assert parsed(said)[0] == 400
+    assert server.get()[0] == 200
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [
+        request("POST", "/size", "Content-Length: 3", "Content-Length: 4") + b"abcd",
+        request("POST", "/size", "Content-Length: 3", "Transfer-Encoding: chunked") + b"0\r\n\r\n",
+    ],
+    ids=["two lengths", "length and chunks"],
+)
+def test_a_body_whose_end_can_be_read_in_two_ways_is_refused(server: Served, twice: bytes) -> None:
+    with server.connect() as connection:
+        connection.sendall(twice)
+        said = everything(connection)
+
+    assert said.count(b"HTTP/1.1") == 1
+    assert parsed(said)[0] == 400
+
+
+def test_a_client_can_read_the_refusal_of_a_body_it_is_still_sending(server: Served) -> None:
+    size = 16 << 20
+    with server.connect() as connection:
+        connection.sendall(request("POST", "/refused", f"Content-Length: {size}"))
+        connection.sendall(bytes(size))
+        status, body = parsed(everything(connection))
+
+    assert (status, body) == (413, b"too large")
+
+
+def test_a_client_that_never_ends_a_refused_body_is_closed(server: Served) -> None:
+    with server.connect() as connection:
+        connection.sendall(request("POST", "/refused", "Content-Length: 1000000"))
+        elapsed_s, said = closed_after(connection)
+
+    assert parsed(said)[0] == 413
+    assert elapsed_s < 2.0 + 0.5 + 1.0
+
+
+def test_a_log_of_what_slow_clients_do_stays_empty(server: Served) -> None:
+    assert Path(server.log).read_text() == ""

@@ -1,0 +1,167 @@
+"""Listening, and a stop that no running request notices."""
+
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+
+from tests.kernel.http.served import (
+    Served,
+    everything,
+    is_running,
+    one_answer,
+    parsed,
+    request,
+    served,
+    start,
+    whole_answer,
+)
+
+
+class Load:
+    """Clients that send one request after the other on connections they keep, until an answer says it is the last."""
+
+    def __init__(self, server: Served, clients: int) -> None:
+        self.server = server
+        self.answered = 0
+        self.broken: list[str] = []
+        self._lock = threading.Lock()
+        self._threads = [threading.Thread(target=self._work) for _ in range(clients)]
+        for thread in self._threads:
+            thread.start()
+
+    def join(self) -> None:
+        """Wait until every client has met its end."""
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        is_last = False
+        with self.server.connect() as connection:
+            while not is_last:
+                try:
+                    connection.sendall(request("GET", "/"))
+                    answer = whole_answer(connection)
+                except OSError as error:
+                    answer, is_last = repr(error).encode(), True
+                is_last = is_last or b"connection: close" in answer
+                with self._lock:
+                    self.answered += 1
+                    if not answer.startswith(b"HTTP/1.1 200"):
+                        self.broken.append(answer.decode())
+
+
+def test_a_stop_lets_running_requests_end(tmp_path: Path) -> None:
+    with served(tmp_path) as server, server.connect() as connection:
+        connection.sendall(request("GET", "/after/1.0"))
+        assert server.get()[0] == 200
+        server.process.terminate()
+        status, body = parsed(everything(connection))
+
+        assert (status, body) == (200, b"late")
+        assert server.wait() == 0
+
+
+def test_no_request_that_was_sent_before_the_stop_fails(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        connections = [server.connect() for _ in range(40)]
+        for connection in connections:
+            connection.sendall(request("GET", "/after/0.5"))
+        # Answered after those on the same loop, so those are under way.
+        assert server.get("/after/0.1")[0] == 200
+        server.process.terminate()
+        answers = [parsed(everything(connection)) for connection in connections]
+        for connection in connections:
+            connection.close()
+
+        assert answers == [(200, b"late")] * 40
+        assert server.wait() == 0
+
+
+def test_under_load_a_stop_breaks_no_answer_off(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        load = Load(server, clients=16)
+        while load.answered < 1000:
+            time.sleep(0.01)
+        began_s = time.monotonic()
+        server.process.terminate()
+        load.join()
+
+        assert server.wait() == 0
+        assert time.monotonic() - began_s < 3
+    assert not load.broken
+
+
+def test_idle_connections_do_not_hold_up_a_stop(tmp_path: Path) -> None:
+    with served(tmp_path) as server, server.connect() as silent, server.connect() as idle:
+        idle.sendall(request("GET", "/"))
+        assert one_answer(idle)[0] == 200
+        began_s = time.monotonic()
+        server.process.terminate()
+
+        assert server.wait() == 0
+        assert time.monotonic() - began_s < 1.5
+        assert everything(silent) == everything(idle) == b""
+
+
+def test_what_takes_longer_than_the_grace_time_is_cut_off_and_told(tmp_path: Path) -> None:
+    with served(tmp_path, grace_s=0.5) as server, server.connect() as connection:
+        connection.sendall(request("GET", "/after/60"))
+        assert server.get()[0] == 200
+        began_s = time.monotonic()
+        server.process.terminate()
+        said = everything(connection)
+
+        assert server.wait() == 0
+        assert time.monotonic() - began_s < 3
+    assert b"late" not in said
+    assert "requests were cut off at the stop" in server.log.read_text()
+
+
+def test_after_a_stop_has_begun_nobody_can_connect(tmp_path: Path) -> None:
+    with served(tmp_path) as server, server.connect() as connection:
+        connection.sendall(request("GET", "/after/1.5"))
+        assert server.get()[0] == 200
+        server.process.terminate()
+        refused = 0
+        while not refused and is_running(server.process.pid):
+            try:
+                server.get()
+            except (OSError, IndexError):
+                refused += 1
+
+        assert refused
+        assert parsed(everything(connection)) == (200, b"late")
+
+
+def test_a_port_that_is_taken_is_told_with_the_remedy(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with start(tmp_path / "log", port=port) as process:
+            said, _ = process.communicate(timeout=20)
+
+    assert process.returncode == 1
+    assert said == ""
+    words = (tmp_path / "log").read_text()
+    assert f"the test cannot listen on 127.0.0.1:{port}" in words
+    assert "choose another host or port" in words
+
+
+def test_a_port_can_be_used_again_at_once(tmp_path: Path) -> None:
+    with served(tmp_path) as server, server.connect() as connection:
+        connection.sendall(request("GET", "/", "Connection: close"))
+        everything(connection)
+        server.process.send_signal(signal.SIGTERM)
+        server.wait()
+    with served(tmp_path, port=server.port) as again:
+        assert again.get()[0] == 200
+
+
+def test_nobody_can_connect_before_the_application_is_ready(tmp_path: Path) -> None:
+    with start(tmp_path / "log", failing=0) as process:
+        said, _ = process.communicate(timeout=20)
+
+    assert process.returncode == 1
+    assert said == ""
+    assert "the store is not there" in (tmp_path / "log").read_text()
