@@ -43,9 +43,7 @@ def lives(tmp_path: Path) -> Iterator[Lives]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Write down the figures of a test that has passed."""
     report = yield
     measured = item.stash.get(_figures, None)

@@ -20,9 +20,7 @@ ALL_SCOPES = "read:products write:products read:releases write:releases read:lib
 async def opened(lives: Lives, database_url: str = "") -> AsyncIterator[Store]:
     """The store that the lives serve, in this process."""
     url = database_url if database_url.startswith("postgres") else ""
-    settings = Settings(
-        data=str(lives.data), database_url=url, database_pool=3, master_key=MASTER_KEY, reserve_mib=0
-    )
+    settings = Settings(data=str(lives.data), database_url=url, database_pool=3, master_key=MASTER_KEY, reserve_mib=0)
     if url:
         lives.settings["COUNTERSIGN_DATABASE_URL"] = url
     async with distribution.opened(settings, lives.root_url, is_loopback=True) as store:
