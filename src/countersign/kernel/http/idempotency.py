@@ -1,8 +1,8 @@
 """Idempotency-Key: the first answer is stored in its effect's own transaction, and replayed.
 
 Table `idempotency` (each service's first migration creates it): `key_hash` names caller, method, path and key;
-`request_hash` parameters and body; the answer follows. A body that holds secrets is sealed under the key's own value, of
-which only a hash is kept, so that the stored record alone opens nothing.
+`request_hash` parameters and body; the answer follows. A body that holds secrets is sealed under the key's own value,
+of which only a hash is kept, so that the stored record alone opens nothing.
 """
 
 import hashlib
