@@ -176,7 +176,7 @@ class Server:
             if response.status not in _REDIRECTED or location is None or redirects == REDIRECTS:
                 return self._readable(response, doing)
             response.close()
-            url = urljoin(url, location)
+            url = _redirected(url, location, doing)
         raise AssertionError("counting never ends")
 
     def _readable(self, response: Response, doing: str) -> Response:
@@ -250,6 +250,23 @@ def asked_pause_s(headers: Mapping[str, str], attempt: int) -> float:
 
 def _worth_repeating(reply: Reply) -> bool:
     return reply.status in _AGAIN or (reply.status == 409 and b"idempotency_in_progress" in reply.body)
+
+
+def _redirected(url: str, location: str, doing: str) -> str:
+    """The address that a redirect leads to.
+
+    Raises:
+        Failure: it is malformed, or of another protocol than HTTP.
+    """
+    try:
+        target = urljoin(url, location)
+        parts = urlsplit(target)
+        is_http = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_http = False
+    if not is_http:
+        raise Failure(doing, why="the server redirects to an address that is none of HTTP")
+    return target
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

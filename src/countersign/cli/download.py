@@ -130,7 +130,7 @@ class Fetching:
     def _fetch(self, meter: Meter) -> str:
         """Fill FILE.part; the SHA-256 of all of it. Ends after ATTEMPTS in a row without a byte."""
         failures = 0
-        with self._part.open("a+b") as file:
+        with open(self._part, "a+b", opener=_without_links) as file:
             file.seek(0)
             digest = hashlib.file_digest(file, "sha256")
             while (position := file.seek(0, os.SEEK_END)) < self._artifact.size:
@@ -174,6 +174,11 @@ class Fetching:
             meter.at(done)
         if done < self._artifact.size:
             raise Unreachable("the connection ended in the middle of the file")
+
+
+def _without_links(path: str, flags: int) -> int:
+    # In a folder that others write to, a link in the file's place would lead the bytes into a file of ours.
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _read(response: Response) -> bytes:
