@@ -44,9 +44,12 @@ class ProblemTypeNotFound(NotFound):
 
 
 def types(routes: Iterable[Route[Store]]) -> dict[str, type[Refused]]:
-    """Every problem type by its name in addresses (code with dashes)."""
+    """Every problem type by its name in addresses (code with dashes).
+
+    A code that several refusals share is explained by the one that may come from everywhere, not by one feature's.
+    """
     named = (refusal for each in routes for refusal in each.refusals)
-    return {refusal.code.replace("_", "-"): refusal for refusal in (*EVERYWHERE, *named)}
+    return {refusal.code.replace("_", "-"): refusal for refusal in (*named, *EVERYWHERE)}
 
 
 def routes(described: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:

@@ -1,0 +1,235 @@
+"""Writes the generated pages of docs/reference: settings, endpoints and problem types, from their declarations."""
+
+import inspect
+import re
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from countersign.distribution.app import ROUTES
+from countersign.distribution.context import PREFIX, Store
+from countersign.distribution.documents import openapi, problems
+from countersign.kernel.http.route import Nothing, Route
+from countersign.settings import PREFIX as VARIABLE
+from countersign.settings import Settings
+
+FOLDER = Path(__file__).parents[1] / "docs/reference"
+NOTE = "<!-- Written by `make docs`; change the declarations instead. -->\n"
+EVERY_ROUTE = (*ROUTES, *openapi.routes(ROUTES), *problems.routes(ROUTES))
+UNNAMED: dict[type, str] = {str: "a page", bytes: "the bytes", dict: "a JSON object"}
+ANSWERED = "Member of the answer"
+TITLES = {
+    "documents": "The service itself",
+    "catalog": "Catalog",
+    "publishing": "Products, releases, media",
+    "builds": "Files: upload and download",
+    "library": "Library",
+    "redeem": "Codes",
+    "identity": "Sign-in, tokens, organisations",
+}
+
+Schema: TypeAlias = Mapping[str, Any]
+Table: TypeAlias = Iterable[tuple[str, ...]]
+
+
+def pages() -> dict[str, str]:
+    """Every generated page by its file name."""
+    return {"settings.md": settings_page(), "endpoints.md": endpoints_page(), "problems.md": problems_page()}
+
+
+def settings_page() -> str:
+    """Every setting with default, unit and meaning, in the order of their declaration."""
+    rows = [
+        (
+            f"`{VARIABLE}{item.name.upper()}`",
+            f"`{str(item.default).lower() if isinstance(item.default, bool) else item.default}`"
+            if item.default != ""
+            else "empty",
+            item.metadata["unit"],
+            item.metadata["meaning"] + (" Secret." if item.metadata["secret"] else ""),
+        )
+        for item in fields(Settings)
+    ]
+    return (
+        f"{NOTE}\n# Settings\n\n"
+        + _filled(
+            "The environment wins over the file, the file over the default; [how to configure](../how-to/configure.md) "
+            "shows the file. `countersign config` prints each value and where it comes from, and never a secret."
+        )
+        + "\n\n"
+        + _table(("Setting", "Default", "Unit", "Meaning"), rows)
+    )
+
+
+def problems_page() -> str:
+    """Every problem type by its code, with status, meaning and remedy."""
+    types = {found.code: found for found in problems.types(EVERY_ROUTE).values()}
+    rows = [
+        (f"`{code}`", str(found.status), found.title, _sentence(found.__doc__), found.resolution)
+        for code, found in sorted(types.items())
+    ]
+    return (
+        f"{NOTE}\n# Problem types\n\n"
+        + _filled(
+            "Errors are `application/problem+json` (RFC 9457): `type` (the address of the type's page on the server), "
+            "`title`, `status`, `detail`, `instance`, `code`, `message` (the same as `detail`), often `resolution`, "
+            "and `errors` (`parameter` or `pointer`, and `detail`) for each fault in the input. The token endpoint "
+            "answers as RFC 6749 §5.2 says: `error`, `error_description`, and `code` and `message` besides."
+        )
+        + "\n\n"
+        + _table(("Code", "Status", "Title", "Meaning", "What to do"), rows)
+    )
+
+
+def endpoints_page() -> str:
+    """Every route with who may call it, parameters, body, answers and problems, by feature."""
+    general = ", ".join(f"`{each.code}`" for each in problems.EVERYWHERE)
+    paragraphs = (
+        "The same as a machine reads it: `/openapi.json` of the server. What the members of an answer are is told "
+        "[at the end](#answers). Unknown parameters and members of a body are refused, but at the token endpoint.",
+        "A route that says so takes `Idempotency-Key`, a UUID of the caller's choice: sent again within 24 hours, the "
+        "same request is answered as the first time, with `Idempotency-Replayed: true`. Counted answers carry "
+        "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. HEAD is answered wherever GET is.",
+        f"Every route may answer these [problems](problems.md), where they can arise: {general}.",
+    )
+    head = f"{NOTE}\n# Endpoints\n" + "".join(f"\n{_filled(each)}\n" for each in paragraphs)
+    sections: dict[str, list[Route[Store]]] = {name: [] for name in TITLES}
+    for each in EVERY_ROUTE:
+        sections[each.handler.__module__.split(".")[2]].append(each)
+    parts = [
+        f"\n## {TITLES[feature]}\n" + "".join(f"\n{_endpoint(each)}" for each in listed)
+        for feature, listed in sections.items()
+    ]
+    return head + "".join(parts) + _answers()
+
+
+def address(route: Route[Store]) -> str:
+    """The method and whole path of a route."""
+    return f"{route.method} {route.path if route.at_root else PREFIX + route.path}"
+
+
+def _endpoint(route: Route[Store]) -> str:
+    words = inspect.cleandoc(route.handler.__doc__ or "").replace("\n\nRaises:", "\nRaises:").partition("\nRaises:")[0]
+    lines = [f"### {address(route)}\n", f"{_sentence(words)}\n", f"- Who: {_who(route)}"]
+    if route.writes:
+        lines.append("- Takes `Idempotency-Key`.")
+    answers = ", ".join(f"{status} {_shape_name(shape)}".strip() for status, shape in route.answers.items())
+    lines.append(f"- Answers: {answers}, as {', '.join(dict.fromkeys(route.produces))}")
+    if codes := sorted({each.code for each in route.refusals}):
+        lines.append("- Problems of its own: " + ", ".join(f"`{code}`" for code in codes))
+    if route.streams:
+        lines.append("- Body: the bytes of the file, of any media type")
+    text = "\n".join(lines) + "\n"
+    body = "" if route.body is None else _members("Member of the body", route.body)
+    return text + _members("Parameter", route.query) + body
+
+
+def _who(route: Route[Store]) -> str:
+    if "{token}" in route.path:
+        return "whoever has the address"
+    if route.scope is not None:
+        return f"scope `{route.scope}`"
+    if route.own_credentials:
+        return "an OAuth client, by HTTP Basic or in the form"
+    return "anyone with a token" if route.signed_in else "anyone"
+
+
+def _answers() -> str:
+    """The members of every answer that has a name of its own."""
+    shapes = {shape for each in EVERY_ROUTE for shape in each.answers.values() if shape not in (None, *UNNAMED)}
+    _, components = msgspec.json.schema_components(sorted(shapes, key=str), ref_template="{name}")
+    parts = [
+        f"\n### {name}\n\n{_sentence(schema.get('description'))}\n\n{_rows(ANSWERED, schema)}"
+        for name, schema in sorted(components.items())
+    ]
+    return "\n## Answers\n" + "".join(parts)
+
+
+def _members(title: str, shape: type[msgspec.Struct]) -> str:
+    if shape is Nothing or not msgspec.structs.fields(shape):
+        return ""
+    _, components = msgspec.json.schema_components([shape], ref_template="{name}")
+    return "\n" + _rows(title, components[shape.__name__])
+
+
+def _rows(title: str, schema: Schema) -> str:
+    required = schema.get("required", [])
+    rows = [
+        (f"`{name}`", _presence(title) if name in required else _default(member), _rule(member))
+        for name, member in schema["properties"].items()
+    ]
+    return _table((title, "", "What it may be"), rows)
+
+
+def _presence(title: str) -> str:
+    return "always" if title == ANSWERED else "required"
+
+
+def _default(member: Schema) -> str:
+    default = member.get("default")
+    return "" if default is None else f"default `{msgspec.json.encode(default).decode()}`"
+
+
+def _rule(schema: Schema) -> str:
+    """A JSON Schema of one member in words."""
+    if "anyOf" in schema:
+        return " or ".join(_rule(each) for each in schema["anyOf"])
+    if "$ref" in schema:
+        return f"`{schema['$ref']}`"
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if schema.get("type") == "array":
+        items: Schema | bool = schema.get("items", False)
+        held = "" if isinstance(items, bool) else f" of {_rule(items)}"
+        return f"array{held}" + (f", {span} of them" if (span := _span(schema, "minItems", "maxItems")) else "")
+    said = [str(schema.get("format", schema.get("type", "any value")))]
+    if span := _span(schema, "minLength", "maxLength"):
+        said.append(f"{span} characters")
+    if span := _span(schema, "minimum", "maximum"):
+        said.append(span)
+    if "pattern" in schema:
+        said.append(f"`{schema['pattern'].replace('|', chr(92) + '|')}`")
+    return ", ".join(said)
+
+
+def _span(schema: Schema, least: str, most: str) -> str:
+    low, high = schema.get(least), schema.get(most)
+    if low is None and high is None:
+        return ""
+    if high is None:
+        return f"{low} or more"
+    return f"{0 if low is None else low}…{high}"
+
+
+def _shape_name(shape: object) -> str:
+    if shape is None:
+        return ""
+    if isinstance(shape, type) and shape in UNNAMED:
+        return UNNAMED[shape]
+    return f"`{re.sub(r'[a-z_.]+[.]', '', getattr(shape, '__name__', '') if isinstance(shape, type) else str(shape))}`"
+
+
+def _sentence(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def _table(head: tuple[str, ...], rows: Table) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join("| " + " | ".join(_cell(cell) for cell in line) + " |\n" for line in lines).replace("|  |", "| |")
+
+
+def _cell(text: str) -> str:
+    return text.replace("<", "&lt;") if "`" not in text else text
+
+
+if __name__ == "__main__":
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
