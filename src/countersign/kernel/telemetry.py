@@ -16,9 +16,10 @@ _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _SECRET_KEYS = re.compile(r"authorization|cookie|password|secret|token|assertion|api_?key|master_?key|\bcode\b", re.I)
 _SECRET_TEXTS = re.compile(
     r"\b(?:csk|css|ccs|cup|cls|clm|cat)_[0-9A-Za-z_]+"
-    r"|\beyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?"
+    r"|(?:csk|css|ccs|cup|cls|clm|cat)_[0-9A-Za-z_]{20,}"
+    r"|eyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?"
     r"|(?i:\b(?:bearer|basic)\s+)[^\s\"',]+"
-    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
+    r"|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)"
 )
 HIDDEN = "(hidden)"
 
@@ -98,7 +99,10 @@ def redacted(value: object) -> object:
         return _SECRET_TEXTS.sub(HIDDEN, value)
     if isinstance(value, Mapping):
         members = cast("Mapping[object, object]", value)
-        return {str(key): HIDDEN if _is_secret(str(key), each) else redacted(each) for key, each in members.items()}
+        return {
+            _SECRET_TEXTS.sub(HIDDEN, str(key)): HIDDEN if _is_secret(str(key), each) else redacted(each)
+            for key, each in members.items()
+        }
     if isinstance(value, list | tuple):
         return [redacted(each) for each in cast("Sequence[object]", value)]
     if value is None or isinstance(value, bool | int | float):

@@ -1,0 +1,159 @@
+"""Log lines: one JSON object each, complete, and never a secret, wherever somebody put one."""
+
+import io
+import json
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from countersign.kernel import telemetry
+from countersign.kernel.security import secrets
+
+PREFIXES = ("csk_agent", "csk_community", "css", "ccs", "cup", "cls", "clm", "cat")
+MARKER = st.text("abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789", min_size=16, max_size=40)
+SECRET_NAMES = (
+    *("password", "client_secret", "Authorization", "authorization_header", "Cookie", "set_cookie", "access_token"),
+    *("refresh_token", "assertion", "api_key", "apikey", "master_key", "code", "new_password", "token_hash"),
+)
+WORDS = st.text(max_size=30)
+
+
+def jwt(marker: str) -> str:
+    """What a signed token looks like, with the marker as its signature."""
+    head = urlsafe_b64encode(b'{"alg":"ES256","typ":"at+jwt"}').decode().rstrip("=")
+    body = urlsafe_b64encode(b'{"sub":"somebody"}').decode().rstrip("=")
+    return f"{head}.{body}.{marker}"
+
+
+@st.composite
+def secret_texts(draw: st.DrawFn) -> tuple[str, str]:
+    """A credential as it may stand in a text, and the part of it that must not come out."""
+    marker = draw(MARKER)
+    opaque = secrets.new_secret(draw(st.sampled_from(PREFIXES)))
+    pair = b64encode(f"client:{marker}".encode()).decode()
+    return draw(
+        st.sampled_from(
+            [
+                (opaque, opaque[-40:]),
+                (jwt(marker), marker),
+                (f"Bearer {marker}", marker),
+                (f"bearer  {marker}", marker),
+                (f"Basic {pair}", pair),
+                (f"postgresql://countersign:{marker}@db.example/store", marker),
+                (f"redis://:{marker}@cache.example/0", marker),
+            ]
+        )
+    )
+
+
+@contextmanager
+def logged() -> Iterator[io.StringIO]:
+    """What is logged within the block."""
+    written = io.StringIO()
+    with redirect_stderr(written):
+        telemetry.configure("debug")
+        yield written
+
+
+def wrapped(text: str, shape: int) -> Any:
+    """The text, in a structure of some kind."""
+    shapes: list[Any] = [
+        text,
+        [text],
+        {"a": {"b": [text]}},
+        (1, text),
+        {text: 1},
+        text.encode(),
+        {text},
+        ValueError(text),
+    ]
+    return shapes[shape]
+
+
+@given(secret_texts(), WORDS, WORDS, st.integers(0, 7))
+def test_a_credential_in_a_text_never_comes_out(secret: tuple[str, str], before: str, after: str, shape: int) -> None:
+    text, marker = secret
+    assume(marker not in before + after)
+
+    with logged() as written:
+        log = telemetry.logger("test")
+        log.info(f"{before} {text} {after}")
+        log.warning("event", detail=wrapped(f"{before} {text} {after}", shape))
+
+    assert marker not in written.getvalue()
+    assert len(written.getvalue().splitlines()) == 2
+
+
+@given(st.sampled_from(PREFIXES), st.text("abcXYZ019_%="))
+def test_a_credential_that_is_glued_to_a_word_never_comes_out(prefix: str, before: str) -> None:
+    opaque = secrets.new_secret(prefix)
+
+    with logged() as written:
+        telemetry.logger("test").info(f"{before}{opaque} {before}{jwt(opaque)}")
+
+    assert opaque[-40:] not in written.getvalue()
+
+
+@given(secret_texts(), st.integers(0, 7))
+def test_a_credential_in_an_exception_never_comes_out(secret: tuple[str, str], shape: int) -> None:
+    text, marker = secret
+
+    with logged() as written:
+        try:
+            raise LookupError(wrapped(text, shape))
+        except LookupError as error:
+            telemetry.logger("test").error("failed", exc_info=error)
+
+    assert marker not in written.getvalue()
+    assert "LookupError" in json.loads(written.getvalue())["exception"]
+
+
+@given(st.sampled_from(SECRET_NAMES), MARKER, st.integers(0, 7))
+def test_nothing_that_is_called_a_secret_comes_out(name: str, marker: str, shape: int) -> None:
+    with logged() as written:
+        log = telemetry.logger("test")
+        log.info("event", **{name: wrapped(marker, shape)})
+        log.info("event", request={"members": [{name: wrapped(marker, shape)}]})
+
+    assert marker not in written.getvalue()
+
+
+@given(WORDS.filter(lambda text: "://" not in text and "_" not in text), st.integers(), st.booleans(), st.none())
+def test_what_is_no_secret_comes_out_whole(text: str, number: int, flag: bool, nothing: None) -> None:
+    members = {"text": text, "number": number, "flag": flag, "nothing": nothing}
+
+    with logged() as written:
+        telemetry.logger("test").info("event", **members)
+
+    line = json.loads(written.getvalue())
+    assert {name: line[name] for name in members} == members
+    assert (line["event"], line["level"], line["part"]) == ("event", "info", "test")
+    assert line["time"].endswith("Z")
+
+
+def test_an_access_line_names_the_template_and_nothing_of_the_address() -> None:
+    with logged() as written:
+        telemetry.access("PUT", "/artifacts/uploads/{token}", 201, 1.23456, "00ff")
+
+    line = json.loads(written.getvalue())
+    assert (line["route"], line["status"], line["elapsed_ms"]) == ("/artifacts/uploads/{token}", 201, 1.235)
+
+
+def test_what_is_below_the_level_is_not_written() -> None:
+    written = io.StringIO()
+    with redirect_stderr(written):
+        telemetry.configure("warning")
+        telemetry.logger("test").info("event")
+        telemetry.logger("test").warning("event")
+
+    assert len(written.getvalue().splitlines()) == 1
+
+
+def test_a_level_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="is none of debug, info, warning, error"):
+        telemetry.configure("loud")
