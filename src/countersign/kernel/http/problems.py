@@ -3,6 +3,7 @@
 from http import HTTPStatus
 from typing import Any
 
+from countersign.kernel import telemetry
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.answer import JSON, Answer, encode
 
@@ -52,7 +53,8 @@ def problem(refused: Refused, root_url: str, target: str) -> Answer:
         "title": refused.title or HTTPStatus(refused.status).phrase,
         "status": refused.status,
         "detail": refused.detail,
-        "instance": target,
+        # An upload's address and a set-up link are secrets in the path and the query; answers are logged by others.
+        "instance": telemetry.redacted(target),
         "code": refused.code,
         "message": refused.detail,
     }

@@ -1,0 +1,182 @@
+"""After a full tour with errors, nothing that the server wrote or answered in error holds a secret as it was."""
+
+import re
+import uuid
+from base64 import b64encode
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.faults.conftest import Figures
+from tests.faults.lives import MASTER_KEY, Lives
+
+OWNER_PASSWORD = "marker-owner-password-7Hq2"
+WRONG_PASSWORD = "marker-wrong-password-9Kd4"
+WRONG_SECRET = "marker-wrong-client-secret-3Lp8"
+WRONG_CODE = "MARKR-WRONG-CODE0-77777"
+WRONG_TOKEN = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJtYXJrZXIifQ.marker-wrong-signature-5Tz1"
+FORGED_SECRET = "csk_agent_marker00000000000000000000000000000000000000001"
+FOREIGN_UPLOAD = "cup_marker0000000000000000000000000000000000000000000001"
+
+
+class Tour:
+    """One walk through the service; every secret that took part, and every error that came."""
+
+    def __init__(self, lives: Lives) -> None:
+        self.lives = lives
+        self.http = httpx.Client(base_url=lives.root_url, headers={"Origin": lives.root_url})
+        self.secrets: dict[str, str] = {
+            "master key": MASTER_KEY,
+            "owner's password": OWNER_PASSWORD,
+            "wrong password": WRONG_PASSWORD,
+            "wrong client secret": WRONG_SECRET,
+            "unknown code": WRONG_CODE,
+            "forged token": WRONG_TOKEN,
+            "forged key": FORGED_SECRET,
+            "foreign upload address": FOREIGN_UPLOAD,
+        }
+        self.errors: list[httpx.Response] = []
+
+    def call(self, method: str, path: str, status: int, token: str = "", **options: Any) -> httpx.Response:
+        """One request that has to be answered with the status; an error is kept for the search."""
+        headers = options.pop("headers", {}) | ({"Authorization": f"Bearer {token}"} if token else {})
+        answer = self.http.request(method, path, headers=headers, **options)
+        assert answer.status_code == status, (method, path, answer.text)
+        if status >= 400:
+            self.errors.append(answer)
+        return answer
+
+    def keyed(self, name: str) -> dict[str, str]:
+        """A fresh Idempotency-Key, which is a secret too: what it seals it opens."""
+        self.secrets[f"Idempotency-Key of {name}"] = key = str(uuid.uuid4())
+        return {"Idempotency-Key": key}
+
+
+def set_up(tour: Tour) -> str:
+    """The first organisation by its one-time link, the owner's sign-in and mistakes on the way; the owner's token."""
+    link = re.search(r"token=(cls_\w+)", tour.lives.log.read_text())
+    assert link is not None
+    tour.secrets["set-up link"] = link[1]
+    form = {"slug": "north", "name": "North", "email": "owner@example.com", "password": OWNER_PASSWORD}
+    tour.call("POST", f"/auth/setup?token={link[1]}", 404, data={**form, "token": FORGED_SECRET})
+    tour.call("POST", f"/auth/setup?token={link[1]}", 200, data={**form, "token": link[1]})
+    tour.call("GET", f"/auth/setup?token={link[1]}", 404)
+    tour.call("POST", "/auth/signin", 401, data={"email": "owner@example.com", "password": WRONG_PASSWORD})
+    tour.call("POST", "/auth/signin", 400, data={"email": "owner@example.com", "pasword": WRONG_PASSWORD})
+    tour.call("POST", "/auth/signin", 303, data={"email": "owner@example.com", "password": OWNER_PASSWORD})
+    tour.secrets["session"] = str(tour.http.cookies["countersign"])
+    tour.call("POST", "/auth/session/token", 403, headers={"Origin": "http://elsewhere.example"}, json={})
+    held = tour.call("POST", "/auth/session/token", 200, json={"scope": "admin:org write:products write:releases"})
+    token = str(held.json()["access_token"])
+    tour.secrets["owner's token"] = token
+    return token
+
+
+def make_client(tour: Tour, owner: str) -> str:
+    """An OAuth client, good and bad exchanges of its secret; its token."""
+    scopes = "read:products read:releases write:products write:releases read:library admin:org"
+    path = "/api/v1/org/clients"
+    made = tour.call(
+        "POST", path, 201, owner, json={"name": "a client", "scopes": scopes.split()}, headers=tour.keyed("client")
+    ).json()
+    tour.secrets["client secret"] = made["client_secret"]
+    grant = {"grant_type": "client_credentials", "client_id": made["client_id"]}
+    tour.call("POST", "/api/v1/auth/token", 401, data={**grant, "client_secret": WRONG_SECRET})
+    wrong = b64encode(f"{made['client_id']}:{WRONG_SECRET}".encode()).decode()
+    basic = {"Authorization": f"Basic {wrong}"}
+    tour.call("POST", "/api/v1/auth/token", 401, data={"grant_type": "client_credentials"}, headers=basic)
+    tour.call("POST", "/api/v1/auth/token", 401, data={**grant, "client_secrets": made["client_secret"]})
+    tour.call("POST", f"/api/v1/auth/token?client_secret={made['client_secret']}", 400, data=grant)
+    issued = tour.call("POST", "/api/v1/auth/token", 200, data={**grant, "client_secret": made["client_secret"]})
+    token = str(issued.json()["access_token"])
+    tour.secrets["client's token"] = token
+    return token
+
+
+def publish(tour: Tour, token: str) -> None:
+    """A product, a release, an upload that fails, one that succeeds."""
+    product = {"slug": "river", "title": "River", "kind": "game", "platforms": ["linux"]}
+    tour.call("POST", "/api/v1/products", 201, token, json=product, headers=tour.keyed("product"))
+    release = {"version": "1.0.0", "channel": "stable"}
+    tour.call("POST", "/api/v1/products/river/releases", 201, token, json=release)
+    artifacts = "/api/v1/products/river/releases/1.0.0/artifacts"
+    announced = {"filename": "river.bin", "size": 5, "sha256": "0" * 64}
+    key = tour.keyed("announcement")
+    first = tour.call("POST", artifacts, 201, token, json=announced, headers=key).json()["upload_url"]
+    tour.secrets["spoilt upload address"] = first.rpartition("/")[2]
+    tour.call("POST", artifacts, 422, token, json={**announced, "size": 6}, headers=key)
+    tour.call("PUT", first, 400, content=b"four")
+    tour.call("PUT", first, 422, content=b"bytes")
+    tour.call("PUT", first, 404, content=b"bytes")
+    tour.call("PUT", f"/api/v1/artifacts/uploads/{FOREIGN_UPLOAD}", 404, content=b"bytes")
+    second = tour.call("POST", artifacts, 201, token, json={"filename": "river.bin", "size": 5}).json()["upload_url"]
+    tour.secrets["upload address"] = second.rpartition("/")[2]
+    tour.call("DELETE", second, 405)
+    tour.call("PUT", second, 201, content=b"bytes")
+    tour.call("POST", "/api/v1/products/river/releases/1.0.0/publish", 200, token)
+
+
+def redeem(tour: Tour, token: str) -> None:
+    """Codes issued and told again, redeemed, mistyped, and misplaced."""
+    batch = {"kind": "promo", "products": ["river"], "count": 3, "max_uses": 1}
+    key = tour.keyed("codes")
+    issued = tour.call("POST", "/api/v1/codes", 201, token, json=batch, headers=key).json()["codes"]
+    assert tour.call("POST", "/api/v1/codes", 201, token, json=batch, headers=key).json()["codes"] == issued
+    for number, code in enumerate(issued):
+        tour.secrets[f"code {number}"] = code
+    body = {"code": issued[0]}
+    key = tour.keyed("redeem")
+    tour.call("POST", "/api/v1/redeem", 200, token, json=body, headers=key)
+    tour.call("POST", "/api/v1/redeem", 422, token, json={"code": issued[1]}, headers=key)
+    tour.call("POST", "/api/v1/redeem", 404, token, json={"code": WRONG_CODE}, headers=tour.keyed("unknown code"))
+    tour.call("POST", "/api/v1/redeem", 400, token, json={"cod": issued[1]})
+    tour.call("POST", "/api/v1/redeem", 400, token, json={"code": [issued[1]]})
+    tour.call("POST", "/api/v1/redeem", 400, token, json=body, headers={"Idempotency-Key": f"{issued[1]}"})
+    tour.call("POST", "/api/v1/redeem", 401, WRONG_TOKEN, json=body)
+    tour.call("GET", "/api/v1/library", 401, headers={"X-API-Key": FORGED_SECRET})
+    tour.call("GET", f"/api/v1/products?token={token}", 400)
+    tour.call("GET", f"/api/v1/products?cursor={FORGED_SECRET}", 400)
+
+
+def found_in(text: bytes, secrets: dict[str, str]) -> list[str]:
+    """The secrets of which the text holds the raw form (with or without its dashes)."""
+    plain = text.replace(b"-", b"")
+    return [name for name, secret in secrets.items() if secret.replace("-", "").encode() in plain]
+
+
+@pytest.fixture
+def tour(lives: Lives, database_url: str) -> Tour:
+    """A served store without any data, which logs all that it can."""
+    lives.settings |= {"COUNTERSIGN_LOG_REQUESTS": "true", "COUNTERSIGN_LOG_LEVEL": "debug"}
+    if database_url.startswith("postgres"):
+        lives.settings["COUNTERSIGN_DATABASE_URL"] = database_url
+    lives.start()
+    return Tour(lives)
+
+
+def test_no_file_and_no_error_holds_a_secret_as_it_was(tour: Tour, figures: Figures) -> None:
+    tour_token = make_client(tour, set_up(tour))
+    publish(tour, tour_token)
+    redeem(tour, tour_token)
+    tour.call("POST", "/auth/signout", 303)
+    tour.http.close()
+
+    # The set-up link is meant to be read on the terminal, once.
+    log = tour.lives.log.read_bytes()
+    assert found_in(log, tour.secrets) == ["set-up link"]
+    assert log.count(tour.secrets["set-up link"].encode()) == 1
+    # Killed, so that the write-ahead log stays.
+    tour.lives.kill()
+    files = [path for path in tour.lives.data.rglob("*") if path.is_file()]
+    leaks = {path.name: found_in(path.read_bytes(), tour.secrets) for path in files if path.is_file()}
+    assert not {name: leaked for name, leaked in leaks.items() if leaked}
+    spoken = {f"{each.request.method} {each.request.url}": found_in(each.content, tour.secrets) for each in tour.errors}
+    leaks = {place: leaked for place, leaked in spoken.items() if leaked}
+    assert not leaks, leaks
+    figures |= {
+        "secrets": len(tour.secrets),
+        "errors_searched": len(tour.errors),
+        "log_lines_searched": len(log.splitlines()),
+        "found": 0,
+    }
