@@ -149,6 +149,8 @@ async def test_members_see_their_drafts_among_the_rest(world: World) -> None:
         ("café", ["cafe"]),
         ("coop", ["cafe"]),
         ("nothing-like-it", []),
+        ("l", []),
+        ("lanternfall l", []),
         ("lxntxrnfall", []),
         ("'; DROP TABLE product; --", []),
         ("%", None),

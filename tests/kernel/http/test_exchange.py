@@ -120,6 +120,28 @@ async def test_a_forwarded_address_is_believed_from_configured_proxies_only(
     assert Wire().exchange(*proxies, x_forwarded_for=forwarded).address == address
 
 
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("no:address", "no:address"),
+    ],
+)
+async def test_a_whole_ipv6_network_counts_as_one_client(address: str, counted: str) -> None:
+    assert Wire().exchange("192.0.2.7", x_forwarded_for=address).address == counted
+
+
+@pytest.mark.parametrize(("hosts", "names"), [(0, False), (1, True), (2, False)])
+async def test_a_request_names_its_host_once(hosts: int, names: bool) -> None:
+    wire = Wire()
+    headers = {**scope(), "http_version": "1.1", "headers": [(b"host", b"a")] * hosts}
+
+    assert Exchange(headers, wire.receive, wire.send, frozenset()).names_its_host is names
+
+
 async def test_header_values_are_written_as_latin_1() -> None:
     wire = Wire()
 

@@ -28,5 +28,8 @@ def shortened(word: str) -> set[str]:
 
 
 def prefix_end(word: str) -> str:
-    """The first text after all that begin with the word, by code point."""
-    return word + "\U0010ffff"
+    """The first text after all that a word of a search means by itself and its beginnings, by code point.
+
+    A single letter means itself alone: it begins so many words that the search would read half the catalog.
+    """
+    return word + ("\U0010ffff" if len(word) > 1 else " ")

@@ -9,7 +9,7 @@ import msgspec
 
 from countersign.kernel import clock, telemetry
 from countersign.kernel.database.port import Database
-from countersign.kernel.errors import Refused
+from countersign.kernel.errors import InvalidRequest, Refused
 from countersign.kernel.http import conditional, decode, deprecation, idempotency
 from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.call import Call, Caller, ClientGone, ContextT, Headers, Receive, Send
@@ -132,6 +132,8 @@ class App(Generic[ContextT]):
             await exchange.answer(problem(refused, self._policy.root_url, exchange.target))
 
     async def _match(self, exchange: Exchange) -> tuple[Route[ContextT], dict[str, str]]:
+        if not exchange.names_its_host:
+            raise InvalidRequest("a request has one Host header", resolution="Send Host exactly once.")
         try:
             route, path = self._router.match(exchange.method, exchange.raw_path.decode("latin-1"))
         except Refused:

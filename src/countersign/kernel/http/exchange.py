@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from ipaddress import IPv6Address, IPv6Network
 from typing import Any, TypeAlias
 
 from countersign.kernel import ids
@@ -21,6 +22,7 @@ class Exchange:
         "headers",
         "limits",
         "method",
+        "names_its_host",
         "notices",
         "query_string",
         "raw_path",
@@ -40,6 +42,9 @@ class Exchange:
         self.headers = Headers(scope["headers"])
         self.receive = receive
         self.send = send
+        # RFC 9112 §3.2; what a proxy reads differently from us must not pass.
+        hosts = sum(name == b"host" for name, _ in scope["headers"])
+        self.names_its_host = hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
         self.address = _address(scope, self.headers, trusted_proxies)
         self.request_id = ids.random_bytes(8).hex()
         self.limits: tuple[tuple[str, str], ...] = ()
@@ -136,10 +141,23 @@ def _address(scope: Scope, headers: Headers, trusted_proxies: frozenset[str]) ->
     client = scope.get("client")
     address: str = client[0] if client else "local"
     if address not in trusted_proxies:
-        return address
+        return _counted(address)
     forwarded = headers.get("x-forwarded-for") or ""
     for hop in reversed([part.strip() for part in forwarded.split(",") if part.strip()]):
         address = hop
         if hop not in trusted_proxies:
             break
-    return address
+    return _counted(address)
+
+
+def _counted(address: str) -> str:
+    """What stands for an address in limits and logs: of IPv6 the /64 network, since one client has all of it."""
+    if ":" not in address:
+        return address
+    try:
+        found = IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(IPv6Network((int(found) >> 64 << 64, 64)))
