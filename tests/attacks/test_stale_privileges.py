@@ -95,3 +95,25 @@ async def test_an_upload_address_brings_nothing_into_a_yanked_release(world: Wor
     assert sent.status_code == 404
     (release,) = (await world.call("GET", path, token)).json()
     assert [each["status"] for each in release["artifacts"]] == ["receiving"]
+
+
+async def test_an_upload_address_ends_with_the_right_of_whoever_announced_it(world: World) -> None:
+    owner = await world.person("boss@north.example", north="owner")
+    publisher = await world.person("leaver@north.example", north="publisher")
+    client = await world.client_token("north")
+    await world.product("north", "one")
+    await world.call("POST", "/products/one/releases", owner, json={"version": "1.0.0", "channel": "beta"})
+    addresses: list[str] = []
+    for number, token in enumerate((publisher, client)):
+        body = {"filename": f"{number}.zip", "size": 3}
+        announced = await world.call("POST", "/products/one/releases/1.0.0/artifacts", token, json=body)
+        addresses.append(announced.json()["upload_url"])
+        assert (await world.http.get(addresses[-1])).status_code == 200
+
+    await world.call("DELETE", "/org/members", owner, params={"email": "leaver@north.example"})
+    client_id = world.store.tokens.verify(client).client_id
+    await world.call("DELETE", "/org/clients", owner, params={"client_id": client_id})
+
+    for address in addresses:
+        answer = await world.http.put(address, content=b"bad")
+        assert (answer.status_code, answer.json()["code"]) == (404, "upload_not_found")

@@ -176,6 +176,7 @@ CREATE TABLE upload (
     id TEXT PRIMARY KEY,
     token_hash BLOB NOT NULL UNIQUE,
     org_id TEXT NOT NULL,
+    announced_by TEXT NOT NULL,
     purpose TEXT NOT NULL CHECK (purpose IN ('artifact', 'media')),
     subject_id TEXT NOT NULL,
     size BIGINT NOT NULL,

@@ -64,7 +64,7 @@ class Announcement(NamedTuple):
 
 
 async def announce(
-    transaction: Transaction, release: OwnedRelease, body: NewArtifact, *, max_mib: int, ttl_s: int
+    transaction: Transaction, release: OwnedRelease, body: NewArtifact, *, by: str, max_mib: int, ttl_s: int
 ) -> Announcement:
     """Make room for a file of the release. A file that is still being received gets a fresh address under its own
     id, and what had arrived of it is dropped.
@@ -85,6 +85,7 @@ async def announce(
         "artifact",
         artifact_id,
         org_id=release.product.org_id,
+        announced_by=by,
         size=body.size,
         sha256=None if body.sha256 is None else body.sha256.lower(),
         ttl_s=ttl_s,

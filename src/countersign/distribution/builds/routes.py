@@ -38,6 +38,7 @@ async def announce_artifact(call: Request[Nothing, NewArtifact]) -> Answer:
         transaction,
         release,
         call.body,
+        by=call.caller.key,
         max_mib=store.settings.artifact_max_mib,
         ttl_s=store.settings.upload_ttl_s,
     )

@@ -94,7 +94,7 @@ class Shown(NamedTuple):
 
 
 async def announce(
-    transaction: Transaction, product: OwnedProduct, body: NewMedia, *, ttl_s: int
+    transaction: Transaction, product: OwnedProduct, body: NewMedia, *, by: str, ttl_s: int
 ) -> tuple[str, Address]:
     """The id of a picture or film to come, and the address its bytes go to.
 
@@ -112,7 +112,14 @@ async def announce(
     media_id = ids.new_uuid()
     await transaction.run(INSERT, media_id, product.id, body.kind, body.alt, clock.now())
     address = await uploads.announce(
-        transaction, "media", media_id, org_id=product.org_id, size=body.size, sha256=None, ttl_s=ttl_s
+        transaction,
+        "media",
+        media_id,
+        org_id=product.org_id,
+        announced_by=by,
+        size=body.size,
+        sha256=None,
+        ttl_s=ttl_s,
     )
     return media_id, address
 

@@ -34,7 +34,8 @@ async def announce_media(call: Request[Nothing, NewMedia]) -> Answer:
     """Announce a picture or film of a product and get the address to upload it to."""
     store, transaction = call.context, call.transaction
     product = await owned_product(transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
-    media_id, address = await media.announce(transaction, product, call.body, ttl_s=store.settings.upload_ttl_s)
+    ttl_s, by = store.settings.upload_ttl_s, call.caller.key
+    media_id, address = await media.announce(transaction, product, call.body, by=by, ttl_s=ttl_s)
     url = f"{store.base_url}/media/uploads/{address.token}"
     return answer.json(AnnouncedMedia(media_id, url, clock.rfc3339(address.expires_at)), 201)
 

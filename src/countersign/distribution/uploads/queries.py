@@ -16,13 +16,22 @@ from countersign.kernel.security.secrets import digest, new_secret
 PurposeName: TypeAlias = Literal["artifact", "media"]
 
 INSERT_UPLOAD = """
-    INSERT INTO upload (id, token_hash, org_id, purpose, subject_id, size, sha256, created_at, expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    INSERT INTO upload (id, token_hash, org_id, announced_by, purpose, subject_id, size, sha256, created_at, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 """
+# An address works as long as whoever announced it may still write for the organisation: `person:` and `client:`
+# are followed by the id.
 BY_ADDRESS = """
     SELECT id, org_id, purpose, subject_id, size, sha256, finished_at
     FROM upload
     WHERE token_hash = $1 AND purpose = $2 AND expires_at > $3
+      AND (EXISTS (
+            SELECT 1 FROM membership m
+            WHERE 'person:' || m.person_id = announced_by AND m.org_id = upload.org_id AND m.role <> 'viewer'
+        ) OR EXISTS (
+            SELECT 1 FROM oauth_client c
+            WHERE 'client:' || c.id = announced_by AND c.org_id = upload.org_id
+        ))
 """
 BY_ID = "SELECT id, org_id, purpose, subject_id, size, sha256, finished_at FROM upload WHERE id = $1"
 # Takes the row: until the transaction ends, nobody else can finish, drop or add to the upload.
@@ -81,15 +90,20 @@ async def announce(
     subject_id: str,
     *,
     org_id: str,
+    announced_by: str,
     size: int,
     sha256: str | None,
     ttl_s: int,
 ) -> Address:
-    """A fresh upload of the subject's file. Whoever knows the token may send it; only a hash of it is kept."""
+    """A fresh upload of the subject's file. Whoever knows the token may send it, while `announced_by` (a caller's
+    key) may write for the organisation; only a hash of it is kept."""
     token = new_secret("cup")
     now = clock.now()
     expires_at = clock.later(now, seconds=ttl_s)
-    row = (ids.new_uuid(), digest(token), org_id, purpose, subject_id, size, sha256, now, expires_at)
+    row = (
+        *(ids.new_uuid(), digest(token), org_id, announced_by, purpose, subject_id),
+        *(size, sha256, now, expires_at),
+    )
     await transaction.run(INSERT_UPLOAD, *row)
     return Address(token, expires_at)
 
