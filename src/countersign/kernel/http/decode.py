@@ -34,7 +34,7 @@ def parameters(query_string: bytes) -> dict[str, str]:
         return values
     pairs = query_string.decode("latin-1").split("&")
     if len(pairs) > MAX_PARAMETERS:
-        raise InvalidRequest(f"more than {MAX_PARAMETERS} query parameters")
+        raise invalid_parameter("query", f"holds more than {MAX_PARAMETERS} parameters")
     for pair in pairs:
         if not pair:
             continue
@@ -63,11 +63,17 @@ def query(values: dict[str, str], shape: type[StructT]) -> StructT:
         InvalidRequest: a parameter is unknown, missing, of a wrong type or out of range; it is named.
     """
     try:
-        return msgspec.convert(values, shape, strict=False)
+        decoded = msgspec.convert(values, shape, strict=False)
     except msgspec.ValidationError as error:
         place, detail = _explain(str(error), shape)
         name = place.lstrip("/").split("/")[0]
-        raise InvalidRequest(f"{name}: {detail}", faults=[Fault(name, detail, is_parameter=True)]) from error
+        raise invalid_parameter(name, detail) from error
+    for name, text in values.items():
+        # msgspec reads "null" as nothing sent, and "1e3" and "5.0" as whole numbers.
+        value = getattr(decoded, name)
+        if value is None or (type(value) is int and str(value) != text):
+            raise invalid_parameter(name, "is no plain value of this parameter")
+    return decoded
 
 
 def form(body: bytes, shape: type[StructT]) -> StructT:
