@@ -3,7 +3,7 @@
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import NewType
 
@@ -14,6 +14,7 @@ SECOND = 1_000_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 _fixed: Instant | None = None
@@ -53,7 +54,7 @@ def later(instant: Instant, *, seconds: float) -> Instant:
 
 def rfc3339(instant: Instant) -> str:
     """The moment as RFC 3339 text in UTC, with milliseconds: 2026-11-20T22:13:00.123Z."""
-    moment = datetime.fromtimestamp(instant / SECOND, UTC)
+    moment = _EPOCH + timedelta(microseconds=instant)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{instant % SECOND // 1000:03d}Z"
 
 
@@ -66,8 +67,12 @@ def from_datetime(moment: datetime) -> Instant:
     """The instant of an aware datetime.
 
     Raises:
-        ValueError: the datetime has no time zone.
+        ValueError: the datetime has no time zone, or lies outside the years 1 to 9999 in UTC.
     """
     if moment.tzinfo is None:
         raise ValueError("a moment needs a time zone, for example 2026-11-20T22:13:00Z")
-    return Instant(int(moment.timestamp() * SECOND))
+    try:
+        moment = moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("a moment must lie in the years 1 to 9999 in UTC") from error
+    return Instant((moment - _EPOCH) // timedelta(microseconds=1))

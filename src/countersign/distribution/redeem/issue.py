@@ -6,6 +6,7 @@ unknown to redeem and to lists; activating it is the one small transaction that 
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from typing import Literal
 
 import msgspec
@@ -18,7 +19,7 @@ from countersign.distribution.redeem import codes, queries
 from countersign.distribution.redeem.schemas import NewBatch
 from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Database, Transaction
-from countersign.kernel.errors import InvalidRequest, invalid_member
+from countersign.kernel.errors import invalid_member
 
 AT_ONCE = 5_000
 ABANDONED_AFTER_S = 3600
@@ -37,13 +38,14 @@ async def prepare(store: Store, caller: Caller, org_slug: str | None, body: NewB
 
     Raises:
         InsufficientScope: the caller does not administer the organisation.
-        InvalidRequest: a product is not the organisation's own, a licence has several uses, or the window is empty.
+        InvalidRequest: a product is not the organisation's own, a licence has several uses, or the window is empty
+            or beyond what can be written as a date.
     """
     org = await organisation_of(store.database, caller, org_slug, "admin:org")
     products = await _own_products(store.database, org.id, body.products)
     uses = _uses(body)
-    starts = None if body.valid_from is None else clock.from_datetime(body.valid_from)
-    ends = None if body.expires_at is None else clock.from_datetime(body.expires_at)
+    starts = _instant("/valid_from", body.valid_from)
+    ends = _instant("/expires_at", body.expires_at)
     if starts is not None and ends is not None and ends <= starts:
         raise invalid_member("/expires_at", "must be after valid_from")
     batch_id = ids.new_uuid()
@@ -80,6 +82,13 @@ def _rows(seed: bytes, batch_id: str, start: int, stop: int) -> list[tuple[bytes
     return [(codes.digest(code), batch_id) for code in codes.derived(seed, start, stop)]
 
 
+def _instant(pointer: str, moment: datetime | None) -> clock.Instant | None:
+    try:
+        return None if moment is None else clock.from_datetime(moment)
+    except ValueError as error:
+        raise invalid_member(pointer, str(error)) from error
+
+
 def _uses(body: NewBatch) -> int:
     if body.kind == "promo":
         if body.max_uses is None:
@@ -101,7 +110,7 @@ async def _own_products(database: Database, org_id: str, names: list[str]) -> li
             raise invalid_member(f"/products/{place}", "is archived")
         found.append(entry.product_id)
     if len(set(found)) != len(found):
-        raise InvalidRequest("products: names a product twice")
+        raise invalid_member("/products", "names a product twice")
     return found
 
 
