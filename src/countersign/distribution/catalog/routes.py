@@ -21,7 +21,7 @@ from countersign.distribution.catalog.visibility import ProductNotFound, is_memb
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Caller, Request
 from countersign.kernel import clock
-from countersign.kernel.errors import InvalidRequest, invalid_parameter
+from countersign.kernel.errors import invalid_parameter
 from countersign.kernel.http import answer, cursor
 from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.conditional import etag_of
@@ -31,6 +31,8 @@ from countersign.kernel.http.route import Nothing, route
 NDJSON = "application/x-ndjson"
 RELEASES_AT_ONCE = 500
 CATALOG_AT_ONCE = 500
+KEYS = {"title": (str, str), "-published_at": (int, str), "relevance": (int, str, str)}
+"""The types of the keys each order of products goes by."""
 
 
 async def list_products(call: Request[ListQuery, Nothing]) -> Answer:
@@ -84,8 +86,13 @@ def _continued(query: ListQuery, position: cursor.Position) -> ListQuery:
     if any(given) and given != made_for:
         raise InvalidCursor("made for another filter")
     names = ("kind", "platform", "org", "tag", "q", "sort")
-    values: dict[str, str] = {name: value for name, value in zip(names, made_for, strict=True) if value}
-    return msgspec.convert({**values, "limit": query.limit}, ListQuery)
+    values: dict[str, str] = {name: value for name, value in zip(names, made_for, strict=False) if value}
+    try:
+        continued = msgspec.convert({**values, "limit": query.limit}, ListQuery)
+    except msgspec.ValidationError as error:
+        raise InvalidCursor("made for a filter this service no longer has") from error
+    cursor.require_keys(position, *KEYS[continued.sort or "title"])
+    return continued
 
 
 def _key(wanted: statements.Wanted, last: queries.Card) -> list[str | int]:
@@ -123,8 +130,8 @@ def _after(store: Store, query: ReleasesQuery, product_id: str) -> tuple[int, st
     if query.cursor is None:
         return NEWEST_POSSIBLE
     if query.limit is None:
-        raise InvalidRequest("cursor needs a limit", resolution="Repeat limit on every page.")
-    position = cursor.read(store.cursors, query.cursor, "releases")
+        raise invalid_parameter("limit", "is required with a cursor; repeat it on every page")
+    position = cursor.read(store.cursors, query.cursor, "releases", int, str, str)
     if position.filter != [product_id, query.channel or ""]:
         raise InvalidCursor("made for another product or channel")
     return int(position.after[0]), str(position.after[1]), str(position.after[2])
@@ -168,7 +175,7 @@ async def show_catalog(call: Request[CatalogQuery, Nothing]) -> Answer:
     store, query = call.context, call.query
     after = ["", ""]
     if query.cursor is not None:
-        after = [str(value) for value in cursor.read(store.cursors, query.cursor, "catalog").after]
+        after = [str(value) for value in cursor.read(store.cursors, query.cursor, "catalog", str, str).after]
     changed_at = clock.rfc3339(clock.Instant((await store.versions())[0]))
     lines = NDJSON in (call.headers.get("accept") or "")
     tag = f'"{changed_at}-{query.limit}-{"/".join(after)}-{"lines" if lines else "document"}"'

@@ -25,7 +25,7 @@ async def list_library(call: Request[LibraryQuery, Nothing]) -> Answer:
     store, query, owner = call.context, call.query, call.caller.owner
     after = None
     if query.cursor is not None:
-        position = cursor.read(store.cursors, query.cursor, "library")
+        position = cursor.read(store.cursors, query.cursor, "library", int, str)
         if position.filter != [owner]:
             raise InvalidCursor("made for another library")
         after = (int(position.after[0]), str(position.after[1]))

@@ -113,7 +113,7 @@ async def list_batches(call: Request[BatchQuery, Nothing]) -> Answer:
     org = await organisation_of(store.database, call.caller, query.org, ADMIN)
     after = NEWEST_POSSIBLE
     if query.cursor is not None:
-        position = cursor.read(store.cursors, query.cursor, "codes")
+        position = cursor.read(store.cursors, query.cursor, "codes", int, str)
         if position.filter != [org.id]:
             raise InvalidCursor("made for another organisation")
         after = (int(position.after[0]), str(position.after[1]))

@@ -10,6 +10,7 @@ from countersign.kernel.security.sealed import Signer
 
 _SIGNATURE_BYTES = 16
 _MAX_CHARACTERS = 4096
+_OUTDATED = "written in a form this service no longer reads"
 
 
 class InvalidCursor(Refused):
@@ -41,8 +42,9 @@ def write(signer: Signer, position: Position) -> str:
     return base64.urlsafe_b64encode(signer.sign(payload) + payload).rstrip(b"=").decode()
 
 
-def read(signer: Signer, text: str, kind: str) -> Position:
-    """The position that `write` was given, when the cursor is one of this list's.
+def read(signer: Signer, text: str, kind: str, *keys: type) -> Position:
+    """The position that `write` was given, when the cursor is one of this list's; `keys` are the types of the
+    list's sort key, where it has but one.
 
     Raises:
         InvalidCursor: forged, cut, made for another list, or written in an older form.
@@ -61,7 +63,19 @@ def read(signer: Signer, text: str, kind: str) -> Position:
     try:
         position = _decoder.decode(payload)
     except msgspec.DecodeError as error:
-        raise InvalidCursor("written in a form this service no longer reads") from error
+        raise InvalidCursor(_OUTDATED) from error
     if position.kind != kind:
         raise InvalidCursor("made for another list")
+    if keys:
+        require_keys(position, *keys)
     return position
+
+
+def require_keys(position: Position, *keys: type) -> None:
+    """Insist on the types of the sort key, for lists whose order depends on the filter.
+
+    Raises:
+        InvalidCursor: the cursor was written by a version of the service that sorted by other keys.
+    """
+    if tuple(type(value) for value in position.after) != keys:
+        raise InvalidCursor(_OUTDATED)
