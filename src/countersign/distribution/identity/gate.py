@@ -3,7 +3,7 @@
 from countersign.distribution.context import Store
 from countersign.distribution.identity import tokens
 from countersign.distribution.identity.callers import Caller, anonymous
-from countersign.kernel.errors import InvalidRequest, Refused
+from countersign.kernel.errors import Refused, invalid_parameter
 from countersign.kernel.http.call import Headers
 from countersign.kernel.security.jose import InvalidToken
 from countersign.kernel.security.secrets import digest
@@ -50,7 +50,7 @@ class Gate:
         if authorization is None and api_key is None:
             return anonymous(address)
         if headers.count("authorization") + headers.count("x-api-key") > 1:
-            raise InvalidRequest("send one credential only", resolution="Send one Authorization header.")
+            raise invalid_parameter("Authorization", "is one credential too many; send one of them only")
         if authorization is None:
             raise self._rejected("the key is not known")
         kind, _, token = authorization.partition(" ")
