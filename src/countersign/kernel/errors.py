@@ -72,6 +72,16 @@ class Unavailable(Refused):
     title = "Temporarily unavailable"
     resolution = "Try again after the time in Retry-After."
 
+    def __init__(
+        self,
+        detail: str,
+        *,
+        resolution: str | None = None,
+        faults: Sequence[Fault] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail, resolution=resolution, faults=faults, headers={"Retry-After": "5", **(headers or {})})
+
 
 class StorageFull(Refused):
     """No room is left for what was to be written; nothing of it was kept."""
