@@ -1,7 +1,6 @@
 """GET /health, /info and /healthz."""
 
 from html import escape
-from typing import Annotated
 
 import msgspec
 
@@ -20,7 +19,7 @@ API_VERSION = "1.0.0"
 class FormatQuery(msgspec.Struct, forbid_unknown_fields=True):
     """`format` is json, text, html or yaml; anything else is served as json (decisions 11)."""
 
-    format: Annotated[str, msgspec.Meta(max_length=64)] = "json"
+    format: str = "json"
 
 
 class Health(msgspec.Struct):
