@@ -212,8 +212,8 @@ def test_the_import_contracts_are_kept() -> None:
         ("kernel/clock.py", "countersign.kernel.database.port"),
         ("kernel/database/port.py", "countersign.kernel.http.route"),
         ("kernel/errors.py", "countersign.distribution"),
-        ("distribution/__init__.py", "countersign.web"),
-        ("web/__init__.py", "countersign.cli"),
+        ("distribution/__init__.py", "countersign.cli"),
+        ("settings.py", "countersign.kernel.clock"),
         ("distribution/__init__.py", "asyncpg"),
     ],
 )

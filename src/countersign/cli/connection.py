@@ -258,14 +258,15 @@ def _redirected(url: str, location: str, doing: str) -> str:
     Raises:
         Failure: it is malformed, or of another protocol than HTTP.
     """
+    why = "the server redirects to an address that is none of HTTP"
     try:
         target = urljoin(url, location)
         parts = urlsplit(target)
         is_http = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_http = False
+    except ValueError as error:
+        raise Failure(doing, why=why) from error
     if not is_http:
-        raise Failure(doing, why="the server redirects to an address that is none of HTTP")
+        raise Failure(doing, why=why)
     return target
 
 

@@ -86,6 +86,25 @@ async def test_newest_first_is_the_other_order(world: World) -> None:
     assert await walk(world, limit="5", sort="-published_at") == public
 
 
+async def disturb(world: World, owner: str, touched: list[dict[str, Any]], step: int, title: str) -> None:
+    """One change beside a walk: a product comes, goes, or gets another name."""
+    if step % 3 == 0:
+        await world.product("north", f"late-{step}", title=title)
+    elif step % 3 == 1 and touched:
+        gone = touched.pop()
+        assert (await world.call("DELETE", f"/products/{gone['id']}", owner)).status_code == 204
+    elif touched:
+        renamed = touched[0]
+        body = {"slug": renamed["slug"], "title": title, "kind": "app", "platforms": ["web"], "status": "public"}
+        assert (await world.call("PUT", f"/products/{renamed['id']}", owner, json=body)).is_success
+
+
+async def one_page(world: World, cursor: str | None) -> dict[str, Any]:
+    """A page of three, from the cursor on."""
+    after = {"cursor": cursor} if cursor else {}
+    return (await world.call("GET", "/products", params={"limit": "3", **after})).json()
+
+
 async def test_a_walk_meets_every_untouched_product_once_while_others_come_go_and_change_names(world: World) -> None:
     products = await shelf(world, 40, seed=3)
     owner = await world.person("owner@north.example", north="owner", south="owner")
@@ -95,31 +114,14 @@ async def test_a_walk_meets_every_untouched_product_once_while_others_come_go_an
     found: list[str] = []
     cursor = None
     for step in range(200):
-        page = (
-            await world.call("GET", "/products", params={"limit": "3", **({"cursor": cursor} if cursor else {})})
-        ).json()
-        found += [item["slug"] for item in page["items"]]
+        page = await one_page(world, cursor)
+        found += [str(slug) for slug in slugs(page["items"])]
         cursor = page["next_cursor"]
         if cursor is None:
             break
-        title = "".join(chance.choice(LETTERS) for _ in range(4)).strip() or "y"
-        if step % 3 == 0:
-            await world.product("north", f"late-{step}", title=title)
-        elif step % 3 == 1 and touched:
-            gone = touched.pop()
-            assert (await world.call("DELETE", f"/products/{gone['id']}", owner)).status_code == 204
-        elif touched:
-            body = {
-                "slug": touched[0]["slug"],
-                "title": title,
-                "kind": "game",
-                "platforms": ["web"],
-                "status": "public",
-            }
-            assert (await world.call("PUT", f"/products/{touched[0]['id']}", owner, json=body)).is_success
+        await disturb(world, owner, touched, step, "".join(chance.choices("abyzé日", k=4)))
 
-    counts = [found.count(each["slug"]) for each in untouched]
-    assert counts == [1] * len(untouched)
+    assert [found.count(each["slug"]) for each in untouched] == [1] * len(untouched)
 
 
 async def test_members_see_their_drafts_among_the_rest(world: World) -> None:
