@@ -8,6 +8,7 @@ from countersign.distribution.redeem.schemas import RedeemResult
 from countersign.kernel import clock
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import NotFound, Refused
+from countersign.kernel.http.counters import Quota
 from countersign.kernel.http.ratelimit import RateLimited
 
 FAILURES_WINDOW_S = 600
@@ -102,12 +103,16 @@ def _limits(store: Store, owner: str, address: str) -> tuple[tuple[str, int], tu
 
 async def _require_patience(store: Store, owner: str, address: str) -> None:
     for key, limit in _limits(store, owner, address):
-        standing = await store.counters.peek(key, limit, FAILURES_WINDOW_S)
-        if not standing.allowed:
-            wait = {"Retry-After": str(max(1, standing.reset_s))}
-            raise RateLimited("too many unknown codes; each guess is counted", headers=wait)
+        _require_allowed(await store.counters.peek(key, limit, FAILURES_WINDOW_S))
 
 
 async def _count_failure(store: Store, owner: str, address: str) -> None:
+    """Refuses as well: of guesses that were sent at once, those beyond the limit learn nothing."""
     for key, limit in _limits(store, owner, address):
-        await store.counters.hit(key, limit, FAILURES_WINDOW_S)
+        _require_allowed(await store.counters.hit(key, limit, FAILURES_WINDOW_S))
+
+
+def _require_allowed(standing: Quota) -> None:
+    if not standing.allowed:
+        wait = {"Retry-After": str(max(1, standing.reset_s))}
+        raise RateLimited("too many unknown codes; each guess is counted", headers=wait)
