@@ -22,7 +22,7 @@ from countersign.kernel.http.problems import (
     oauth_error,
     problem,
 )
-from countersign.kernel.http.ratelimit import RateLimited, RateLimiter
+from countersign.kernel.http.ratelimit import RateLimiter
 from countersign.kernel.http.route import NOTHING, Nothing, Route
 from countersign.kernel.http.router import Router
 
@@ -124,7 +124,7 @@ class App(Generic[ContextT]):
         if exchange.started:
             # The head is out: only an aborted connection can tell the client that the body is not whole.
             raise ConnectionAbortedError(refused.code)
-        if isinstance(refused, RateLimited):
+        if "RateLimit-Limit" in refused.headers:
             exchange.limits = ()
         if route is not None and route.oauth:
             await exchange.answer(oauth_error(refused))

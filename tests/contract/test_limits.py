@@ -1,0 +1,203 @@
+"""Rate limits: what is counted for whom, what every answer tells, and what is left when nothing is."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from countersign.distribution import app as distribution
+from countersign.distribution.context import Store
+from countersign.kernel import clock
+from countersign.settings import Settings, load
+from tests.contract.scenes import everything
+from tests.distribution.conftest import ROOT_URL
+from tests.distribution.world import World
+
+LIMITS = ("ratelimit-limit", "ratelimit-remaining", "ratelimit-reset")
+PRODUCT = {"slug": "made", "title": "Made", "kind": "tool", "platforms": ["linux"]}
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    """Requests are counted beside the database, so one kind of it will do."""
+    return f"sqlite:///{tmp_path}/test.db"
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Quotas that a test can use up, each another."""
+    return replace(settings, rate_anonymous=4, rate_person=6, rate_token=3, trusted_proxies="10.0.0.1, 10.0.0.2")
+
+
+def at(store: Store, address: str) -> httpx.AsyncClient:
+    """A client that connects from another address."""
+    transport = httpx.ASGITransport(distribution.create(store), client=(address, 4321))
+    return httpx.AsyncClient(transport=transport, base_url=ROOT_URL)
+
+
+def standing(answer: httpx.Response) -> tuple[int, ...]:
+    """Limit, remaining and reset as the answer tells them."""
+    return tuple(int(answer.headers[name]) for name in LIMITS)
+
+
+def assert_limited(answer: httpx.Response) -> None:
+    """The documented 429, with the headers that tell when to come back."""
+    problem: dict[str, Any] = answer.json()
+    assert (answer.status_code, problem["code"]) == (429, "rate_limit_exceeded")
+    assert problem["type"] == f"{ROOT_URL}/problems/rate-limit-exceeded"
+    assert 1 <= int(answer.headers["retry-after"]) <= 60
+    assert standing(answer)[1] == 0
+    assert len(answer.headers.get_list("ratelimit-limit")) == 1
+
+
+def test_the_defaults_are_the_documented_ones() -> None:
+    given = load({})
+
+    assert (given.rate_anonymous, given.rate_community, given.rate_agent) == (120, 600, 1200)
+    assert (given.rate_person, given.rate_token) == (1200, 60)
+    assert (given.code_failures_person, given.code_failures_address) == (10, 50)
+    assert load({"COUNTERSIGN_RATE_ANONYMOUS": "7"}).rate_anonymous == 7
+
+
+async def test_every_answer_tells_how_many_are_left_until_none_are(world: World) -> None:
+    told = [standing(await world.call("GET", "/products")) for _ in range(4)]
+    limited = await world.call("GET", "/products")
+
+    assert [(limit, left) for limit, left, _ in told] == [(4, 3), (4, 2), (4, 1), (4, 0)]
+    assert all(0 < reset <= 60 for _, _, reset in told)
+    assert_limited(limited)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options", "status"),
+    [
+        ("GET", "/products", {}, 200),
+        ("HEAD", "/products", {}, 200),
+        ("GET", "/products", {"headers": {"If-None-Match": "*"}}, 304),
+        ("GET", "/products?limit=0", {}, 400),
+        ("GET", "/library", {}, 401),
+        ("GET", "/products/none", {}, 404),
+        ("GET", "/nowhere", {}, 404),
+        ("PATCH", "/products", {}, 405),
+        ("GET", "/products", {"headers": {"Accept": "image/png"}}, 406),
+        ("GET", "/products", {"headers": {"Authorization": "Bearer forged"}}, 401),
+        ("GET", "/problems/invalid-request", {}, 200),
+        ("GET", "/openapi.json", {}, 200),
+    ],
+)
+async def test_answers_of_every_status_are_counted_and_say_so(
+    world: World, method: str, path: str, options: dict[str, Any], status: int
+) -> None:
+    answers = [await world.call(method, path, **options) for _ in range(5)]
+
+    assert [answer.status_code for answer in answers] == [status] * 4 + [429]
+    assert [standing(answer)[:2] for answer in answers[:4]] == [(4, 3), (4, 2), (4, 1), (4, 0)]
+
+
+async def test_liveness_is_never_refused(world: World) -> None:
+    answers = [await world.call("GET", "/healthz") for _ in range(20)]
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert "ratelimit-limit" not in answers[0].headers
+
+
+async def test_a_window_ends(world: World) -> None:
+    for _ in range(5):
+        last = await world.call("GET", "/info")
+    assert_limited(last)
+
+    with clock.fixed(clock.later(clock.now(), seconds=int(last.headers["retry-after"]) + 1)):
+        assert (await world.call("GET", "/info")).status_code == 200
+
+
+async def test_people_and_clients_have_each_a_quota_of_their_own(world: World) -> None:
+    ann, bob = await world.person("ann@example.com"), await world.person("bob@example.com")
+    client = await world.client_token("north")
+    for _ in range(4):
+        await world.call("GET", "/info")
+
+    for token in (ann, bob, client):
+        answers = [await world.call("GET", "/info", token) for _ in range(7)]
+        assert [standing(answer)[:2] for answer in answers[:6]] == [(6, left) for left in (5, 4, 3, 2, 1, 0)]
+        assert_limited(answers[6])
+
+
+async def test_all_tokens_of_a_person_share_their_quota(world: World) -> None:
+    await world.person("ann@example.com")
+    tokens = [await world.person_token("ann@example.com", "read:library") for _ in range(7)]
+
+    answers = [await world.call("GET", "/info", token) for token in tokens]
+
+    assert_limited(answers[6])
+
+
+async def test_tokens_are_asked_for_within_a_quota_of_the_address(world: World) -> None:
+    ann = await world.person("ann@example.com")
+    form = {"grant_type": "client_credentials", "client_id": "cc_x", "client_secret": "y"}
+    answers = [await world.http.post("/api/v1/auth/token", data=form) for _ in range(4)]
+    page = await world.http.post("/auth/session/token", json={}, headers={"Origin": ROOT_URL})
+
+    assert [answer.status_code for answer in answers] == [401, 401, 401, 429]
+    assert (answers[3].json()["error"], answers[3].json()["code"]) == ("rate_limited", "rate_limit_exceeded")
+    assert int(answers[3].headers["retry-after"]) > 0
+    assert page.status_code == 429
+    assert (await world.call("GET", "/info", ann)).status_code == 200
+
+
+async def test_what_is_limited_does_nothing(world: World) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    for _ in range(6):
+        await world.call("GET", "/info", owner)
+    before = await everything(world.store)
+
+    assert_limited(await world.call("POST", "/products", owner, json=PRODUCT))
+
+    assert await everything(world.store) == before
+
+
+async def test_forged_credentials_do_not_escape_the_quota_of_their_address(world: World) -> None:
+    answers = [await world.call("GET", "/info", f"forged-{number}") for number in range(5)]
+
+    assert [answer.status_code for answer in answers] == [401, 401, 401, 401, 429]
+
+
+async def test_every_worker_counts_the_same(world: World) -> None:
+    async with at(world.store, "127.0.0.1") as other:
+        for worker in (world.http, other, world.http, other):
+            assert (await worker.get("/api/v1/info")).status_code == 200
+        for worker in (world.http, other):
+            assert_limited(await worker.get("/api/v1/info"))
+
+
+async def test_addresses_are_counted_apart(world: World) -> None:
+    for _ in range(5):
+        last = await world.call("GET", "/info")
+    assert_limited(last)
+
+    async with at(world.store, "192.0.2.7") as other:
+        assert (await other.get("/api/v1/info")).status_code == 200
+
+
+async def test_a_stranger_cannot_name_another_address(world: World) -> None:
+    async with at(world.store, "192.0.2.7") as stranger:
+        answers = [
+            await stranger.get("/api/v1/info", headers={"X-Forwarded-For": f"198.51.100.{number}"})
+            for number in range(5)
+        ]
+
+    assert_limited(answers[4])
+
+
+async def test_a_proxy_names_the_address_it_was_called_from(world: World) -> None:
+    async with at(world.store, "10.0.0.1") as proxy:
+        # What the client itself wrote stands on the left, and is not believed.
+        forged = [
+            await proxy.get("/api/v1/info", headers={"X-Forwarded-For": f"203.0.113.{number}, 192.0.2.7, 10.0.0.2"})
+            for number in range(5)
+        ]
+        other = await proxy.get("/api/v1/info", headers={"X-Forwarded-For": "192.0.2.8"})
+
+    assert_limited(forged[4])
+    assert other.status_code == 200
