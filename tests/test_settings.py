@@ -92,3 +92,8 @@ def test_every_setting_has_an_effect() -> None:
     ]
 
     assert unused == []
+
+
+def test_a_word_that_a_setting_does_not_know_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="COUNTERSIGN_DOWNLOADS must be proxy or redirect, not 'redirct'"):
+        load({"COUNTERSIGN_DOWNLOADS": "redirct"}, data=str(tmp_path))

@@ -13,8 +13,8 @@ class BadSetting(Exception):
     """A setting's value cannot be used; the text names it and the remedy."""
 
 
-def _setting(default: Any, meaning: str, unit: str = "", *, secret: bool = False) -> Any:
-    return field(default=default, metadata={"meaning": meaning, "unit": unit, "secret": secret})
+def _setting(default: Any, meaning: str, unit: str = "", *, secret: bool = False, among: tuple[str, ...] = ()) -> Any:
+    return field(default=default, metadata={"meaning": meaning, "unit": unit, "secret": secret, "among": among})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class Settings:
     downloads: str = _setting(
         "proxy",
         "How artifacts reach a customer: `proxy` through the service, `redirect` to a signed store or CDN address.",
+        among=("proxy", "redirect"),
     )
     signed_url_ttl_s: int = _setting(600, "How long a signed download address works.", "seconds")
     distribution_url: str = _setting(
@@ -98,7 +99,7 @@ def load(environment: Mapping[str, str], **given: object) -> Settings:
     """The settings from `given` (the command line; None is not given), the environment, the file, the defaults.
 
     Raises:
-        BadSetting: a value has the wrong type, or the file cannot be read or names an unknown setting.
+        BadSetting: a value has the wrong type or is none of the known words, or the file cannot be read or names an unknown setting.
     """
     return _resolve(environment, given)[0]
 
@@ -139,6 +140,7 @@ def _resolve(environment: Mapping[str, str], given: Mapping[str, object]) -> tup
         sources[item.name] = source[0] if source else "default"
         if source:
             values[item.name] = _typed(item.name, source[1], item.default)
+            _require_known(item.name, values[item.name], item.metadata["among"])
     return Settings(**values), sources
 
 
@@ -179,6 +181,11 @@ def _read_file(path: Path, *, required: bool) -> dict[str, object]:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadSetting(f"{path}: cannot be read as TOML: {error}") from error
+
+
+def _require_known(name: str, value: object, among: tuple[str, ...]) -> None:
+    if among and value not in among:
+        raise BadSetting(f"{PREFIX}{name.upper()} must be {' or '.join(among)}, not {value!r}")
 
 
 def _typed(name: str, value: object, default: object) -> object:
