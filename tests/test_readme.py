@@ -26,7 +26,7 @@ def test_the_tour_runs_as_it_is_printed(store: Running, tmp_path: Path) -> None:
     printed = docs.run(tour, tmp_path, store.port, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(packages))
 
     assert len(tour) >= 10
-    assert not docs.differences(tour, printed, store.port)
+    assert not "\n".join(docs.differences(tour, printed, store.port))
 
 
 def test_a_changed_output_is_noticed() -> None:
