@@ -1,0 +1,109 @@
+"""The documents are true: their commands run, their links lead somewhere, and nothing the product has is left out."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import countersign
+from countersign.kernel.errors import Refused
+from countersign.settings import PREFIX, Settings
+from tests import docs
+from tests.servers.process import free_port
+from tools import reference
+
+PAGES = docs.documents()
+RUN = sorted(
+    page.relative_to(docs.ROOT).as_posix()
+    for page in PAGES
+    if page.name != "README.md" and docs.commands(page.read_text())
+)
+# Refusals that no answer carries as a problem, with the reason.
+NEVER_A_PROBLEM = {
+    "master_key_refused": "the start ends with it",
+    "cannot_unseal": "the start ends with it",
+    "worker_failed": "the start ends with it",
+    "client_closed_request": "nobody is there to read it",
+    "weak_password": "shown on the set-up page and by the command line",
+    "email_taken": "shown on the set-up page and by the command line",
+    "wrong_credentials": "shown on the sign-in page",
+}
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_every_command_of_a_page_does_what_the_page_says(name: str, tmp_path: Path) -> None:
+    tour = docs.commands((docs.ROOT / name).read_text())
+    port = free_port()
+
+    printed = docs.run(tour, tmp_path, port)
+
+    assert not "\n".join(docs.differences(tour, printed, port))
+
+
+def test_the_tutorial_is_among_the_pages_that_are_run() -> None:
+    assert "docs/tutorial/first-release.md" in RUN
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(docs.ROOT).as_posix())
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert not list(docs.broken_links(page))
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Here, there\n[a](page.md#here-there) [b](#here-there) [c](https://example.com/x)\n")
+    assert not list(docs.broken_links(page))
+
+    page.write_text("# Here\n[a](page.md#there) [b](gone.md)\n")
+    assert list(docs.broken_links(page)) == ["page.md#there", "gone.md"]
+
+
+def test_every_page_can_be_reached_from_the_index() -> None:
+    index = (docs.ROOT / "docs/README.md").read_text()
+    numbered = docs.ROOT / "docs/decisions"
+
+    missing = [
+        page.relative_to(docs.ROOT / "docs").as_posix()
+        for page in PAGES
+        if page.is_relative_to(docs.ROOT / "docs") and page.parent != numbered and page.parent.name != "results"
+    ]
+
+    assert not [name for name in missing if name != "README.md" and f"]({name})" not in index]
+
+
+@pytest.mark.parametrize("name", reference.pages())
+def test_the_generated_page_is_fresh(name: str) -> None:
+    assert (reference.FOLDER / name).read_text() == reference.pages()[name], "run `make docs`"
+
+
+def test_every_setting_is_documented() -> None:
+    page = (reference.FOLDER / "settings.md").read_text()
+
+    assert not [item.name for item in fields(Settings) if f"| `{PREFIX}{item.name.upper()}` |" not in page]
+
+
+def test_every_route_is_documented() -> None:
+    lines = (reference.FOLDER / "endpoints.md").read_text().splitlines()
+
+    assert not [each.path for each in reference.EVERY_ROUTE if f"### {reference.address(each)}" not in lines]
+
+
+def refusals(kind: type[Refused]) -> Iterator[type[Refused]]:
+    """Every class below this one."""
+    for each in kind.__subclasses__():
+        yield each
+        yield from refusals(each)
+
+
+def test_every_problem_that_an_answer_can_carry_is_documented() -> None:
+    for module in pkgutil.walk_packages(countersign.__path__, "countersign."):
+        importlib.import_module(module.name)
+    page = (reference.FOLDER / "problems.md").read_text()
+    own = [each for each in refusals(Refused) if each.__module__.startswith("countersign.")]
+
+    missing = {each.code for each in own if f"| `{each.code}` |" not in page}
+
+    assert missing == NEVER_A_PROBLEM.keys()
