@@ -99,7 +99,8 @@ def load(environment: Mapping[str, str], **given: object) -> Settings:
     """The settings from `given` (the command line; None is not given), the environment, the file, the defaults.
 
     Raises:
-        BadSetting: a value has the wrong type or is none of the known words, or the file cannot be read or names an unknown setting.
+        BadSetting: a value has the wrong type or is none of the known words; the file cannot be read or names an
+            unknown setting.
     """
     return _resolve(environment, given)[0]
 
