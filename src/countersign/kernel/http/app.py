@@ -9,7 +9,7 @@ import msgspec
 
 from countersign.kernel import clock, telemetry
 from countersign.kernel.database.port import Database
-from countersign.kernel.errors import InvalidRequest, Refused
+from countersign.kernel.errors import Refused, invalid_parameter
 from countersign.kernel.http import conditional, decode, deprecation, idempotency
 from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.call import Call, Caller, ClientGone, ContextT, Headers, Receive, Send
@@ -132,16 +132,17 @@ class App(Generic[ContextT]):
             await exchange.answer(problem(refused, self._policy.root_url, exchange.target))
 
     async def _match(self, exchange: Exchange) -> tuple[Route[ContextT], dict[str, str]]:
-        if not exchange.names_its_host:
-            raise InvalidRequest("a request has one Host header", resolution="Send Host exactly once.")
+        """The request's route and path parameters; a refusal that comes so early is counted as well."""
         try:
+            if not exchange.names_its_host:
+                raise invalid_parameter("Host", "must be sent exactly once")
             route, path = self._router.match(exchange.method, exchange.raw_path.decode("latin-1"))
+            exchange.route_path = route.path
+            if route.deprecation is not None:
+                exchange.notices = deprecation.notices(route.deprecation)
         except Refused:
             exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
             raise
-        exchange.route_path = route.path
-        if route.deprecation is not None:
-            exchange.notices = deprecation.notices(route.deprecation)
         return route, path
 
     async def _answered_from_memory(self, route: Route[ContextT], exchange: Exchange) -> bool:

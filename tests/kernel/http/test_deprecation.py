@@ -1,0 +1,125 @@
+"""Deprecation: announced in every answer until the sunset, and gone after it."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.database.open import open_database
+from countersign.kernel.errors import NotFound
+from countersign.kernel.http import answer
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.app import App, Policy
+from countersign.kernel.http.call import Call, Headers
+from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.kernel.http.deprecation import Deprecation
+from countersign.kernel.http.ratelimit import RateLimiter
+from countersign.kernel.http.route import Nothing, route
+
+NOTICE = Deprecation(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/old")
+
+
+class Anyone:
+    """A caller without a credential."""
+
+    key, quota, is_anonymous = "anyone", "anonymous", True
+
+    def allows(self, scope: str) -> bool:
+        """Nothing at all."""
+        return False
+
+
+class OpenGate:
+    """Lets everybody in."""
+
+    async def caller_of(self, headers: Headers, address: str) -> Anyone:
+        """The same caller for all."""
+        return Anyone()
+
+    def admit(self, caller: Anyone, scope: str | None) -> None:
+        """Nobody is turned away."""
+
+
+async def old(call: Call[None, Anyone, Nothing, Nothing]) -> Answer:
+    """Answer as of old."""
+    if call.headers.get("x-fail"):
+        raise NotFound("nothing here")
+    return answer.json({"a": 1})
+
+
+async def first() -> tuple[int, ...]:
+    """Nothing ever changes."""
+    return (1,)
+
+
+@pytest.fixture
+async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of an application with a deprecated route, one that is cached, and one that stays."""
+    database = await open_database(f"sqlite:///{tmp_path}/a.db", schema="a", pool=1, read_deadline_s=5, reserve_bytes=0)
+    counters = SharedMemoryCounters(tmp_path)
+    routes = (
+        route("GET", "/old", old, answers={200: dict}, deprecation=NOTICE),
+        route("GET", "/cached", old, answers={200: dict}, deprecation=NOTICE, cached=True),
+        route("GET", "/new", old, answers={200: dict}),
+    )
+    app = App(
+        routes,
+        None,
+        database=database,
+        gate=OpenGate(),
+        limiter=RateLimiter(counters, {"anonymous": 9}),
+        versions=first,
+        policy=Policy("http://here", ""),
+    )
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client:
+        yield client
+    await counters.close()
+    await database.close()
+
+
+def at(year: int, month: int, day: int) -> clock.Instant:
+    """Midnight in UTC."""
+    return clock.from_datetime(datetime(year, month, day, tzinfo=UTC))
+
+
+async def test_until_the_sunset_every_answer_announces_it(http: httpx.AsyncClient) -> None:
+    with clock.fixed(clock.Instant(at(2026, 4, 1) - 1)):
+        answers = [
+            await http.get("/old"),
+            await http.get("/old", headers={"X-Fail": "yes"}),
+            await http.get("/cached"),
+            await http.get("/cached"),
+            await http.get("/cached", headers={"If-None-Match": "*"}),
+        ]
+
+    assert [each.status_code for each in answers] == [200, 404, 200, 200, 304]
+    for each in answers:
+        assert each.headers["deprecation"] == f"@{at(2026, 1, 1) // clock.SECOND}"
+        assert each.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
+        assert each.headers["link"] == '<https://docs.example/old>; rel="deprecation"'
+
+
+async def test_from_the_sunset_on_it_is_gone(http: httpx.AsyncClient) -> None:
+    with clock.fixed(at(2026, 4, 1)):
+        gone = await http.get("/old")
+        still = await http.get("/new")
+
+    assert (gone.status_code, gone.json()["code"]) == (410, "endpoint_gone")
+    assert "https://docs.example/old" in gone.json()["detail"]
+    assert still.status_code == 200
+    assert "deprecation" not in still.headers
+
+
+async def test_what_is_gone_is_counted_all_the_same(http: httpx.AsyncClient) -> None:
+    with clock.fixed(at(2026, 5, 1)):
+        statuses = [(await http.get("/old")).status_code for _ in range(10)]
+
+    assert statuses == [410] * 9 + [429]
+
+
+def test_ninety_days_pass_between_announcement_and_sunset() -> None:
+    with pytest.raises(ValueError, match="90 days"):
+        Deprecation(date(2026, 1, 1), date(2026, 3, 31), "https://docs.example")
