@@ -29,7 +29,7 @@ async def serving(store: Store, *, tends: bool) -> AsyncGenerator[App[Store]]:
     what has expired.
 
     Raises:
-        BadSetting: another node serves the same database without a shared store of counters.
+        BadSetting: another node serves the same database without shared counters and files.
     """
     async with AsyncExitStack() as stack:
         if tends:

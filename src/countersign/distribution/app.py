@@ -114,24 +114,29 @@ def _counters(settings: Settings, data: Path) -> Counters:
 
 @asynccontextmanager
 async def sole_node(settings: Settings) -> AsyncGenerator[None]:
-    """While the block lasts, no other node may serve this database with rate limits of its own.
+    """While the block lasts, no other node may serve this database with rate limits or files of its own.
 
     Each node counts in its own memory unless COUNTERSIGN_COUNTERS_URL names a shared store; with several nodes every
-    limit would silently be multiplied by their number.
+    limit would silently be multiplied by their number. Each keeps files in its own directory unless
+    COUNTERSIGN_BLOBS_URL names a store; what was uploaded to one would be missing on the others.
 
     Raises:
         BadSetting: another node serves the database already.
         Unavailable: PostgreSQL cannot be reached.
     """
-    if not settings.database_url or settings.counters_url:
+    own: list[str] = []
+    if not settings.counters_url:
+        own.append(
+            "count rate limits by itself: set COUNTERSIGN_COUNTERS_URL to a Redis or Valkey that all nodes share"
+        )
+    if not settings.blobs_url:
+        own.append("keep files of its own: set COUNTERSIGN_BLOBS_URL to a store that all nodes share")
+    if not settings.database_url or not own:
         yield
         return
     async with postgres_lock.held(settings.database_url, "countersign:counters", patience_s=NODE_PATIENCE_S) as is_sole:
         if not is_sole:
-            raise BadSetting(
-                "another node serves this database, and each would count rate limits by itself: set "
-                "COUNTERSIGN_COUNTERS_URL to a Redis or Valkey that all nodes share"
-            )
+            raise BadSetting(f"another node serves this database, and each would {'; and '.join(own)}")
         yield
 
 

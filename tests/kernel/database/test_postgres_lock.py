@@ -1,5 +1,6 @@
 """One process at a time holds a lock, and gives it up when it ends."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,16 +29,20 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
             raise AssertionError("there is no such server")
 
 
-async def test_a_second_node_without_shared_counters_is_refused(
+async def test_a_second_node_without_shared_counters_and_files_is_refused(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(distribution, "NODE_PATIENCE_S", 0)
     settings = Settings(data=str(tmp_path), database_url=postgres_url)
-    shared = Settings(data=str(tmp_path), database_url=postgres_url, counters_url="redis://127.0.0.1:1")
+    counting = Settings(data=str(tmp_path), database_url=postgres_url, counters_url="redis://127.0.0.1:1")
+    shared = replace(counting, blobs_url="s3://files")
 
     async with distribution.sole_node(settings):
         with pytest.raises(BadSetting, match="COUNTERSIGN_COUNTERS_URL"):
             async with distribution.sole_node(settings):
                 raise AssertionError("two nodes count by themselves")
+        with pytest.raises(BadSetting, match="COUNTERSIGN_BLOBS_URL"):
+            async with distribution.sole_node(counting):
+                raise AssertionError("two nodes keep files by themselves")
         async with distribution.sole_node(shared):
             pass
