@@ -157,3 +157,12 @@ def test_doctor_names_what_is_wrong_and_the_remedy(run: Run, tenant: Path, damag
     assert done.returncode == Exit.FAILED
     assert [each["check"] for each in failed] == [check]
     assert failed[0]["remedy"]
+
+
+def test_doctor_names_a_variable_that_is_no_setting(run: Run, tmp_path: Path) -> None:
+    client = {"COUNTERSIGN_CLIENT_ID": "a", "COUNTERSIGN_CLIENT_SECRET": "b", "COUNTERSIGN_TOKEN": "c"}
+
+    done = run("doctor", "--distribution-port", "0", "--data", tmp_path / "none", COUNTERSIGN_RATE_PRESON="9", **client)
+
+    assert done.returncode == Exit.OK
+    assert "no setting is called COUNTERSIGN_RATE_PRESON\n" in done.stdout

@@ -7,7 +7,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -21,7 +21,7 @@ from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.errors import Refused
 from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
 from countersign.kernel.security.masterkey import load_master_key
-from countersign.settings import BadSetting, Settings
+from countersign.settings import PREFIX, BadSetting, Settings
 
 Standing: TypeAlias = Literal["ok", "warn", "fail"]
 
@@ -29,6 +29,7 @@ OLDEST_NOW = 1_767_225_600 * clock.SECOND
 """2026-01-01T00:00:00Z: a clock before this was never set."""
 LARGEST_SKEW_S = 5
 SCARCE_MIB = 1024
+OF_CLIENTS = {f"{PREFIX}{name}" for name in ("SERVER", "TOKEN", "CLIENT_ID", "CLIENT_SECRET")}
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ def doctor(data: str | None, distribution_port: int) -> None:
     except Failure as failure:
         findings.append(Finding("settings", "fail", failure.why, failure.remedy))
     else:
-        findings.append(Finding("settings", "ok", "every setting can be used"))
+        findings.append(_settings())
         findings += checked(settings, distribution_port)
     if output.wants_json():
         shown = [{"check": each.name, **_members(each)} for each in findings]
@@ -95,6 +96,16 @@ def checked(settings: Settings, port: int) -> Iterator[Finding]:
 def _python() -> Finding:
     # Older ones than 3.11 cannot even read this file.
     return Finding("python", "ok", f"{platform.python_version()}, {sys.executable}")
+
+
+def _settings() -> Finding:
+    """Names of the environment are not refused, since other programs may use the prefix too."""
+    known = {PREFIX + item.name.upper() for item in fields(Settings)} | OF_CLIENTS
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    if unknown:
+        remedy = "Correct or remove it; `countersign config` lists every name."
+        return Finding("settings", "warn", f"no setting is called {', '.join(unknown)}", remedy)
+    return Finding("settings", "ok", "every setting can be used")
 
 
 def _existing(path: Path) -> Path:
