@@ -18,7 +18,7 @@ from load import Figures
 from processes import ROOT, Cluster, Cores, Worker, pinned, postgres
 
 RESULTS = ROOT / "docs" / "results"
-ROUNDS, SECONDS, WARM_UP_S = 5, 3.0, 1.5
+ROUNDS, SECONDS, WARM_UP_S = 5, 3, 2
 
 
 class Requests:
@@ -33,9 +33,9 @@ class Requests:
         self._once = once
         self._place = 0
 
-    def next(self, seconds: float) -> list[bytes]:
+    def next(self, seconds: int) -> list[bytes]:
         """More than can be answered in this time; from the first again when they end, unless each may be sent once."""
-        count = int(seconds * (12_000 if self._once else 25_000))
+        count = seconds * (12_000 if self._once else 25_000)
         if len(self._made) == 1:
             return [self._made[0]]
         if self._once and self._place + count > len(self._made):
@@ -93,7 +93,7 @@ class Options:
 
     databases: tuple[str, ...]
     rounds: int
-    seconds: float
+    seconds: int
     is_quick: bool
 
 
@@ -106,7 +106,7 @@ def options(purpose: str) -> Options:
     given = parser.parse_args()
     databases = ("sqlite", "postgres") if given.database == "both" else (given.database,)
     rounds = given.rounds or (3 if given.quick else ROUNDS)
-    return Options(databases, rounds, 1.0 if given.quick else SECONDS, given.quick)
+    return Options(databases, rounds, 1 if given.quick else SECONDS, given.quick)
 
 
 @dataclass
@@ -140,7 +140,7 @@ class Bench:
         _show(table)
         return table
 
-    def _run(self, contender: Contender, seconds: float) -> tuple[Figures, float, float]:
+    def _run(self, contender: Contender, seconds: int) -> tuple[Figures, float, float]:
         """One run: its figures, and CPU microseconds a request of worker and database."""
         before = contender.worker.cpu_s(), self.cluster.cpu_s() if self.cluster else 0.0
         requests = contender.requests.next(seconds)

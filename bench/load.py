@@ -40,7 +40,7 @@ def generator() -> str:
     return "own"
 
 
-def play(requests: Sequence[bytes], port: int, seconds: float, pinned: Sequence[str], folder: Path) -> Figures:
+def play(requests: Sequence[bytes], port: int, seconds: int, pinned: Sequence[str], folder: Path) -> Figures:
     """Send the requests one after another over 32 connections, again from the first when they end.
 
     Raises:
@@ -49,7 +49,7 @@ def play(requests: Sequence[bytes], port: int, seconds: float, pinned: Sequence[
     file = folder / "requests"
     file.write_bytes(b"\0".join(requests))
     if shutil.which("wrk"):
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds:g}s", "--timeout=30s", "-s", HERE / "requests.lua"]
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout=30s", "-s", HERE / "requests.lua"]
         command += [f"http://127.0.0.1:{port}", "--", file]
     else:
         command = [sys.executable, HERE / "load.py", str(port), str(seconds), file]

@@ -195,7 +195,7 @@ def postgres(cores: Cores) -> Iterator[Cluster]:
             "shared_buffers": "512MB",
             "max_wal_size": "4GB",
             "dynamic_shared_memory_type": "mmap",
-            "autovacuum": "off",
+            "autovacuum_naptime": "10s",
         }
         drop = [f"--reuid={user}", f"--regid={group}", "--clear-groups"] if user else []
         command: list[str | Path] = [*pinned(cores.rest)]

@@ -165,7 +165,6 @@ def _fill_sqlite(path: str, tables: Sequence[_Table]) -> None:
             places = ", ".join("?" * len(names))
             connection.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})", rows)
         connection.execute(FLOOR_INDEX)
-        connection.execute("ANALYZE")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
 
@@ -174,10 +173,13 @@ async def _fill_postgres(url: str, tables: Sequence[_Table]) -> None:
     connection = await asyncpg.connect(
         url, server_settings={"search_path": "distribution", "session_replication_role": "replica"}
     )
+    filled: list[str] = []
     for table, columns, rows in tables:
-        await connection.copy_records_to_table(table, records=rows, columns=columns.split())
+        tag = await connection.copy_records_to_table(table, records=rows, columns=columns.split())
+        filled += [table] if tag != "COPY 0" else []
     await connection.execute(FLOOR_INDEX)
-    await connection.execute("VACUUM ANALYZE")
+    # Not the empty ones: they would be planned for as empty, until the next ANALYZE.
+    await connection.execute(f"VACUUM ANALYZE {', '.join(filled)}")
     await connection.execute("CHECKPOINT")
     await connection.close()
 
