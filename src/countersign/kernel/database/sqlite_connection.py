@@ -111,6 +111,8 @@ def connect(path: Path, *, use: Literal["write", "read"]) -> Connection:
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if use == "write" else 0)
     try:
         opened = apsw.Connection(str(path), flags=flags, statementcachesize=CACHED_STATEMENTS)
+        # Plans do not depend on values: else a statement is planned anew whenever its LIMIT is bound.
+        opened.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection = cast(Connection, opened)
         # A moment's patience for another process that recovers the file; BEGIN waits by itself.
         connection.set_busy_timeout(OPEN_PATIENCE_MS)
