@@ -6,7 +6,7 @@ from typing import NamedTuple
 from countersign.distribution.catalog import statements
 from countersign.distribution.catalog.schemas import Artifact, ChannelName, Release
 from countersign.kernel import clock
-from countersign.kernel.database.port import Database, Reader
+from countersign.kernel.database.port import Database, Reader, Row
 
 DETAIL_BY_SLUG = "SELECT product_id, detail, etag, status, org_id FROM catalog_entry WHERE slug = $1"
 DETAIL_BY_ID = "SELECT product_id, detail, etag, status, org_id FROM catalog_entry WHERE product_id = $1"
@@ -58,11 +58,10 @@ class Card(NamedTuple):
     card: bytes
 
 
-async def page(database: Database, wanted: statements.Wanted) -> list[Card]:
-    """One page of products, in order."""
+async def page(database: Database, wanted: statements.Wanted) -> list[Row]:
+    """One page of products, in order; each row has the members of a `Card`."""
     text, values = statements.page(wanted)
-    rows = await (database.fetch(text, *values) if wanted.is_bounded else database.scan(text, *values))
-    return [Card(*row) for row in rows]
+    return await (database.fetch(text, *values) if wanted.is_bounded else database.scan(text, *values))
 
 
 async def entry(reader: Reader, id_or_slug: str, *, is_id: bool) -> Entry | None:

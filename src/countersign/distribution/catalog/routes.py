@@ -39,15 +39,14 @@ async def list_products(call: Request[ListQuery, Nothing]) -> Answer:
     """List products a page at a time, narrowed and ordered as asked."""
     query = call.query
     wanted = _wanted(call.context, call.caller, query)
-    cards = await queries.page(call.context.database, wanted)
-    following = None
-    if len(cards) > query.limit:
-        cards.pop()
-        following = cursor.write(
-            call.context.cursors, cursor.Position("products", _filter(query), _key(wanted, cards[-1]))
-        )
-    body = b'{"items":[%b],"next_cursor":%b}' % (b",".join([card.card for card in cards]), encode(following))
-    return Answer(200, body)
+    rows = await queries.page(call.context.database, wanted)
+    following = b"null"
+    if len(rows) > query.limit:
+        rows.pop()
+        position = cursor.Position("products", _filter(query), _key(wanted, queries.Card(*rows[-1])))
+        following = b'"%b"' % cursor.write(call.context.cursors, position).encode()
+    # The fifth member of a row is the encoded product.
+    return Answer(200, b'{"items":[%b],"next_cursor":%b}' % (b",".join([row[4] for row in rows]), following))
 
 
 def _wanted(store: Store, caller: Caller, query: ListQuery) -> statements.Wanted:
@@ -83,7 +82,10 @@ def _continued(query: ListQuery, position: cursor.Position) -> ListQuery:
     """The query of a further page: the cursor's own filter, which the parameters may repeat but not change."""
     made_for = position.filter
     given = _filter(query)
-    if any(given) and given != made_for:
+    if given == made_for:
+        cursor.require_keys(position, *KEYS[query.sort or "title"])
+        return query
+    if any(given):
         raise InvalidCursor("made for another filter")
     names = ("kind", "platform", "org", "tag", "q", "sort")
     values: dict[str, str] = {name: value for name, value in zip(names, made_for, strict=False) if value}

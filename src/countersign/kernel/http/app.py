@@ -231,8 +231,8 @@ class App(Generic[ContextT]):
         """Keep an encoded answer for whoever asks the same while nothing has changed."""
         if answer.etag is None or not isinstance(answer.body, bytes) or answer.media_type != JSON:
             return
-        pairs = [(name.lower().encode(), value.encode()) for name, value in answer.headers]
-        page = Page(versions, answer.body, answer.etag, [*pairs, (b"etag", answer.etag.encode())])
+        pairs = ((name.lower().encode(), value.encode()) for name, value in answer.headers)
+        page = Page(versions, answer.body, answer.etag, (*pairs, (b"etag", answer.etag.encode())))
         self._pages.put((exchange.raw_path, exchange.query_string), page)
 
     async def _write(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes) -> Answer:

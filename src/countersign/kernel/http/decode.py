@@ -49,6 +49,8 @@ def parameters(query_string: bytes) -> dict[str, str]:
 
 
 def _text(raw: str) -> str | None:
+    if raw.isascii() and "%" not in raw and "+" not in raw and "\0" not in raw:
+        return raw
     try:
         text = unquote_plus(raw.encode("latin-1").decode("utf-8"), errors="strict")
     except UnicodeDecodeError:

@@ -3,6 +3,8 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 
+MAX_OFFERED = 10_000
+
 
 @dataclass(slots=True)
 class Page:
@@ -11,7 +13,7 @@ class Page:
     versions: tuple[int, ...]
     body: bytes
     etag: str
-    headers: list[tuple[bytes, bytes]]
+    headers: tuple[tuple[bytes, bytes], ...]
 
 
 class Pages:
@@ -20,6 +22,7 @@ class Pages:
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._used_bytes = 0
+        self._offered: set[tuple[bytes, bytes]] = set()
         self._pages: OrderedDict[tuple[bytes, bytes], Page] = OrderedDict()
 
     def get(self, target: tuple[bytes, bytes], versions: tuple[int, ...]) -> Page | None:
@@ -34,7 +37,16 @@ class Pages:
         return page
 
     def put(self, target: tuple[bytes, bytes], page: Page) -> None:
-        """Keep the page; the least recently used ones make room. One over a sixteenth of the room is not kept."""
+        """Keep the page, from the second time it is offered on; the least recently used ones make room.
+
+        Most pages of a walk through a large catalog are asked for once: keeping those would only push out the ones
+        that are asked for again. One over a sixteenth of the room is not kept.
+        """
+        if target not in self._offered:
+            if len(self._offered) >= MAX_OFFERED:
+                self._offered.clear()
+            self._offered.add(target)
+            return
         if _bytes_of(target, page) > self._limit_bytes // 16:
             return
         self._drop(target)
