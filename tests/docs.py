@@ -2,9 +2,11 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,23 +56,29 @@ def matches(shown: str, printed: str) -> bool:
 def run(tour: list[Command], folder: Path, port: int, **variables: str) -> Printed:
     """Run the commands in one shell that begins in the folder; `port` is taken where they say 8480.
 
-    What they leave running in the background ends with the shell.
+    What they leave running in the background ends with this call, whether they came to their end or not.
     """
-    lines = ["trap 'kill $(jobs -p) 2>&-' EXIT"]
+    lines: list[str] = []
     for command in tour:
         lines += [command.line.replace(PORT, str(port)), f"echo '{_END}'"]
     known = environment(COUNTERSIGN_SERVER=f"http://127.0.0.1:{port}", HOME=str(folder), **variables)
     known["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{known['PATH']}"
-    done = subprocess.run(
+    shell = subprocess.Popen(
         ["bash", "-c", "\n".join(lines)],
         cwd=folder,
         env=known,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=LIMIT_S,
-        check=False,
+        start_new_session=True,
     )
-    return Printed(done.stdout.split(f"{_END}\n"), done.stderr)
+    try:
+        output, errors = shell.communicate(timeout=LIMIT_S)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGKILL)
+        shell.communicate()
+    return Printed(output.split(f"{_END}\n"), errors)
 
 
 def differences(tour: list[Command], printed: Printed, port: int) -> list[str]:
