@@ -120,7 +120,7 @@ def _parameters(each: Route[Store]) -> list[Document]:
     for name, schema in shape.get("properties", {}).items():
         required = name in shape.get("required", [])
         listed.append({"name": name, "in": "query", "required": required, "schema": schema})
-    if each.method in ("POST", "PUT", "DELETE") and not each.streams and not each.oauth:
+    if each.writes:
         key = {"type": "string", "format": "uuid"}
         listed.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": key})
     return listed
