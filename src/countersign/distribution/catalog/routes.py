@@ -123,7 +123,9 @@ async def list_releases(call: Request[ReleasesQuery, Nothing]) -> Answer:
     if len(rows) <= wanted:
         return answer.json([row.release for row in rows])
     if query.limit is None:
-        return Answer(200, _all_releases(call.context, found.product_id, channel, sees, rows))
+        etag = await _tag_of_all(call.context, found.product_id, channel, sees)
+        # From the start again: what the tag stands for is read after it.
+        return Answer(200, _all_releases(call.context, found.product_id, channel, sees), etag=etag)
     return answer.json([row.release for row in rows[:wanted]], headers=(_next(call, found, channel, rows[wanted - 1]),))
 
 
@@ -157,18 +159,25 @@ async def _sees(call: Request[ReleasesQuery, Nothing], found: queries.Entry) -> 
     return queries.SEES_YANKED if owns else queries.SEES_PUBLISHED
 
 
-async def _all_releases(
-    store: Store, product_id: str, channel: str, sees: int, rows: list[Position]
-) -> AsyncIterator[bytes]:
+async def _tag_of_all(store: Store, product_id: str, channel: str, sees: int) -> str | None:
+    """The tag of an array too long to hold: every change that is seen from outside counts the catalog's version.
+    Drafts do not, so whoever sees them gets no tag."""
+    if sees == queries.SEES_ALL:
+        return None
+    version = (await store.versions())[0]
+    return etag_of(f"{version}-{product_id}-{channel}-{sees}".encode())
+
+
+async def _all_releases(store: Store, product_id: str, channel: str, sees: int) -> AsyncIterator[bytes]:
     """The whole array, page by page, in constant memory."""
     yield b"["
     separator = b""
-    while rows:
+    after = NEWEST_POSSIBLE
+    while rows := await queries.releases(store.database, product_id, channel, sees, after, RELEASES_AT_ONCE):
         yield separator + b",".join(encode(row.release) for row in rows)
         separator = b","
         last = rows[-1]
         after = (last.at, last.sort_key, last.id)
-        rows = await queries.releases(store.database, product_id, channel, sees, after, RELEASES_AT_ONCE)
     yield b"]"
 
 
