@@ -3,31 +3,34 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.kernel.http.pages import Page, Pages
+from countersign.kernel.http.pages import MAX_ASKED, Page, Pages
 
 
 def page(versions: tuple[int, ...], size: int = 100) -> Page:
     return Page(versions, b"x" * size, '"t"', ())
 
 
-def put(pages: Pages, target: tuple[bytes, bytes], each: Page) -> None:
-    """Offer the page twice, as it takes to be kept."""
-    pages.put(target, each)
-    pages.put(target, each)
+def test_a_target_is_a_repeat_from_its_second_time_on() -> None:
+    pages = Pages(1 << 20)
+
+    assert [pages.is_repeat((b"/a", b"")) for _ in range(3)] == [False, True, True]
+    assert not pages.is_repeat((b"/a", b"limit=1"))
 
 
-def test_a_page_that_is_asked_for_once_is_not_kept() -> None:
+def test_what_is_kept_stays_a_repeat_however_much_else_is_asked_for() -> None:
     pages = Pages(1 << 20)
     pages.put((b"/a", b""), page((1,)))
-    assert pages.get((b"/a", b""), (1,)) is None
+    pages.is_repeat((b"/b", b""))
+    for number in range(MAX_ASKED):
+        pages.is_repeat((b"/%d" % number, b""))
 
-    pages.put((b"/a", b""), page((1,)))
-    assert pages.get((b"/a", b""), (1,)) is not None
+    assert pages.is_repeat((b"/a", b""))
+    assert not pages.is_repeat((b"/b", b""))
 
 
 def test_a_page_is_given_out_for_its_own_versions_only() -> None:
     pages = Pages(1 << 20)
-    put(pages, (b"/a", b""), page((1, 1)))
+    pages.put((b"/a", b""), page((1, 1)))
 
     assert pages.get((b"/a", b""), (1, 1)) is not None
     assert pages.get((b"/a", b""), (2, 1)) is None
@@ -37,7 +40,7 @@ def test_a_page_is_given_out_for_its_own_versions_only() -> None:
 def test_the_least_recently_used_page_makes_room() -> None:
     pages = Pages(20_000)
     for number in range(20):
-        put(pages, (b"/%d" % number, b""), page((1,), 500))
+        pages.put((b"/%d" % number, b""), page((1,), 500))
         pages.get((b"/0", b""), (1,))
 
     assert pages.get((b"/0", b""), (1,)) is not None
@@ -47,8 +50,8 @@ def test_the_least_recently_used_page_makes_room() -> None:
 
 def test_a_huge_answer_does_not_empty_the_room() -> None:
     pages = Pages(20_000)
-    put(pages, (b"/small", b""), page((1,)))
-    put(pages, (b"/huge", b""), page((1,), 19_000))
+    pages.put((b"/small", b""), page((1,)))
+    pages.put((b"/huge", b""), page((1,), 19_000))
 
     assert pages.get((b"/huge", b""), (1,)) is None
     assert pages.get((b"/small", b""), (1,)) is not None
@@ -60,7 +63,7 @@ def test_the_room_is_never_exceeded(puts: list[tuple[int, int, int]]) -> None:
     kept: dict[bytes, Page] = {}
     for name, size, version in puts:
         kept[b"/%d" % name] = page((version,), size)
-        put(pages, (b"/%d" % name, b""), kept[b"/%d" % name])
+        pages.put((b"/%d" % name, b""), kept[b"/%d" % name])
 
     held = [each for path, each in kept.items() if pages.get((path, b""), each.versions) is each]
     assert sum(len(each.body) for each in held) <= 16_000

@@ -153,8 +153,12 @@ class App(Generic[ContextT]):
         exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
         if (headers.get("accept") or "*/*") not in ("*/*", JSON):
             return False
+        target = (exchange.raw_path, exchange.query_string)
+        if not self._pages.is_repeat(target):
+            return False
+        # The versions are read before the page: a page may be newer than it claims, never older.
         exchange.versions = await self._versions()
-        page = self._pages.get((exchange.raw_path, exchange.query_string), exchange.versions)
+        page = self._pages.get(target, exchange.versions)
         if page is None:
             return False
         if conditional.none_match(headers.get("if-none-match"), page.etag):
@@ -210,9 +214,7 @@ class App(Generic[ContextT]):
         return _unkept(answer) if route.secret else answer
 
     async def _read_tagged(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Answer:
-        """A read whose answer carries an entity tag, and is kept in memory when it is for anyone."""
-        # The versions are read before the page: a page may be newer than it claims, never older.
-        versions = exchange.versions or await self._versions()
+        """A read whose answer carries an entity tag; a repeat that anyone may have is kept in memory."""
         answer = await route.handler(call)
         if answer.status != 200:
             return answer
@@ -221,18 +223,18 @@ class App(Generic[ContextT]):
         answer.headers = (*answer.headers, ("Cache-Control", caching), ("Vary", "Authorization, Accept"))
         if answer.etag is None and isinstance(answer.body, bytes):
             answer.etag = conditional.etag_of(answer.body)
-        if is_shared:
-            self._keep(exchange, versions, answer)
+        if is_shared and exchange.versions:
+            self._keep(exchange, answer)
         if answer.etag is not None and conditional.none_match(exchange.headers.get("if-none-match"), answer.etag):
             return Answer(304, b"", JSON, answer.headers, answer.etag)
         return answer
 
-    def _keep(self, exchange: Exchange, versions: tuple[int, ...], answer: Answer) -> None:
+    def _keep(self, exchange: Exchange, answer: Answer) -> None:
         """Keep an encoded answer for whoever asks the same while nothing has changed."""
         if answer.etag is None or not isinstance(answer.body, bytes) or answer.media_type != JSON:
             return
         pairs = ((name.lower().encode(), value.encode()) for name, value in answer.headers)
-        page = Page(versions, answer.body, answer.etag, (*pairs, (b"etag", answer.etag.encode())))
+        page = Page(exchange.versions, answer.body, answer.etag, (*pairs, (b"etag", answer.etag.encode())))
         self._pages.put((exchange.raw_path, exchange.query_string), page)
 
     async def _write(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes) -> Answer:

@@ -2,8 +2,12 @@
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import TypeAlias
 
-MAX_OFFERED = 10_000
+Target: TypeAlias = tuple[bytes, bytes]
+"""A raw path and a query string, as they were sent."""
+
+MAX_ASKED = 10_000
 
 
 @dataclass(slots=True)
@@ -22,10 +26,23 @@ class Pages:
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._used_bytes = 0
-        self._offered: set[tuple[bytes, bytes]] = set()
-        self._pages: OrderedDict[tuple[bytes, bytes], Page] = OrderedDict()
+        self._asked: set[Target] = set()
+        self._pages: OrderedDict[Target, Page] = OrderedDict()
 
-    def get(self, target: tuple[bytes, bytes], versions: tuple[int, ...]) -> Page | None:
+    def is_repeat(self, target: Target) -> bool:
+        """Whether a raw path and query was asked for before, as far as is remembered; only then keep its page.
+
+        Most pages of a walk through a large catalog are asked for once: keeping those would only push out the ones
+        that are asked for again.
+        """
+        if target in self._pages or target in self._asked:
+            return True
+        if len(self._asked) >= MAX_ASKED:
+            self._asked.clear()
+        self._asked.add(target)
+        return False
+
+    def get(self, target: Target, versions: tuple[int, ...]) -> Page | None:
         """The page of a raw path and query, when it is of exactly these versions."""
         page = self._pages.get(target)
         if page is None:
@@ -36,17 +53,8 @@ class Pages:
         self._pages.move_to_end(target)
         return page
 
-    def put(self, target: tuple[bytes, bytes], page: Page) -> None:
-        """Keep the page, from the second time it is offered on; the least recently used ones make room.
-
-        Most pages of a walk through a large catalog are asked for once: keeping those would only push out the ones
-        that are asked for again. One over a sixteenth of the room is not kept.
-        """
-        if target not in self._offered:
-            if len(self._offered) >= MAX_OFFERED:
-                self._offered.clear()
-            self._offered.add(target)
-            return
+    def put(self, target: Target, page: Page) -> None:
+        """Keep the page; the least recently used ones make room. One over a sixteenth of the room is not kept."""
         if _bytes_of(target, page) > self._limit_bytes // 16:
             return
         self._drop(target)
@@ -56,11 +64,11 @@ class Pages:
             oldest, old = self._pages.popitem(last=False)
             self._used_bytes -= _bytes_of(oldest, old)
 
-    def _drop(self, target: tuple[bytes, bytes]) -> None:
+    def _drop(self, target: Target) -> None:
         page = self._pages.pop(target, None)
         if page is not None:
             self._used_bytes -= _bytes_of(target, page)
 
 
-def _bytes_of(target: tuple[bytes, bytes], page: Page) -> int:
+def _bytes_of(target: Target, page: Page) -> int:
     return len(target[0]) + len(target[1]) + len(page.body) + 512
