@@ -6,6 +6,7 @@ from typing import Any
 from countersign.distribution.app import ROUTES
 from countersign.distribution.context import Store
 from countersign.distribution.publishing.schemas import ProductWrite
+from countersign.kernel import clock
 from countersign.kernel.http.route import Route
 from tests.distribution.world import World
 
@@ -105,6 +106,8 @@ async def staged(world: World) -> Scene:
     claims = world.store.tokens.verify(revoked)
     await world.call("DELETE", "/org/clients", scene.tokens["owner of north"], params={"client_id": claims.client_id})
     scene.tokens["revoked"] = revoked
+    with clock.fixed(clock.later(clock.now(), seconds=-world.store.settings.token_ttl_s - 61)):
+        scene.tokens["expired"] = await world.person_token("owner@north.example", " ".join(SCOPES))
     return scene
 
 

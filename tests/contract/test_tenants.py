@@ -76,7 +76,7 @@ HOLDS: dict[str, set[str]] = {
     **{f"client with {scope}": {scope} for scope in SCOPES},
 }
 HOLDS["client with admin:org"] = set(SCOPES)
-OUTSIDERS = ("anonymous", "forged", "revoked")
+OUTSIDERS = ("anonymous", "forged", "revoked", "expired")
 MEMBERS = tuple(caller for caller in HOLDS if "north" in caller or caller.startswith("client"))
 
 
@@ -113,7 +113,7 @@ async def test_a_credential_that_does_not_hold_is_refused_even_where_none_is_nee
     scene: Scene, name: tuple[str, str]
 ) -> None:
     assert (await scene.send(BY_KEY[name], "anonymous")).is_success
-    for caller in ("forged", "revoked"):
+    for caller in ("forged", "revoked", "expired"):
         assert (await scene.send(BY_KEY[name], caller)).status_code == 401, caller
 
 

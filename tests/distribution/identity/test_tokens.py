@@ -159,6 +159,7 @@ async def test_a_session_is_exchanged_by_our_own_pages_alone(world: World) -> No
         assert (answer.status_code, answer.json()["code"]) == (403, "foreign_origin")
     without = await world.http.post("/auth/session/token", json={}, headers=ORIGIN)
     assert (without.status_code, without.json()["code"]) == (401, "invalid_token")
+    assert without.headers["www-authenticate"].startswith("Bearer resource_metadata=")
 
 
 async def test_signing_out_ends_the_session_and_its_tokens(world: World) -> None:

@@ -29,6 +29,16 @@ class InsufficientScope(Refused):
     resolution = "Obtain a token with the scope that WWW-Authenticate names."
 
 
+def metadata(store: Store) -> str:
+    """The parameter of a challenge that leads to the way in (RFC 9728 §5.1)."""
+    return f'resource_metadata="{store.root_url}/.well-known/oauth-protected-resource"'
+
+
+def unauthenticated(store: Store, detail: str, resolution: str | None = None) -> Unauthenticated:
+    """The refusal of a request without any credential, with its challenge (agent-auth 7.2)."""
+    return Unauthenticated(detail, resolution=resolution, headers={"WWW-Authenticate": f"Bearer {metadata(store)}"})
+
+
 class Gate:
     """Knows callers by their tokens. Signature checks are cached by the token's hash; what the caller may do is
     read again whenever anything about identities changed, so that a revocation holds at once on every worker."""
@@ -36,7 +46,7 @@ class Gate:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._callers: dict[bytes, tuple[int, Caller]] = {}
-        self._metadata = f'resource_metadata="{store.root_url}/.well-known/oauth-protected-resource"'
+        self._metadata = metadata(store)
 
     async def caller_of(self, headers: Headers, address: str) -> Caller:
         """Whoever the Authorization header names (X-API-Key is another spelling of it); anonymous without one.
@@ -85,8 +95,7 @@ class Gate:
             InsufficientScope: it does not carry the scope.
         """
         if caller.is_anonymous:
-            challenge = f"Bearer {self._metadata}"
-            raise Unauthenticated("this needs a token", headers={"WWW-Authenticate": challenge})
+            raise unauthenticated(self._store, "this needs a token")
         if scope is not None and not caller.allows(scope):
             challenge = f'Bearer error="insufficient_scope", scope="{scope}", {self._metadata}'
             remedy = f"Obtain a token with the scope {scope}."

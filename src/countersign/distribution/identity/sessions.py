@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, scopes, tokens
-from countersign.distribution.identity.gate import Unauthenticated
+from countersign.distribution.identity.gate import unauthenticated
 from countersign.distribution.identity.schemas import TokenResponse
 from countersign.kernel import clock
 from countersign.kernel.database import versions
@@ -128,7 +128,7 @@ async def exchange(store: Store, headers: Headers, scope: str | None) -> TokenRe
     name = b"" if token is None else secrets.digest(token)
     session = None if token is None else await queries.session(store.database, name)
     if session is None:
-        raise Unauthenticated("there is no signed-in session", resolution="Sign in at /auth/signin first.")
+        raise unauthenticated(store, "there is no signed-in session", "Sign in at /auth/signin first.")
     held = await tokens.held_by_person(store.database, session.person_id)
     granted = tokens.requested(scope, held)
     is_limited = bool((scope or "").strip())
