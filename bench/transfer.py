@@ -132,8 +132,10 @@ def measure(bench: Bench) -> None:
         before_mib = rss_mib(pid)
         Path(f"/proc/{pid}/clear_refs").write_text("5")  # begin anew with the highest memory
         for number in range(bench.options.rounds):
+            os.sync()  # nobody pays for what another left to be written
             took_s["cp"].append(copied(file, synced=False))
             took_s["cp, sync"].append(copied(file, synced=True))
+            os.sync()
             artifact, upload_s = publisher.upload(file, f"build-{number}.bin")
             took_s["upload"].append(upload_s)
             took_s["download"].append(publisher.download(artifact)[1])
