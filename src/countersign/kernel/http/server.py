@@ -121,9 +121,9 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     async with server.application(index, real) as applications, contextlib.AsyncExitStack() as stack:
+        _spare_the_collector()
         for application, bound in zip(applications, sockets, strict=True):
             await stack.enter_async_context(_listening(server, application, bound, stopping))
-        _spare_the_collector()
         ready()
         await stopping.wait()
 
