@@ -1,4 +1,5 @@
-"""How long a start takes until the first answer, and the memory after it: ours on a new and a known database, peer."""
+"""How long a start takes until the first answer, and the memory after it: ours on a new database, with and without
+demonstration data, and on a known one; the peer."""
 
 import statistics
 import sys
@@ -16,7 +17,7 @@ from processes import ROOT, rss_mib, running, worker
 LONGEST_S = 60
 
 
-def start(data: Path, url: str, log: Path) -> tuple[float, float]:
+def start(data: Path, url: str, log: Path, *more: str) -> tuple[float, float]:
     """Seconds until the first answer, and MiB of memory then."""
     from tests.servers.process import free_port
 
@@ -27,7 +28,7 @@ def start(data: Path, url: str, log: Path) -> tuple[float, float]:
         environment |= {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": seed.MASTER_KEY}
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     began_s = time.monotonic()
-    with running([*command, "--port", str(port)], log=log, environment=environment) as process:
+    with running([*command, "--port", str(port), *more], log=log, environment=environment) as process:
         while True:
             try:
                 opener.open(f"http://127.0.0.1:{port}/api/v1/health", timeout=5).close()
@@ -47,24 +48,38 @@ def peer(bench: Bench, seeded: seed.Seeded) -> tuple[float, float]:
         return time.monotonic() - began_s, started.rss_mib()
 
 
+def _new(bench: Bench, database: str, name: str) -> tuple[Path, str]:
+    """A data directory that is not there yet, and the address of an empty database (none: a file in the directory)."""
+    data = bench.folder / f"{database}-{name}"
+    if bench.cluster is None or database != "postgres":
+        return data, ""
+    bench.cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+    return data, bench.cluster.url(name)
+
+
 def measure(bench: Bench, database: str) -> None:
-    """New database, the same again, and the peer."""
-    found: dict[str, list[tuple[float, float]]] = {"new database": [], "known database": [], "peer": []}
+    """New database, the same again, a new one that is filled for demonstration, and the peer."""
+    names = ("new database", "known database", "new, with --demo", "peer")
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     with ExitStack() as stack:
         seeded = stack.enter_context(seed.new(database, seed.Size(100), bench.folder, bench.cluster))
         for number in range(bench.options.rounds):
-            data, url = bench.folder / f"start-{database}-{number}", ""
-            if bench.cluster is not None and database == "postgres":
-                bench.cluster.sql(f"CREATE DATABASE start_{number} TEMPLATE template0")
-                url = bench.cluster.url(f"start_{number}")
+            log = bench.folder / "start.log"
+            place = _new(bench, database, f"start_{number}")
             for name in ("new database", "known database"):
-                found[name].append(start(data, url, bench.folder / "start.log"))
+                found[name].append(start(*place, log))
+            demo = _new(bench, database, f"demo_{number}")
+            found["new, with --demo"].append(start(*demo, log, "--demo"))
             found["peer"].append(peer(bench, seeded))
     print(f"\nstart on {database}")
     for name, each in found.items():
         seconds, memory = (statistics.median(values) for values in zip(*each, strict=True))
         print(f"  {name:16}{seconds * 1000:7.0f} ms until the first answer {memory:7.0f} MiB")
         bench.other[f"{database}, {name}"] = {"ms": round(seconds * 1000), "rss_mib": round(memory)}
+    pairs = zip(found["new, with --demo"], found["new database"], strict=True)
+    seeding_s = statistics.median(demo - new for (demo, _), (new, _) in pairs)
+    print(f"  demonstration data takes {seeding_s:.2f} s")
+    bench.other[f"{database}, demonstration data"] = {"ms": round(seeding_s * 1000)}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,87 @@
+"""Writes docs/results/tables.md anew, from the figures that the benchmarks left beside it.
+
+python bench/report.py
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+from harness import RESULTS, Aim, Table
+
+HEAD = """# Tables
+
+Written by `bench/report.py` from the JSON files beside it. [README](README.md) says what the words mean. "Rounds" are
+the slowest and the fastest round: where they lie far apart, the machine was busy with other work, and only CPU per
+request and the ratios say something. "Ours to it" is the median of the rounds' ratios of requests per second.
+"""
+ORDER = ("catalog_page", "product", "library", "redeem", "transfer", "startup")
+
+
+class Record(msgspec.Struct, kw_only=True):
+    """What one benchmark left."""
+
+    benchmark: str
+    at: str
+    machine: dict[str, str]
+    settings: dict[str, str | int]
+    tables: list[Table]
+    other: dict[str, object]
+    aims: list[Aim]
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield f"**{table.variant}, {table.database}**"
+    yield ""
+    yield "| | req/s | rounds | p50 ms | p99 ms | CPU µs | database µs | ours to it |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    for each in table.contenders:
+        ratios = [f"{ratio:.2f}" for name, ratio in table.ratios.items() if name.endswith(f"/{each.name}")]
+        rounds = f"{min(each.rounds_req_s):,.0f} to {max(each.rounds_req_s):,.0f}"
+        yield (
+            f"| {each.name} | {each.req_s:,.0f} | {rounds} | {each.p50_ms:.2f} | {each.p99_ms:.2f} "
+            f"| {each.cpu_us:.0f} | {each.database_cpu_us:.0f} | {' '.join(ratios)} |"
+        )
+    yield ""
+
+
+def _other(value: object) -> str:
+    """A figure, or several by their names."""
+    if isinstance(value, dict):
+        return "; ".join(f"{name} {_other(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return " ".join(map(_other, value))
+    return f"{value:,.3g}" if isinstance(value, float) and value < 100 else f"{value:,.0f}"
+
+
+def section(record: Record) -> Iterator[str]:
+    """One benchmark as Markdown lines."""
+    settings = record.settings
+    yield f"## {record.benchmark}"
+    yield ""
+    yield f"`.venv/bin/python bench/{record.benchmark}.py --rounds {settings['rounds']}`, {record.at},"
+    yield f"load average {record.machine['load_average']} at the end."
+    yield ""
+    for table in record.tables:
+        yield from _table(table)
+    if record.other:
+        yield from (f"- {name}: {_other(value)}" for name, value in record.other.items())
+        yield ""
+
+
+def main() -> None:
+    """Write the page: all aims first, then each benchmark."""
+    files = [RESULTS / f"{name}.json" for name in ORDER]
+    records = [msgspec.json.decode(file.read_bytes(), type=Record) for file in files if file.exists()]
+    lines = [HEAD, "## Aims", "", "| benchmark | aim | wanted | measured | |", "|---|---|---:|---:|---|"]
+    for record in records:
+        for aim in record.aims:
+            verdict = "met" if aim.met else "**missed**"
+            lines.append(f"| {record.benchmark} | {aim.text} | {aim.wanted:,g} | {aim.measured:,.3g} | {verdict} |")
+    lines.append("")
+    for record in records:
+        lines += section(record)
+    (RESULTS / "tables.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
