@@ -58,7 +58,7 @@ def served(data: Path, *options: str, settings: Mapping[str, str] | None = None)
     variables = {"PYTHONPATH": str(SOURCE), **quotas, **(settings or {})}
     with serving(
         ["env", *(f"{name}={value}" for name, value in variables.items()), *command],
-        is_ready=lambda: answers(port),
+        is_ready=lambda: answers(port) and "Stop with ctrl-C" in log.read_text(),
         log=log,
     ):
         yield Running(data, port, log)
