@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import httpx
 import pytest
 
+from countersign.distribution import app as distribution
 from countersign.distribution.app import ROUTES
-from tests.contract.scenes import BY_KEY, OBJECTS, SCOPES, SLUGS, Scene, key
+from tests.contract.scenes import BY_KEY, OBJECTS, QUERIES, SCOPES, SLUGS, Scene, everything, key
 
 # Anyone may call these; what they show to whom is tested with the catalog and the artifacts.
 PUBLIC = {
@@ -193,3 +195,59 @@ async def test_one_organisations_batches_members_and_clients_are_not_anothers(sc
     assert listed.json() == []
     assert [member["email"] for member in members.json()] == ["owner@south.example"]
     assert clients.json() == []
+
+
+async def test_codes_are_issued_for_own_products_alone(scene: Scene) -> None:
+    route = BY_KEY[("POST", "/codes")]
+    body = {"kind": "license", "count": 1}
+    answers = {
+        kind: await scene.send(route, "owner of north", json={**body, "products": [SLUGS[kind]]}) for kind in OBJECTS
+    }
+
+    assert {kind for kind, answer in answers.items() if answer.is_success} == {"own draft", "own public"}
+    for kind in ("other draft", "other public"):
+        assert answers[kind].json()["errors"][0]["pointer"] == "/products/0"
+        assert like(answers[kind]) == like(answers["missing"])
+
+
+@pytest.mark.parametrize("name", sorted(WRITES_OF_PRODUCTS))
+async def test_a_role_in_one_organisation_is_none_in_another(scene: Scene, name: tuple[str, str]) -> None:
+    scene.tokens["both"] = await scene.world.person("both@example.com", north="viewer", south="owner")
+    before = await everything(scene.world.store)
+
+    for kind in ("own draft", "own public"):
+        answer = await scene.send(BY_KEY[name], "both", SLUGS[kind])
+        assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope"), kind
+
+    assert await everything(scene.world.store) == before
+    allowed = await scene.send(BY_KEY[name], "both", SLUGS["other draft"])
+    assert allowed.status_code not in (401, 403), allowed.text
+
+
+@pytest.mark.parametrize("name", sorted(name for name in OF_AN_ORGANISATION if name != ("POST", "/products")))
+async def test_administering_one_organisation_is_nothing_in_another(scene: Scene, name: tuple[str, str]) -> None:
+    scene.tokens["both"] = await scene.world.person("both@example.com", north="publisher", south="owner")
+    before = await everything(scene.world.store)
+
+    given = {**QUERIES.get(name, {}), "org": "north"}
+    answer = await scene.send(BY_KEY[name], "both", params=given)
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope"), answer.text
+    assert await everything(scene.world.store) == before
+
+
+async def test_a_client_that_is_deleted_is_gone_at_once_from_every_worker_that_knew_it(scene: Scene) -> None:
+    world = scene.world
+    token = await world.client_token("north")
+    claims = world.store.tokens.verify(token)
+    transport = httpx.ASGITransport(distribution.create(world.store))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8480") as other_worker:
+        workers = (world.http, other_worker)
+        headers = {"Authorization": f"Bearer {token}"}
+        for worker in workers:
+            assert (await worker.get("/api/v1/org", headers=headers)).status_code == 200
+        owner = scene.tokens["owner of north"]
+        deleted = await world.call("DELETE", "/org/clients", owner, params={"client_id": claims.client_id})
+        assert deleted.status_code == 204
+        for worker in workers:
+            assert (await worker.get("/api/v1/org", headers=headers)).status_code == 401
