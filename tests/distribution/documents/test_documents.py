@@ -137,6 +137,19 @@ async def test_what_the_api_document_does_not_know_is_marked(description: dict[s
             assert operation.get("x-addition", False) == ((method, path) not in documented), (method, path)
 
 
+def assert_described(operation: dict[str, Any], each: Route[Store], where: tuple[str, str]) -> None:
+    """The operation says of the route what the route says of itself."""
+    named = {(parameter["in"], parameter["name"]) for parameter in operation["parameters"]}
+    path = {("path", name) for name in re.findall(r"\{(\w+)\}", where[1])}
+    query = {("query", name) for name in each.query.__struct_encode_fields__}
+    assert path | query <= named
+    assert (("header", "Idempotency-Key") in named) == each.writes, where
+    needed = [scheme["OAuth2"] for scheme in operation.get("security", []) if scheme.get("OAuth2")]
+    assert needed == ([[each.scope]] if each.scope else []), where
+    assert ("requestBody" in operation) == (each.body is not None or each.streams)
+    assert {"400", "429", "500"} <= set(operation["responses"])
+
+
 async def test_scopes_parameters_and_bodies_are_described_as_they_are(
     store: Store, description: dict[str, Any]
 ) -> None:
@@ -144,17 +157,8 @@ async def test_scopes_parameters_and_bodies_are_described_as_they_are(
     assert len(set(ids)) == len(ids)
     for (method, path), each in served(store).items():
         operation = description["paths"].get(path, {}).get(method.lower())
-        if operation is None:
-            continue
-        named = {(parameter["in"], parameter["name"]) for parameter in operation["parameters"]}
-        assert {("path", name) for name in re.findall(r"\{(\w+)\}", path)} <= named
-        assert {("query", name) for name in each.query.__struct_encode_fields__} <= named
-        assert (("header", "Idempotency-Key") in named) == each.writes, (method, path)
-        needed = [scheme.get("OAuth2") for scheme in operation.get("security", []) if scheme.get("OAuth2")]
-        assert needed == ([[each.scope]] if each.scope else []), (method, path)
-        assert ("requestBody" in operation) == (each.body is not None or each.streams)
-        for status in ("400", "429", "500"):
-            assert status in operation["responses"]
+        if operation is not None:
+            assert_described(operation, each, (method, path))
 
 
 async def test_bodies_that_work_are_valid_by_the_description(description: dict[str, Any]) -> None:
