@@ -301,3 +301,14 @@ async def test_every_scope_there_is_can_be_held(world: World) -> None:
     token = await world.client_token("north", ALL_SCOPES)
 
     assert set((await world.call("GET", "/auth/me", token)).json()["scope"].split()) == set(ALL_SCOPES.split())
+
+
+async def test_a_person_who_is_made_a_member_twice_at_once_is_one_member(world: World) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    for number in range(3):
+        body = {"email": f"new{number}@north.example", "role": "viewer"}
+
+        answers = await asyncio.gather(*(world.call("POST", "/org/members", owner, json=body) for _ in range(4)))
+
+        assert [answer.status_code for answer in answers] == [201] * 4
+    assert len((await world.call("GET", "/org/members", owner)).json()) == 4

@@ -85,11 +85,22 @@ async def set_role(transaction: Transaction, org_id: str, email: str, role: Role
     """
     person = await queries.person_with_email(transaction, normal_email(email))
     if person is None:
-        person = await add_person(transaction, email, None)
-    elif role != "owner":
+        person = await _person_anew(transaction, email)
+    if role != "owner":
         await _keep_an_owner(transaction, org_id, person.id)
     await transaction.run(queries.SET_ROLE, person.id, org_id, role, clock.now())
     await versions.bump(transaction, "identity")
+
+
+async def _person_anew(transaction: Transaction, email: str) -> queries.Person:
+    """The person with this address, made here or by another call at the same moment."""
+    try:
+        return await add_person(transaction, email, None)
+    except EmailTaken:
+        person = await queries.person_with_email(transaction, normal_email(email))
+        if person is None:
+            raise
+        return person
 
 
 async def remove_member(transaction: Transaction, org_id: str, email: str) -> None:
