@@ -1,0 +1,122 @@
+"""What every kind of field has in common, and the protocol the engine works it by."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack
+
+Stored: TypeAlias = None | int | str
+"""A value as the database keeps it: text, or a whole number (money in minor units, bool as 0 and 1)."""
+
+ColumnType: TypeAlias = Literal["TEXT", "BIGINT"]
+
+EQUALITY = frozenset({"eq", "ne", "in", "is_null"})
+RANGES = frozenset({"gt", "gte", "lt", "lte"})
+
+
+class FieldOptions(TypedDict, total=False):
+    """What may be said of a field of any kind; see `Field` for each meaning."""
+
+    label: str
+    help: str
+    required: bool
+    default: object
+    unique: bool
+    index: bool
+    personal: str
+    linked: bool
+    restricted: tuple[str, ...]
+    readonly: bool
+    computed: Callable[..., object]
+    sum_of: str
+    declassify: bool
+
+
+class Field:
+    """One field of a model.
+
+    label       what people read; default: the name with spaces
+    help        a sentence for people and agents
+    required    a record cannot be without it
+    default     the value a new record gets when none is given: a JSON value, or `CALLER`, `TODAY`
+    unique      no two records have the same value
+    index       filters and order on it are answered by an index
+    personal    LABEL of its placeholder tokens (EMAIL, PERSON); callers without a clear view get these
+    linked      equal values get equal tokens, so that agents can join; free text never is
+    restricted  the roles that may see it at all, whatever others are granted
+    readonly    only the engine and the module's effects write it
+    computed    makes the value from the fields its parameters name; empty when one of them is
+    sum_of      the total of a field of the records that refer to this one: "invoice_line.amount_minor"
+    declassify  a computed field may be seen though a source is hidden: the module vouches for it
+    """
+
+    kind: ClassVar[str]
+    column: ClassVar[ColumnType] = "TEXT"
+    operators: ClassVar[frozenset[str]] = EQUALITY | RANGES
+    is_folded: ClassVar[bool] = False
+    """Whether a case-folded copy is stored, for `contains`."""
+
+    def __init__(self, **options: Unpack[FieldOptions]) -> None:
+        self.name = ""
+        self._label = options.get("label", "")
+        self.help = options.get("help", "")
+        self.required = options.get("required", False)
+        self.default = options.get("default")
+        self.unique = options.get("unique", False)
+        self.index = options.get("index", False) or self.unique
+        self.personal = options.get("personal")
+        self.linked = options.get("linked", self.personal in LINKED)
+        self.restricted = options.get("restricted", ())
+        self.computed = options.get("computed")
+        self.sum_of = options.get("sum_of")
+        self.declassify = options.get("declassify", False)
+        self.readonly = options.get("readonly", False) or self.computed is not None or self.sum_of is not None
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @property
+    def label(self) -> str:
+        """What people read as the field's name."""
+        return self._label or self.name.removesuffix("_minor").replace("_", " ").capitalize()
+
+    def read(self, value: object) -> Stored:
+        """The JSON value of an input (never null) as it is stored.
+
+        Raises:
+            BadValue: it is of another kind, out of range, or too long.
+        """
+        raise NotImplementedError
+
+    def operand(self, value: object) -> Stored:
+        """The JSON value of a filter condition: of the field's kind, whatever its range.
+
+        Raises:
+            BadValue: it is of another kind.
+        """
+        return self.read(value)
+
+    def show(self, stored: Stored) -> object:
+        """The stored value (never null) as JSON shows it."""
+        return stored
+
+    @property
+    def shows_as_stored(self) -> bool:
+        """Whether `show` changes nothing, so that it need not be called."""
+        return type(self).show is Field.show
+
+    def ordered(self, column: str) -> str:
+        """The SQL expression that orders records by this field, given its column's expression."""
+        return column
+
+    def schema(self) -> Mapping[str, Any]:
+        """JSON Schema (2020-12) of the value, null aside."""
+        raise NotImplementedError
+
+    @property
+    def form(self) -> str:
+        """Which control a form shows for it."""
+        return self.kind
+
+
+LINKED = frozenset({"EMAIL", "PHONE", "PERSON", "TAXID"})
+"""Labels that are linked unless a field says otherwise: values that tell who somebody is, so that equality is useful,
+and rich enough that equality gives nothing else away."""

@@ -1,0 +1,30 @@
+"""A module: a named set of models and roles, installable on its own."""
+
+from collections.abc import Sequence
+
+from countersign.declare.access import Role
+from countersign.declare.model import Model
+
+
+class Module:
+    """What a package offers under the entry-point group `countersign.modules`.
+
+    `needs` names the modules whose models its refs lead to (`base` is always there).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str,
+        label: str = "",
+        needs: Sequence[str] = (),
+        models: Sequence[type[Model]] = (),
+        roles: Sequence[Role] = (),
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.label = label or name.capitalize()
+        self.needs = tuple(needs)
+        self.models = tuple(models)
+        self.roles = tuple(roles)

@@ -1,0 +1,48 @@
+"""Conditions: which records a rule, a guard or a lock is about; the same words as filters have."""
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+Operator: TypeAlias = Literal["eq", "ne", "contains", "in", "gt", "gte", "lt", "lte", "is_null"]
+
+OPERATORS: Final[tuple[Operator, ...]] = ("eq", "ne", "contains", "in", "gt", "gte", "lt", "lte", "is_null")
+
+
+class Stand:
+    """A value that is known only when a command runs."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+CALLER: Final = Stand("CALLER")
+"""The id of the person who calls, or on whose behalf an agent does."""
+
+TODAY: Final = Stand("TODAY")
+"""The day the command runs, in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """One condition on a field of the model; `value` is JSON, `CALLER` or `TODAY`."""
+
+    field: str
+    operator: Operator
+    value: object
+
+
+def where(field: str, **condition: object) -> Where:
+    """`where("stage", eq="new")`, `where("owner", eq=CALLER)`, `where("party", is_null=False)`.
+
+    Raises:
+        ValueError: not exactly one operator is named, or none that there is.
+    """
+    names = list(condition)
+    # A trailing underscore lets Python's own word be written: in_=["new", "won"].
+    operator = next((each for each in OPERATORS if names == [each] or names == [f"{each}_"]), None)
+    if operator is None:
+        raise ValueError(f"where({field!r}, …): name exactly one of {', '.join(OPERATORS)} (`in` as in_)")
+    return Where(field, operator, condition[names[0]])

@@ -1,0 +1,62 @@
+"""Workflows: which actions move a governed select field, under which conditions, with which effects."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from countersign.declare.where import Where
+from countersign.declare.work import Work
+
+Effect: TypeAlias = Callable[[Work], Awaitable[None]]
+
+
+class Move:
+    """One action of a workflow, a command of its model.
+
+    sources         the states it starts from
+    to              the state it leads to; None: it stays where it is
+    guards          conditions the record must meet; a caller who may not read their fields learns no more than
+                    "not allowed in this state"
+    inputs          fields the action takes beside `id`; those a record requires then must be given or set before
+    needs_approval  an agent can only propose it
+    effect          what happens beside the move
+    """
+
+    def __init__(
+        self,
+        *sources: str,
+        to: str | None = None,
+        label: str = "",
+        help: str = "",
+        guards: tuple[Where, ...] = (),
+        inputs: tuple[str, ...] = (),
+        needs_approval: bool = False,
+        effect: Effect | None = None,
+    ) -> None:
+        self.name = ""
+        self._label = label
+        self.help = help
+        self.sources = sources
+        self.to = to
+        self.guards = guards
+        self.inputs = inputs
+        self.needs_approval = needs_approval
+        self.effect = effect
+
+    @property
+    def label(self) -> str:
+        """What people read on the button."""
+        return self._label or self.name.replace("_", " ").capitalize()
+
+
+class Workflow:
+    """Governs one select field: it starts at its first option and is moved by the actions alone."""
+
+    def __init__(self, field: str, **moves: Move) -> None:
+        self.field = field
+        self.moves = moves
+        for name, move in moves.items():
+            move.name = name
+
+    def between(self, source: str, target: str) -> Move | None:
+        """The first declared action that leads from one state to another."""
+        return next((move for move in self.moves.values() if source in move.sources and move.to == target), None)
