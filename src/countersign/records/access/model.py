@@ -1,0 +1,80 @@
+"""Users, roles, grants, sessions and agent tokens, as models like any other."""
+
+from countersign.declare import Bool, LongText, Model, Moment, Ref, Text
+
+
+class User(Model):
+    """A person who signs in."""
+
+    username = Text(required=True, unique=True, longest=100)
+    name = Text(personal="PERSON", help="What others read")
+    email = Text(personal="EMAIL")
+    is_active = Bool(required=True, default=True, help="Switched off, sessions and agents of the person end at once")
+
+    shown_as = "username"
+
+
+class RoleRecord(Model):
+    """A role: what its members may do is the sum of its grants."""
+
+    name = "role"
+    label = "Role"
+    title = Text(required=True, unique=True, longest=100, help="The name modules and grants know it by")
+    description = Text()
+    rights = Text(help="Beyond models, comma separated: base.unmask")
+
+
+class UserRole(Model):
+    """That a user has a role."""
+
+    label = "Role of a user"
+    plural = "Roles of users"
+    user = Ref("user", required=True, on_delete="cascade")
+    role = Ref("role", required=True, on_delete="cascade")
+
+
+class GrantRecord(Model):
+    """What a role may do with one model. Lists are comma separated; * means all."""
+
+    name = "grant"
+    label = "Grant"
+    role = Ref("role", required=True, on_delete="cascade")
+    model = Text(required=True, longest=100, index=True)
+    commands = Text(required=True)
+    clear = LongText(help="Fields read in clear")
+    masked = LongText(help="Personal fields seen as placeholder tokens")
+    write = LongText(help="Fields it may set")
+    rows = LongText(help='Conditions on the records it reaches: [{"field": …, "op": …, "value": …}]')
+
+
+class Session(Model):
+    """A person's sign-in."""
+
+    user = Ref("user", required=True, on_delete="cascade", readonly=True)
+    started_at = Moment(readonly=True)
+    expires_at = Moment(readonly=True)
+    ended_at = Moment(readonly=True)
+
+    commands = ("get", "list", "search")
+
+
+class AgentToken(Model):
+    """A token by which an agent acts for a person, cut to its scopes."""
+
+    title = Text(required=True, readonly=True, label="Label")
+    user = Ref("user", required=True, on_delete="cascade", readonly=True)
+    scopes = LongText(readonly=True)
+    unmask = LongText(readonly=True, help="Fields it may read in clear")
+    issued_at = Moment(readonly=True)
+    expires_at = Moment(readonly=True)
+    ended_at = Moment(readonly=True)
+
+    label = "Agent token"
+    commands = ("get", "list", "search")
+
+
+class Setting(Model):
+    """A setting of the engine, such as who must approve a command."""
+
+    title = Text(required=True, unique=True, label="Name", longest=200)
+    value = LongText(required=True, help="JSON")

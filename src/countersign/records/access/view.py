@@ -1,0 +1,84 @@
+"""What one caller may see and do, compiled from roles and scopes into plain values the SQL is made from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from countersign.declare import Model, Where
+
+Sight: TypeAlias = Literal["clear", "masked"]
+
+Rows: TypeAlias = tuple[tuple[Where, ...], ...] | None
+"""Which records: None means all; else any of the alternatives, each holding when all of its conditions do. Their
+values are plain JSON values: whoever calls is filled in already."""
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """One model as a caller sees it.
+
+    `fields` holds the fields it sees, in declared order; `denied` the others as `model.field`, sorted; `rows` the
+    records each of its commands reaches (`get` tells which records exist for it at all).
+    """
+
+    model: type[Model]
+    commands: frozenset[str]
+    fields: Mapping[str, Sight]
+    writable: frozenset[str]
+    denied: tuple[str, ...]
+    rows: Mapping[str, Rows]
+
+    def sees_in_clear(self, name: str) -> bool:
+        """Whether the field may be filtered and ordered on: `id` and `revision`'s own rule aside, those in clear."""
+        return self.fields.get(name) == "clear"
+
+    @property
+    def visible(self) -> Rows:
+        """The records that exist for the caller."""
+        return self.rows.get("get")
+
+
+@dataclass(frozen=True)
+class View:
+    """All models a caller may use at all, by name. Equal rights of equal callers may share one view.
+
+    `rights` are those beyond models; `is_masked` tells that some field of some model is masked: then the caller's
+    texts are read for placeholder tokens, and token-like text is sent to it as LITERAL tokens.
+    """
+
+    models: Mapping[str, ModelView]
+    rights: frozenset[str] = frozenset()
+    is_masked: bool = False
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Within which placeholder tokens mean something: one person's agents of one label, or one person."""
+
+    id: str
+    key: bytes = field(repr=False)
+    has_aliases: bool = False
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who calls: a person with a session, or an agent on behalf of a person.
+
+    `credential_id` is the id of the session or agent_token record; `agent` the token's label (None for people);
+    `scopes` are an agent's as they were given.
+    """
+
+    kind: Literal["person", "agent"]
+    user_id: str
+    username: str
+    credential_id: str
+    view: View
+    roles: frozenset[str] = frozenset()
+    domain: Domain | None = None
+    agent: str | None = None
+    scopes: tuple[str, ...] = ()
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether it can only propose what needs approval."""
+        return self.kind == "agent"

@@ -1,0 +1,1 @@
+"""Plans: what agents propose and people approve."""

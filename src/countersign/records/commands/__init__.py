@@ -1,0 +1,1 @@
+"""The generated commands, one file each, and the SQL they are made of."""

@@ -1,0 +1,30 @@
+"""What everything in the records service may reach: database, registry, keys and the operator's settings."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from countersign.declare.registry import Registry
+from countersign.kernel.database.port import Database
+from countersign.kernel.security.masterkey import MasterKey
+from countersign.settings import Settings
+
+PREFIX = "/api"
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """One running records service.
+
+    `root_url` has no trailing slash; `is_loopback` tells that it is reached from this machine alone; `versions` reads
+    the number of access, never older than the call; `bits` says by model which bit of a record's masks stands for
+    which field (as installed, never reused).
+    """
+
+    settings: Settings
+    root_url: str
+    is_loopback: bool
+    database: Database
+    registry: Registry
+    bits: Mapping[str, Mapping[str, int]]
+    master: MasterKey
+    versions: Callable[[], Awaitable[tuple[int, ...]]]

@@ -1,0 +1,1 @@
+"""Tables from declarations, and the way from one declaration to the next."""
