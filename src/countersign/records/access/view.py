@@ -13,7 +13,7 @@ Rows: TypeAlias = tuple[tuple[Where, ...], ...] | None
 values are plain JSON values: whoever calls is filled in already."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ModelView:
     """One model as a caller sees it.
 
@@ -38,7 +38,7 @@ class ModelView:
         return self.rows.get("get")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class View:
     """All models a caller may use at all, by name. Equal rights of equal callers may share one view.
 

@@ -4,6 +4,9 @@
 CREATE TABLE version (name TEXT PRIMARY KEY, number BIGINT NOT NULL) WITHOUT ROWID;
 INSERT INTO version (name, number) VALUES ('access', 0);
 
+-- 32 random bytes from which this database's keys derive, sealed under the master key.
+CREATE TABLE service_key (name TEXT PRIMARY KEY, sealed BLOB NOT NULL);
+
 -- What is installed of each module, as the schema code wrote it down after its last step.
 CREATE TABLE module_state (
     module TEXT PRIMARY KEY,
@@ -34,7 +37,6 @@ CREATE TABLE token_domain (
     id TEXT PRIMARY KEY,
     user_id TEXT NOT NULL,
     label TEXT NOT NULL,
-    key_id TEXT NOT NULL,
     salt BLOB NOT NULL,
     has_aliases BIGINT NOT NULL DEFAULT 0,
     opened_at BIGINT NOT NULL,
