@@ -1,0 +1,160 @@
+"""Conditions as SQL: a caller's filters, the rows a role sees, guards and locks, all in the same words."""
+
+import unicodedata
+from collections.abc import Sequence
+from typing import cast
+
+from countersign.declare import CALLER, TODAY, BadValue, Field, Model, Ref, Select, Text
+from countersign.declare.where import Operator, Where
+from countersign.kernel import clock
+from countersign.kernel.database.port import Dialect, Value
+from countersign.records.access.view import ModelView, Rows, View
+from countersign.records.commands.query import MOST_VALUES, Condition
+from countersign.records.commands.refusals import BadInput, unknown_field
+from countersign.records.commands.sql import Parameters, all_of, column
+
+_COMPARISON = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+ID = Text(label="Id")
+ID.name = "id"
+
+
+def folded(text: str) -> str:
+    """The form in which `contains` compares: full case folding, in NFC before and after (Unicode 3.13, D145)."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def today() -> str:
+    """The present day in UTC, YYYY-MM-DD."""
+    return clock.rfc3339(clock.now())[:10]
+
+
+class Scope:
+    """One table in a statement: where its columns are found and how values get into it.
+
+    With a `view`, refs to records that do not exist for the caller count as empty.
+    """
+
+    def __init__(self, dialect: Dialect, parameters: Parameters, alias: str, view: View | None = None) -> None:
+        self.dialect = dialect
+        self.parameters = parameters
+        self.alias = alias
+        self.view = view
+
+    def value_of(self, field: Field) -> str:
+        """The SQL expression of the field's value as the caller sees it in clear."""
+        plain = column(self.alias, field.name)
+        if self.view is None or not isinstance(field, Ref):
+            return plain
+        target = self.view.models.get(field.target)
+        rows: Rows = () if target is None else target.visible
+        if rows is None:
+            return plain
+        if not rows:
+            return "NULL"
+        inner = Scope(self.dialect, self.parameters, f"{self.alias}_{field.name}")
+        seen = any_of(inner, cast(ModelView, target).model, rows)
+        return (
+            f'CASE WHEN EXISTS (SELECT 1 FROM "{field.target}" AS {inner.alias} '
+            f"WHERE {inner.alias}.id = {plain} AND {seen}) THEN {plain} END"
+        )
+
+
+def any_of(scope: Scope, model: type[Model], rows: Rows) -> str:
+    """That a record is among the rows; rules look at the records as they are, whatever the caller sees of them."""
+    if rows is None:
+        return "1 = 1"
+    if not rows:
+        return "1 = 0"
+    alternatives = [all_of([_ruled(scope, model, each) for each in alternative]) for alternative in rows]
+    return f"({' OR '.join(f'({each})' for each in alternatives)})"
+
+
+def _ruled(scope: Scope, model: type[Model], rule: Where) -> str:
+    value = today() if rule.value is TODAY else rule.value
+    if value is CALLER:
+        raise LookupError(f"{model.name}: who CALLER is must be filled in before a rule becomes SQL")
+    return compared(scope, model.name, _named(model, rule.field), rule.operator, value)
+
+
+def _named(model: type[Model], name: str) -> Field:
+    return ID if name == "id" else model.field(name)
+
+
+def filtered(scope: Scope, view: ModelView, conditions: Sequence[Condition]) -> list[str]:
+    """A caller's conditions. Only `id` and fields it reads in clear may be named (API document, Filter 7).
+
+    Raises:
+        BadInput: a field is unknown, hidden or masked (the same text for all), the operator does not fit the field's
+            kind, or the value is malformed.
+    """
+    return [
+        compared(scope, view.model.name, clear_field(view, each.field), each.operator, each.value)
+        for each in conditions
+    ]
+
+
+def clear_field(view: ModelView, name: str) -> Field:
+    """The field of that name, if the caller reads it in clear.
+
+    Raises:
+        BadInput: it is unknown, hidden or masked, with the same text.
+    """
+    if name == "id":
+        return ID
+    if view.fields.get(name) != "clear" or not view.model.fields[name].operators:
+        raise unknown_field(view.model.name, name)
+    return view.model.fields[name]
+
+
+def compared(scope: Scope, model: str, field: Field, operator: Operator, value: object) -> str:
+    """One comparison (API document, Filter 2 and 3).
+
+    Raises:
+        BadInput: the operator does not fit the field's kind, or the value is malformed.
+    """
+    name = f"{model}.{field.name}"
+    if operator not in field.operators:
+        raise BadInput(f"op {operator} does not fit {name}, a {field.kind} field")
+    expression = column(scope.alias, "id") if field is ID else scope.value_of(field)
+    put = scope.parameters.put
+    if operator == "is_null":
+        if not isinstance(value, bool):
+            raise BadInput(f"value of is_null on {name} must be true or false")
+        return f"{expression} IS {'' if value else 'NOT '}NULL"
+    if operator == "in":
+        values = [_operand(field, name, each) for each in _several(name, value)]
+        return f"{expression} IN ({', '.join(put(each) for each in values)})"
+    operand = _operand(field, name, value)
+    if operator == "contains":
+        return _contained(scope, field, folded(cast(str, operand)))
+    if operator == "ne":
+        return f"({expression} <> {put(operand)} OR {expression} IS NULL)"
+    if isinstance(field, Select) and operator != "eq":
+        expression, operand = field.ordered(expression), field.rank(operand)
+    return f"{expression} {_COMPARISON[operator]} {put(operand)}"
+
+
+def _several(name: str, value: object) -> list[object]:
+    if not isinstance(value, list | tuple):
+        raise BadInput(f"value of in on {name} must be an array")
+    values = list(cast("Sequence[object]", value))
+    if not 1 <= len(values) <= MOST_VALUES:
+        raise BadInput(f"value of in on {name} must hold 1 to {MOST_VALUES} values")
+    return values
+
+
+def _operand(field: Field, name: str, value: object) -> Value:
+    try:
+        return field.operand(value)
+    except BadValue as error:
+        raise BadInput(f"value for {name} {error}") from error
+
+
+def _contained(scope: Scope, field: Field, needle: str) -> str:
+    # The folded copy is null exactly where the value is: nothing is contained in an empty value.
+    haystack = column(scope.alias, "id" if field is ID else f"{field.name}__folded")
+    function = "instr" if scope.dialect == "sqlite" else "strpos"
+    return f"{function}({haystack}, {scope.parameters.put(needle)}) > 0"

@@ -1,0 +1,110 @@
+"""The one SELECT: conditions, order, visibility, rules and totals become a single parameterised statement."""
+
+from countersign.declare import Field, Model
+from countersign.kernel.database.port import Dialect, Value
+from countersign.records.access.view import Rows
+from countersign.records.commands import conditions
+from countersign.records.commands.query import Key, Query
+from countersign.records.commands.reading import Reading
+from countersign.records.commands.sql import Parameters, all_of
+
+MOST_INLINE = 200
+"""Rows up to which a page that indexes answer is read on the event loop."""
+
+
+class Statement:
+    """A statement with its values."""
+
+    __slots__ = ("text", "values")
+
+    def __init__(self, text: str, values: list[Value]) -> None:
+        self.text = text
+        self.values = values
+
+
+def page(reading: Reading, rows: Rows, query: Query) -> Statement:
+    """The records of a query that the caller may see, in its order (API document, Filter semantics).
+
+    Raises:
+        BadInput: a condition or a key names a field the caller does not read in clear, or does not fit its kind.
+    """
+    parameters = Parameters()
+    return Statement(_page(reading, rows, query, parameters), parameters.values)
+
+
+def _page(reading: Reading, rows: Rows, query: Query, parameters: Parameters) -> str:
+    scope = reading.scope(parameters)
+    columns = ", ".join(reading.columns(scope))
+    where = _where(scope, reading, rows, query)
+    order = _order(scope, reading, query.order)
+    text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE {where} ORDER BY {order}'
+    if query.limit is not None:
+        text += f" LIMIT {parameters.put(query.limit)}"
+    elif query.offset and scope.dialect == "sqlite":
+        text += " LIMIT -1"
+    return f"{text} OFFSET {parameters.put(query.offset)}" if query.offset else text
+
+
+def page_with_total(reading: Reading, rows: Rows, query: Query) -> Statement:
+    """The same page, each row beginning with how many records match before limit and offset.
+
+    When the page is empty there is one row, whose other columns are empty.
+    """
+    parameters = Parameters()
+    scope = reading.scope(parameters)
+    counted = f'SELECT count(*) AS total FROM "{reading.view.model.name}" AS t WHERE ' + _where(
+        scope, reading, rows, query
+    )
+    # A single row on the left: whichever way the join is made, the page keeps its order.
+    text = (
+        f"SELECT n.total, p.* FROM ({counted}) AS n LEFT JOIN ({_page(reading, rows, query, parameters)}) AS p "
+        "ON 1 = 1"
+    )
+    return Statement(text, parameters.values)
+
+
+def one(reading: Reading, rows: Rows, record_id: str) -> Statement:
+    """The record of that id, if the caller may see it."""
+    parameters = Parameters(record_id)
+    scope = reading.scope(parameters)
+    columns = ", ".join(reading.columns(scope))
+    seen = conditions.any_of(scope, reading.view.model, rows)
+    text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE t.id = $1'
+    return Statement(text if rows is None else f"{text} AND {seen}", parameters.values)
+
+
+def existing(model: type[Model], rows: Rows, record_id: str, dialect: Dialect) -> Statement:
+    """The stored columns of a record among the rows, locked until the transaction ends where the engine needs that.
+
+    The columns are id, revision, changed, each field's, then the value id of each personal field.
+    """
+    parameters = Parameters(record_id)
+    scope = conditions.Scope(dialect, parameters, "t")
+    columns = ["t.id", "t.revision", "t.changed", *(f't."{name}"' for name in model.fields)]
+    columns += [f't."{name}__value"' for name, field in model.fields.items() if field.personal]
+    seen = conditions.any_of(scope, model, rows)
+    # A hidden record is not locked: nobody waits for what they may not see.
+    lock = " FOR UPDATE" if dialect == "postgres" else ""
+    text = f'SELECT {", ".join(columns)} FROM "{model.name}" AS t WHERE t.id = $1 AND {seen}{lock}'
+    return Statement(text, parameters.values)
+
+
+def _where(scope: conditions.Scope, reading: Reading, rows: Rows, query: Query) -> str:
+    found = conditions.filtered(scope, reading.view, query.filter)
+    if rows is not None:
+        found.append(conditions.any_of(scope, reading.view.model, rows))
+    return all_of(found)
+
+
+def _order(scope: conditions.Scope, reading: Reading, keys: tuple[Key, ...]) -> str:
+    terms: list[str] = []
+    for key in keys:
+        if key.field == "id":
+            terms.append(f"{scope.alias}.id {'DESC' if key.is_descending else 'ASC'}")
+            continue
+        field: Field = conditions.clear_field(reading.view, key.field)
+        expression = field.ordered(scope.value_of(field))
+        terms.append(f"{expression} {'DESC' if key.is_descending else 'ASC'} NULLS LAST")
+    if not any(key.field == "id" for key in keys):
+        terms.append(f"{scope.alias}.id")
+    return ", ".join(terms)
