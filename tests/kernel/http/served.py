@@ -17,15 +17,20 @@ PATIENCE_S = 10
 
 
 class Served(NamedTuple):
-    """A running server: its process, its port, its standard error."""
+    """A running server: its process, its ports, its standard error."""
 
     process: subprocess.Popen[str]
-    port: int
+    ports: list[int]
     log: Path
 
-    def connect(self) -> socket.socket:
+    @property
+    def port(self) -> int:
+        """The first listener's."""
+        return self.ports[0]
+
+    def connect(self, listener: int = 0) -> socket.socket:
         """A new connection."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+        return socket.create_connection(("127.0.0.1", self.ports[listener]), timeout=PATIENCE_S)
 
     def get(self, path: str = "/") -> tuple[int, bytes]:
         """One request on a connection of its own: status and body."""
@@ -66,7 +71,7 @@ def served(folder: Path, **wanted: object) -> Iterator[Served]:
         try:
             line = process.stdout.readline()
             assert line, log.read_text()
-            yield Served(process, int(line), log)
+            yield Served(process, [int(port) for port in line.split()], log)
         finally:
             process.terminate()
             try:
@@ -140,6 +145,15 @@ def wait_until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline_s, "it never came true"
         time.sleep(0.02)
+
+
+def is_refused(server: Served) -> bool:
+    """Whether the system turns a new connection away at once."""
+    try:
+        with server.connect():
+            return False
+    except ConnectionRefusedError:
+        return True
 
 
 def is_running(pid: int) -> bool:

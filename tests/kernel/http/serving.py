@@ -1,14 +1,17 @@
 """A process that serves a small ASGI application, for tests of the server: connections, stops, workers.
 
-python -m tests.kernel.http.serving JSON, where JSON holds `port`, `workers`, `grace_s`, `deadlines` and, to have the
-worker of that number fail at its start, `failing`. Prints its port when it is ready.
+python -m tests.kernel.http.serving JSON, where JSON holds `port`, `workers`, `grace_s`, `deadlines`, `listeners` (how
+many), `files` (how many may be open) and, to have the worker of that number fail at its start or take very long for
+it, `failing` and `slow`. Prints its ports when it is ready.
 """
 
 import asyncio
 import json
 import os
+import resource
 import signal
 import sys
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -22,6 +25,8 @@ from countersign.kernel.http.workers import WorkerFailed
 
 LARGE = 64 << 20
 EVENTS, EVENT_EVERY_S = 15, 0.2
+GONE: list[str] = []
+"""The paths of streams whose clients went away."""
 
 
 async def body_size(receive: Receive) -> int:
@@ -60,6 +65,25 @@ async def large(send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
+async def events(scope: dict[str, Any], send: Send) -> None:
+    """One event, and another when the server stops."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"hello\n", "more_body": True})
+    await scope["state"][server.STATE_KEY].wait()
+    await send({"type": "http.response.body", "body": b"reconnect\n"})
+
+
+async def stream_until_gone(path: str, receive: Receive, send: Send) -> None:
+    """A stream that ends when its client does."""
+    await body_size(receive)
+    gone = asyncio.create_task(body_size(receive))
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    while not gone.done():
+        await send({"type": "http.response.body", "body": b"still here\n", "more_body": True})
+        await asyncio.sleep(0.02)
+    GONE.append(path)
+
+
 async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
     """What the tests ask for, by path."""
     path = scope["path"]
@@ -67,36 +91,57 @@ async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         await stream(send)
     elif path == "/large":
         await large(send)
+    elif path == "/events":
+        await events(scope, send)
+    elif path.startswith("/until-gone/"):
+        await stream_until_gone(path, receive, send)
+    elif path == "/stuck":
+        time.sleep(60)
     elif path == "/refused":
         await say(send, 413, b"too large")
-    elif path.startswith("/after/"):
-        await asyncio.sleep(float(path.removeprefix("/after/")))
-        await say(send, 200, b"late")
-    elif path == "/size":
-        await say(send, 200, b"%d" % await body_size(receive))
     else:
-        await say(send, 200, b"%d" % os.getpid())
+        await say(send, 200, await text(scope, receive))
+
+
+async def text(scope: dict[str, Any], receive: Receive) -> bytes:
+    """A short answer, by path."""
+    path = scope["path"]
+    if path.startswith("/after/"):
+        await asyncio.sleep(float(path.removeprefix("/after/")))
+        return b"late"
+    if path.startswith("/size/after/"):
+        await asyncio.sleep(float(path.removeprefix("/size/after/")))
+    if path.startswith("/size"):
+        return b"%d" % await body_size(receive)
+    if path == "/headers":
+        await body_size(receive)
+        return b" ".join(name for name, _ in scope["headers"])
+    return " ".join(GONE).encode() if path == "/gone" else b"%d" % os.getpid()
 
 
 def main(wanted: dict[str, Any]) -> None:
     """Serve as the tests want it."""
     telemetry.configure()
+    if "files" in wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted["files"], wanted["files"]))
 
     @asynccontextmanager
-    async def application(index: int, _: Sequence[Listener]) -> AsyncGenerator[Sequence[ASGIApp]]:
+    async def application(index: int, listeners: Sequence[Listener]) -> AsyncGenerator[Sequence[ASGIApp]]:
         if index == wanted.get("failing"):
             raise RuntimeError("the store is not there")
-        yield [app]
+        if index == wanted.get("slow"):
+            await asyncio.sleep(60)
+        yield [app] * len(listeners)
 
     def ready(listeners: Sequence[Listener]) -> None:
-        sys.stdout.write(f"{listeners[0].port}\n")
+        sys.stdout.write(" ".join(str(each.port) for each in listeners) + "\n")
         sys.stdout.flush()
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server.run(
         Server(
             application,
-            [Listener("the test", "127.0.0.1", wanted.get("port", 0))],
+            [Listener("the test", "127.0.0.1", wanted.get("port", 0))] * wanted.get("listeners", 1),
             workers=wanted.get("workers", 1),
             deadlines=Deadlines(**wanted.get("deadlines", {})),
             grace_s=wanted.get("grace_s", 5.0),
