@@ -4,17 +4,21 @@ import signal
 import socket
 import threading
 import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
+
+import pytest
 
 from tests.kernel.http.served import (
     Served,
     everything,
-    is_running,
+    is_refused,
     one_answer,
     parsed,
     request,
     served,
     start,
+    wait_until,
     whole_answer,
 )
 
@@ -50,6 +54,14 @@ class Load:
                     self.answered += 1
                     if not answer.startswith(b"HTTP/1.1 200"):
                         self.broken.append(answer.decode())
+
+
+def is_answered(server: Served) -> bool:
+    """Whether a new connection gets its answer."""
+    with server.connect() as connection, suppress(ConnectionError):
+        connection.sendall(request("GET", "/", "Connection: close"))
+        return everything(connection).startswith(b"HTTP/1.1 200")
+    return False
 
 
 def test_a_stop_lets_running_requests_end(tmp_path: Path) -> None:
@@ -119,20 +131,70 @@ def test_what_takes_longer_than_the_grace_time_is_cut_off_and_told(tmp_path: Pat
     assert "requests were cut off at the stop" in server.log.read_text()
 
 
-def test_after_a_stop_has_begun_nobody_can_connect(tmp_path: Path) -> None:
-    with served(tmp_path) as server, server.connect() as connection:
-        connection.sendall(request("GET", "/after/1.5"))
-        assert server.get()[0] == 200
+@pytest.mark.parametrize("workers", [1, 2])
+def test_after_a_stop_has_begun_new_connections_are_refused_at_once(tmp_path: Path, workers: int) -> None:
+    with served(tmp_path, workers=workers) as server, server.connect() as connection:
+        connection.sendall(request("GET", "/after/2.0"))
+        assert server.get("/after/0.1")[0] == 200
+        began_s = time.monotonic()
         server.process.terminate()
-        refused = 0
-        while not refused and is_running(server.process.pid):
-            try:
-                server.get()
-            except (OSError, IndexError):
-                refused += 1
+        wait_until(lambda: is_refused(server))
+        elapsed_s = time.monotonic() - began_s
 
-        assert refused
         assert parsed(everything(connection)) == (200, b"late")
+        assert server.wait() == 0
+    assert elapsed_s < 1
+
+
+def test_listeners_are_served_side_by_side_and_stopped_together(tmp_path: Path) -> None:
+    with (
+        served(tmp_path, listeners=2, grace_s=1.5) as server,
+        server.connect(0) as first,
+        server.connect(1) as second,
+        server.connect(0) as endless,
+        server.connect(1) as endless_too,
+    ):
+        assert server.ports[0] != server.ports[1]
+        for connection in (first, second):
+            connection.sendall(request("GET", "/after/1.0"))
+        for connection in (endless, endless_too):
+            connection.sendall(request("GET", "/after/60"))
+        assert server.get("/after/0.2")[0] == 200
+        began_s = time.monotonic()
+        server.process.terminate()
+
+        assert [parsed(everything(each)) for each in (first, second)] == [(200, b"late")] * 2
+        assert server.wait() == 0
+        assert time.monotonic() - began_s < 2.5
+
+
+def test_an_endless_stream_is_told_of_the_stop_and_ends_whole(tmp_path: Path) -> None:
+    with served(tmp_path) as server, server.connect() as connection:
+        connection.sendall(request("GET", "/events"))
+        said = b""
+        while b"hello" not in said:
+            said += connection.recv(1 << 16)
+        began_s = time.monotonic()
+        server.process.terminate()
+        said += everything(connection)
+
+        assert server.wait() == 0
+    assert said.endswith(b"reconnect\n\r\n0\r\n\r\n")
+    assert time.monotonic() - began_s < 2
+
+
+def test_a_flood_of_connections_beyond_the_open_files_is_survived(tmp_path: Path) -> None:
+    with served(tmp_path, files=64) as server:
+        with ExitStack() as stack:
+            for _ in range(200):
+                stack.enter_context(server.connect())
+        began_s = time.monotonic()
+        wait_until(lambda: is_answered(server))
+        elapsed_s = time.monotonic() - began_s
+        statuses = [server.get()[0] for _ in range(10)]
+
+    assert elapsed_s < 2
+    assert statuses == [200] * 10
 
 
 def test_a_port_that_is_taken_is_told_with_the_remedy(tmp_path: Path) -> None:

@@ -85,6 +85,17 @@ def test_while_a_worker_is_replaced_the_others_answer(folder: Path) -> None:
     assert statuses == [200] * 50
 
 
+def test_a_worker_that_dies_while_another_is_replaced_is_replaced_as_well(folder: Path) -> None:
+    with served(folder, workers=WORKERS) as server:
+        wait_until(lambda: has_all(server))
+        first, second = sorted(workers(server))[:2]
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: first not in workers(server))
+        os.kill(second, signal.SIGKILL)
+
+        wait_until(lambda: second not in workers(server) and has_all(server))
+
+
 def test_no_worker_survives_the_parent(folder: Path) -> None:
     with served(folder, workers=WORKERS) as server:
         wait_until(lambda: has_all(server))
@@ -121,6 +132,35 @@ def test_a_stop_while_a_worker_is_being_replaced_ends_everything(folder: Path) -
 
         assert server.wait() == 0
         wait_until(lambda: not any(is_running(pid) for pid in everyone))
+
+
+@pytest.mark.parametrize("slow", [0, 1])
+def test_a_stop_while_a_worker_is_starting_leaves_nobody_behind(folder: Path, slow: int) -> None:
+    with start(folder / "log", workers=2, slow=slow) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        wait_until(lambda: len(children.read_text().split()) == slow + 1)
+        everyone = [int(pid) for pid in children.read_text().split()]
+        time.sleep(0.3)
+        began_s = time.monotonic()
+        process.terminate()
+        process.communicate(timeout=20)
+
+    assert process.returncode == 0
+    assert not any(is_running(pid) for pid in everyone)
+    assert time.monotonic() - began_s < 2
+
+
+def test_a_worker_that_is_stuck_is_killed_after_the_grace_time(folder: Path) -> None:
+    with served(folder, workers=2, grace_s=0.2) as server, server.connect() as connection:
+        wait_until(lambda: len(workers(server)) == 2)
+        everyone = workers(server)
+        connection.sendall(request("GET", "/stuck"))
+        time.sleep(0.3)
+        server.process.terminate()
+
+        assert server.wait() == 0
+        assert not any(is_running(pid) for pid in everyone)
+    assert "a worker did not stop in time and was killed" in server.log.read_text()
 
 
 @pytest.mark.parametrize("failing", [0, 2])

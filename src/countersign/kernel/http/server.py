@@ -22,6 +22,8 @@ from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarde
 BACKLOG = 2048
 COLLECTED_AFTER = (50_000, 20, 50)
 STATE_KEY = "stopping"
+"""Where an application finds, in its scope's state, the event that is set when the server stops: a stream that has
+no end of its own waits for it too."""
 LAST_CALL_S = 0.1
 
 ASGIApp: TypeAlias = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
@@ -69,7 +71,9 @@ def run(server: Server) -> None:
     ]
 
     def work(index: int, ready: Callable[[], None]) -> None:
-        uvloop.run(_serve(server, index, real, sockets, ready))
+        # Cancelled is who is told to stop before being ready.
+        with contextlib.suppress(asyncio.CancelledError):
+            uvloop.run(_serve(server, index, real, sockets, ready))
 
     def first_ready() -> None:
         if server.on_ready is not None:
@@ -79,10 +83,9 @@ def run(server: Server) -> None:
         if server.workers == 1:
             work(0, first_ready)
         else:
-            workers.supervise(work, server.workers, first_ready, server.grace_s)
+            workers.supervise(work, server.workers, first_ready, lambda: _close(sockets), server.grace_s)
     finally:
-        for each in sockets:
-            each.close()
+        _close(sockets)
 
 
 def _raise_file_limit() -> None:
@@ -105,12 +108,15 @@ def _bound(listener: Listener) -> socket.socket:
         made.bind(address)
         made.setblocking(False)
     except OSError as error:
-        where = f"{listener.host}:{listener.port}"
-        raise CannotListen(
-            f"{listener.name} cannot listen on {where} ({error.strerror or error}); "
-            "stop what uses the address, or choose another host or port"
-        ) from error
+        raise _cannot_listen(listener, error) from error
     return made
+
+
+def _cannot_listen(listener: Listener, error: OSError) -> CannotListen:
+    return CannotListen(
+        f"{listener.name} cannot listen on {listener.host}:{listener.port} ({error.strerror or error}); "
+        "stop what uses the address, or choose another host or port"
+    )
 
 
 async def _serve(
@@ -118,14 +124,27 @@ async def _serve(
 ) -> None:
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
+    starting = asyncio.current_task()
+
+    def stop() -> None:
+        stopping.set()
+        if starting is not None:
+            starting.cancel()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
-    async with server.application(index, real) as applications, contextlib.AsyncExitStack() as stack:
+        loop.add_signal_handler(number, stop)
+    state = ServerState()
+    async with server.application(index, real) as applications, _watched(state):
         _spare_the_collector()
-        for application, bound in zip(applications, sockets, strict=True):
-            await stack.enter_async_context(_listening(server, application, bound, stopping))
+        accepting = [
+            await _accepting(server, listener, application, bound, state, stopping)
+            for listener, application, bound in zip(real, applications, sockets, strict=True)
+        ]
+        starting = None
         ready()
         await stopping.wait()
+        _stop_listening(accepting, sockets)
+        await _drain(state, server.grace_s)
 
 
 def _spare_the_collector() -> None:
@@ -137,10 +156,26 @@ def _spare_the_collector() -> None:
 
 
 @asynccontextmanager
-async def _listening(
-    server: Server, application: ASGIApp, bound: socket.socket, stopping: asyncio.Event
-) -> AsyncGenerator[None]:
-    """One listener of this worker; leaving the block stops it gracefully."""
+async def _watched(state: ServerState) -> AsyncGenerator[None]:
+    """Deadlines are kept for the connections while the block lasts."""
+    watcher = asyncio.create_task(watch(state))
+    try:
+        yield
+    finally:
+        watcher.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watcher
+
+
+async def _accepting(
+    server: Server,
+    listener: Listener,
+    application: ASGIApp,
+    bound: socket.socket,
+    state: ServerState,
+    stopping: asyncio.Event,
+) -> asyncio.Server:
+    """Take connections of one listener from now on."""
     loop = asyncio.get_running_loop()
     config = Config(
         application,
@@ -152,25 +187,31 @@ async def _listening(
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        timeout_keep_alive=int(server.deadlines.idle_s) + 1,
     )
     config.load()
-    state = ServerState()
-    watcher = asyncio.create_task(watch(state))
     app_state = {STATE_KEY: stopping}
 
     def connection() -> GuardedProtocol:
         return GuardedProtocol(config, state, app_state, loop, server.deadlines)
 
-    accepting = await loop.create_server(connection, sock=bound.dup(), backlog=BACKLOG)
     try:
-        yield
-    finally:
-        accepting.close()
-        await _drain(state, server.grace_s)
-        watcher.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watcher
+        return await loop.create_server(connection, sock=bound.dup(), backlog=BACKLOG)
+    except OSError as error:
+        # Two may bind the same address as long as neither listens; the second to listen learns it here.
+        raise _cannot_listen(listener, error) from error
+
+
+def _stop_listening(accepting: Sequence[asyncio.Server], sockets: Sequence[socket.socket]) -> None:
+    """Whoever connects from now on is refused. The system keeps listening as long as one copy of a socket is open,
+    and would let clients wait for an answer that nobody gives: so the copies are closed as well."""
+    for each in accepting:
+        each.close()
+    _close(sockets)
+
+
+def _close(sockets: Sequence[socket.socket]) -> None:
+    for each in sockets:
+        each.close()
 
 
 async def _drain(state: ServerState, grace_s: float) -> None:
