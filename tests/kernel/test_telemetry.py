@@ -19,6 +19,7 @@ MARKER = st.text("abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789", min
 SECRET_NAMES = (
     *("password", "client_secret", "Authorization", "authorization_header", "Cookie", "set_cookie", "access_token"),
     *("refresh_token", "assertion", "api_key", "apikey", "master_key", "code", "new_password", "token_hash"),
+    *("X-API-Key", "apiKey", "key", "private_key", "privateKey", "signing_key", "clientSecret", "Set-Cookie"),
 )
 WORDS = st.text(max_size=30)
 
@@ -46,6 +47,8 @@ def secret_texts(draw: st.DrawFn) -> tuple[str, str]:
                 (f"Basic {pair}", pair),
                 (f"postgresql://countersign:{marker}@db.example/store", marker),
                 (f"redis://:{marker}@cache.example/0", marker),
+                (f"-----BEGIN EC PRIVATE KEY-----\n{marker}\n-----END EC PRIVATE KEY-----", marker),
+                (f"-----BEGIN PRIVATE KEY-----\n{marker}", marker),
             ]
         )
     )

@@ -13,13 +13,17 @@ from countersign.kernel import clock
 Event: TypeAlias = MutableMapping[str, Any]
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-_SECRET_KEYS = re.compile(r"authorization|cookie|password|secret|token|assertion|api_?key|master_?key|\bcode\b", re.I)
+_SECRET_KEYS = re.compile(
+    r"authorization|cookie|password|secret|token|assertion|\b(?:code|key)\b|[-_]key\b|(?:api|master|private|signing)key",
+    re.I,
+)
 _SECRET_TEXTS = re.compile(
     r"\b(?:csk|css|ccs|cup|cls|clm|cat)_[0-9A-Za-z_]+"
     r"|(?:csk|css|ccs|cup|cls|clm|cat)_[0-9A-Za-z_]{20,}"
     r"|eyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?"
     r"|(?i:\b(?:bearer|basic)\s+)[^\s\"',]+"
     r"|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?!-----END)[\s\S])*"
 )
 HIDDEN = "(hidden)"
 
