@@ -76,7 +76,7 @@ def main() -> None:
     for record in records:
         for aim in record.aims:
             verdict = "met" if aim.met else "**missed**"
-            lines.append(f"| {record.benchmark} | {aim.text} | {aim.wanted:,g} | {aim.measured:,.3g} | {verdict} |")
+            lines.append(f"| {record.benchmark} | {aim.text} | {aim.wanted:,g} | {_other(aim.measured)} | {verdict} |")
     lines.append("")
     for record in records:
         lines += section(record)
