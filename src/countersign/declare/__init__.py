@@ -11,7 +11,7 @@ from countersign.declare.fields.ref import Ref
 from countersign.declare.fields.select import Select
 from countersign.declare.fields.structure import Structure
 from countersign.declare.fields.text import LongText, Text
-from countersign.declare.model import Model
+from countersign.declare.model import Declared, Model
 from countersign.declare.module import Module
 from countersign.declare.where import CALLER, TODAY, Where, where
 from countersign.declare.work import Work
@@ -25,6 +25,7 @@ __all__ = [
     "Bool",
     "Date",
     "DeclarationError",
+    "Declared",
     "Field",
     "Grant",
     "LongText",

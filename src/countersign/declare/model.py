@@ -3,7 +3,8 @@
 import inspect
 import re
 from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, TypedDict, Unpack
 
 from countersign.declare.errors import DeclarationError
 from countersign.declare.fields.field import Field
@@ -14,53 +15,81 @@ GENERATED = ("get", "list", "search", "create", "update", "delete")
 EXTRA = ("export", "import", "history", "count_by")
 
 
+class ModelOptions(TypedDict, total=False):
+    """What may be said of a model in its class statement; see `Model`."""
+
+    name: str
+    label: str
+    plural: str
+    locked: tuple[Where, ...]
+    locked_with: str
+    shown_as: str
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """A model as the engine knows it; `source` is the file it stands in, `summary` its docstring."""
+
+    name: str
+    label: str
+    plural: str
+    summary: str
+    fields: Mapping[str, Field]
+    workflow: Workflow | None
+    locked: tuple[Where, ...]
+    locked_with: str | None
+    shown_as: str
+    commands: tuple[str, ...]
+    source: str
+
+    def field(self, name: str) -> Field:
+        """The field of that name.
+
+        Raises:
+            DeclarationError: there is none.
+        """
+        found = self.fields.get(name)
+        if found is None:
+            raise DeclarationError(f"{self.source}: {self.name} has no field {name!r}: declare it or correct the name")
+        return found
+
+
 class Model:
-    """What a module author subclasses: one short class per model.
+    """What a module author subclasses: one short class per model, whose attributes are fields and one workflow.
 
-    Its docstring says what a record is. Beside the fields it may say:
+    Its docstring says what a record is. In the class statement it may say, as keywords:
 
-    label, plural  what people read; default: the class name
-    workflow       which actions move the governed select field
+    name           what addresses and tables call it; default: the class name in snake_case
+    label, plural  what people read; default: the name
     locked         conditions under which a record cannot be changed or deleted but by its actions
     locked_with    a ref field: this record is locked while the one it refers to is
     shown_as       the field that stands for a record where only one can be shown; default: the first text
     commands       the generated commands it has; default: all
     """
 
-    name: ClassVar[str] = ""
-    label: ClassVar[str] = ""
-    plural: ClassVar[str] = ""
-    fields: ClassVar[Mapping[str, Field]] = {}
-    workflow: ClassVar[Workflow | None] = None
-    locked: ClassVar[tuple[Where, ...]] = ()
-    locked_with: ClassVar[str | None] = None
-    shown_as: ClassVar[str] = ""
-    commands: ClassVar[tuple[str, ...]] = GENERATED + EXTRA
-    module: ClassVar[str] = ""
-    source: ClassVar[str] = ""
+    declared: ClassVar[Declared]
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, **options: Unpack[ModelOptions]) -> None:
         super().__init_subclass__()
-        own = cls.__dict__
-        cls.name = own.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
-        cls.label = own.get("label") or cls.name.replace("_", " ").capitalize()
-        cls.plural = own.get("plural") or _plural(cls.label)
-        cls.fields = {name: value for name, value in own.items() if isinstance(value, Field)}
-        cls.shown_as = own.get("shown_as") or next((n for n, f in cls.fields.items() if f.kind == "text"), "id")
+        fields = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
+        workflows = [value for value in vars(cls).values() if isinstance(value, Workflow)]
+        name = options.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+        label = options.get("label") or name.replace("_", " ").capitalize()
         frame = inspect.currentframe()
-        cls.source = frame.f_back.f_code.co_filename if frame is not None and frame.f_back is not None else ""
-
-    @classmethod
-    def field(cls, name: str) -> Field:
-        """The field of that name.
-
-        Raises:
-            DeclarationError: there is none.
-        """
-        found = cls.fields.get(name)
-        if found is None:
-            raise DeclarationError(f"{cls.source}: {cls.__name__} has no field {name!r}: declare it or correct the name")
-        return found
+        cls.declared = Declared(
+            name=name,
+            label=label,
+            plural=options.get("plural") or _plural(label),
+            summary=inspect.cleandoc(cls.__doc__ or ""),
+            fields=fields,
+            workflow=workflows[0] if workflows else None,
+            locked=options.get("locked", ()),
+            locked_with=options.get("locked_with"),
+            shown_as=options.get("shown_as") or next((n for n, f in fields.items() if f.kind == "text"), "id"),
+            commands=options.get("commands", GENERATED + EXTRA),
+            source=frame.f_back.f_code.co_filename if frame is not None and frame.f_back is not None else "",
+        )
 
 
 def _plural(label: str) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 from countersign.declare import check
 from countersign.declare.access import Role
 from countersign.declare.fields.ref import Ref
-from countersign.declare.model import Model
+from countersign.declare.model import Declared
 from countersign.declare.module import Module
 
 LITERAL = "LITERAL"
@@ -18,7 +18,7 @@ LITERAL = "LITERAL"
 class Referrer:
     """A field of a model that refers to some other model."""
 
-    model: type[Model]
+    model: Declared
     ref: Ref
 
 
@@ -26,9 +26,9 @@ class Referrer:
 class Total:
     """A field that holds the total of a field of the records that refer to its record."""
 
-    parent: type[Model]
+    parent: Declared
     field: str
-    child: type[Model]
+    child: Declared
     by: str
     of: str
 
@@ -43,9 +43,14 @@ class Registry:
             DeclarationError: a rule of `check` is broken; the text names file, model, field and the remedy.
         """
         self.modules = tuple(modules)
-        self.models: Mapping[str, type[Model]] = check.models_of(self.modules)
+        self.models: Mapping[str, Declared] = check.models_of(self.modules)
         self.roles: Mapping[str, tuple[Role, ...]] = _by_name(role for module in self.modules for role in module.roles)
         check.check(self.modules, self.models)
+
+    @cached_property
+    def module_of(self) -> Mapping[str, Module]:
+        """By model name: the module that declares it."""
+        return {model.declared.name: module for module in self.modules for model in module.models}
 
     @cached_property
     def labels(self) -> frozenset[str]:

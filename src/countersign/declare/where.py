@@ -42,7 +42,7 @@ def where(field: str, **condition: object) -> Where:
     """
     names = list(condition)
     # A trailing underscore lets Python's own word be written: in_=["new", "won"].
-    operator = next((each for each in OPERATORS if names == [each] or names == [f"{each}_"]), None)
+    operator: Operator | None = next((each for each in OPERATORS if names == [each] or names == [f"{each}_"]), None)
     if operator is None:
         raise ValueError(f"where({field!r}, …): name exactly one of {', '.join(OPERATORS)} (`in` as in_)")
     return Where(field, operator, condition[names[0]])

@@ -3,7 +3,7 @@
 from countersign.declare import Bool, LongText, Model, Moment, Ref, Text
 
 
-class User(Model):
+class User(Model, shown_as="username"):
     """A person who signs in."""
 
     username = Text(required=True, unique=True, longest=100)
@@ -11,33 +11,25 @@ class User(Model):
     email = Text(personal="EMAIL")
     is_active = Bool(required=True, default=True, help="Switched off, sessions and agents of the person end at once")
 
-    shown_as = "username"
 
-
-class RoleRecord(Model):
+class RoleRecord(Model, name="role"):
     """A role: what its members may do is the sum of its grants."""
 
-    name = "role"
-    label = "Role"
     title = Text(required=True, unique=True, longest=100, help="The name modules and grants know it by")
     description = Text()
     rights = Text(help="Beyond models, comma separated: base.unmask")
 
 
-class UserRole(Model):
+class UserRole(Model, label="Role of a user", plural="Roles of users"):
     """That a user has a role."""
 
-    label = "Role of a user"
-    plural = "Roles of users"
     user = Ref("user", required=True, on_delete="cascade")
     role = Ref("role", required=True, on_delete="cascade")
 
 
-class GrantRecord(Model):
+class GrantRecord(Model, name="grant"):
     """What a role may do with one model. Lists are comma separated; * means all."""
 
-    name = "grant"
-    label = "Grant"
     role = Ref("role", required=True, on_delete="cascade")
     model = Text(required=True, longest=100, index=True)
     commands = Text(required=True)
@@ -47,7 +39,7 @@ class GrantRecord(Model):
     rows = LongText(help='Conditions on the records it reaches: [{"field": …, "op": …, "value": …}]')
 
 
-class Session(Model):
+class Session(Model, commands=("get", "list", "search")):
     """A person's sign-in."""
 
     user = Ref("user", required=True, on_delete="cascade", readonly=True)
@@ -55,10 +47,8 @@ class Session(Model):
     expires_at = Moment(readonly=True)
     ended_at = Moment(readonly=True)
 
-    commands = ("get", "list", "search")
 
-
-class AgentToken(Model):
+class AgentToken(Model, commands=("get", "list", "search")):
     """A token by which an agent acts for a person, cut to its scopes."""
 
     title = Text(required=True, readonly=True, label="Label")
@@ -68,9 +58,6 @@ class AgentToken(Model):
     issued_at = Moment(readonly=True)
     expires_at = Moment(readonly=True)
     ended_at = Moment(readonly=True)
-
-    label = "Agent token"
-    commands = ("get", "list", "search")
 
 
 class Setting(Model):

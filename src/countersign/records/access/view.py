@@ -1,14 +1,24 @@
 """What one caller may see and do, compiled from roles and scopes into plain values the SQL is made from."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
-from countersign.declare import Model, Where
+from countersign.declare import Declared, Where
+from countersign.kernel.database.port import Value
 
 Sight: TypeAlias = Literal["clear", "masked"]
 
-Rows: TypeAlias = tuple[tuple[Where, ...], ...] | None
+
+class Condition(Protocol):
+    """A condition on a record that no field's value can say, as SQL."""
+
+    def sql(self, alias: str, put: Callable[[Value], str]) -> str:
+        """The condition for the table of that alias; `put` takes a value and gives the placeholder for it."""
+        ...
+
+
+Rows: TypeAlias = tuple[tuple[Where | Condition, ...], ...] | None
 """Which records: None means all; else any of the alternatives, each holding when all of its conditions do. Their
 values are plain JSON values: whoever calls is filled in already."""
 
@@ -21,7 +31,7 @@ class ModelView:
     records each of its commands reaches (`get` tells which records exist for it at all).
     """
 
-    model: type[Model]
+    model: Declared
     commands: frozenset[str]
     fields: Mapping[str, Sight]
     writable: frozenset[str]
@@ -35,7 +45,14 @@ class ModelView:
     @property
     def visible(self) -> Rows:
         """The records that exist for the caller."""
-        return self.rows.get("get")
+        return self.rows.get("get", ())
+
+    def reach(self, command: str) -> Rows:
+        """The records a command may be run on: those it is granted for, as far as they exist for the caller."""
+        granted, seen = self.rows.get(command, ()), self.visible
+        if granted is None or seen is None:
+            return seen if granted is None else granted
+        return tuple((*each, *other) for each in granted for other in seen)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from countersign.declare import LongText, Model, Moment, Number, Ref, Select, St
 STATES = ("pending", "executed", "failed", "rejected", "expired", "withdrawn", "stale")
 
 
-class Plan(Model):
+class Plan(Model, shown_as="command", commands=("get", "list", "search")):
     """A proposed command with what it would change, and what became of it."""
 
     state = Select(*STATES, readonly=True, index=True)
@@ -30,5 +30,5 @@ class Plan(Model):
     result = Structure(readonly=True)
     error = Text(readonly=True)
 
-    shown_as = "command"
-    commands = ("get", "list", "search")
+
+PLAN = Plan.declared

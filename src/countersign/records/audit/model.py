@@ -3,7 +3,7 @@
 from countersign.declare import LongText, Model, Moment, Number, Structure, Text
 
 
-class AuditEntry(Model):
+class AuditEntry(Model, shown_as="command", commands=("get", "list", "search")):
     """One thing that was done: who, what, to which record, before and after. Never changed, never deleted."""
 
     at = Moment(readonly=True, index=True)
@@ -19,7 +19,3 @@ class AuditEntry(Model):
     changes = Structure(readonly=True, help="Before and after of them, as you may see them")
     plan_id = Text(readonly=True)
     request_id = Text(readonly=True)
-
-    label = "Audit entry"
-    shown_as = "command"
-    commands = ("get", "list", "search")

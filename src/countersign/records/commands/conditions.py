@@ -4,10 +4,12 @@ import unicodedata
 from collections.abc import Sequence
 from typing import cast
 
-from countersign.declare import CALLER, TODAY, BadValue, Field, Model, Ref, Select, Text
+from countersign.declare import CALLER, TODAY, BadValue, Declared, Field, Ref, Select, Text
+from countersign.declare.fields.field import Stored
 from countersign.declare.where import Operator, Where
 from countersign.kernel import clock
-from countersign.kernel.database.port import Dialect, Value
+from countersign.kernel.database.port import Dialect
+from countersign.records.access import view as seen
 from countersign.records.access.view import ModelView, Rows, View
 from countersign.records.commands.query import MOST_VALUES, Condition
 from countersign.records.commands.refusals import BadInput, unknown_field
@@ -55,14 +57,14 @@ class Scope:
         if not rows:
             return "NULL"
         inner = Scope(self.dialect, self.parameters, f"{self.alias}_{field.name}")
-        seen = any_of(inner, cast(ModelView, target).model, rows)
+        ruled = any_of(inner, cast(ModelView, target).model, rows)
         return (
             f'CASE WHEN EXISTS (SELECT 1 FROM "{field.target}" AS {inner.alias} '
-            f"WHERE {inner.alias}.id = {plain} AND {seen}) THEN {plain} END"
+            f"WHERE {inner.alias}.id = {plain} AND {ruled}) THEN {plain} END"
         )
 
 
-def any_of(scope: Scope, model: type[Model], rows: Rows) -> str:
+def any_of(scope: Scope, model: Declared, rows: Rows) -> str:
     """That a record is among the rows; rules look at the records as they are, whatever the caller sees of them."""
     if rows is None:
         return "1 = 1"
@@ -72,14 +74,16 @@ def any_of(scope: Scope, model: type[Model], rows: Rows) -> str:
     return f"({' OR '.join(f'({each})' for each in alternatives)})"
 
 
-def _ruled(scope: Scope, model: type[Model], rule: Where) -> str:
+def _ruled(scope: Scope, model: Declared, rule: Where | seen.Condition) -> str:
+    if not isinstance(rule, Where):
+        return rule.sql(scope.alias, scope.parameters.put)
     value = today() if rule.value is TODAY else rule.value
     if value is CALLER:
         raise LookupError(f"{model.name}: who CALLER is must be filled in before a rule becomes SQL")
     return compared(scope, model.name, _named(model, rule.field), rule.operator, value)
 
 
-def _named(model: type[Model], name: str) -> Field:
+def _named(model: Declared, name: str) -> Field:
     return ID if name == "id" else model.field(name)
 
 
@@ -146,7 +150,7 @@ def _several(name: str, value: object) -> list[object]:
     return values
 
 
-def _operand(field: Field, name: str, value: object) -> Value:
+def _operand(field: Field, name: str, value: object) -> Stored:
     try:
         return field.operand(value)
     except BadValue as error:

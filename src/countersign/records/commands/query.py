@@ -95,7 +95,7 @@ def _condition(value: object) -> Condition:
     field, operator = members.get("field"), members.get("op")
     if not isinstance(field, str):
         raise BadInput("a filter condition needs field, a string")
-    found = next((each for each in OPERATORS if each == operator), None)
+    found: Operator | None = next((each for each in OPERATORS if each == operator), None)
     if found is None:
         raise BadInput(f"a filter condition needs op, one of {', '.join(OPERATORS)}")
     if "value" not in members:

@@ -18,14 +18,14 @@ Record: TypeAlias = msgspec.Struct
 
 
 class Masks(Protocol):
-    """What turns value ids into one caller's placeholder tokens, and finds text that only looks like one."""
+    """What turns value ids into one caller's placeholder tokens, and back."""
 
     def tokens(self, ids: Sequence[int]) -> list[int]:
         """The numbers of the tokens of the value ids, in their order."""
         ...
 
-    def might_hold_token(self, text: str) -> bool:
-        """Whether some part of the text may have the shape of a token."""
+    def value_id(self, number: int) -> int:
+        """The value id that a token's number (below 2^48) would be made from."""
         ...
 
 

@@ -1,6 +1,6 @@
 """The one SELECT: conditions, order, visibility, rules and totals become a single parameterised statement."""
 
-from countersign.declare import Field, Model
+from countersign.declare import Declared, Field
 from countersign.kernel.database.port import Dialect, Value
 from countersign.records.access.view import Rows
 from countersign.records.commands import conditions
@@ -73,7 +73,7 @@ def one(reading: Reading, rows: Rows, record_id: str) -> Statement:
     return Statement(text if rows is None else f"{text} AND {seen}", parameters.values)
 
 
-def existing(model: type[Model], rows: Rows, record_id: str, dialect: Dialect) -> Statement:
+def existing(model: Declared, rows: Rows, record_id: str, dialect: Dialect) -> Statement:
     """The stored columns of a record among the rows, locked until the transaction ends where the engine needs that.
 
     The columns are id, revision, changed, each field's, then the value id of each personal field.

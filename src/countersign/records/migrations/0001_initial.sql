@@ -94,3 +94,24 @@ CREATE TABLE plan_step (
     record_id TEXT,
     PRIMARY KEY (plan_id, position)
 );
+
+-- What a plan keeps of personal values: they stay in the vault while it is pending.
+CREATE TABLE plan_value (
+    plan_id TEXT NOT NULL,
+    value_id BIGINT NOT NULL,
+    sealed TEXT NOT NULL,
+    PRIMARY KEY (plan_id, value_id)
+);
+CREATE INDEX plan_value_by_value ON plan_value (value_id);
+
+-- The newest plan of each agent and input, so that a repeated proposal finds the one that is pending.
+CREATE TABLE plan_key (same BLOB PRIMARY KEY, plan_id TEXT NOT NULL);
+
+-- Who has approved a plan that needs several.
+CREATE TABLE plan_approval (
+    plan_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    note TEXT,
+    PRIMARY KEY (plan_id, user_id)
+);

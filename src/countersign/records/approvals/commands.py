@@ -1,0 +1,170 @@
+"""The commands of plans beside the generated ones: reject, withdraw, propose, watch."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import cast
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.errors import NotFound
+from countersign.records.approvals import decide, propose
+from countersign.records.commands import command, get, incoming, listing
+from countersign.records.commands.prepared import Prepared
+from countersign.records.commands.reading import Record
+from countersign.records.commands.refusals import BadInput, no_such_record
+from countersign.records.commands.run import Body, Run
+
+OWN: Mapping[str, str] = {
+    "reject": "Decide against a plan, with a reason.",
+    "withdraw": "Take back a plan of your own that is still pending.",
+    "propose": "Propose one or several commands to be approved as one, all or nothing.",
+    "watch": "Wait until plans change, up to 25 seconds; answers those that did and a cursor to go on from.",
+}
+MOST_STEPS = 20
+LONGEST_REASON = 1_000
+LONGEST_WAIT_S = 25
+_PAUSE_S = 0.5
+
+
+class Watched(msgspec.Struct):
+    """Plans that changed, and where to go on."""
+
+    plans: list[Record]
+    cursor: int
+
+
+def text_of(run: Run, body: Body, name: str, place: str, *, required: bool) -> str | None:
+    """A text member that people are going to read.
+
+    Raises:
+        BadInput: it is missing, no text, too long, or holds a placeholder token.
+    """
+    value = body.get(name)
+    if value is None and not required:
+        return None
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_REASON:
+        raise BadInput(f"{place} must be a text of 1 to {LONGEST_REASON} characters")
+    incoming.refuse_tokens(run, value, place)
+    return value
+
+
+def _require_known(body: Body, command_id: str, *known: str) -> None:
+    for name in body:
+        if name not in known:
+            raise BadInput(f"unknown key {name} in {command_id}")
+
+
+async def reject(run: Run, model: str, body: Body) -> object:
+    """Decide against a pending plan.
+
+    Raises:
+        BadInput: no reason, no such plan, or it is decided already.
+    """
+    _require_known(body, "plan.reject", "id", "reason")
+    reason = text_of(run, body, "reason", "plan.reason", required=True)
+    return await _end(run, body, "rejected", reason)
+
+
+async def withdraw(run: Run, model: str, body: Body) -> object:
+    """Take back a plan of one's own.
+
+    Raises:
+        BadInput: no such plan of the caller, or it is decided already.
+    """
+    _require_known(body, "plan.withdraw", "id", "reason")
+    reason = text_of(run, body, "reason", "plan.reason", required=False)
+    return await _end(run, body, "withdrawn", reason)
+
+
+async def _end(run: Run, body: Body, state: str, reason: str | None) -> object:
+    plan_id = body.get("id")
+    if not isinstance(plan_id, str):
+        raise BadInput("id must be a string")
+    async with run.engine.records.database.transaction() as transaction:
+        inside = run.within(transaction)
+        try:
+            plan = await decide.find(inside, plan_id)
+        except NotFound as error:
+            raise no_such_record() from error
+        is_own = plan.values["person"] == run.caller.user_id
+        if (state == "withdrawn" and not is_own) or (state == "rejected" and run.caller.is_agent):
+            raise no_such_record()
+        if plan.values["state"] != "pending":
+            raise decide.NotPending(plan.id, str(plan.values["state"]))
+        await decide.end(inside, plan, state, reason=reason)
+        return await get.read(inside, "plan", plan_id)
+
+
+async def propose_steps(run: Run, model: str, body: Body) -> object:
+    """Propose commands as one plan.
+
+    Raises:
+        BadInput: there are none or too many steps, or one of them is refused; its position is named.
+    """
+    _require_known(body, "plan.propose", "steps", "why")
+    why = text_of(run, body, "why", "plan.why", required=False)
+    given = body.get("steps")
+    if not isinstance(given, list) or not 1 <= len(cast("list[object]", given)) <= MOST_STEPS:
+        raise BadInput(f"steps must be an array of 1 to {MOST_STEPS} objects with command and input")
+    if not run.caller.is_agent:
+        raise BadInput("plans are proposed by agents; run the commands themselves")
+    async with run.engine.records.database.transaction() as transaction:
+        inside = run.within(transaction)
+        prepared = [
+            await _step(inside, position, each) for position, each in enumerate(cast("list[object]", given))
+        ]
+        return await propose.propose(inside, prepared, why=why)
+
+
+async def _step(run: Run, position: int, value: object) -> Prepared:
+    if not isinstance(value, dict):
+        raise BadInput(f"step {position} must be an object with command and input")
+    members = cast("dict[str, object]", value)
+    _require_known(members, f"step {position}", "command", "input")
+    model, _, name = str(members.get("command", "")).partition(".")
+    body = members.get("input", {})
+    view = run.caller.view.models.get(model)
+    if view is None or name not in view.commands or not command.is_writing(view.model, name):
+        raise BadInput(f"step {position}: unknown command")
+    if not isinstance(body, dict):
+        raise BadInput(f"step {position}: input must be an object")
+    try:
+        return await command.check(run, view, name, cast("dict[str, object]", body))
+    except BadInput as refused:
+        raise BadInput(f"step {position}: {refused.detail}") from refused
+
+
+async def watch(run: Run, model: str, body: Body) -> object:
+    """Wait for plans that changed after `since` (the cursor of the answer before), up to `wait_s` seconds.
+
+    Raises:
+        BadInput: a value is out of range.
+    """
+    _require_known(body, "plan.watch", "since", "wait_s")
+    since = _whole(body, "since", 2**53 - 1)
+    until_s = clock.monotonic_s() + _whole(body, "wait_s", LONGEST_WAIT_S)
+    while True:
+        found = await _changed(run, since)
+        if found.plans or clock.monotonic_s() >= until_s:
+            return found
+        await asyncio.sleep(_PAUSE_S)
+
+
+def _whole(body: Body, name: str, most: int) -> int:
+    value = body.get(name, 0)
+    if type(value) is not int or not 0 <= value <= most:
+        raise BadInput(f"{name} must be an integer from 0 to {most}")
+    return value
+
+
+async def _changed(run: Run, since: int) -> Watched:
+    cursor = clock.now()
+    after = clock.rfc3339(clock.Instant(since))
+    proposed: dict[str, object] = {"filter": [{"field": "proposed_at", "op": "gte", "value": after}]}
+    decided: dict[str, object] = {"filter": [{"field": "decided_at", "op": "gte", "value": after}]}
+    seen: dict[str, Record] = {}
+    for asked in (proposed, decided):
+        for record in await listing.records(run, "plan", {**asked, "limit": 1000}):
+            seen[record.id] = record
+    return Watched(list(seen.values()), cursor)

@@ -1,0 +1,242 @@
+"""Deciding: a person approves, and the plan's commands run in the same transaction; or it comes to another end."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.database.errors import ConstraintViolation
+from countersign.kernel.errors import NotFound
+from countersign.records.access.view import Caller
+from countersign.records.approvals import policy, steps
+from countersign.records.approvals.model import PLAN
+from countersign.records.approvals.steps import Step
+from countersign.records.commands import command, conditions, select, writing
+from countersign.records.commands.given import Given
+from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.run import Actor, Run
+from countersign.records.commands.sql import Parameters
+from countersign.records.commands.stored import StoredRecord, record_of
+
+_APPROVE = "INSERT INTO plan_approval (plan_id, user_id, at, note) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
+_APPROVALS = """
+SELECT u.username, a.at, a.note
+FROM plan_approval AS a
+JOIN "user" AS u ON u.id = a.user_id
+WHERE a.plan_id = $1
+ORDER BY a.at, u.username
+"""
+
+
+class Agents(Protocol):
+    """How a decision finds out what the proposing agent may do now."""
+
+    async def agent(self, token_id: str) -> Caller | None:
+        """The agent of a token record, as it would be let in now; None when it no longer is."""
+        ...
+
+
+class Decision(msgspec.Struct):
+    """What approving answers."""
+
+    plan_id: str
+    state: str
+    result: object = None
+    approvals: list[dict[str, object]] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Ended(Exception):
+    """The plan comes to an end without being executed; that is written down, then told."""
+
+    def __init__(self, state: str, error: str) -> None:
+        super().__init__(state)
+        self.state = state
+        self.error = error
+
+
+class NotPending(BadInput):
+    """The plan is in another final state; the answer carries it."""
+
+    def __init__(self, plan_id: str, state: str, why: str = "") -> None:
+        super().__init__(f"plan is {state}" + (f": {why}" if why else ""))
+        self.members: Mapping[str, object] = {"plan_id": plan_id, "state": state}
+
+
+async def approve(run: Run, agents: Agents, plan_id: str, digest: str | None, note: str | None) -> Decision:
+    """Approve a plan, and with the last approval it needs run it, exactly once.
+
+    Raises:
+        NotFound: unknown, hidden or forbidden to this caller, or an agent calls: the same for all.
+        NotPending: it is rejected, expired, withdrawn, stale or failed (now or before).
+        BadInput: the digest is another: what was shown is not what would be done.
+    """
+    if run.caller.is_agent:
+        raise NotFound("not found")
+    async with run.engine.records.database.transaction() as transaction:
+        inside = run.within(transaction)
+        plan = await find(inside, plan_id)
+        outcome = await _decide(inside, agents, plan, digest, note)
+    if isinstance(outcome, Ended):
+        raise NotPending(plan_id, outcome.state, outcome.error)
+    return outcome
+
+
+async def _decide(
+    run: Run, agents: Agents, plan: StoredRecord, digest: str | None, note: str | None
+) -> Decision | Ended:
+    state = str(plan.values["state"])
+    if state == "executed":
+        return Decision(plan.id, state, msgspec.Raw(str(plan.values["result"]).encode()))
+    if state != "pending":
+        raise NotPending(plan.id, state)
+    kept = steps.decoded(str(plan.values["input"]))
+    try:
+        _require_time(plan)
+        agent = await _require_agent(agents, plan, kept)
+        await _require_unchanged(run, kept)
+        if digest is not None and digest != plan.values["digest"]:
+            raise BadInput("digest is another: read the plan again before you approve it")
+        approvals = await _count(run, plan, [step.id for step in kept], note)
+        if len(approvals) < int(plan.values["needs"] or 1):
+            await set_fields(run, plan, {"approvals": _json(approvals)}, "plan.approve")
+            return Decision(plan.id, "pending", None, approvals)
+        result = await _execute(replace(run, writer_domain=agent.domain), plan, kept)
+    except Ended as ended:
+        await end(run, plan, ended.state, error=ended.error)
+        return ended
+    await set_fields(run, plan, {"approvals": _json(approvals), "result": _json(result)}, "plan.approve")
+    await end(run, await find(run, plan.id), "executed", reason=note)
+    return Decision(plan.id, "executed", result)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+async def find(run: Run, plan_id: str) -> StoredRecord:
+    """The plan, locked, if it exists for the caller.
+
+    Raises:
+        NotFound: it does not.
+    """
+    view = run.caller.view.models.get("plan")
+    if view is None:
+        raise NotFound("not found")
+    statement = select.existing(PLAN, view.visible, plan_id, run.engine.dialect)
+    row = await run.transaction.fetch_one(statement.text, *statement.values)
+    if row is None:
+        raise NotFound("not found")
+    plan = record_of(PLAN, row)
+    if plan.values["state"] == "pending":
+        await _require_right(run, plan)
+    return plan
+
+
+async def _require_right(run: Run, plan: StoredRecord) -> None:
+    """That the caller may run every command of a pending plan himself, on that record, now."""
+    for step in steps.decoded(str(plan.values["input"])):
+        view = run.caller.view.models.get(step.model)
+        if view is None or step.command not in view.commands:
+            raise NotFound("not found")
+        if not all(name in view.fields for name in step.given):
+            raise NotFound("not found")
+        if step.record_id is None:
+            continue
+        parameters = Parameters(step.record_id)
+        scope = conditions.Scope(run.engine.dialect, parameters, "t")
+        reached = conditions.any_of(scope, view.model, view.reach(step.command))
+        # A record that has gone hides nothing: the plan is about to be found stale.
+        text = f'SELECT count(*), count(CASE WHEN {reached} THEN 1 END) FROM "{step.model}" AS t WHERE t.id = $1'
+        row = await run.transaction.fetch_one(text, *parameters.values)
+        if row is not None and row[0] != row[1]:
+            raise NotFound("not found")
+
+
+def _require_time(plan: StoredRecord) -> None:
+    if int(plan.values["expires_at"] or 0) <= clock.now():
+        raise Ended("expired", "")
+
+
+async def _require_agent(agents: Agents, plan: StoredRecord, kept: Sequence[Step]) -> Caller:
+    agent = await agents.agent(str(plan.values["agent_token"] or ""))
+    if agent is None:
+        raise Ended("failed", "the proposing agent's token is no longer valid")
+    for step in kept:
+        view = agent.view.models.get(step.model)
+        if view is None or step.command not in view.commands:
+            raise Ended("failed", f"the proposing agent may no longer use {step.id}")
+    return agent
+
+
+async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
+    for step in kept:
+        if step.record_id is None:
+            continue
+        text = f'SELECT revision FROM "{step.model}" WHERE id = $1'
+        row = await run.transaction.fetch_one(text, step.record_id)
+        if row is None or row[0] != step.revision:
+            raise Ended("stale", f"{step.model} {step.record_id} changed since it was proposed")
+
+
+async def _count(run: Run, plan: StoredRecord, commands: Sequence[str], note: str | None) -> list[dict[str, object]]:
+    asked = await policy.policy_of(run, commands)
+    if asked.group is not None and asked.group not in run.caller.roles:
+        raise NotFound("not found")
+    if asked.not_owner and plan.values["person"] == run.caller.user_id:
+        raise BadInput("this plan must be approved by somebody else than the agent's own person")
+    await run.transaction.run(_APPROVE, plan.id, run.caller.user_id, clock.now(), note)
+    rows = await run.transaction.fetch(_APPROVALS, plan.id)
+    return [{"by": name, "at": clock.rfc3339(at), "note": said} for name, at, said in rows]
+
+
+async def _execute(run: Run, plan: StoredRecord, kept: Sequence[Step]) -> object:
+    """Run the commands for the agent; all of them or none.
+
+    Raises:
+        Ended: one of them was refused.
+    """
+    actor = Actor(
+        run.caller.user_id,
+        None if plan.values["agent_token"] is None else str(plan.values["agent_token"]),
+        None if plan.values["agent"] is None else str(plan.values["agent"]),
+        plan.id,
+        run.actor.request_id,
+    )
+    acting = replace(run, actor=actor)
+    results: list[object] = []
+    try:
+        async with run.transaction.savepoint():
+            for prepared in await steps.prepared_of(run, plan.id, kept):
+                results.append({"id": await command.apply(acting, prepared)})
+    except BadInput as refused:
+        raise Ended("failed", refused.detail) from refused
+    except ConstraintViolation as error:
+        raise Ended("failed", "it clashes with a change made meanwhile") from error
+    return results[0] if len(results) == 1 else {"steps": results}
+
+
+async def end(run: Run, plan: StoredRecord, state: str, *, reason: str | None = None, error: str | None = None) -> None:
+    """Bring a pending plan to its final state."""
+    await set_fields(
+        run,
+        plan,
+        {
+            "state": state,
+            "decided_by": run.caller.user_id,
+            "decided_at": clock.now(),
+            "reason": reason,
+            "error": error or None,
+        },
+        f"plan.{state}",
+    )
+    await steps.let_go(run, run.transaction, plan.id)
+
+
+async def set_fields(run: Run, plan: StoredRecord, values: Mapping[str, Any], command_id: str) -> None:
+    """Write fields of the plan, with its audit."""
+    given = {name: Given(value) for name, value in values.items()}
+    await writing.update(run, PLAN, plan, given, command_id)
+
+

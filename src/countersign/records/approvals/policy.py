@@ -1,0 +1,136 @@
+"""What needs a person's approval, and whose: from declarations, settings, and where an answer would be a leak."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import msgspec
+
+from countersign.declare import Where
+from countersign.declare.where import OPERATORS, Operator
+from countersign.records.approvals import provenance
+from countersign.records.commands import guard, locks, select
+from countersign.records.commands.prepared import Prepared
+from countersign.records.commands.run import Run
+from countersign.records.commands.stored import record_of
+
+_SETTING = "SELECT value FROM setting WHERE title = $1"
+
+
+class _When(msgspec.Struct, forbid_unknown_fields=True):
+    field: str
+    op: str
+    value: object
+
+
+class _Policy(msgspec.Struct, forbid_unknown_fields=True):
+    """The setting `approval:<model>.<command>`."""
+
+    n: int = 1
+    group: str | None = None
+    not_owner: bool = False
+    when: _When | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How many people must approve, of which role, and whether the agent's own person may be one of them."""
+
+    needs: int = 1
+    group: str | None = None
+    not_owner: bool = False
+
+
+async def needs_approval(run: Run, prepared: Prepared) -> bool:
+    """Whether this command of this caller becomes a plan. People carry out what they may do."""
+    if not run.caller.is_agent:
+        return False
+    if is_declared(run, prepared.model, prepared.command):
+        return True
+    return (
+        await _is_set(run, prepared)
+        or _asks_what_is_hidden(run, prepared)
+        or await provenance.widens(run, prepared)
+    )
+
+
+def is_declared(run: Run, model: str, command: str) -> bool:
+    """Whether the declaration says that agents only propose the command; deleting is always so."""
+    if command == "delete":
+        return True
+    workflow = run.engine.registry.models[model].workflow
+    return workflow is not None and command in workflow.moves and workflow.moves[command].needs_approval
+
+
+def _asks_what_is_hidden(run: Run, prepared: Prepared) -> bool:
+    """Whether success or refusal would tell the agent something it may not read: then a person sees it first."""
+    view = run.view_of(prepared.model)
+    model = view.model
+    if prepared.command in ("update", "delete") and not locks.are_readable(run, model):
+        return True
+    if model.locked_with and not locks.are_readable(run, model):
+        return True
+    if model.workflow is not None and prepared.command in model.workflow.moves:
+        if not guard.are_readable(view, model.workflow.moves[prepared.command].guards):
+            return True
+    for name, given in prepared.given.items():
+        if model.fields[name].unique and given.stored is not None:
+            # Another record with this value may be one that the agent does not see, or not in clear.
+            if view.visible is not None or not view.sees_in_clear(name):
+                return True
+    return False
+
+
+async def _is_set(run: Run, prepared: Prepared) -> bool:
+    setting = await _setting(run, prepared.id)
+    if setting is None:
+        return False
+    if setting.when is None or (prepared.record_id is None and prepared.command != "create"):
+        return True
+    model = run.engine.registry.models[prepared.model]
+    condition = condition_of(setting.when)
+    if not guard.are_readable(run.view_of(prepared.model), [condition]):
+        return True
+    values = {name: given.stored for name, given in prepared.given.items()}
+    if prepared.record_id is not None:
+        statement = select.existing(model, None, prepared.record_id, run.engine.dialect)
+        row = await run.transaction.fetch_one(statement.text, *statement.values)
+        if row is None:
+            return True
+        values = {**record_of(model, row).values, **values}
+    return guard.holds(model, values, condition)
+
+
+def condition_of(when: _When) -> Where:
+    """The condition of a setting.
+
+    Raises:
+        LookupError: it names no operator there is.
+    """
+    operator: Operator | None = next((each for each in OPERATORS if each == when.op), None)
+    if operator is None:
+        raise LookupError(f"the setting's op {when.op!r} is none of {', '.join(OPERATORS)}")
+    return Where(when.field, operator, when.value)
+
+
+async def policy_of(run: Run, commands: Sequence[str]) -> Policy:
+    """What all commands of a plan together ask of their approvers."""
+    needs, groups, not_owner = 1, set[str](), False
+    for command in commands:
+        setting = await _setting(run, command)
+        if setting is not None:
+            needs = max(needs, setting.n)
+            not_owner = not_owner or setting.not_owner
+            groups |= {setting.group} if setting.group else set()
+    return Policy(needs, min(groups) if groups else None, not_owner)
+
+
+async def _setting(run: Run, command: str) -> _Policy | None:
+    row = await run.reader.fetch_one(_SETTING, f"approval:{command}")
+    if row is None:
+        return None
+    try:
+        return msgspec.json.decode(cast(str, row[0]), type=_Policy)
+    except msgspec.DecodeError:
+        # A setting that cannot be read asks for approval rather than for nothing.
+        return _Policy()

@@ -1,0 +1,167 @@
+"""Proposing: what an agent may not do itself becomes a plan that a person decides."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from countersign.declare.fields.field import Stored
+from countersign.kernel import clock, ids
+from countersign.records.approvals import policy, steps
+from countersign.records.approvals.model import PLAN
+from countersign.records.approvals.steps import Step
+from countersign.records.commands import select, writing
+from countersign.records.commands.prepared import Prepared
+from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.run import Run
+from countersign.records.commands.stored import StoredRecord, insertion, insertion_values, record_of
+from countersign.records.masking.vault import Held
+
+MOST_PENDING = 100
+
+_TAKE_KEY = """
+INSERT INTO plan_key (same, plan_id) VALUES ($1, $2)
+ON CONFLICT (same) DO UPDATE SET plan_id = plan_key.plan_id
+RETURNING plan_id
+"""
+_PENDING = "SELECT expires_at FROM plan WHERE id = $1 AND state = 'pending' AND expires_at > $2"
+_SET_KEY = "UPDATE plan_key SET plan_id = $2 WHERE same = $1"
+_COUNT_PENDING = (
+    "SELECT count(*) FROM plan WHERE person = $1 AND agent = $2 AND state = 'pending' AND expires_at > $3"
+)
+_ADD_STEP = "INSERT INTO plan_step (plan_id, position, command, model, record_id) VALUES ($1, $2, $3, $4, $5)"
+
+
+class Proposal(msgspec.Struct):
+    """The answer to a command that needs approval (API document, Approval proposal)."""
+
+    approval_required: bool
+    plan_id: str
+    expires_at: str
+
+
+async def propose(run: Run, prepared: Sequence[Prepared], *, why: str | None) -> Proposal:
+    """Store the commands as a plan, or find the same one that is pending already.
+
+    Raises:
+        BadInput: the agent has too many plans pending.
+    """
+    now = clock.now()
+    same = steps.sameness(run, prepared, await _as_seen(run, prepared))
+    plan_id = ids.new_record_id()
+    row = await run.transaction.fetch_one(_TAKE_KEY, same, plan_id)
+    if row is not None and row[0] != plan_id:
+        pending = await run.transaction.fetch_one(_PENDING, row[0], now)
+        if pending is not None:
+            return Proposal(True, row[0], clock.rfc3339(pending[0]))
+        await run.transaction.run(_SET_KEY, same, plan_id)
+    counted = await run.transaction.fetch_one(_COUNT_PENDING, run.caller.user_id, run.caller.agent or "", now)
+    if counted is not None and counted[0] >= MOST_PENDING:
+        raise BadInput(f"{MOST_PENDING} of your plans are pending: wait for decisions, or withdraw some")
+    expires_at = clock.later(now, seconds=run.engine.records.settings.plan_ttl_s)
+    await _store(run, plan_id, prepared, why, now, expires_at)
+    return Proposal(True, plan_id, clock.rfc3339(expires_at))
+
+
+async def _store(
+    run: Run, plan_id: str, prepared: Sequence[Prepared], why: str | None, now: int, expires_at: int
+) -> None:
+    kept = await steps.keep(run, plan_id, prepared)
+    diff = [change for step in kept for change in await _diff(run, step)]
+    effects = [effect for each in prepared for effect in await _effects(run, each)]
+    asked = await policy.policy_of(run, [each.id for each in prepared])
+    only = prepared[0] if len(prepared) == 1 else None
+    values: dict[str, Stored] = {
+        "state": "pending",
+        "command": "plan.propose" if only is None else only.id,
+        "target": _json(None if only is None else {"model": only.model, "id": only.record_id}),
+        "input": _json(kept),
+        "diff": _json(diff),
+        "effects": _json(effects),
+        "digest": steps.digest(plan_id, kept, diff, effects),
+        "why": why,
+        "person": run.caller.user_id,
+        "agent": run.caller.agent,
+        "agent_token": run.caller.credential_id,
+        "proposed_by": _json({"agent": run.caller.agent, "person": run.caller.username}),
+        "proposed_at": now,
+        "expires_at": expires_at,
+        "needs": asked.needs,
+        "approvals": "[]",
+    }
+    await run.transaction.run(insertion(PLAN), *insertion_values(PLAN, plan_id, values, {}))
+    for position, each in enumerate(prepared):
+        await run.transaction.run(_ADD_STEP, plan_id, position, each.id, each.model, each.record_id)
+    # The audit says that it was proposed; with which values, the plan says.
+    await writing.note(run, "plan.propose", PLAN, plan_id, {})
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+async def _as_seen(run: Run, prepared: Sequence[Prepared]) -> list[object]:
+    """The revisions of the records as the agent sees them: hidden changes must not make another plan."""
+    seen: list[object] = []
+    for each in prepared:
+        view = run.view_of(each.model)
+        if each.record_id is not None:
+            statement = select.one(run.engine.reading(run.caller, view), None, each.record_id)
+            row = await run.transaction.fetch_one(statement.text, *statement.values)
+            seen.append(None if row is None else row[1])
+    return seen
+
+
+async def _record(run: Run, step: Step | Prepared) -> StoredRecord | None:
+    if step.record_id is None:
+        return None
+    model = run.engine.registry.models[step.model]
+    statement = select.existing(model, None, step.record_id, run.engine.dialect)
+    row = await run.transaction.fetch_one(statement.text, *statement.values)
+    return None if row is None else record_of(model, row)
+
+
+async def _diff(run: Run, step: Step) -> list[dict[str, Any]]:
+    """Before and after of every field the step sets; values as audit and plans keep them."""
+    record = await _record(run, step)
+    model = run.engine.registry.models[step.model]
+    after: dict[str, Any] = {
+        name: {"value": each.value} if each.value is not None else each.stored for name, each in step.given.items()
+    }
+    move = None if model.workflow is None else model.workflow.moves.get(step.command)
+    if move is not None and move.to is not None and model.workflow is not None:
+        after[model.workflow.field] = move.to
+    if step.command == "delete" and record is not None:
+        after = {name: None for name, value in record.values.items() if value is not None}
+    before = {} if record is None else await _copies(run, record, list(after))
+    return [
+        {"model": step.model, "id": step.record_id, "field": name, "before": before.get(name), "after": value}
+        for name, value in after.items()
+    ]
+
+
+async def _copies(run: Run, record: StoredRecord, names: Sequence[str]) -> dict[str, Any]:
+    ids_of = {name: record.value_ids[name] for name in names if record.value_ids.get(name) is not None}
+    keys = await run.engine.vault.keys(run.transaction, [each for each in ids_of.values() if each is not None])
+    found: dict[str, Any] = {}
+    for name in names:
+        value_id = ids_of.get(name)
+        held = Held(value_id, keys[value_id]) if value_id is not None and value_id in keys else None
+        found[name] = writing.copy(run, record.values[name], held)
+    return found
+
+
+async def _effects(run: Run, prepared: Prepared) -> list[dict[str, Any]]:
+    """What else a deletion takes along, or leaves without its ref."""
+    if prepared.command != "delete" or prepared.record_id is None:
+        return []
+    found: list[dict[str, Any]] = []
+    for referrer in run.engine.registry.referrers[prepared.model]:
+        if referrer.ref.on_delete == "refuse":
+            continue
+        text = f'SELECT count(*) FROM "{referrer.model.name}" WHERE "{referrer.ref.name}" = $1'
+        row = await run.transaction.fetch_one(text, prepared.record_id)
+        if row is not None and row[0]:
+            what = "deleted" if referrer.ref.on_delete == "cascade" else "left without it"
+            found.append({"model": referrer.model.name, "count": row[0], "what": what})
+    return found

@@ -1,0 +1,136 @@
+"""A plan's steps as they are stored: prepared commands, personal values sealed in the vault."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.records.commands.given import Given
+from countersign.records.commands.prepared import Prepared
+from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.run import Run
+
+_KEEP = "INSERT INTO plan_value (plan_id, value_id, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+_KEPT = "SELECT value_id, sealed FROM plan_value WHERE plan_id = $1"
+_DROP = "DELETE FROM plan_value WHERE plan_id = $1"
+
+
+class Value(msgspec.Struct, omit_defaults=True):
+    """One given value: in clear, or by the value id under which the plan keeps it."""
+
+    stored: int | str | None = None
+    value: int | None = None
+    linked: int | None = None
+    is_plain: bool = False
+    origins: list[int] = []
+
+
+class Step(msgspec.Struct, omit_defaults=True):
+    """One command of a plan: on which record (as it was at `revision`), with which values."""
+
+    model: str
+    command: str
+    record_id: str | None = None
+    revision: int = 0
+    given: dict[str, Value] = {}
+
+    @property
+    def id(self) -> str:
+        """The command as it is called."""
+        return f"{self.model}.{self.command}"
+
+
+def decoded(text: str) -> list[Step]:
+    """The steps of a stored plan."""
+    return msgspec.json.decode(text, type=list[Step])
+
+
+async def keep(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Step]:
+    """The steps to store; personal values are held in the vault until the plan is decided."""
+    return [
+        Step(
+            each.model,
+            each.command,
+            each.record_id,
+            each.revision,
+            {name: await _kept(run, plan_id, each.model, name, given) for name, given in each.given.items()},
+        )
+        for each in prepared
+    ]
+
+
+async def _kept(run: Run, plan_id: str, model: str, name: str, given: Given) -> Value:
+    field = run.engine.registry.models[model].fields[name]
+    if field.personal is None or given.stored is None:
+        return Value(stored=given.stored)
+    vault, domain = run.engine.vault, run.caller.domain
+    held = None if given.value_id is None else await vault.hold_again(run.transaction, given.value_id)
+    if held is None:
+        held = await vault.hold_apart(run.transaction, field.personal, "" if domain is None else domain.id)
+    sealed = vault.seal(held.key, str(given.stored))
+    if not await run.transaction.run(_KEEP, plan_id, held.id, sealed):
+        await vault.release(run.transaction, [held.id])
+    return Value(value=held.id, linked=given.value_id, is_plain=given.is_plain_text, origins=list(given.origins))
+
+
+async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[Prepared]:
+    """The steps as prepared commands again, their personal values opened.
+
+    Raises:
+        BadInput: a value was erased meanwhile.
+    """
+    texts = await kept_texts(run, run.transaction, plan_id)
+    return [
+        Prepared(
+            step.model,
+            step.command,
+            step.record_id,
+            step.revision,
+            {name: _given(value, texts) for name, value in step.given.items()},
+        )
+        for step in steps
+    ]
+
+
+def _given(value: Value, texts: Mapping[int, str]) -> Given:
+    if value.value is None:
+        return Given(value.stored)
+    if value.value not in texts:
+        raise BadInput("a personal value of the plan was erased; propose it again")
+    return Given(texts[value.value], value.linked, value.is_plain, tuple(value.origins))
+
+
+async def kept_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]:
+    """The clear texts a pending plan keeps, by value id."""
+    sealed: dict[int, str] = dict(await reader.fetch(_KEPT, plan_id))
+    keys = await run.engine.vault.keys(reader, list(sealed))
+    opened = {each: run.engine.vault.unseal(keys[each], text) for each, text in sealed.items() if each in keys}
+    return {each: text for each, text in opened.items() if text is not None}
+
+
+async def let_go(run: Run, transaction: Transaction, plan_id: str) -> None:
+    """The plan is decided: it keeps no personal value in the vault any longer."""
+    rows = await transaction.fetch(_KEPT, plan_id)
+    await transaction.run(_DROP, plan_id)
+    await run.engine.vault.release(transaction, [row[0] for row in rows])
+
+
+def sameness(run: Run, prepared: Sequence[Prepared], seen: Sequence[object]) -> bytes:
+    """What two proposals of one agent have in common when they are the same: input, and the records as it sees them."""
+    domain = run.caller.domain
+    steps = [
+        [each.model, each.command, each.record_id, sorted((name, given.stored) for name, given in each.given.items())]
+        for each in prepared
+    ]
+    text = msgspec.json.encode([None if domain is None else domain.id, steps, list(seen)])
+    return run.engine.vault.keyed(text)
+
+
+def digest(plan_id: str, steps: Sequence[Step], diff: Sequence[Any], effects: Sequence[Any]) -> str:
+    """What an approver names to say which plan he saw."""
+    text = msgspec.json.encode([plan_id, list(steps), list(diff), list(effects)])
+    return f"sha256:{hashlib.sha256(text).hexdigest()}"
+
+

@@ -1,0 +1,69 @@
+"""Which plans exist for a caller: an agent's own; for a person those of its agents, and those it may decide."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from countersign.declare import where
+from countersign.kernel.database.port import Dialect, Value
+from countersign.records.access.view import Caller, Rows, View
+from countersign.records.commands.conditions import Scope, any_of
+from countersign.records.commands.sql import Parameters
+
+
+class _Taken(Parameters):
+    """Parameters of a statement that is being made elsewhere."""
+
+    def __init__(self, put: Callable[[Value], str]) -> None:
+        super().__init__()
+        self._put = put
+
+    def put(self, value: Value) -> str:
+        """The placeholder for the value in that statement."""
+        return self._put(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Decidable:
+    """That the person may run every step of the plan himself, on the record it is about."""
+
+    view: View
+    dialect: Dialect
+
+    def sql(self, alias: str, put: Callable[[Value], str]) -> str:
+        """No step is among those the person may not run."""
+        runnable = " OR ".join(self._runnable(put)) or "1 = 0"
+        return (
+            f"NOT EXISTS (SELECT 1 FROM plan_step AS step WHERE step.plan_id = {alias}.id AND NOT ({runnable}))"
+        )
+
+    def _runnable(self, put: Callable[[Value], str]) -> list[str]:
+        free: list[str] = []
+        found: list[str] = []
+        for name, view in self.view.models.items():
+            for command in sorted(view.commands):
+                rows = view.reach(command)
+                if rows is None:
+                    free.append(put(f"{name}.{command}"))
+                    continue
+                reached = any_of(Scope(self.dialect, _Taken(put), "target"), view.model, rows)
+                found.append(
+                    f"(step.command = {put(f'{name}.{command}')} AND (step.record_id IS NULL OR EXISTS "
+                    f'(SELECT 1 FROM "{name}" AS target WHERE target.id = step.record_id AND {reached})))'
+                )
+        return [f"step.command IN ({', '.join(free)})", *found] if free else found
+
+
+def with_plans(caller: Caller, dialect: Dialect) -> Caller:
+    """The caller, its view of plans narrowed to those that exist for it."""
+    view = caller.view.models.get("plan")
+    if view is None:
+        return caller
+    own = where("person", eq=caller.user_id)
+    rows: Rows
+    if caller.is_agent:
+        rows = ((own, where("agent", eq=caller.agent)),)
+    else:
+        rows = ((own,), (where("decided_by", eq=caller.user_id),), (Decidable(caller.view, dialect),))
+    narrowed = replace(view, rows={command: rows for command in view.commands})
+    models = {**caller.view.models, "plan": narrowed}
+    return replace(caller, view=replace(caller.view, models=models))

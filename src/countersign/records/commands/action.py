@@ -1,0 +1,96 @@
+"""Workflow actions: a record moves from one state to another, with guards, inputs and effects."""
+
+from countersign.declare import Move
+from countersign.records.access.view import ModelView
+from countersign.records.commands import effects, guard, incoming, writing
+from countersign.records.commands.given import Given
+from countersign.records.commands.prepared import Prepared
+from countersign.records.commands.refusals import BadInput, unknown_field
+from countersign.records.commands.revision import require_revision
+from countersign.records.commands.run import Body, Run
+from countersign.records.commands.stored import StoredRecord
+
+
+def move_of(view: ModelView, command: str) -> Move:
+    """The declared action of a command.
+
+    Raises:
+        LookupError: the model has no such action.
+    """
+    if view.model.workflow is None:
+        raise LookupError(f"{view.model.name} has no workflow")
+    return view.model.workflow.moves[command]
+
+
+async def check(run: Run, view: ModelView, command: str, body: Body) -> Prepared:
+    """The input read and compared with the record.
+
+    Raises:
+        BadInput: no such record; it has changed since `revision`; it is in another state; an input is missing,
+            unknown or does not fit; a guard the caller may know of does not hold.
+    """
+    record = await writing.find(run, view.model, view.reach(command), body.get("id"))
+    await require_revision(run, view, record, body)
+    return await check_move(run, view, record, move_of(view, command), body, allowed=frozenset())
+
+
+async def check_move(
+    run: Run, view: ModelView, record: StoredRecord, move: Move, body: Body, *, allowed: frozenset[str]
+) -> Prepared:
+    """As `check`, for a record that is at hand; fields of `allowed` may be given beside the action's inputs."""
+    fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
+    for name in fields:
+        if name not in move.inputs and name not in allowed:
+            if name in view.fields:
+                raise BadInput(f"unknown key {name} in {view.model.name}.{move.name}")
+            raise unknown_field(view.model.name, name)
+    given = await incoming.values(run, view, fields, inputs=frozenset(move.inputs))
+    _require_state(view, record, move)
+    _require_inputs(view, record, move, given)
+    values = {**record.values, **{name: each.stored for name, each in given.items()}}
+    readable = [each for each in move.guards if view.sees_in_clear(each.field)]
+    guard.require(view, readable, values, f"{view.model.name}.{move.name}")
+    return Prepared(view.model.name, move.name, record.id, record.revision, given)
+
+
+def _require_state(view: ModelView, record: StoredRecord, move: Move) -> None:
+    governed = "" if view.model.workflow is None else view.model.workflow.field
+    now = record.values[governed]
+    if now not in move.sources:
+        said = f": {governed} is {now}" if view.sees_in_clear(governed) else ""
+        raise BadInput(f"{view.model.name}.{move.name} is not allowed in this state{said}")
+
+
+def _require_inputs(view: ModelView, record: StoredRecord, move: Move, given: dict[str, Given]) -> None:
+    for name in move.inputs:
+        value = given[name].stored if name in given else record.values[name]
+        if value is None:
+            if name in view.fields:
+                raise BadInput(f"{view.model.name}.{name} is required")
+            raise BadInput(f"{view.model.name}.{move.name} is not allowed in this state")
+
+
+async def apply(run: Run, prepared: Prepared) -> str:
+    """Run the action; the record's id.
+
+    Raises:
+        BadInput: the record is gone or in another state, a guard does not hold, or the effect refuses.
+    """
+    model = run.engine.registry.models[prepared.model]
+    view = run.view_of(prepared.model)
+    record = await writing.find(run, model, None, prepared.record_id)
+    move = move_of(view, prepared.command)
+    _require_state(view, record, move)
+    values = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
+    guard.require(view, move.guards, values, prepared.id)
+    given = dict(prepared.given)
+    if model.workflow is not None and move.to is not None:
+        given[model.workflow.field] = Given(move.to)
+    if move.effect is not None:
+        work = effects.Hands(run, model, record.id, values, prepared.id)
+        await move.effect(work)
+        given |= work.changes
+        # The effect may have written records that count into this one.
+        record = await writing.find(run, model, None, record.id)
+    await writing.update(run, model, record, given, prepared.id)
+    return record.id

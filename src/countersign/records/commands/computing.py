@@ -1,0 +1,40 @@
+"""Computed fields: made from others of the same record whenever one of these changes."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from countersign.declare import Declared
+from countersign.declare.fields.field import Stored
+
+
+def computed(model: Declared, values: Mapping[str, Stored]) -> dict[str, Stored]:
+    """Every computed field from the record's values; empty where a source is empty."""
+    known = dict(values)
+    for name, function, sources in _order(model):
+        given = [known.get(source) for source in sources]
+        known[name] = None if None in given else _stored(function(*given))
+    return {name: known[name] for name, _, _ in _order(model)}
+
+
+def _stored(value: object) -> Stored:
+    if value is None or isinstance(value, int | str):
+        return value
+    raise TypeError("a computed field gives text or a whole number")
+
+
+@lru_cache(maxsize=512)
+def _order(model: Declared) -> tuple[tuple[str, Callable[..., object], tuple[str, ...]], ...]:
+    """The computed fields so that each comes after those it is made from; circles are refused at start-up."""
+    left = {
+        name: (field.computed, tuple(inspect.signature(field.computed).parameters))
+        for name, field in model.fields.items()
+        if field.computed is not None
+    }
+    found: list[tuple[str, Callable[..., object], tuple[str, ...]]] = []
+    while left:
+        ready = [name for name, (_, sources) in left.items() if not any(source in left for source in sources)]
+        for name in ready or list(left):
+            function, sources = left.pop(name)
+            found.append((name, function, sources))
+    return tuple(found)

@@ -1,0 +1,70 @@
+"""The command `create`: a new record."""
+
+from countersign.declare import CALLER, TODAY, BadValue, Field, Select
+from countersign.declare.fields.field import Stored
+from countersign.records.access.view import ModelView
+from countersign.records.commands import incoming, locks, writing
+from countersign.records.commands.conditions import today
+from countersign.records.commands.given import Given
+from countersign.records.commands.prepared import Prepared
+from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.run import Body, Run
+
+
+async def check(run: Run, view: ModelView, body: Body) -> Prepared:
+    """The input read, with defaults for what is not given.
+
+    Raises:
+        BadInput: a field is unknown, misses its value or does not fit; or the governed field is given another value
+            than its first option.
+    """
+    given = await incoming.values(run, view, body)
+    workflow = view.model.workflow
+    if workflow is not None:
+        field = view.model.fields[workflow.field]
+        first = Given(first_option(field))
+        if workflow.field in given and given[workflow.field].stored not in (None, first.stored):
+            raise BadInput(f"{view.model.name}.{workflow.field} starts at {first.stored}: leave it out on create")
+        given[workflow.field] = first
+    for name, field in view.model.fields.items():
+        if name not in given and field.default is not None:
+            given[name] = Given(default(run, field))
+        if field.required and (name not in given or given[name].stored is None):
+            raise _missing(view, name)
+    return Prepared(view.model.name, "create", given=given)
+
+
+def first_option(field: Field) -> Stored:
+    """Where a workflow starts: the first option of its select field."""
+    if not isinstance(field, Select):
+        raise LookupError(f"{field.name} governs a workflow and is no select; the declaration's check should say so")
+    return field.options[0]
+
+
+def default(run: Run, field: Field) -> Stored:
+    """The value a new record gets where none is given."""
+    if field.default is CALLER:
+        return run.caller.user_id
+    try:
+        return field.read(today() if field.default is TODAY else field.default)
+    except BadValue as error:
+        raise LookupError(f"the default of {field.name} does not fit; the declaration's check should say so") from error
+
+
+def _missing(view: ModelView, name: str) -> BadInput:
+    if name in view.fields:
+        return BadInput(f"{view.model.name}.{name} is required")
+    # A hidden field is never named.
+    return BadInput(f"{view.model.name}.create needs more than you may give; ask somebody with wider rights")
+
+
+async def apply(run: Run, prepared: Prepared) -> str:
+    """Make the record; its id.
+
+    Raises:
+        BadInput: a value that must be unique is taken, or the record it would belong to is locked.
+    """
+    model = run.engine.registry.models[prepared.model]
+    values = {name: each.stored for name, each in prepared.given.items()}
+    await locks.require_open(run, model, values, prepared.id)
+    return await writing.insert(run, model, prepared.given, prepared.id)

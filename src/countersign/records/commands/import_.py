@@ -1,0 +1,111 @@
+"""The command `import`: many new records from CSV text, all of them or none, with an error for each bad row."""
+
+import csv
+import io
+from collections.abc import Mapping
+
+import msgspec
+
+from countersign.declare import Field
+from countersign.records.access.view import ModelView
+from countersign.records.commands import create
+from countersign.records.commands.prepared import Prepared
+from countersign.records.commands.refusals import BadInput, unknown_field
+from countersign.records.commands.run import Body, Run
+
+MOST_ROWS = 5_000
+
+
+class RowError(msgspec.Struct):
+    """What is wrong with one row (the first after the head is 1)."""
+
+    row: int
+    error: str
+
+
+class Imported(msgspec.Struct):
+    """What an import did; with errors, nothing."""
+
+    rows: int
+    created: int
+    dry_run: bool
+    errors: list[RowError]
+    ids: list[str]
+
+
+class _Undone(Exception):
+    """Ends a trial: what was written is taken back."""
+
+
+async def import_(run: Run, model: str, body: Body) -> Imported:
+    """Make a record of each row, or with `dry_run` find out whether that could be done.
+
+    Raises:
+        BadInput: an unknown key; the text is no CSV with a head of known fields; there are too many rows.
+    """
+    for name in body:
+        if name not in ("csv", "dry_run"):
+            raise BadInput(f"unknown key {name} in {model}.import")
+    text, is_trial = body.get("csv"), body.get("dry_run", False)
+    if not isinstance(text, str) or not isinstance(is_trial, bool):
+        raise BadInput(f"{model}.import needs csv, a string, and takes dry_run, true or false")
+    rows = _rows(run.view_of(model), text)
+    done = Imported(len(rows), 0, is_trial, [], [])
+    try:
+        async with run.engine.records.database.transaction() as transaction:
+            await _create(run.within(transaction), run.view_of(model), rows, done)
+            if is_trial or done.errors:
+                raise _Undone
+    except _Undone:
+        done.created, done.ids = 0, []
+    return done
+
+
+async def _create(run: Run, view: ModelView, rows: list[dict[str, object]], done: Imported) -> None:
+    for number, row in enumerate(rows, 1):
+        try:
+            prepared = await create.check(run, view, row)
+            if not done.dry_run or not run.caller.is_agent:
+                done.ids.append(await _made(run, prepared))
+                done.created += 1
+        except BadInput as refused:
+            done.errors.append(RowError(number, refused.detail))
+
+
+async def _made(run: Run, prepared: Prepared) -> str:
+    async with run.transaction.savepoint():
+        return await create.apply(run, prepared)
+
+
+def _rows(view: ModelView, text: str) -> list[dict[str, object]]:
+    try:
+        table = list(csv.reader(io.StringIO(text), strict=True))
+    except csv.Error as error:
+        raise BadInput(f"csv cannot be read: {error}") from error
+    table = [row for row in table if row]
+    if not table:
+        raise BadInput("csv needs a first row with the names of fields")
+    head, *rows = table
+    fields: list[Field] = []
+    for name in head:
+        if name not in view.fields:
+            raise unknown_field(view.model.name, name)
+        fields.append(view.model.fields[name])
+    if len(set(head)) != len(head):
+        raise BadInput("csv names a field twice in its first row")
+    if len(rows) > MOST_ROWS:
+        raise BadInput(f"csv may have {MOST_ROWS} rows at most")
+    return [dict(_cells(fields, row)) for row in rows]
+
+
+def _cells(fields: list[Field], row: list[str]) -> Mapping[str, object]:
+    return {
+        field.name: _value(field, cell) for field, cell in zip(fields, row, strict=False) if cell != ""
+    } | ({"": row[len(fields)]} if len(row) > len(fields) else {})
+
+
+def _value(field: Field, cell: str) -> object:
+    """The JSON value a cell stands for; what does not fit is left as text for the field to refuse."""
+    if field.column == "BIGINT" and cell.lstrip("-").isascii() and cell.lstrip("-").isdigit() and len(cell) < 20:
+        return int(cell)
+    return {"true": True, "false": False}.get(cell, cell) if field.kind == "bool" else cell

@@ -1,0 +1,196 @@
+"""From a caller's JSON to stored values: unknown and unwritable fields refused, placeholder tokens swapped back."""
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from countersign.declare import BadValue, Field, LongText, Ref, Text
+from countersign.declare.registry import LITERAL
+from countersign.records.access.view import ModelView
+from countersign.records.commands import conditions
+from countersign.records.commands.given import Given
+from countersign.records.commands.refusals import BadInput, unknown_field
+from countersign.records.commands.run import Run
+from countersign.records.commands.sql import Parameters
+from countersign.records.masking import swap
+from countersign.records.masking.grammar import Token
+
+_VALUE = "SELECT id, label, domain_id FROM pii_value WHERE id = $1"
+_LITERAL = "SELECT text FROM literal WHERE value_id = $1"
+_ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1 AND domain_id = $2"
+_PLANNED = """
+SELECT v.sealed
+FROM plan_value AS v
+JOIN plan AS p ON p.id = v.plan_id
+WHERE v.value_id = $1 AND p.state = 'pending' AND p.person = $2 AND p.agent = $3
+"""
+
+
+async def values(
+    run: Run, view: ModelView, body: Mapping[str, object], *, inputs: frozenset[str] = frozenset()
+) -> dict[str, Given]:
+    """The fields of an input, in declared order. An action's `inputs` may be given by whoever sees them.
+
+    Raises:
+        BadInput: a field is unknown or hidden (the same text), read-only for the caller, or its value does not fit;
+            or a placeholder token stands where it may not, or means nothing.
+    """
+    for name in body:
+        if name not in inputs or name not in view.fields:
+            _require_writable(view, name)
+    return {name: await _value(run, view, view.model.fields[name], body[name]) for name in view.fields if name in body}
+
+
+def _require_writable(view: ModelView, name: str) -> None:
+    field = view.model.fields.get(name)
+    if field is None or name not in view.fields:
+        raise unknown_field(view.model.name, name)
+    if field.readonly or name not in view.writable:
+        raise BadInput(f"{view.model.name}.{name} is read-only")
+
+
+async def _value(run: Run, view: ModelView, field: Field, value: object) -> Given:
+    name = f"{view.model.name}.{field.name}"
+    if value is None:
+        if field.required:
+            raise BadInput(f"{name} is required")
+        return Given(None)
+    is_masked = view.fields[field.name] == "masked"
+    given = Given(None)
+    if isinstance(value, str) and run.caller.view.is_masked:
+        value, given = await _swapped(run, field, value, name, is_masked=is_masked)
+    try:
+        stored = field.read(value)
+    except BadValue as error:
+        raise BadInput(f"{name} {error}") from error
+    if isinstance(field, Ref) and not await exists(run, field.target, cast(str, stored)):
+        raise BadInput(f"{name} must be the id of a {field.target} record")
+    return Given(stored, given.value_id, is_masked and given.value_id is None, given.origins)
+
+
+async def exists(run: Run, model: str, record_id: str) -> bool:
+    """Whether there is such a record for the caller; hidden and missing take the same way."""
+    view = run.caller.view.models.get(model)
+    if view is None or not record_id:
+        return False
+    parameters = Parameters(record_id)
+    scope = conditions.Scope(run.engine.dialect, parameters, "t")
+    seen = conditions.any_of(scope, view.model, view.visible)
+    text = f'SELECT 1 FROM "{model}" AS t WHERE t.id = $1 AND {seen}'
+    return await run.reader.fetch_one(text, *parameters.values) is not None
+
+
+async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> tuple[str, Given]:
+    """The text with its tokens replaced by what they stand for, in one pass, never looked at again."""
+    grammar = run.engine.grammar
+    if not grammar.might_matter(text):
+        return text, Given(None)
+    found = grammar.tokens(text)
+    allowed = (LITERAL,) if not is_masked else _labels(field, found)
+    for token in found:
+        if token.label not in allowed:
+            raise BadInput(f"token not allowed in {name}")
+    if is_masked and (near := grammar.near_miss(text)):
+        raise BadInput(f"{near} is no placeholder token: write tokens exactly as they were given to you")
+    known = {token.text: await resolve(run, token) for token in found}
+    swapped = swap.replaced(grammar, text, {each: meaning[1] for each, meaning in known.items()})
+    origins = tuple(meaning[0] for each, meaning in known.items() if not each.startswith(LITERAL))
+    is_whole = len(found) == 1 and found[0].text == text and found[0].label == field.personal
+    return swapped, Given(None, origins[0] if is_whole and origins and field.linked else None, False, origins)
+
+
+def _labels(field: Field, found: Iterable[Token]) -> tuple[str, ...]:
+    """The labels a masked field takes: its own; free text takes any."""
+    if isinstance(field, LongText):
+        return tuple(token.label for token in found)
+    return (field.personal or "", LITERAL)
+
+
+async def resolve(run: Run, token: Token) -> tuple[int, str]:
+    """The value id and the text a caller's own token stands for.
+
+    Raises:
+        BadInput: it is nobody's, somebody else's, of another label, or its value is in no record the caller sees.
+    """
+    masks = run.masks
+    if masks is None or token.number >= 1 << 48:
+        raise _unknown(run, token)
+    value_id = masks.value_id(token.number)
+    if token.label == LITERAL:
+        row = await run.reader.fetch_one(_LITERAL, value_id)
+        text = None if row is None else cast(str, row[0])
+    else:
+        text = await _text_of(run, token.label, value_id)
+    if text is None:
+        raise _unknown(run, token)
+    return value_id, text
+
+
+def _unknown(run: Run, token: Token) -> BadInput:
+    run.engine.unknown_tokens(run.caller)
+    return BadInput(f"unknown token {token.text}")
+
+
+async def _text_of(run: Run, label: str, value_id: int) -> str | None:
+    row = await run.reader.fetch_one(_VALUE, value_id)
+    if row is None or row[1] != label:
+        return None
+    domain = run.caller.domain
+    if row[2] is not None:
+        if domain is None or row[2] != domain.id:
+            return None
+        for model, record_id, field in await run.reader.fetch(_ALIASED, value_id, domain.id):
+            text = await text_in(run, model, field, "id", record_id)
+            if text is not None:
+                return text
+    for model, field in holders(run, label):
+        text = await text_in(run, model, field, f"{field}__value", value_id)
+        if text is not None:
+            return text
+    return await _planned(run, value_id)
+
+
+def holders(run: Run, label: str) -> list[tuple[str, str]]:
+    """The models and fields of that label which the caller sees at all."""
+    return [
+        (view.model.name, name)
+        for view in run.caller.view.models.values()
+        for name in view.fields
+        if view.model.fields[name].personal == label and isinstance(view.model.fields[name], Text)
+    ]
+
+
+async def text_in(run: Run, model: str, field: str, by: str, value: str | int) -> str | None:
+    """The clear text of a field in a record the caller may see."""
+    view = run.caller.view.models.get(model)
+    if view is None or field not in view.fields:
+        return None
+    parameters = Parameters(value)
+    scope = conditions.Scope(run.engine.dialect, parameters, "t")
+    seen = conditions.any_of(scope, view.model, view.visible)
+    text = f'SELECT t."{field}" FROM "{model}" AS t WHERE t."{by}" = $1 AND {seen} LIMIT 1'
+    row = await run.reader.fetch_one(text, *parameters.values)
+    return None if row is None else cast("str | None", row[0])
+
+
+async def _planned(run: Run, value_id: int) -> str | None:
+    """The text that a pending plan of the same agent holds."""
+    if run.caller.agent is None:
+        return None
+    row = await run.reader.fetch_one(_PLANNED, value_id, run.caller.user_id, run.caller.agent)
+    if row is None:
+        return None
+    keys = await run.engine.vault.keys(run.reader, [value_id])
+    return run.engine.vault.unseal(keys[value_id], row[0]) if value_id in keys else None
+
+
+def refuse_tokens(run: Run, text: str, place: str) -> None:
+    """For text that goes where people read it or queries use it: a reason, a label, a filter's value.
+
+    Raises:
+        BadInput: a masked caller put something of a token's shape into it.
+    """
+    grammar = run.engine.grammar
+    if run.caller.view.is_masked and grammar.might_hold_token(text) and grammar.tokens(text):
+        raise BadInput(f"token not allowed in {place}")
+
+

@@ -1,0 +1,51 @@
+"""Locked records: posted invoices and the like, and what hangs on them."""
+
+from collections.abc import Mapping
+
+from countersign.declare import Declared, Ref
+from countersign.declare.fields.field import Stored
+from countersign.records.commands import guard, select
+from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.run import Run
+from countersign.records.commands.stored import record_of
+
+
+async def require_open(run: Run, model: Declared, values: Mapping[str, Stored], command: str) -> None:
+    """Insist that a record, and the one it is locked with, can be changed.
+
+    Raises:
+        BadInput: it is locked. Which state locks it is said only to those who read that state.
+    """
+    if guard.is_locked(model, values):
+        raise _refusal(run, model, command)
+    parent = parent_of(run, model)
+    parent_id = values.get(model.locked_with) if model.locked_with else None
+    if parent is None or not isinstance(parent_id, str):
+        return
+    # Locked in the database too, so that it is not posted while this is written.
+    statement = select.existing(parent, None, parent_id, run.engine.dialect)
+    row = await run.transaction.fetch_one(statement.text, *statement.values)
+    if row is not None and guard.is_locked(parent, record_of(parent, row).values):
+        raise _refusal(run, parent, command)
+
+
+def parent_of(run: Run, model: Declared) -> Declared | None:
+    """The model whose records lock those of this one."""
+    ref = model.fields.get(model.locked_with) if model.locked_with else None
+    return run.engine.registry.models[ref.target] if isinstance(ref, Ref) else None
+
+
+def are_readable(run: Run, model: Declared) -> bool:
+    """Whether the caller can see by itself if a record of the model is locked."""
+    parent = parent_of(run, model)
+    views = run.caller.view.models
+    return guard.are_readable(views.get(model.name), model.locked) and (
+        parent is None or guard.are_readable(views.get(parent.name), parent.locked)
+    )
+
+
+def _refusal(run: Run, model: Declared, command: str) -> BadInput:
+    if guard.are_readable(run.caller.view.models.get(model.name), model.locked):
+        words = " and ".join(f"{each.field} {each.operator} {each.value}" for each in model.locked)
+        return BadInput(f"{command} is not allowed in this state: {model.name} is locked while {words}")
+    return BadInput(f"{command} is not allowed in this state")

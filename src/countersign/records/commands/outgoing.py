@@ -1,0 +1,52 @@
+"""Rows on their way out: every answer's records are made here, whichever command or protocol asks."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from countersign.declare.registry import LITERAL
+from countersign.kernel.database.port import Row
+from countersign.records.commands.reading import Reading, Record
+from countersign.records.commands.run import Run
+from countersign.records.masking import swap
+
+_LITERALS = "SELECT text, value_id FROM literal WHERE text IN ({places})"
+
+
+async def records(run: Run, reading: Reading, rows: Sequence[Row]) -> list[Record]:
+    """The rows as the caller sees them: masked fields as placeholder tokens, and token-like text as LITERAL tokens,
+    so that whatever has the shape of a token in an answer is one."""
+    if not run.caller.view.is_masked and not reading.structures:
+        return reading.records(rows)
+    values = reading.values(rows, run.masks)
+    if run.caller.view.is_masked:
+        await _literals(run, reading, values)
+    if reading.structures:
+        await run.engine.render(run, reading, values)
+    return [reading.shape(*each) for each in values]
+
+
+async def _literals(run: Run, reading: Reading, values: list[list[Any]]) -> None:
+    places = [(each, place) for place in reading.texts for each in values if each[place] is not None]
+    grammar = run.engine.grammar
+    if not grammar.might_hold_token("\n".join(each[place] for each, place in places)):
+        return
+    found = {token.text for each, place in places for token in grammar.tokens(each[place])}
+    if not found:
+        return
+    tokens = await literal_tokens(run, sorted(found))
+    for each, place in places:
+        each[place] = swap.replaced(grammar, each[place], tokens)
+
+
+async def literal_tokens(run: Run, texts: Sequence[str]) -> dict[str, str]:
+    """The LITERAL tokens that stand for token-like texts in the caller's answers."""
+    places = ", ".join(f"${number}" for number in range(1, len(texts) + 1))
+    known = dict(await run.reader.fetch(_LITERALS.format(places=places), *texts))
+    masks = run.masks
+    numbers = masks.tokens([known[text] for text in texts if text in known]) if masks is not None else []
+    tokens = dict(zip([text for text in texts if text in known], numbers, strict=True))
+    # Text from before its label was known has no id yet: it is broken up rather than passed off as a token.
+    return {
+        text: f"{LITERAL}_{tokens[text]}" if text in tokens else text.replace("_", "\N{LOW LINE}\N{WORD JOINER}")
+        for text in texts
+    }

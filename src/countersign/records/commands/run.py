@@ -1,0 +1,132 @@
+"""One command under way: who runs it, in which transaction, and what the engine does beside it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from countersign.declare.registry import Registry
+from countersign.kernel.database.port import Dialect, Reader, Transaction
+from countersign.records.access.view import Caller, Domain, ModelView
+from countersign.records.audit.chain import Chain
+from countersign.records.commands.reading import Masks, Reading
+from countersign.records.context import Records
+from countersign.records.masking.grammar import Grammar
+from countersign.records.masking.vault import Vault
+
+
+class Masking(Protocol):
+    """Where a caller's tokens come from."""
+
+    def __call__(self, caller: Caller) -> Masks | None:
+        """The masks of the caller's domain; None for a caller without one."""
+        ...
+
+
+class Rendering(Protocol):
+    """Shows the values of kind `structure` (plans, audit) as the viewer may see what they speak of."""
+
+    async def __call__(self, run: "Run", reading: Reading, values: list[list[Any]]) -> None:
+        """Put what the viewer may see in place of each structure."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What commands work with beside the database: made once per process."""
+
+    records: Records
+    vault: Vault
+    chain: Chain
+    grammar: Grammar
+    masks_of: Masking
+    render: Rendering
+    unknown_tokens: Callable[[Caller], None]
+    readings: dict[tuple[int, str], tuple[object, Reading]]
+
+    @property
+    def registry(self) -> Registry:
+        """The declared models."""
+        return self.records.registry
+
+    @property
+    def dialect(self) -> Dialect:
+        """The database's dialect."""
+        return self.records.database.dialect
+
+    def reading(self, caller: Caller, view: ModelView) -> Reading:
+        """How the caller's view of a model is read; kept while the view lives."""
+        key = (id(view), caller.domain.id if caller.domain is not None else "")
+        found = self.readings.get(key)
+        if found is not None and found[0] is view:
+            return found[1]
+        if len(self.readings) >= MOST_READINGS:
+            self.readings.clear()
+        bits = self.records.bits.get(view.model.name, {})
+        made = Reading(caller.view, view, self.dialect, bits, caller.domain)
+        self.readings[key] = (view, made)
+        return made
+
+
+MOST_READINGS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Whoever a change is written down for: a person, an agent for a person, or an approver for an agent."""
+
+    user_id: str
+    agent_token: str | None = None
+    agent: str | None = None
+    plan_id: str | None = None
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A command being run by a caller. `reader` reads as the command should: inside its transaction, if it has one.
+
+    `writer_domain` is the token domain of whoever wrote the values, where that is not the caller: an approved plan's
+    values are the agent's.
+    """
+
+    engine: Engine
+    caller: Caller
+    reader: Reader
+    actor: Actor
+    open_transaction: Transaction | None = None
+    writer_domain: Domain | None = None
+
+    @property
+    def domain(self) -> Domain | None:
+        """The token domain of whoever wrote the values."""
+        return self.writer_domain or self.caller.domain
+
+    @property
+    def transaction(self) -> Transaction:
+        """The transaction of a command that writes."""
+        if self.open_transaction is None:
+            raise LookupError("only a command that writes runs in a transaction")
+        return self.open_transaction
+
+    @property
+    def masks(self) -> Masks | None:
+        """The caller's masks."""
+        return self.engine.masks_of(self.caller)
+
+    def view_of(self, model: str) -> ModelView:
+        """The caller's view of a model it may use."""
+        return self.caller.view.models[model]
+
+    def within(self, transaction: Transaction) -> "Run":
+        """The same command, working in a transaction."""
+        return replace(self, reader=transaction, open_transaction=transaction)
+
+
+def actor_of(caller: Caller, request_id: str) -> Actor:
+    """The caller as the audit names it."""
+    token = caller.credential_id if caller.is_agent else None
+    return Actor(caller.user_id, token, caller.agent, None, request_id)
+
+
+Body = Mapping[str, object]
+"""A command's input as it was decoded: plain JSON values."""

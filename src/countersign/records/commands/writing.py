@@ -1,0 +1,262 @@
+"""Writing one record: the row, its vault entries, the totals it counts into and its audit, in one transaction."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from countersign.declare import Declared
+from countersign.declare.fields.field import Stored
+from countersign.declare.registry import Total
+from countersign.kernel import clock, ids
+from countersign.kernel.database import versions
+from countersign.records.access.view import Rows
+from countersign.records.audit.chain import Entry
+from countersign.records.commands import select
+from countersign.records.commands.computing import computed
+from countersign.records.commands.given import Given
+from countersign.records.commands.refusals import BadInput, no_such_record
+from countersign.records.commands.run import Run
+from countersign.records.commands.stored import (
+    StoredRecord,
+    insertion,
+    insertion_values,
+    personal_fields,
+    record_of,
+    updating,
+)
+from countersign.records.masking.vault import Held, Wanted
+
+_ACCESS_MODELS = frozenset({"user", "role", "user_role", "grant", "session", "agent_token", "setting"})
+_NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
+_FORGET_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
+_ADD_LITERAL = "INSERT INTO literal (text, value_id) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+_DOMAIN_HAS_ALIASES = "UPDATE token_domain SET has_aliases = 1 WHERE id = $1 AND has_aliases = 0"
+_DISPLAYED = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3 AND domain_id = $4"
+
+
+async def find(run: Run, model: Declared, rows: Rows, record_id: object) -> StoredRecord:
+    """The record, locked for this transaction.
+
+    Raises:
+        BadInput: there is none, or the rows leave it out: the same for both.
+    """
+    if not isinstance(record_id, str):
+        raise BadInput("id must be a string")
+    statement = select.existing(model, rows, record_id, run.engine.dialect)
+    row = await run.transaction.fetch_one(statement.text, *statement.values)
+    if row is None:
+        raise no_such_record()
+    return record_of(model, row)
+
+
+async def insert(run: Run, model: Declared, given: Mapping[str, Given], command: str) -> str:
+    """A new record with these values, defaults filled in already; its id.
+
+    Raises:
+        BadInput: a value that must be unique is taken.
+    """
+    record_id = ids.new_record_id()
+    values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
+    values |= {name: 0 for name, field in model.fields.items() if field.sum_of is not None}
+    values |= computed(model, values)
+    await _require_unique(run, model, values, None)
+    held = await _hold(run, model, values, given, record_id)
+    bound = insertion_values(model, record_id, values, {name: each.id for name, each in held.items()})
+    await run.transaction.run(insertion(model), *bound)
+    await _link_aliases(run, model, given, record_id)
+    await _after_write(run, model, values, {})
+    changes = {name: [None, copy(run, values[name], held.get(name))] for name in values if values[name] is not None}
+    await note(run, command, model, record_id, changes)
+    return record_id
+
+
+async def update(
+    run: Run, model: Declared, record: StoredRecord, given: Mapping[str, Given], command: str
+) -> bool:
+    """Set these fields of a locked record; whether anything changed.
+
+    Raises:
+        BadInput: a value that must be unique is taken.
+    """
+    changed = {name: each for name, each in given.items() if await _is_change(run, model, record, name, each)}
+    values: dict[str, Stored] = {name: each.stored for name, each in changed.items()}
+    made = computed(model, {**record.values, **values})
+    values |= {name: value for name, value in made.items() if value != record.values.get(name)}
+    if not values:
+        return False
+    await _require_unique(run, model, values, record.id)
+    old = {name: record.value_ids[name] for name in values if record.value_ids.get(name) is not None}
+    keys = await run.engine.vault.keys(run.transaction, [cast(int, each) for each in old.values()])
+    before = {name: Held(cast(int, each), keys.get(cast(int, each), b"")) for name, each in old.items()}
+    held = await _hold(run, model, values, changed, record.id)
+    personal = [name for name in personal_fields(model) if name in values]
+    await _write(run, model, record, values, {name: held[name].id if name in held else None for name in personal})
+    changes = {
+        name: [copy(run, record.values[name], before.get(name)), copy(run, value, held.get(name))]
+        for name, value in values.items()
+    }
+    await _unlink(run, model, record.id, before)
+    await _link_aliases(run, model, changed, record.id)
+    await _after_write(run, model, {**record.values, **values}, record.values)
+    await note(run, command, model, record.id, changes)
+    return True
+
+
+async def delete(run: Run, model: Declared, record: StoredRecord, command: str) -> None:
+    """Remove a locked record that nothing refers to any more."""
+    old = {name: each for name, each in record.value_ids.items() if each is not None}
+    keys = await run.engine.vault.keys(run.transaction, list(old.values()))
+    before = {name: Held(each, keys.get(each, b"")) for name, each in old.items()}
+    changes = {
+        name: [copy(run, value, before.get(name)), None] for name, value in record.values.items() if value is not None
+    }
+    await run.transaction.run(f'DELETE FROM "{model.name}" WHERE id = $1', record.id)
+    await run.transaction.run(_FORGET_CHANGES, model.name, record.id)
+    await _unlink(run, model, record.id, before)
+    await _after_write(run, model, {}, record.values)
+    await note(run, command, model, record.id, changes)
+
+
+async def note(
+    run: Run, command: str, model: Declared | None, record_id: str | None, changes: dict[str, Any]
+) -> None:
+    """Write down in the audit what was done, in the same transaction."""
+    actor = run.actor
+    entry = Entry(
+        at=clock.now(),
+        user_id=actor.user_id,
+        agent_token=actor.agent_token,
+        agent=actor.agent,
+        command=command,
+        model="" if model is None else model.name,
+        record_id=record_id,
+        fields=",".join(changes),
+        changes=msgspec.json.encode(changes).decode(),
+        plan_id=actor.plan_id,
+        request_id=actor.request_id,
+    )
+    await run.engine.chain.append(run.transaction, entry)
+
+
+def copy(run: Run, value: Stored, held: Held | None) -> object:
+    """A value as audit and plans keep it: a personal one sealed under its vault key, so that it can be erased."""
+    if value is None or held is None:
+        return value
+    return {"value": held.id, "sealed": run.engine.vault.seal(held.key, str(value)) if held.key else ""}
+
+
+async def _is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: Given) -> bool:
+    """Whether the value is another. What a masked caller wrote in clear always is, and a token is compared with the
+    token it was shown: it must not learn whether its guess was right."""
+    if given.is_plain_text:
+        return True
+    if given.value_id is None or run.domain is None:
+        return given.stored != record.values[name]
+    row = await run.transaction.fetch_one(_DISPLAYED, model.name, record.id, name, run.domain.id)
+    return given.value_id != (record.value_ids[name] if row is None else row[0])
+
+
+async def _write(
+    run: Run,
+    model: Declared,
+    record: StoredRecord,
+    values: Mapping[str, Stored],
+    value_ids: Mapping[str, int | None],
+) -> None:
+    bits = run.engine.records.bits[model.name]
+    mask = sum(1 << bits[name] for name in values)
+    text, bound = updating(model, record.id, values, value_ids, mask)
+    await run.transaction.run(text, *bound)
+    await run.transaction.run(_NOTE_CHANGE, model.name, record.id, record.revision + 1, mask)
+
+
+async def _hold(
+    run: Run, model: Declared, values: Mapping[str, Stored], given: Mapping[str, Given], record_id: str
+) -> dict[str, Held]:
+    """Value ids for the personal ones among the values; token-like text among the others is kept as literals."""
+    names = [name for name in personal_fields(model) if values.get(name) is not None]
+    wanted = [
+        Wanted(model.fields[name].personal or "", str(values[name]), model.fields[name].linked) for name in names
+    ]
+    held = dict(zip(names, await run.engine.vault.hold(run.transaction, wanted), strict=True))
+    grammar = run.engine.grammar
+    for name, value in values.items():
+        if isinstance(value, str) and name not in held and grammar.might_hold_token(value):
+            for token in grammar.tokens(value):
+                await run.transaction.run(_ADD_LITERAL, token.text, int.from_bytes(ids.random_bytes(6)))
+    return held
+
+
+async def _link_aliases(run: Run, model: Declared, given: Mapping[str, Given], record_id: str) -> None:
+    """Give the caller's domain tokens of its own for linked values it wrote in clear, or copied from such."""
+    domain, vault = run.domain, run.engine.vault
+    if domain is None:
+        return
+    for name, each in given.items():
+        field = model.fields[name]
+        if each.stored is None or not field.personal or not field.linked:
+            continue
+        if each.is_plain_text:
+            alias = (await vault.hold_apart(run.transaction, field.personal, domain.id)).id
+        elif each.value_id is not None and await _is_alias(run, each.value_id):
+            again = await vault.hold_again(run.transaction, each.value_id)
+            if again is None:
+                continue
+            alias = again.id
+        else:
+            continue
+        await vault.add_alias(run.transaction, model.name, record_id, name, domain.id, alias)
+        if await run.transaction.run(_DOMAIN_HAS_ALIASES, domain.id):
+            await versions.bump(run.transaction, "access")
+
+
+async def _is_alias(run: Run, value_id: int) -> bool:
+    row = await run.transaction.fetch_one("SELECT domain_id FROM pii_value WHERE id = $1", value_id)
+    return row is not None and row[0] is not None
+
+
+async def _unlink(run: Run, model: Declared, record_id: str, old: Mapping[str, Held]) -> None:
+    for name in old:
+        await run.engine.vault.drop_aliases(run.transaction, model.name, record_id, name)
+    await run.engine.vault.release(run.transaction, [each.id for each in old.values()])
+
+
+async def _require_unique(run: Run, model: Declared, values: Mapping[str, Stored], own_id: str | None) -> None:
+    for name, value in values.items():
+        if value is None or not model.fields[name].unique:
+            continue
+        text = f'SELECT id FROM "{model.name}" WHERE "{name}" = $1'
+        row = await run.transaction.fetch_one(text, value)
+        if row is not None and row[0] != own_id:
+            raise BadInput(f"{model.name}.{name} must be unique: another record has this value")
+
+
+async def _after_write(
+    run: Run, model: Declared, now: Mapping[str, Stored], before: Mapping[str, Stored]
+) -> None:
+    """Bring the totals that the record counts into up to date, and tell everybody when rights may have changed."""
+    for total in run.engine.registry.totals[model.name]:
+        if now.get(total.of) == before.get(total.of) and now.get(total.by) == before.get(total.by):
+            continue
+        for parent_id in sorted({str(each) for each in (now.get(total.by), before.get(total.by)) if each}):
+            await _recount(run, total, parent_id)
+    if model.name in _ACCESS_MODELS:
+        await versions.bump(run.transaction, "access")
+
+
+async def _recount(run: Run, total: Total, parent_id: str) -> None:
+    parent = total.parent
+    statement = select.existing(parent, None, parent_id, run.engine.dialect)
+    row = await run.transaction.fetch_one(statement.text, *statement.values)
+    if row is None:
+        return
+    record = record_of(parent, row)
+    text = f'SELECT coalesce(sum("{total.of}"), 0) FROM "{total.child.name}" WHERE "{total.by}" = $1'
+    summed = await run.transaction.fetch_one(text, parent_id)
+    values: dict[str, Stored] = {total.field: 0 if summed is None else int(summed[0])}
+    made = computed(parent, {**record.values, **values})
+    values = {name: each for name, each in (values | made).items() if each != record.values.get(name)}
+    if values:
+        await _write(run, parent, record, values, {})
+        await _after_write(run, parent, {**record.values, **values}, record.values)

@@ -1,0 +1,154 @@
+"""The vault: value ids behind placeholder tokens, how many places hold each, and the keys that seal their copies."""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from countersign.kernel import ids
+from countersign.kernel.database.port import Reader, Transaction, Value
+from countersign.kernel.security.sealed import derived
+
+ID_BITS = 48
+_KEY_BYTES = 16
+_NONCE_BYTES = 12
+_HASH_BYTES = 20
+
+_KEYS = "SELECT id, key FROM pii_value WHERE id IN ({ids})"
+_HOLD = """
+INSERT INTO pii_value (id, label, hash, key, refs, domain_id)
+VALUES {rows}
+ON CONFLICT (hash) DO UPDATE SET refs = pii_value.refs + excluded.refs
+RETURNING id, hash, key
+"""
+_HOLD_AGAIN = "UPDATE pii_value SET refs = refs + 1 WHERE id = $1 RETURNING id, hash, key"
+_RELEASE = "UPDATE pii_value SET refs = refs - $2 WHERE id = $1"
+_FORGET = "DELETE FROM pii_value WHERE id = $1 AND refs <= 0"
+_ALIASES = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3"
+_DROP_ALIASES = "DELETE FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3"
+_ADD_ALIAS = "INSERT INTO pii_alias (model, record_id, field, domain_id, value_id) VALUES ($1, $2, $3, $4, $5)"
+
+
+class Held(NamedTuple):
+    """A value id and the key that seals copies of the value."""
+
+    id: int
+    key: bytes
+
+
+class Wanted(NamedTuple):
+    """A value to be held: linked ones share one id for each distinct (label, text)."""
+
+    label: str
+    text: str
+    linked: bool
+
+
+class Vault:
+    """The vault of one database; it never stores a value, only keyed hashes of linked ones."""
+
+    def __init__(self, secret: bytes) -> None:
+        """Takes the database's secret, from which its keys derive."""
+        self._hash_key = derived(secret, b"", "vault/hash")
+        self._seal_key = derived(secret, b"", "vault/seal")
+
+    async def hold(self, transaction: Transaction, wanted: Sequence[Wanted]) -> list[Held]:
+        """One more reference to each value, in their order; values that are new get random ids."""
+        rows: dict[bytes, list[Value]] = {}
+        places: list[bytes] = []
+        for label, text, linked in wanted:
+            hashed = self._hash(label, text) if linked else None
+            place = hashed if hashed is not None else ids.random_bytes(_HASH_BYTES)
+            places.append(place)
+            if place in rows:
+                rows[place][4] = int(str(rows[place][4])) + 1
+            else:
+                rows[place] = [_new_id(), label, hashed, ids.random_bytes(_KEY_BYTES), 1, None]
+        if not rows:
+            return []
+        held = {place: Held(int(str(row[0])), bytes(_bytes(row[3]))) for place, row in rows.items()}
+        # Always in the same order, so that two transactions never wait for each other.
+        for value_id, hashed, key in await _insert(transaction, [rows[place] for place in sorted(rows)]):
+            if hashed is not None:
+                held[bytes(hashed)] = Held(value_id, bytes(key))
+        return [held[place] for place in places]
+
+    async def hold_again(self, transaction: Transaction, value_id: int) -> Held | None:
+        """One more reference to a value that is known by id; None when it has gone."""
+        row = await transaction.fetch_one(_HOLD_AGAIN, value_id)
+        return None if row is None else Held(row[0], bytes(row[2]))
+
+    async def hold_apart(self, transaction: Transaction, label: str, domain_id: str) -> Held:
+        """A value id of a domain's own, never merged with an equal value (design, 4.4)."""
+        row: list[Value] = [_new_id(), label, None, ids.random_bytes(_KEY_BYTES), 1, domain_id]
+        await _insert(transaction, [row])
+        return Held(int(str(row[0])), _bytes(row[3]))
+
+    async def release(self, transaction: Transaction, value_ids: Iterable[int]) -> None:
+        """One reference less to each; a value nobody holds any more is forgotten, and its sealed copies with it."""
+        for value_id in sorted(value_ids):
+            await transaction.run(_RELEASE, value_id, 1)
+            await transaction.run(_FORGET, value_id)
+
+    async def add_alias(
+        self, transaction: Transaction, model: str, record_id: str, field: str, domain_id: str, value_id: int
+    ) -> None:
+        """From now on the domain's token of this field is made from `value_id`, whose reference is taken already."""
+        await transaction.run(_ADD_ALIAS, model, record_id, field, domain_id, value_id)
+
+    async def drop_aliases(self, transaction: Transaction, model: str, record_id: str, field: str) -> None:
+        """The field's value has changed or gone: no domain has a token of its own for it any more."""
+        rows = await transaction.fetch(_ALIASES, model, record_id, field)
+        if rows:
+            await transaction.run(_DROP_ALIASES, model, record_id, field)
+            await self.release(transaction, [row[0] for row in rows])
+
+    async def keys(self, reader: Reader, value_ids: Sequence[int]) -> Mapping[int, bytes]:
+        """The keys of those values that are still held."""
+        if not value_ids:
+            return {}
+        places = ", ".join(f"${number}" for number in range(1, len(value_ids) + 1))
+        return {row[0]: bytes(row[1]) for row in await reader.fetch(_KEYS.format(ids=places), *value_ids)}
+
+    def seal(self, key: bytes, text: str) -> str:
+        """A copy of the value that can be opened while the value is held, as base64 text."""
+        nonce = ids.random_bytes(_NONCE_BYTES)
+        return base64.b64encode(nonce + self._cipher(key).encrypt(nonce, text.encode(), None)).decode()
+
+    def unseal(self, key: bytes, sealed: str) -> str | None:
+        """The value of a sealed copy; None when the key is not the one it was sealed with."""
+        raw = base64.b64decode(sealed)
+        try:
+            return self._cipher(key).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], None).decode()
+        except InvalidTag:
+            return None
+
+    def keyed(self, data: bytes) -> bytes:
+        """A keyed hash that tells equal things from others, and nothing about them."""
+        return hashlib.blake2b(data, key=self._hash_key, digest_size=_HASH_BYTES, person=b"keyed").digest()
+
+    def _cipher(self, key: bytes) -> AESGCM:
+        return AESGCM(hashlib.blake2b(key, key=self._seal_key, digest_size=32).digest())
+
+    def _hash(self, label: str, text: str) -> bytes:
+        return hashlib.blake2b(f"{label}\0{text}".encode(), key=self._hash_key, digest_size=_HASH_BYTES).digest()
+
+
+async def _insert(transaction: Transaction, rows: list[list[Value]]) -> list[tuple[int, bytes | None, bytes]]:
+    groups = (", ".join(f"${6 * row + place}" for place in range(1, 7)) for row in range(len(rows)))
+    text = _HOLD.format(rows=", ".join(f"({group})" for group in groups))
+    return [(row[0], row[1], row[2]) for row in await transaction.fetch(text, *(v for row in rows for v in row))]
+
+
+def _new_id() -> int:
+    # Random, so that an id that was forgotten never comes to mean another value.
+    return int.from_bytes(ids.random_bytes(ID_BITS // 8))
+
+
+def _bytes(value: Value) -> bytes:
+    if not isinstance(value, bytes):
+        raise TypeError("a key is bytes")
+    return value

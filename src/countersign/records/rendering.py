@@ -1,0 +1,158 @@
+"""Plans and audit entries as a viewer may see them: every value they speak of goes through its view of that model."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from countersign.declare import Field
+from countersign.declare.fields.field import Stored
+from countersign.records.access.view import ModelView
+from countersign.records.approvals import steps
+from countersign.records.commands.reading import Reading
+from countersign.records.commands.run import Run
+
+ERASED = "[erased]"
+"""What is shown for a personal value that nobody holds any more."""
+
+
+class _Copy(msgspec.Struct):
+    """A personal value as audit and plans keep it."""
+
+    value: int
+    sealed: str = ""
+
+
+async def render(run: Run, reading: Reading, values: list[list[Any]]) -> None:
+    """Put what the viewer may see in place of each structure.
+
+    Raises:
+        LookupError: a model has structures that nobody knows how to show.
+    """
+    places = {name: place for place, name in enumerate(reading.names)}
+    if reading.view.model.name == "audit_entry":
+        for each in values:
+            await _entry(run, each, places)
+    elif reading.view.model.name == "plan":
+        for each in values:
+            await _plan(run, each, places)
+    else:
+        raise LookupError(f"{reading.view.model.name} has structures and nobody shows them")
+
+
+async def _entry(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
+    """An audit entry: the changes of fields the viewer sees now, whatever it saw then."""
+    view = run.caller.view.models.get(values[places["model"]] if "model" in places else "")
+    changes: dict[str, list[object]] = {}
+    if "changes" in places and values[places["changes"]] is not None:
+        changes = msgspec.json.decode(bytes(values[places["changes"]]))
+    shown = await changed(run, view, changes)
+    if "changes" in places:
+        values[places["changes"]] = shown
+    if "fields" in places:
+        values[places["fields"]] = ",".join(shown)
+
+
+async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[object]]) -> dict[str, list[object]]:
+    """Before and after of the fields the viewer sees; of an unknown model, nothing."""
+    if view is None:
+        return {}
+    copies = _Copies(run)
+    await copies.find(value for pair in changes.values() for value in pair)
+    return {
+        name: [copies.shown(view, name, each) for each in pair] for name, pair in changes.items() if name in view.fields
+    }
+
+
+class _Copies:
+    """Opens the copies of personal values for one viewer."""
+
+    def __init__(self, run: Run, texts: Mapping[int, str] | None = None) -> None:
+        self._run = run
+        self._texts = texts or {}
+        self._keys: Mapping[int, bytes] = {}
+
+    async def find(self, values: Any) -> None:
+        """Fetch the keys of all copies among the values."""
+        wanted = {each["value"] for each in values if isinstance(each, dict)}
+        self._keys = await self._run.engine.vault.keys(self._run.reader, sorted(wanted))
+
+    def shown(self, view: ModelView, name: str, value: object) -> object:
+        """A value as the viewer sees the field: in clear, as a token, or erased."""
+        field = view.model.fields[name]
+        if not isinstance(value, dict):
+            return None if value is None else field.show(cast(Stored, value))
+        copy = msgspec.convert(value, _Copy)
+        if copy.value not in self._keys:
+            return ERASED
+        if view.fields[name] == "masked":
+            return self._token(field, copy.value)
+        if copy.value in self._texts:
+            return self._texts[copy.value]
+        return self._run.engine.vault.unseal(self._keys[copy.value], copy.sealed) or ERASED
+
+    def _token(self, field: Field, value_id: int) -> str:
+        masks = self._run.masks
+        return ERASED if masks is None else f"{field.personal}_{masks.tokens([value_id])[0]}"
+
+
+async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
+    """A plan: input and diff by the viewer's own rights; digest and effects are for those who decide."""
+    plan_id = str(values[0])
+    kept = steps.decoded(bytes(values[places["input"]]).decode()) if "input" in places else []
+    texts = await steps.kept_texts(run, run.reader, plan_id)
+    copies = _Copies(run, texts)
+    diff: list[dict[str, Any]] = msgspec.json.decode(bytes(values[places["diff"]])) if "diff" in places else []
+    await copies.find([*(each[side] for each in diff for side in ("before", "after")), *_kept(kept)])
+    if "input" in places:
+        values[places["input"]] = _input(run, copies, kept)
+    if "diff" in places:
+        values[places["diff"]] = _diff(run, copies, diff)
+    if "effects" in places:
+        values[places["effects"]] = _effects(run, values[places["effects"]])
+    if "digest" in places and run.caller.is_agent:
+        # It is made from more than an agent may know.
+        values[places["digest"]] = None
+
+
+def _kept(kept: Sequence[steps.Step]) -> list[object]:
+    return [{"value": value.value} for step in kept for value in step.given.values() if value.value is not None]
+
+
+def _input(run: Run, copies: _Copies, kept: Sequence[steps.Step]) -> object:
+    shown: list[dict[str, object]] = []
+    for step in kept:
+        view = run.caller.view.models.get(step.model)
+        members: dict[str, object] = {} if step.record_id is None else {"id": step.record_id}
+        for name, value in step.given.items():
+            if view is not None and name in view.fields:
+                raw = value.stored if value.value is None else {"value": value.value}
+                members[name] = copies.shown(view, name, raw)
+        shown.append({"command": step.id, "input": members})
+    return shown[0]["input"] if len(shown) == 1 else {"steps": shown}
+
+
+def _diff(run: Run, copies: _Copies, diff: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    shown: list[dict[str, Any]] = []
+    for each in diff:
+        view = run.caller.view.models.get(each["model"])
+        if view is not None and each["field"] in view.fields:
+            sides = {side: copies.shown(view, each["field"], each[side]) for side in ("before", "after")}
+            shown.append({**each, **sides})
+    return shown
+
+
+def _effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
+    """In words; an agent is not told, since hidden records may be among them."""
+    if raw is None or run.caller.is_agent:
+        return []
+    found: list[dict[str, Any]] = msgspec.json.decode(bytes(raw))
+    seen = [each for each in found if each["model"] in run.caller.view.models]
+    return [
+        f"{each['count']} {_label(run, each['model'], each['count'])} {each['what']}" for each in seen
+    ]
+
+
+def _label(run: Run, model: str, count: int) -> str:
+    declared = run.caller.view.models[model].model
+    return (declared.label if count == 1 else declared.plural).lower()
