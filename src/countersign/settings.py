@@ -74,6 +74,7 @@ class Settings:
     artifact_max_mib: int = _setting(204800, "Largest artifact.", "MiB")
     page_cache_mib: int = _setting(64, "Memory for encoded catalog pages in each worker.", "MiB")
     catalog_max_age_s: int = _setting(5, "How long others may keep a public catalog answer.", "seconds")
+    plan_ttl_s: int = _setting(604800, "How long a proposed plan waits for its approval.", "seconds")
     header_deadline_s: int = _setting(5, "Time a client has for its request's header.", "seconds")
     idle_deadline_s: int = _setting(15, "Time an idle connection stays open.", "seconds")
     body_grace_s: int = _setting(10, "Time a client has for a body before the least rate is asked of it.", "seconds")

@@ -1,4 +1,4 @@
-"""What a workflow action's effect may do: read its record, write others, take the next number; all in one transaction."""
+"""What a workflow action's effect may do: read its record, write others, take the next number, in one transaction."""
 
 from collections.abc import Mapping
 from typing import Protocol

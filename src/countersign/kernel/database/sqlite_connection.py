@@ -173,6 +173,26 @@ def fetch(connection: Connection, statement: str, values: Sequence[Value]) -> li
         refuse(error, connection)
 
 
+def fetch_within(
+    connection: Connection, statement: str, values: Sequence[Value], is_over: Callable[[], bool], steps: int
+) -> list[Row] | None:
+    """All rows of the statement, or None when `is_over`, asked every so many steps of SQLite's, ended it.
+
+    Raises:
+        as `fetch`.
+    """
+    try:
+        connection.set_progress_handler(is_over, steps)
+        try:
+            return connection.execute(numbered(statement), values).fetchall()
+        finally:
+            connection.set_progress_handler(None)
+    except apsw.InterruptError:
+        return None
+    except apsw.Error as error:
+        refuse(error, connection)
+
+
 def fetch_one(connection: Connection, statement: str, values: Sequence[Value]) -> Row | None:
     """The first row, or None; the statement is not run further.
 

@@ -166,5 +166,5 @@ async def _changed(run: Run, since: int) -> Watched:
     seen: dict[str, Record] = {}
     for asked in (proposed, decided):
         for record in await listing.records(run, "plan", {**asked, "limit": 1000}):
-            seen[record.id] = record
+            seen[msgspec.structs.astuple(record)[0]] = record
     return Watched(list(seen.values()), cursor)

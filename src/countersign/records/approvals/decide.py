@@ -205,11 +205,10 @@ async def _execute(run: Run, plan: StoredRecord, kept: Sequence[Step]) -> object
         run.actor.request_id,
     )
     acting = replace(run, actor=actor)
-    results: list[object] = []
     try:
         async with run.transaction.savepoint():
-            for prepared in await steps.prepared_of(run, plan.id, kept):
-                results.append({"id": await command.apply(acting, prepared)})
+            prepared = await steps.prepared_of(run, plan.id, kept)
+            results = [{"id": await command.apply(acting, each)} for each in prepared]
     except BadInput as refused:
         raise Ended("failed", refused.detail) from refused
     except ConstraintViolation as error:

@@ -70,15 +70,16 @@ def _asks_what_is_hidden(run: Run, prepared: Prepared) -> bool:
         return True
     if model.locked_with and not locks.are_readable(run, model):
         return True
-    if model.workflow is not None and prepared.command in model.workflow.moves:
-        if not guard.are_readable(view, model.workflow.moves[prepared.command].guards):
-            return True
-    for name, given in prepared.given.items():
-        if model.fields[name].unique and given.stored is not None:
-            # Another record with this value may be one that the agent does not see, or not in clear.
-            if view.visible is not None or not view.sees_in_clear(name):
-                return True
-    return False
+    move = None if model.workflow is None else model.workflow.moves.get(prepared.command)
+    if move is not None and not guard.are_readable(view, move.guards):
+        return True
+    # Another record with a unique value may be one that the agent does not see, or not in clear.
+    return any(
+        model.fields[name].unique
+        and given.stored is not None
+        and (view.visible is not None or not view.sees_in_clear(name))
+        for name, given in prepared.given.items()
+    )
 
 
 async def _is_set(run: Run, prepared: Prepared) -> bool:

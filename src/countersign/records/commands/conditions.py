@@ -40,7 +40,7 @@ class Scope:
     """
 
     def __init__(self, dialect: Dialect, parameters: Parameters, alias: str, view: View | None = None) -> None:
-        self.dialect = dialect
+        self.dialect: Dialect = dialect
         self.parameters = parameters
         self.alias = alias
         self.view = view

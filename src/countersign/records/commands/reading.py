@@ -38,7 +38,7 @@ class Reading:
         model = model_view.model
         self.view = model_view
         self._whole = view
-        self._dialect = dialect
+        self._dialect: Dialect = dialect
         self._domain = domain
         self._bits = bits
         fields = {name: model.fields[name] for name in model_view.fields}

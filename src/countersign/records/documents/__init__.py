@@ -1,0 +1,1 @@
+"""What describes the service to one caller: commands, models, and the OpenAPI document."""

@@ -1,0 +1,162 @@
+"""JSON Schemas (2020-12) of commands' inputs, records and answers, made from one caller's view."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from countersign.declare import Field
+from countersign.records.access.view import ModelView
+from countersign.records.commands.command import moves
+from countersign.records.commands.count_by import KINDS
+from countersign.records.commands.export import FORMATS
+from countersign.records.commands.query import MOST_CONDITIONS, MOST_KEYS, MOST_ROWS, MOST_VALUES
+
+Schema: TypeAlias = dict[str, Any]
+
+_ID: Schema = {"type": "string", "description": "id of the record"}
+_REVISION: Schema = {"type": "integer", "description": "refuse when the record has changed since this revision"}
+
+OWN: Mapping[str, Schema] = {
+    "plan.reject": {"id": _ID, "reason": {"type": "string"}},
+    "plan.withdraw": {"id": _ID, "reason": {"type": "string"}},
+    "plan.propose": {
+        "steps": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "properties": {"command": {"type": "string"}, "input": {"type": "object"}},
+                "required": ["command"],
+                "additionalProperties": False,
+            },
+        },
+        "why": {"type": "string"},
+    },
+    "plan.watch": {
+        "since": {"type": "integer", "minimum": 0},
+        "wait_s": {"type": "integer", "minimum": 0, "maximum": 25},
+    },
+    "session.revoke": {"id": {"type": "string", "description": "id of the session; left out: your own"}},
+    "agent_token.revoke": {"id": _ID},
+    "user.invite": {"id": _ID},
+}
+_REQUIRED: Mapping[str, list[str]] = {
+    "plan.reject": ["id", "reason"],
+    "plan.withdraw": ["id"],
+    "plan.propose": ["steps"],
+    "agent_token.revoke": ["id"],
+    "user.invite": ["id"],
+}
+
+
+def field_schema(view: ModelView, field: Field, *, is_input: bool) -> Schema:
+    """One field's value: a placeholder token where it is masked for this caller; null where it may be empty."""
+    schema: Schema = dict(field.schema())
+    if view.fields[field.name] == "masked":
+        note = f"a placeholder token {field.personal}_<n>" + (", or new text in clear" if is_input else "")
+        schema = {"type": "string", "description": note}
+    if "type" in schema and not field.required:
+        schema["type"] = [schema["type"], "null"]
+        if "enum" in schema:
+            schema["enum"] = [*schema["enum"], None]
+    schema.setdefault("title", field.label)
+    if field.help and "description" not in schema:
+        schema["description"] = field.help
+    return schema
+
+
+def record_schema(view: ModelView) -> Schema:
+    """A record as this caller reads it."""
+    properties: Schema = {"id": {"type": "string"}, "revision": {"type": "integer"}}
+    properties |= {
+        name: field_schema(view, view.model.fields[name], is_input=False) for name in view.fields
+    }
+    return _object(properties, ["id", "revision", *view.fields])
+
+
+def input_schema(view: ModelView, name: str) -> Schema:
+    """The input of one command; what it does not name is refused."""
+    special = OWN.get(f"{view.model.name}.{name}")
+    if special is not None:
+        return _object(dict(special), _REQUIRED.get(f"{view.model.name}.{name}", []))
+    if name in ("get", "history"):
+        return _object({"id": _ID}, ["id"])
+    if name in ("list", "search"):
+        return _object(query_properties(view), [])
+    if name == "export":
+        return _object({**query_properties(view), "content_type": {"type": "string", "enum": list(FORMATS)}}, [])
+    if name == "import":
+        return _object({"csv": {"type": "string"}, "dry_run": {"type": "boolean"}}, ["csv"])
+    if name == "count_by":
+        fields = [each for each in clear_fields(view) if view.model.fields[each].kind in KINDS]
+        by = {"type": "string", "enum": fields}
+        return _object({"field": by, "filter": query_properties(view)["filter"]}, ["field"])
+    if name == "delete":
+        return _object({"id": _ID, "revision": _REVISION}, ["id"])
+    return _writing(view, name)
+
+
+def _writing(view: ModelView, name: str) -> Schema:
+    if name in moves(view.model) and view.model.workflow is not None:
+        inputs = [each for each in view.model.workflow.moves[name].inputs if each in view.fields]
+        return _object({"id": _ID, "revision": _REVISION, **_fields(view, inputs)}, ["id"])
+    written = [each for each in view.fields if each in view.writable and not view.model.fields[each].readonly]
+    if name == "update":
+        return _object({"id": _ID, "revision": _REVISION, **_fields(view, written)}, ["id"])
+    governed = None if view.model.workflow is None else view.model.workflow.field
+    written = [each for each in written if each != governed]
+    required = [each for each in written if _is_asked(view.model.fields[each])]
+    return _object(_fields(view, written), required)
+
+
+def _is_asked(field: Field) -> bool:
+    return field.required and field.default is None
+
+
+def _fields(view: ModelView, names: list[str]) -> Schema:
+    return {name: field_schema(view, view.model.fields[name], is_input=True) for name in names}
+
+
+def clear_fields(view: ModelView) -> list[str]:
+    """The fields that may be filtered and ordered on, `id` first."""
+    return ["id", *(name for name in view.fields if view.sees_in_clear(name) and view.model.fields[name].operators)]
+
+
+def query_properties(view: ModelView) -> Schema:
+    """The query object (API document, Query object and Limits)."""
+    names = clear_fields(view)
+    operators = sorted({"eq", "ne", "in", "is_null", "contains", "gt", "gte", "lt", "lte"})
+    condition = _object(
+        {
+            "field": {"type": "string", "enum": names},
+            "op": {"type": "string", "enum": operators},
+            "value": {"description": f"of the field's kind; for in 1 to {MOST_VALUES} of them; for is_null a bool"},
+        },
+        ["field", "op", "value"],
+    )
+    direction = {"type": "string", "enum": ["asc", "desc"]}
+    key = _object({"field": {"type": "string", "enum": names}, "dir": direction}, ["field"])
+    return {
+        "filter": {"type": "array", "maxItems": MOST_CONDITIONS, "items": condition, "description": "joined by AND"},
+        "order": {"type": "array", "maxItems": MOST_KEYS, "items": key},
+        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_ROWS},
+        "offset": {"type": "integer", "minimum": 0},
+    }
+
+
+def value_schema(view: ModelView, name: str) -> Schema:
+    """What the command's `value` holds."""
+    record = record_schema(view)
+    if name == "list":
+        return {"type": "array", "items": record}
+    if name == "search":
+        return _object({"rows": {"type": "array", "items": record}, "total": {"type": "integer"}}, ["rows", "total"])
+    if name == "delete":
+        return _object({"id": {"type": "string"}}, ["id"])
+    if name in ("get", "create", "update") or name in moves(view.model):
+        return record
+    return {}
+
+
+def _object(properties: Schema, required: list[str]) -> Schema:
+    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**schema, "required": required} if required else schema

@@ -1,0 +1,100 @@
+"""GET /api/commands and GET /api/meta: what there is for this caller, and nothing else."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from countersign.declare import Ref, Select
+from countersign.declare.registry import Registry
+from countersign.records.access.view import Caller, ModelView
+from countersign.records.commands import command
+
+
+class Approvals:
+    """Which commands an agent can only propose, as far as that is known before an input is."""
+
+    def __init__(self, declared: frozenset[str], settings: frozenset[str]) -> None:
+        self._ids = declared | settings
+
+    def ask_for(self, command_id: str) -> bool:
+        """Whether an agent's call of the command becomes a plan."""
+        return command_id in self._ids
+
+
+Own = Mapping[str, Mapping[str, str]]
+"""The engine's own commands: by model and name, their sentence."""
+
+
+def commands(caller: Caller, approvals: Approvals, own: Own) -> list[dict[str, Any]]:
+    """The command descriptors (API document), sorted by id."""
+    found = [
+        {
+            "id": f"{name}.{each}",
+            "description": command.described(view.model, each, own.get(name, {})).description,
+            "needs_approval": approvals.ask_for(f"{name}.{each}"),
+        }
+        for name, view in caller.view.models.items()
+        for each in view.commands
+    ]
+    return sorted(found, key=lambda each: each["id"])
+
+
+def meta(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, Any]:
+    """Modules, models, readable fields and actions visible to this caller."""
+    views = caller.view.models
+    modules = [
+        {"name": module.name, "version": module.version, "label": module.label}
+        for module in registry.modules
+        if any(model.declared.name in views for model in module.models)
+    ]
+    models = [_model(view, registry, approvals) for name, view in sorted(views.items())]
+    caller_shown = {
+        "kind": caller.kind,
+        "name": caller.agent if caller.is_agent else caller.username,
+        "scopes": list(caller.scopes),
+    }
+    return {"modules": modules, "models": models, "caller": caller_shown}
+
+
+def _model(view: ModelView, registry: Registry, approvals: Approvals) -> dict[str, Any]:
+    model = view.model
+    return {
+        "name": model.name,
+        "label": model.label,
+        "plural": model.plural,
+        "module": registry.module_of[model.name].name,
+        "help": model.summary,
+        "shown_as": model.shown_as if model.shown_as in view.fields else "id",
+        "fields": [_field(view, name) for name in view.fields],
+        "commands": sorted(f"{model.name}.{each}" for each in view.commands),
+        "actions": [_action(view, name, approvals) for name in command.moves(model) if name in view.commands],
+    }
+
+
+def _field(view: ModelView, name: str) -> dict[str, Any]:
+    field = view.model.fields[name]
+    return {
+        "name": name,
+        "kind": field.kind,
+        "label": field.label,
+        "help": field.help,
+        "required": field.required,
+        "readonly": field.readonly or name not in view.writable,
+        "options": list(field.options) if isinstance(field, Select) else None,
+        "ref": field.target if isinstance(field, Ref) else None,
+        "masked": view.fields[name] == "masked",
+    }
+
+
+def _action(view: ModelView, name: str, approvals: Approvals) -> dict[str, Any]:
+    if view.model.workflow is None:
+        raise LookupError(f"{view.model.name} has no workflow")
+    move = view.model.workflow.moves[name]
+    shows_states = view.sees_in_clear(view.model.workflow.field)
+    return {
+        "id": f"{view.model.name}.{name}",
+        "label": move.label,
+        "inputs": [each for each in move.inputs if each in view.fields],
+        "from": list(move.sources) if shows_states else [],
+        "to": move.to if shows_states else None,
+        "needs_approval": approvals.ask_for(f"{view.model.name}.{name}"),
+    }

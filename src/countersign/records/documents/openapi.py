@@ -1,0 +1,88 @@
+"""GET /api/openapi.json: an OpenAPI 3.1 document of what this caller may use, with the MCP endpoint in x-mcp."""
+
+from typing import Any
+
+from countersign import __version__
+from countersign.records.access.view import Caller, ModelView
+from countersign.records.commands import command
+from countersign.records.documents import inputs
+from countersign.records.documents.meta import Approvals, Own
+
+MCP_PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26")
+
+_ERROR = {
+    "type": "object",
+    "properties": {"error": {"type": "string"}},
+    "required": ["error"],
+}
+_PROPOSAL = {
+    "type": "object",
+    "properties": {
+        "approval_required": {"const": True},
+        "plan_id": {"type": "string"},
+        "expires_at": {"type": "string", "format": "date-time"},
+    },
+    "required": ["approval_required", "plan_id", "expires_at"],
+}
+
+
+def document(caller: Caller, root_url: str, approvals: Approvals, own: Own) -> dict[str, Any]:
+    """The document; names of models, fields and commands the caller may not see do not occur in it."""
+    paths: dict[str, Any] = {}
+    for name, view in sorted(caller.view.models.items()):
+        for each in sorted(view.commands):
+            words = command.described(view.model, each, own.get(name, {})).description
+            asks = caller.is_agent and approvals.ask_for(f"{name}.{each}")
+            paths[f"/api/{name}/{each}"] = {"post": _operation(view, each, words, asks=asks)}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Countersign records", "version": __version__},
+        "servers": [{"url": root_url}],
+        "security": [{"bearer": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Error": _ERROR, "Proposal": _PROPOSAL},
+            "responses": {
+                "Refused": _json("The input is refused; error says why.", {"$ref": "#/components/schemas/Error"}),
+                "Unauthenticated": _json("No valid token.", {"$ref": "#/components/schemas/Error"}),
+                "NotFound": _json("No such command for this caller.", {"$ref": "#/components/schemas/Error"}),
+            },
+        },
+        "x-mcp": {
+            "url": f"{root_url}/mcp",
+            "transport": "streamable-http",
+            "protocol_versions": list(MCP_PROTOCOLS),
+            "auth": "bearer",
+        },
+    }
+
+
+def _operation(view: ModelView, name: str, words: str, *, asks: bool) -> dict[str, Any]:
+    envelope = {
+        "type": "object",
+        "properties": {
+            "denied": {"type": "array", "items": {"type": "string"}},
+            "value": inputs.value_schema(view, name),
+        },
+        "required": ["denied", "value"],
+    }
+    answers: dict[str, Any] = {"200": _json("Done.", envelope)}
+    if asks:
+        answers["202"] = _json("A person must approve.", {"$ref": "#/components/schemas/Proposal"})
+    for status, response in (("400", "Refused"), ("401", "Unauthenticated"), ("404", "NotFound")):
+        answers[status] = {"$ref": f"#/components/responses/{response}"}
+    return {
+        "operationId": f"{view.model.name}__{name}",
+        "summary": words,
+        "tags": [view.model.name],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": inputs.input_schema(view, name)}},
+        },
+        "responses": answers,
+    }
+
+
+def _json(words: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": words, "content": {"application/json": {"schema": schema}}}
