@@ -54,6 +54,11 @@ class Settings:
         "Public address of the store without a trailing slash; empty: http://HOST:PORT it listens on.",
         "URL",
     )
+    records_url: str = _setting(
+        "",
+        "Public address of the records service without a trailing slash; empty: http://HOST:PORT it listens on.",
+        "URL",
+    )
     counters_url: str = _setting(
         "",
         "redis://… for rate limits shared by several nodes; empty: this node's own shared memory.",

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from countersign.cli.place import Place
+from countersign.cli.service import Service
 from countersign.distribution import app, demo
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, setup
@@ -24,7 +25,7 @@ async def opened(settings: Settings, place: Place) -> AsyncGenerator[Store]:
 
 
 @asynccontextmanager
-async def serving(store: Store, *, tends: bool) -> AsyncGenerator[App[Store]]:
+async def serving(store: Store, tends: bool) -> AsyncGenerator[App[Store]]:
     """The store's application until the block is left; the one worker that `tends` speaks for the node and removes
     what has expired.
 
@@ -38,7 +39,7 @@ async def serving(store: Store, *, tends: bool) -> AsyncGenerator[App[Store]]:
         yield app.create(store)
 
 
-async def prepare(store: Store, *, is_demo: bool) -> str:
+async def prepare(store: Store, is_demo: bool) -> str:
     """Where asked for, fill an empty database with the demonstration; then what to tell about signing in.
 
     Raises:
@@ -69,3 +70,14 @@ async def prepare(store: Store, *, is_demo: bool) -> str:
             f"  Try:     curl '{store.base_url}/products?limit=3'",
         )
     )
+
+
+SERVICE = Service(
+    name="distribution",
+    title="store",
+    setting="COUNTERSIGN_DISTRIBUTION_URL",
+    url=lambda settings: settings.distribution_url,
+    opened=opened,
+    prepare=prepare,
+    serving=serving,
+)

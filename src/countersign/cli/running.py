@@ -3,15 +3,17 @@
 import errno
 import os
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import click
 
-from countersign.cli import distribution, output
+from countersign.cli import output
 from countersign.cli.lock import DataLock
 from countersign.cli.output import Exit, Failure
 from countersign.cli.place import Place, place_of
+from countersign.cli.service import Service
 from countersign.kernel import telemetry
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.errors import Refused
@@ -25,18 +27,29 @@ LONGEST_WORDS = 16_384
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """A service that was asked for, and its port; 0 takes a free one."""
+
+    service: Service[Any]
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
-    """How the store was asked to be started; port 0 takes a free one."""
+    """How the services were asked to be started."""
 
     settings: Settings
     host: str
-    port: int
+    wanted: tuple[Wanted, ...]
     workers: int
     is_demo: bool = field(kw_only=True)
 
-    def place(self, listeners: Sequence[Listener]) -> Place:
-        """Where the store is, now that its listener has its port."""
-        return place_of(self.settings.distribution_url, self.host, listeners[0].port)
+    def places(self, listeners: Sequence[Listener]) -> list[Place]:
+        """Where each service is, now that its listener has its port."""
+        return [
+            place_of(each.service.url(self.settings), self.host, listener.port)
+            for each, listener in zip(self.wanted, listeners, strict=True)
+        ]
 
 
 class Words:
@@ -75,26 +88,32 @@ def run(start: Start, lock: DataLock) -> None:
     @asynccontextmanager
     async def application(index: int, listeners: Sequence[Listener]) -> AsyncGenerator[Sequence[ASGIApp]]:
         is_first = index == 0
-        async with distribution.opened(settings, start.place(listeners)) as store:
-            if is_first and not words.are_told:
-                words.tell(await distribution.prepare(store, is_demo=start.is_demo))
-            async with distribution.serving(store, tends=is_first) as app:
-                yield [app]
+        told: list[str] = []
+        apps: list[ASGIApp] = []
+        async with AsyncExitStack() as stack:
+            for each, place in zip(start.wanted, start.places(listeners), strict=True):
+                context = await stack.enter_async_context(each.service.opened(settings, place))
+                if is_first and not words.are_told:
+                    said = await each.service.prepare(context, start.is_demo)
+                    told.append(f"Countersign {each.service.title} on {place.root_url} (data in {settings.data})\n{said}")
+                apps.append(await stack.enter_async_context(each.service.serving(context, is_first)))
+            if told:
+                words.tell("\n".join(told))
+            yield apps
 
     def ready(listeners: Sequence[Listener]) -> None:
-        place = start.place(listeners)
-        lock.announce({"distribution": place.root_url})
-        click.echo(f"Countersign store on {place.root_url} (data in {settings.data})")
+        places = start.places(listeners)
+        lock.announce({each.service.name: place.root_url for each, place in zip(start.wanted, places, strict=True)})
         click.echo(words.read())
-        if not settings.distribution_url and not place.is_loopback:
-            output.note("  Set COUNTERSIGN_DISTRIBUTION_URL to the https address that others use: links name it.")
+        for each, place in zip(start.wanted, places, strict=True):
+            if not each.service.url(settings) and not place.is_loopback:
+                output.note(f"  Set {each.service.setting} to the https address that others use: links name it.")
         click.echo("Stop with ctrl-C.")
 
-    listener = Listener("distribution", start.host, start.port)
     _serve(
         Server(
             application,
-            [listener],
+            [Listener(each.service.name, start.host, each.port) for each in start.wanted],
             workers=start.workers,
             deadlines=_deadlines(settings),
             grace_s=settings.grace_s,

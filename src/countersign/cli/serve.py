@@ -1,15 +1,14 @@
 """`countersign serve`: start the services of a data directory, say how to use them, stop gracefully."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from countersign.cli import configuration, lock
-from countersign.cli.output import Exit, Failure
 from countersign.cli.place import place_of
 
-DISTRIBUTION_PORT = 8480
-RECORDS_PORT = 8080
+PORTS = {"distribution": 8480, "records": 8080}
 MOST_WORKERS = 64
 
 port_type = click.IntRange(0, 65535)
@@ -20,8 +19,8 @@ port_type = click.IntRange(0, 65535)
 @click.option("--data", metavar="DIR", help="Data directory. Default: COUNTERSIGN_DATA or ./data.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=port_type, help="Port of the one service that is named; 0 chooses a free one.")
-@click.option("--distribution-port", type=port_type, help=f"Port of the store. Default: {DISTRIBUTION_PORT}")
-@click.option("--records-port", type=port_type, help=f"Port of the records service. Default: {RECORDS_PORT}")
+@click.option("--distribution-port", type=port_type, help=f"Port of the store. Default: {PORTS['distribution']}")
+@click.option("--records-port", type=port_type, help=f"Port of the records service. Default: {PORTS['records']}")
 @click.option("--workers", type=click.IntRange(1, MOST_WORKERS), default=1, show_default=True, help="Processes.")
 @click.option("--demo", is_flag=True, help="Fill an empty database with demonstration data; loopback only.")
 def serve(
@@ -35,31 +34,31 @@ def serve(
     workers: int,
     demo: bool,
 ) -> None:
-    """Serve one service, or without a name all there are.
-
-    The records service is not part of this version: `serve` starts the store alone, `serve records` ends with exit
-    code 10.
-    """
-    wanted = _port(service, port, distribution_port, records_port)
-    if service == "records":
-        remedy = "Start the store with: countersign serve distribution"
-        why = "this version holds the store (distribution) alone"
-        raise Failure("cannot serve records", why=why, remedy=remedy, exit_code=Exit.NOT_INCLUDED)
+    """Serve one service, or without a name both."""
+    ports = _ports(service, port, {"distribution": distribution_port, "records": records_port})
     settings = configuration.load(data=data)
-    if demo and not place_of(settings.distribution_url, host, wanted).is_loopback:
-        raise click.UsageError("--demo has well-known passwords: it is served on a loopback host only, like 127.0.0.1")
+    for name, wanted in ports.items():
+        url = settings.distribution_url if name == "distribution" else settings.records_url
+        if demo and not place_of(url, host, wanted).is_loopback:
+            raise click.UsageError(
+                "--demo has well-known passwords: it is served on a loopback host only, like 127.0.0.1"
+            )
     with lock.held(Path(settings.data)) as held:
         # Imported here, so that a wrong command line is refused at once.
-        from countersign.cli.running import Start, run
+        from countersign.cli import distribution, records
+        from countersign.cli.running import Start, Wanted, run
 
-        run(Start(settings, host, wanted, workers, is_demo=demo), held)
+        services = {"distribution": distribution.SERVICE, "records": records.SERVICE}
+        chosen = tuple(Wanted(services[name], wanted) for name, wanted in ports.items())
+        run(Start(settings, host, chosen, workers, is_demo=demo), held)
 
 
-def _port(service: str | None, port: int | None, distribution_port: int | None, records_port: int | None) -> int:
-    """The store's port; which option says it depends on whether a service is named."""
+def _ports(service: str | None, port: int | None, by_name: Mapping[str, int | None]) -> dict[str, int]:
+    """The services to start with their ports; which option says a port depends on whether a service is named."""
     if service is None and port is not None:
         raise click.UsageError("--port needs a service; say --distribution-port or --records-port")
-    if service is not None and (distribution_port is not None or records_port is not None):
+    if service is not None and any(given is not None for given in by_name.values()):
         raise click.UsageError(f"`serve {service}` takes --port")
-    given = [each for each in (port, distribution_port) if each is not None]
-    return given[0] if given else DISTRIBUTION_PORT
+    if service is not None:
+        return {service: PORTS[service] if port is None else port}
+    return {name: PORTS[name] if given is None else given for name, given in by_name.items()}

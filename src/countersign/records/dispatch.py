@@ -8,10 +8,18 @@ from countersign.kernel.errors import NotFound
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.approvals import policy, propose
 from countersign.records.approvals.propose import Proposal
-from countersign.records.commands import command
+from countersign.records.commands import command, import_
 from countersign.records.commands.command import Answering
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Body, Engine, Run, actor_of
+from countersign.records.documents.meta import Approvals
+
+
+SPEAKING = frozenset({"plan", "audit_entry"})
+"""Models whose records tell of records of other models."""
+
+
+_SETTINGS = "SELECT title FROM setting WHERE title >= 'approval:' AND title < 'approval;'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +32,10 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Runs commands. `own` holds the engine's own ones (plan.reject, session.revoke, …) by model and name."""
+    """Runs commands. `reading` holds the generated ones that write nothing or in their own way, `own` holds the engine's own ones (plan.reject, session.revoke, …) by model and name."""
 
     engine: Engine
+    reading: Mapping[str, Answering]
     own: Mapping[str, Mapping[str, Answering]]
 
     async def run(self, caller: Caller, model: str, name: str, body: Body, request_id: str) -> Done | Proposal:
@@ -40,9 +49,17 @@ class Dispatch:
         run = Run(self.engine, caller, self.engine.records.database, actor_of(caller, request_id))
         if command.is_writing(view.model, name):
             return await self._write(run, view, name, body)
-        own = self.own.get(model, {}).get(name)
-        answer = own or command.READING[name]
-        return Done(view.denied, await answer(run, model, body))
+        if name == "import" and caller.is_agent:
+            return await self._import(run, view, body)
+        answer = self.own.get(model, {}).get(name) or self.reading[name]
+        value = await answer(run, model, body)
+        return value if isinstance(value, Proposal) else Done(self._denied(caller, view), value)
+
+    def _denied(self, caller: Caller, view: ModelView) -> tuple[str, ...]:
+        """The fields withheld: those of the model, and where records speak of other models, of these too."""
+        if view.model.name not in SPEAKING:
+            return view.denied
+        return tuple(sorted({each for other in caller.view.models.values() for each in other.denied}))
 
     async def _write(self, run: Run, view: ModelView, name: str, body: Body) -> Done | Proposal:
         try:
@@ -56,6 +73,27 @@ class Dispatch:
         except ConstraintViolation as error:
             # Somebody else was quicker: the checks before had found nothing in the way.
             raise BadInput(f"{view.model.name}.{name} clashes with a change made meanwhile; try again") from error
+
+
+    async def _import(self, run: Run, view: ModelView, body: Body) -> Done | Proposal:
+        """An agent only proposes an import; its rows are checked as far as it may know, and nothing is written."""
+        async with self.engine.records.database.transaction() as transaction:
+            inside = run.within(transaction)
+            checked, prepared = await import_.check(inside, view, body)
+            if checked.dry_run or checked.errors:
+                return Done(view.denied, checked)
+            return await propose.propose(inside, prepared, why=None)
+
+    async def approvals(self) -> Approvals:
+        """Which commands agents only propose, by declaration or by setting."""
+        rows = await self.engine.records.database.fetch(_SETTINGS)
+        declared = {
+            f"{name}.{each}"
+            for name, model in self.engine.registry.models.items()
+            for each in (*model.commands, *command.moves(model))
+            if each == "import" or policy.is_declared(self.engine.registry, name, each)
+        }
+        return Approvals(frozenset(declared), frozenset(str(row[0]).removeprefix("approval:") for row in rows))
 
 
 def view_of(caller: Caller, model: str, name: str) -> ModelView:

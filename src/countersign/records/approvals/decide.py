@@ -230,7 +230,7 @@ async def end(run: Run, plan: StoredRecord, state: str, *, reason: str | None = 
         },
         f"plan.{state}",
     )
-    await steps.let_go(run, run.transaction, plan.id)
+    await steps.let_go(run.engine.vault, run.transaction, plan.id)
 
 
 async def set_fields(run: Run, plan: StoredRecord, values: Mapping[str, Any], command_id: str) -> None:

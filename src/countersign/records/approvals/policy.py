@@ -7,6 +7,7 @@ from typing import cast
 import msgspec
 
 from countersign.declare import Where
+from countersign.declare.registry import Registry
 from countersign.declare.where import OPERATORS, Operator
 from countersign.records.approvals import provenance
 from countersign.records.commands import guard, locks, select
@@ -45,7 +46,7 @@ async def needs_approval(run: Run, prepared: Prepared) -> bool:
     """Whether this command of this caller becomes a plan. People carry out what they may do."""
     if not run.caller.is_agent:
         return False
-    if is_declared(run, prepared.model, prepared.command):
+    if is_declared(run.engine.registry, prepared.model, prepared.command):
         return True
     return (
         await _is_set(run, prepared)
@@ -54,11 +55,11 @@ async def needs_approval(run: Run, prepared: Prepared) -> bool:
     )
 
 
-def is_declared(run: Run, model: str, command: str) -> bool:
+def is_declared(registry: Registry, model: str, command: str) -> bool:
     """Whether the declaration says that agents only propose the command; deleting is always so."""
     if command == "delete":
         return True
-    workflow = run.engine.registry.models[model].workflow
+    workflow = registry.models[model].workflow
     return workflow is not None and command in workflow.moves and workflow.moves[command].needs_approval
 
 

@@ -11,6 +11,7 @@ from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
+from countersign.records.masking.vault import Vault
 
 _KEEP = "INSERT INTO plan_value (plan_id, value_id, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 _KEPT = "SELECT value_id, sealed FROM plan_value WHERE plan_id = $1"
@@ -110,11 +111,11 @@ async def kept_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]:
     return {each: text for each, text in opened.items() if text is not None}
 
 
-async def let_go(run: Run, transaction: Transaction, plan_id: str) -> None:
+async def let_go(vault: Vault, transaction: Transaction, plan_id: str) -> None:
     """The plan is decided: it keeps no personal value in the vault any longer."""
     rows = await transaction.fetch(_KEPT, plan_id)
     await transaction.run(_DROP, plan_id)
-    await run.engine.vault.release(transaction, [row[0] for row in rows])
+    await vault.release(transaction, [row[0] for row in rows])
 
 
 def sameness(run: Run, prepared: Sequence[Prepared], seen: Sequence[object]) -> bytes:

@@ -43,33 +43,42 @@ async def import_(run: Run, model: str, body: Body) -> Imported:
     Raises:
         BadInput: an unknown key; the text is no CSV with a head of known fields; there are too many rows.
     """
-    for name in body:
-        if name not in ("csv", "dry_run"):
-            raise BadInput(f"unknown key {name} in {model}.import")
-    text, is_trial = body.get("csv"), body.get("dry_run", False)
-    if not isinstance(text, str) or not isinstance(is_trial, bool):
-        raise BadInput(f"{model}.import needs csv, a string, and takes dry_run, true or false")
-    rows = _rows(run.view_of(model), text)
-    done = Imported(len(rows), 0, is_trial, [], [])
     try:
         async with run.engine.records.database.transaction() as transaction:
-            await _create(run.within(transaction), run.view_of(model), rows, done)
-            if is_trial or done.errors:
+            inside = run.within(transaction)
+            done, _ = await check(inside, run.view_of(model), body, makes=True)
+            if done.dry_run or done.errors:
                 raise _Undone
+            return done
     except _Undone:
         done.created, done.ids = 0, []
-    return done
+        return done
 
 
-async def _create(run: Run, view: ModelView, rows: list[dict[str, object]], done: Imported) -> None:
+async def check(run: Run, view: ModelView, body: Body, *, makes: bool = False) -> tuple[Imported, list[Prepared]]:
+    """Every row read as an input of create, and with `makes` the record made; errors by row.
+
+    Raises:
+        BadInput: as `import_`.
+    """
+    for name in body:
+        if name not in ("csv", "dry_run"):
+            raise BadInput(f"unknown key {name} in {view.model.name}.import")
+    text, is_trial = body.get("csv"), body.get("dry_run", False)
+    if not isinstance(text, str) or not isinstance(is_trial, bool):
+        raise BadInput(f"{view.model.name}.import needs csv, a string, and takes dry_run, true or false")
+    rows = _rows(view, text)
+    done = Imported(len(rows), 0, is_trial, [], [])
+    prepared: list[Prepared] = []
     for number, row in enumerate(rows, 1):
         try:
-            prepared = await create.check(run, view, row)
-            if not done.dry_run or not run.caller.is_agent:
-                done.ids.append(await _made(run, prepared))
+            prepared.append(await create.check(run, view, row))
+            if makes:
+                done.ids.append(await _made(run, prepared[-1]))
                 done.created += 1
         except BadInput as refused:
             done.errors.append(RowError(number, refused.detail))
+    return done, prepared
 
 
 async def _made(run: Run, prepared: Prepared) -> str:

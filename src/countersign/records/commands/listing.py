@@ -1,6 +1,7 @@
 """The commands `list` and `search`: the caller's records by condition, in order, whole or page by page."""
 
 from collections.abc import AsyncIterator
+from typing import cast
 
 import msgspec
 
@@ -36,9 +37,20 @@ def refuse_tokens(run: Run, model: str, field: str, operator: Operator, value: o
     Raises:
         BadInput: one stands there.
     """
-    for each in value if isinstance(value, list) else [value]:  # pyright: ignore
+    values: list[object] = cast("list[object]", value) if isinstance(value, list) else [value]
+    for each in values:
         if isinstance(each, str):
             incoming.refuse_tokens(run, each, f"a filter on {model}.{field}")
+
+
+def statement(run: Run, model: str, asked: Query, command: str = "list") -> select.Statement:
+    """The statement of a query.
+
+    Raises:
+        BadInput: a condition or a key is refused.
+    """
+    view = run.view_of(model)
+    return select.page(run.engine.reading(run.caller, view), view.reach(command), asked)
 
 
 async def records(run: Run, model: str, body: Body, command: str = "list") -> list[Record]:
@@ -47,20 +59,16 @@ async def records(run: Run, model: str, body: Body, command: str = "list") -> li
     Raises:
         BadInput: the query is refused.
     """
-    asked = read(run, model, command, body)
-    view = run.view_of(model)
-    reading = run.engine.reading(run.caller, view)
-    statement = select.page(reading, view.rows[command], asked)
-    rows = await run.engine.records.database.scan(statement.text, *statement.values)
-    return await outgoing.records(run, reading, rows)
+    made = statement(run, model, read(run, model, command, body), command)
+    rows = await run.engine.records.database.scan(made.text, *made.values)
+    return await outgoing.records(run, run.engine.reading(run.caller, run.view_of(model)), rows)
 
 
 async def stream(run: Run, model: str, asked: Query, command: str = "list") -> AsyncIterator[list[Record]]:
     """All records of a query in batches, in constant memory."""
-    view = run.view_of(model)
-    reading = run.engine.reading(run.caller, view)
-    statement = select.page(reading, view.rows[command], asked)
-    async for rows in run.engine.records.database.stream(statement.text, *statement.values):
+    made = statement(run, model, asked, command)
+    reading = run.engine.reading(run.caller, run.view_of(model))
+    async for rows in run.engine.records.database.stream(made.text, *made.values):
         yield await outgoing.records(run, reading, rows)
 
 
@@ -73,8 +81,8 @@ async def search(run: Run, model: str, body: Body) -> Found:
     asked = read(run, model, "search", body)
     view = run.view_of(model)
     reading = run.engine.reading(run.caller, view)
-    statement = select.page_with_total(reading, view.rows["search"], asked)
-    rows = await run.engine.records.database.scan(statement.text, *statement.values)
+    made = select.page_with_total(reading, view.reach("search"), asked)
+    rows = await run.engine.records.database.scan(made.text, *made.values)
     total = int(rows[0][0])
     found = [row[1:] for row in rows if row[1] is not None]
     return Found(await outgoing.records(run, reading, found), total)

@@ -1,0 +1,186 @@
+"""The records service put together: what it stands on is opened here, and its addresses are listed here."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from countersign.kernel import clock, telemetry
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.versions import Versions
+from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.kernel.http.ratelimit import RateLimited
+from countersign.kernel.security.masterkey import MasterKey, load_master_key
+from countersign.records import edge, key, modules, own, rendering
+from countersign.records.access import grants
+from countersign.records.access.callers import Callers
+from countersign.records.access.view import Caller
+from countersign.records.approvals import expiry
+from countersign.records.approvals.visible import with_plans
+from countersign.records.audit.chain import Chain
+from countersign.records.commands import command, export, history, import_
+from countersign.records.commands.command import Answering
+from countersign.records.commands.run import Body, Engine, Run
+from countersign.records.context import Records
+from countersign.records.dispatch import Dispatch
+from countersign.records.handlers import Handlers
+from countersign.records.masking.grammar import Grammar
+from countersign.records.masking.masks import MaskStore
+from countersign.records.masking.vault import Vault
+from countersign.records.schema import install
+from countersign.settings import BadSetting, Settings
+
+SCHEMA = "records"
+TEND_EVERY_S = 60
+UNKNOWN_TOKENS = 20
+UNKNOWN_WINDOW_S = 600
+
+_FORGET_FAILURES = "DELETE FROM sign_in_failure WHERE at < $1"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One running records service: its context, and what commands and callers are worked with."""
+
+    records: Records
+    engine: Engine
+    callers: Callers
+    dispatch: Dispatch
+
+
+@asynccontextmanager
+async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> AsyncGenerator[Service]:
+    """A service on the configured database, its tables brought up to date, closed when the block is left.
+
+    Raises:
+        BadSetting: a setting cannot be used.
+        DeclarationError: a module is declared wrongly.
+        Unavailable: the database cannot be reached.
+    """
+    registry = modules.found(modules.names(settings.modules))
+    data = Path(settings.data)
+    await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
+    master = _master_key(settings, data)
+    async with AsyncExitStack() as stack:
+        url = settings.database_url or f"sqlite:///{(data / 'records.sqlite').absolute()}"
+        database = await open_database(
+            url,
+            schema=SCHEMA,
+            pool=settings.database_pool,
+            read_deadline_s=settings.read_deadline_s,
+            reserve_bytes=settings.reserve_mib << 20,
+        )
+        stack.push_async_callback(database.close)
+        await install.upgrade(database, registry)
+        async with database.transaction() as transaction:
+            await grants.seed_roles(transaction, registry)
+        counters = SharedMemoryCounters(data)
+        stack.push_async_callback(counters.close)
+        records = Records(
+            settings=settings,
+            root_url=root_url,
+            is_loopback=is_loopback,
+            database=database,
+            registry=registry,
+            bits=await install.bits(database),
+            master=master,
+            secret=await key.secret(database, master),
+            versions=Versions(database, ("access",)).current,
+        )
+        yield assembled(records, counters)
+
+
+def _master_key(settings: Settings, data: Path) -> MasterKey:
+    if settings.database_url and not (settings.master_key or settings.master_key_file):
+        raise BadSetting(
+            "with PostgreSQL every node needs the same master key: set COUNTERSIGN_MASTER_KEY or "
+            "COUNTERSIGN_MASTER_KEY_FILE (for example from `openssl rand -base64 32`)"
+        )
+    file = Path(settings.master_key_file) if settings.master_key_file else None
+    return load_master_key(settings.master_key or None, file, data)
+
+
+def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
+    """The service over an open context."""
+
+    def unknown_token(caller: Caller) -> None:
+        name = f"unknown-token\0{caller.user_id}\0{caller.agent or ''}"
+        quota = counters.hit_now(name, UNKNOWN_TOKENS, UNKNOWN_WINDOW_S)
+        if not quota.allowed:
+            telemetry.logger("masking").warning("too many unknown tokens", user=caller.user_id)
+            raise RateLimited(
+                f"more than {UNKNOWN_TOKENS} unknown tokens in {UNKNOWN_WINDOW_S // 60} minutes",
+                headers={"Retry-After": str(max(1, quota.reset_s))},
+            )
+
+    engine = Engine(
+        records=records,
+        vault=Vault(records.secret),
+        chain=Chain(records.database.dialect, records.secret),
+        grammar=Grammar(records.registry.labels),
+        masks_of=MaskStore(),
+        render=rendering.render,
+        unknown_tokens=unknown_token,
+        readings={},
+    )
+    names = command.names_of(records.registry, own.SENTENCES)
+    callers = Callers(records, names, partial(with_plans, dialect=records.database.dialect))
+    return Service(records, engine, callers, Dispatch(engine, READING, own.commands(callers)))
+
+
+async def _history(run: Run, model: str, body: Body) -> object:
+    return await history.history(run, model, body, rendering.changed)
+
+
+READING: Mapping[str, Answering] = {
+    **command.READING,
+    "export": export.export,
+    "import": import_.import_,
+    "history": _history,
+}
+
+
+def create(service: Service) -> edge.Edge[Caller]:
+    """The HTTP application: the documented addresses, and the page behind a set-up link."""
+    handlers = Handlers(service.dispatch, service.callers, own.SENTENCES)
+    endpoints = (
+        edge.Endpoint("POST", "/api/auth/login", handlers.login, needs_token=False, takes_body=True),
+        edge.Endpoint("POST", "/api/auth/agent-token", handlers.agent_token),
+        edge.Endpoint("GET", "/api/commands", handlers.commands),
+        edge.Endpoint("GET", "/api/meta", handlers.meta),
+        edge.Endpoint("GET", "/api/openapi.json", handlers.openapi),
+        edge.Endpoint("POST", "/api/approve/{plan_id}", handlers.approve),
+        edge.Endpoint("POST", "/api/{model}/{command}", handlers.run),
+    )
+    return edge.Edge(endpoints, service.callers.caller_of, log_requests=service.records.settings.log_requests)
+
+
+@asynccontextmanager
+async def tended(service: Service) -> AsyncGenerator[None]:
+    """While the block lasts, what has expired is brought to its end every minute."""
+    task = asyncio.create_task(_tend(service))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _tend(service: Service) -> None:
+    log = telemetry.logger("tending")
+    while True:
+        await asyncio.sleep(TEND_EVERY_S)
+        try:
+            await tend(service)
+        except Exception as error:  # the edge of a background task: the next round tries again
+            log.error("tending failed", exc_info=error)
+
+
+async def tend(service: Service) -> None:
+    """Expire plans whose time has come, and forget old failures of signing in."""
+    await expiry.expire(service.engine)
+    async with service.records.database.transaction() as transaction:
+        await transaction.run(_FORGET_FAILURES, clock.later(clock.now(), seconds=-3600))

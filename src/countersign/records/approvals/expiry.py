@@ -1,0 +1,23 @@
+"""Plans whose time has come: brought to their end in the background; until then nobody can approve them anyway."""
+
+from countersign.kernel import clock
+from countersign.records.approvals import steps
+from countersign.records.commands.run import Engine
+
+_DUE = "SELECT id FROM plan WHERE state = 'pending' AND expires_at <= $1 ORDER BY expires_at LIMIT 500"
+_EXPIRE = """
+UPDATE plan SET state = 'expired', decided_at = $2, revision = revision + 1
+WHERE id = $1 AND state = 'pending'
+"""
+
+
+async def expire(engine: Engine) -> int:
+    """End the plans that are due; how many."""
+    database = engine.records.database
+    now = clock.now()
+    due = await database.fetch(_DUE, now)
+    for (plan_id,) in due:
+        async with database.transaction() as transaction:
+            if await transaction.run(_EXPIRE, plan_id, now):
+                await steps.let_go(engine.vault, transaction, plan_id)
+    return len(due)

@@ -1,0 +1,179 @@
+"""The handlers of the documented addresses: from a request to a command and back to bytes."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgspec
+
+from countersign.kernel.errors import NotFound
+from countersign.kernel.http import conditional
+from countersign.kernel.http.answer import JSON, Answer, encode
+from countersign.records import edge
+from countersign.records.access import agent_tokens, sign_in
+from countersign.records.access.view import Caller
+from countersign.records.approvals import decide
+from countersign.records.approvals.propose import Proposal
+from countersign.records.commands import export, incoming, listing
+from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.run import Body, Run, actor_of
+from countersign.records.dispatch import Dispatch, view_of
+from countersign.records.documents import meta, openapi
+from countersign.records.documents.meta import Own
+
+LINK = ("Link", '</mcp>; rel="mcp"')
+
+
+class Token(msgspec.Struct):
+    """A bearer token, shown once."""
+
+    token: str
+
+
+class Commands(msgspec.Struct):
+    """What the caller may use."""
+
+    commands: list[dict[str, Any]]
+
+
+class Envelope(msgspec.Struct):
+    """The answer of a command that was carried out (API document, Command envelope)."""
+
+    denied: tuple[str, ...]
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """The handlers, over one dispatch."""
+
+    dispatch: Dispatch
+    agents: decide.Agents
+    own: Own
+
+    async def login(self, call: edge.Call[Caller]) -> Answer:
+        """A session token for a user name and a password."""
+        body = _body(call, "username", "password")
+        username, password = body.get("username"), body.get("password")
+        if not isinstance(username, str) or not isinstance(password, str):
+            raise BadInput("username and password are required, both strings")
+        return _secret(await sign_in.sign_in(self.dispatch.engine.records, username, password))
+
+    async def agent_token(self, call: edge.Call[Caller]) -> Answer:
+        """A token by which an agent acts for the person who calls."""
+        body = _body(call, "scopes", "label", "expires_in", "unmask")
+        if call.caller.is_agent:
+            raise NotFound("not found")
+        run = self._run(call)
+        if isinstance(body.get("label"), str):
+            incoming.refuse_tokens(run, cast(str, body["label"]), "label")
+        return _secret(await agent_tokens.issue(run, body))
+
+    async def commands(self, call: edge.Call[Caller]) -> Answer:
+        """What the caller may use."""
+        approvals = await self._approvals()
+        return _tagged(call, Commands(meta.commands(call.caller, approvals, self.own)))
+
+    async def meta(self, call: edge.Call[Caller]) -> Answer:
+        """Modules, models, readable fields and actions visible to the caller."""
+        found = meta.meta(call.caller, self.dispatch.engine.registry, await self._approvals())
+        answer = _tagged(call, found)
+        answer.headers = (*answer.headers, LINK)
+        return answer
+
+    async def openapi(self, call: edge.Call[Caller]) -> Answer:
+        """The OpenAPI document of what the caller may use."""
+        root_url = self.dispatch.engine.records.root_url
+        return _tagged(call, openapi.document(call.caller, root_url, await self._approvals(), self.own))
+
+    async def run(self, call: edge.Call[Caller]) -> Answer:
+        """Run a command."""
+        model, name = call.path["model"], call.path["command"]
+        view = view_of(call.caller, model, name)
+        body = edge.decode_object(call.body)
+        if name == "list" and body.get("limit") is None and "limit" not in body:
+            return self._listed(call, model, body)
+        if name == "export" and (wanted := _wanted(call.headers.get("accept"))):
+            return self._exported(call, model, {**body, "content_type": wanted})
+        done = await self.dispatch.run(call.caller, model, name, body, call.request_id)
+        if isinstance(done, Proposal):
+            return Answer(202, encode(done))
+        return Answer(200, encode(Envelope(done.denied or view.denied, done.value)))
+
+    async def approve(self, call: edge.Call[Caller]) -> Answer:
+        """Approve a plan, and run it."""
+        if call.caller.is_agent:
+            raise NotFound("not found")
+        run = self._run(call)
+        async with self.dispatch.engine.records.database.transaction() as transaction:
+            await decide.find(run.within(transaction), call.path["plan_id"])
+        body = _body(call, "digest", "note")
+        digest, note = body.get("digest"), body.get("note")
+        if not isinstance(digest, str | None) or not isinstance(note, str | None):
+            raise BadInput("digest and note are strings")
+        if note is not None:
+            incoming.refuse_tokens(run, note, "note")
+        decision = await decide.approve(run, self.agents, call.path["plan_id"], digest, note)
+        return Answer(200, encode(Envelope((), decision)))
+
+    def _run(self, call: edge.Call[Caller]) -> Run:
+        engine = self.dispatch.engine
+        return Run(engine, call.caller, engine.records.database, actor_of(call.caller, call.request_id))
+
+    async def _approvals(self) -> meta.Approvals:
+        return await self.dispatch.approvals()
+
+    def _listed(self, call: edge.Call[Caller], model: str, body: Body) -> Answer:
+        """Every visible record, streamed from one snapshot in constant memory."""
+        run = self._run(call)
+        asked = listing.read(run, model, "list", body)
+        listing.statement(run, model, asked)
+        denied = run.view_of(model).denied
+
+        async def pieces() -> AsyncIterator[bytes]:
+            yield b'{"denied":%b,"value":[' % encode(denied)
+            separator = b""
+            async for records in listing.stream(run, model, asked):
+                yield separator + encode(records)[1:-1]
+                separator = b","
+            yield b"]}"
+
+        return Answer(200, pieces())
+
+    def _exported(self, call: edge.Call[Caller], model: str, body: Body) -> Answer:
+        run = self._run(call)
+        asked, wanted = export.read(run, model, body)
+        listing.statement(run, model, asked, "export")
+
+        async def pieces() -> AsyncIterator[bytes]:
+            async for text, _ in export.pieces_of(run, model, asked, wanted):
+                yield text.encode()
+
+        return Answer(200, pieces(), wanted)
+
+
+def _wanted(accept: str | None) -> str | None:
+    names = [part.split(";")[0].strip() for part in (accept or "").split(",")]
+    return next((each for each in export.FORMATS if each in names), None)
+
+
+def _body(call: edge.Call[Caller], *known: str) -> Mapping[str, object]:
+    body = edge.decode_object(call.body)
+    for name in body:
+        if name not in known:
+            raise BadInput(f"unknown key {name}")
+    return body
+
+
+def _secret(token: str) -> Answer:
+    return Answer(200, encode(Token(token)))
+
+
+def _tagged(call: edge.Call[Caller], value: object) -> Answer:
+    """A description with its entity tag, so that a caller learns cheaply that nothing has changed."""
+    body = encode(value)
+    etag = conditional.etag_of(body)
+    headers = (("Cache-Control", "private, no-cache"), ("Vary", "Authorization"))
+    if conditional.none_match(call.headers.get("if-none-match"), etag):
+        return Answer(304, b"", JSON, headers, etag)
+    return Answer(200, body, JSON, headers, etag)

@@ -1,0 +1,30 @@
+"""The database's secret: made once, kept sealed under the master key, the root of every key the service derives."""
+
+from countersign.kernel import ids
+from countersign.kernel.database.port import Database
+from countersign.kernel.security.masterkey import MasterKey
+from countersign.kernel.security.sealed import seal, unseal
+
+NAME = "secret"
+PURPOSE = "records/secret"
+SECRET_BYTES = 32
+
+_STORED = "SELECT sealed FROM service_key WHERE name = $1"
+_STORE = "INSERT INTO service_key (name, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+
+
+async def secret(database: Database, master: MasterKey) -> bytes:
+    """The secret; the first of several starters makes it, the others read it.
+
+    Raises:
+        CannotUnseal: the master key is not the one it was sealed with.
+    """
+    row = await database.fetch_one(_STORED, NAME)
+    if row is None:
+        fresh = seal(master, ids.random_bytes(SECRET_BYTES), PURPOSE)
+        async with database.transaction() as transaction:
+            await transaction.run(_STORE, NAME, fresh)
+            row = await transaction.fetch_one(_STORED, NAME)
+    if row is None:
+        raise LookupError("the secret was removed while it was read")
+    return unseal(master, bytes(row[0]), PURPOSE)

@@ -1,0 +1,81 @@
+"""The engine's own commands on its own models: ending sessions and agent tokens, inviting people, working plans."""
+
+from collections.abc import Mapping
+
+from countersign.records.access import revoke, setup
+from countersign.records.approvals import commands as plans
+from countersign.records.commands import get, writing
+from countersign.records.commands.command import Answering
+from countersign.records.commands.refusals import BadInput, no_such_record
+from countersign.records.commands.run import Body, Run
+
+SENTENCES: Mapping[str, Mapping[str, str]] = {
+    "plan": plans.OWN,
+    "session": {"revoke": "Sign out: end a session, without id your own."},
+    "agent_token": {"revoke": "End an agent's token at once."},
+    "user": {"invite": "Make a one-time link by which a person sets a password."},
+}
+
+
+def commands() -> Mapping[str, Mapping[str, Answering]]:
+    """The commands by model and name."""
+    return {
+        "plan": {
+            "reject": plans.reject,
+            "withdraw": plans.withdraw,
+            "propose": plans.propose_steps,
+            "watch": plans.watch,
+        },
+        "session": {"revoke": _revoke_session},
+        "agent_token": {"revoke": _revoke_agent_token},
+        "user": {"invite": _invite},
+    }
+
+
+def _only_id(body: Body, command: str) -> str | None:
+    for name in body:
+        if name != "id":
+            raise BadInput(f"unknown key {name} in {command}")
+    record_id = body.get("id")
+    if not isinstance(record_id, str | None):
+        raise BadInput("id must be a string")
+    return record_id
+
+
+async def _revoke_session(run: Run, model: str, body: Body) -> object:
+    """End a session; without id the caller's own."""
+    wanted = _only_id(body, "session.revoke")
+    if wanted is None and run.caller.is_agent:
+        raise no_such_record()
+    return await _end(run, "session", wanted or run.caller.credential_id)
+
+
+async def _revoke_agent_token(run: Run, model: str, body: Body) -> object:
+    """End an agent's token."""
+    wanted = _only_id(body, "agent_token.revoke")
+    if wanted is None:
+        raise BadInput("id must be a string")
+    return await _end(run, "agent_token", wanted)
+
+
+async def _end(run: Run, model: str, record_id: str) -> object:
+    view = run.view_of(model)
+    async with run.engine.records.database.transaction() as transaction:
+        inside = run.within(transaction)
+        record = await writing.find(inside, view.model, view.reach("revoke"), record_id)
+        shown = await get.read(inside, model, record_id)
+        await revoke.end(transaction, model, record.id)
+        await writing.note(inside, f"{model}.revoke", view.model, record.id, {"ended_at": [None, None]})
+        return shown
+
+
+async def _invite(run: Run, model: str, body: Body) -> object:
+    """A link by which the person sets a password, valid for a day."""
+    wanted = _only_id(body, "user.invite")
+    view = run.view_of("user")
+    async with run.engine.records.database.transaction() as transaction:
+        inside = run.within(transaction)
+        record = await writing.find(inside, view.model, view.reach("invite"), wanted)
+        secret = await setup.invite(transaction, record.id)
+        await writing.note(inside, "user.invite", view.model, record.id, {})
+    return {"link": f"{run.engine.records.root_url}/setup?token={secret}"}
