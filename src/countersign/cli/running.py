@@ -95,7 +95,8 @@ def run(start: Start, lock: DataLock) -> None:
                 context = await stack.enter_async_context(each.service.opened(settings, place))
                 if is_first and not words.are_told:
                     said = await each.service.prepare(context, start.is_demo)
-                    told.append(f"Countersign {each.service.title} on {place.root_url} (data in {settings.data})\n{said}")
+                    head = f"Countersign {each.service.title} on {place.root_url} (data in {settings.data})"
+                    told.append(f"{head}\n{said}")
                 apps.append(await stack.enter_async_context(each.service.serving(context, is_first)))
             if told:
                 words.tell("\n".join(told))
