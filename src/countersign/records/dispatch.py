@@ -14,7 +14,6 @@ from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Body, Engine, Run, actor_of
 from countersign.records.documents.meta import Approvals
 
-
 SPEAKING = frozenset({"plan", "audit_entry"})
 """Models whose records tell of records of other models."""
 
@@ -32,7 +31,8 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Runs commands. `reading` holds the generated ones that write nothing or in their own way, `own` holds the engine's own ones (plan.reject, session.revoke, …) by model and name."""
+    """Runs commands. `reading` holds the generated ones that do not write a single record, `own` the engine's own
+    (plan.reject, session.revoke, …) by model and name."""
 
     engine: Engine
     reading: Mapping[str, Answering]

@@ -4,6 +4,7 @@ from countersign.kernel import ids
 from countersign.kernel.database.port import Database
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.security.sealed import seal, unseal
+from countersign.records.audit.chain import Chain
 
 NAME = "secret"
 PURPOSE = "records/secret"
@@ -21,9 +22,11 @@ async def secret(database: Database, master: MasterKey) -> bytes:
     """
     row = await database.fetch_one(_STORED, NAME)
     if row is None:
-        fresh = seal(master, ids.random_bytes(SECRET_BYTES), PURPOSE)
+        fresh = ids.random_bytes(SECRET_BYTES)
         async with database.transaction() as transaction:
-            await transaction.run(_STORE, NAME, fresh)
+            if await transaction.run(_STORE, NAME, seal(master, fresh, PURPOSE)):
+                # The audit begins with the secret: its empty heads are signed once and never again.
+                await Chain(database.dialect, fresh).begin(transaction)
             row = await transaction.fetch_one(_STORED, NAME)
     if row is None:
         raise LookupError("the secret was removed while it was read")

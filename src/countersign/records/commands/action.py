@@ -1,6 +1,8 @@
 """Workflow actions: a record moves from one state to another, with guards, inputs and effects."""
 
-from countersign.declare import Move
+from collections.abc import Mapping
+
+from countersign.declare import Declared, Move
 from countersign.records.access.view import ModelView
 from countersign.records.commands import effects, guard, incoming, writing
 from countersign.records.commands.given import Given
@@ -45,20 +47,20 @@ async def check_move(
                 raise BadInput(f"unknown key {name} in {view.model.name}.{move.name}")
             raise unknown_field(view.model.name, name)
     given = await incoming.values(run, view, fields, inputs=frozenset(move.inputs))
-    _require_state(view, record, move)
+    _require_state(view.model, view, record, move)
     _require_inputs(view, record, move, given)
     values = {**record.values, **{name: each.stored for name, each in given.items()}}
     readable = [each for each in move.guards if view.sees_in_clear(each.field)]
-    guard.require(view, readable, values, f"{view.model.name}.{move.name}")
+    guard.require(view.model, view, readable, values, f"{view.model.name}.{move.name}")
     return Prepared(view.model.name, move.name, record.id, record.revision, given)
 
 
-def _require_state(view: ModelView, record: StoredRecord, move: Move) -> None:
-    governed = "" if view.model.workflow is None else view.model.workflow.field
+def _require_state(model: Declared, view: ModelView | None, record: StoredRecord, move: Move) -> None:
+    governed = "" if model.workflow is None else model.workflow.field
     now = record.values[governed]
     if now not in move.sources:
-        said = f": {governed} is {now}" if view.sees_in_clear(governed) else ""
-        raise BadInput(f"{view.model.name}.{move.name} is not allowed in this state{said}")
+        said = f": {governed} is {now}" if view is not None and view.sees_in_clear(governed) else ""
+        raise BadInput(f"{model.name}.{move.name} is not allowed in this state{said}")
 
 
 def _require_inputs(view: ModelView, record: StoredRecord, move: Move, given: dict[str, Given]) -> None:
@@ -77,20 +79,31 @@ async def apply(run: Run, prepared: Prepared) -> str:
         BadInput: the record is gone or in another state, a guard does not hold, or the effect refuses.
     """
     model = run.engine.registry.models[prepared.model]
-    view = run.view_of(prepared.model)
+    if model.workflow is None:
+        raise LookupError(f"{model.name} has no workflow")
     record = await writing.find(run, model, None, prepared.record_id)
-    move = move_of(view, prepared.command)
-    _require_state(view, record, move)
-    values = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
-    guard.require(view, move.guards, values, prepared.id)
-    given = dict(prepared.given)
+    await perform(run, model, record, model.workflow.moves[prepared.command], prepared.given)
+    return record.id
+
+
+async def perform(run: Run, model: Declared, record: StoredRecord, move: Move, inputs: Mapping[str, Given]) -> None:
+    """Move a locked record, with the action's effect.
+
+    Raises:
+        BadInput: as `apply`.
+    """
+    command = f"{model.name}.{move.name}"
+    view = run.caller.view.models.get(model.name)
+    _require_state(model, view, record, move)
+    values = {**record.values, **{name: each.stored for name, each in inputs.items()}}
+    guard.require(model, view, move.guards, values, command)
+    given = dict(inputs)
     if model.workflow is not None and move.to is not None:
         given[model.workflow.field] = Given(move.to)
     if move.effect is not None:
-        work = effects.Hands(run, model, record.id, values, prepared.id)
+        work = effects.Hands(run, model, record.id, values, command)
         await move.effect(work)
         given |= work.changes
         # The effect may have written records that count into this one.
         record = await writing.find(run, model, None, record.id)
-    await writing.update(run, model, record, given, prepared.id)
-    return record.id
+    await writing.update(run, model, record, given, command)

@@ -53,8 +53,10 @@ def are_readable(view: ModelView | None, conditions: Sequence[Where]) -> bool:
     return view is not None and all(view.sees_in_clear(each.field) for each in conditions)
 
 
-def require(view: ModelView, conditions: Sequence[Where], values: Mapping[str, Stored], command: str) -> None:
-    """Insist that all conditions hold.
+def require(
+    model: Declared, view: ModelView | None, conditions: Sequence[Where], values: Mapping[str, Stored], command: str
+) -> None:
+    """Insist that all conditions hold for a record; `view` is the caller's view of the model, if it has one.
 
     Raises:
         BadInput: one does not. A readable one is named; of the others the caller learns only that the command is
@@ -62,7 +64,8 @@ def require(view: ModelView, conditions: Sequence[Where], values: Mapping[str, S
     """
     for readable in (True, False):
         for each in conditions:
-            if view.sees_in_clear(each.field) is readable and not holds(view.model, values, each):
+            is_seen = view is not None and view.sees_in_clear(each.field)
+            if is_seen is readable and not holds(model, values, each):
                 said = f": {each.field} {each.operator} {each.value} does not hold" if readable else ""
                 raise BadInput(f"{command} is not allowed in this state{said}")
 

@@ -1,0 +1,197 @@
+"""The demonstration: four people with well-known passwords, and records to work with; the same every time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from countersign.kernel import clock, ids
+from countersign.kernel.clock import Instant
+from countersign.kernel.security import passwords
+from countersign.records import demo_texts as texts
+from countersign.records.access import people
+from countersign.records.access.view import Caller, View
+from countersign.records.commands import action, effects, writing
+from countersign.records.commands.run import Actor, Engine, Run
+
+PASSWORD = "countersign-demo"
+PEOPLE = (
+    ("root", "Rut Oberholzer", ("administrator",)),
+    ("alice", "Alice Marchetti", ("sales_manager",)),
+    ("bob", "Bob Okonkwo", ("clerk",)),
+    ("carol", "Carol Lindgren", ("accountant",)),
+)
+PEOPLE_SHOWN = (
+    ("alice", "sales manager: runs and approves every lead and party command"),
+    ("bob", "clerk: sees parties masked, no billing"),
+    ("carol", "accountant: billing, and tax numbers of parties"),
+    ("root", "administrator"),
+)
+PARTIES, LEADS, INVOICES, TICKETS = 200, 500, 300, 100
+T = TypeVar("T")
+
+STARTED: Instant = Instant(1_788_220_800_000_000)
+"""2026-09-01T00:00:00Z: the day the demonstration's records were made."""
+
+_ANYBODY = 'SELECT 1 FROM "user" LIMIT 1'
+_KNOWN = 'SELECT id FROM "user" WHERE username = \'alice\''
+_HASH = "SELECT hash FROM password WHERE user_id = $1"
+
+
+async def is_open(engine: Engine) -> bool:
+    """Whether a person of the demonstration can sign in with the well-known password."""
+    row = await engine.records.database.fetch_one(_KNOWN)
+    if row is None:
+        return False
+    stored = await engine.records.database.fetch_one(_HASH, row[0])
+    return stored is not None and await passwords.verify(stored[0], PASSWORD)
+
+
+async def seed(engine: Engine) -> bool:
+    """Fill an empty database with the demonstration; whether it was empty."""
+    if await engine.records.database.fetch_one(_ANYBODY) is not None:
+        return False
+    hashed = await passwords.hash_password(PASSWORD)
+    with clock.fixed(STARTED), ids.seeded("countersign"):
+        async with engine.records.database.transaction() as transaction:
+            nobody = Caller("person", "", "", "", View({}))
+            run = Run(engine, nobody, transaction, Actor("", request_id="demo"), transaction)
+            await _Seeding(run).everything(hashed)
+    return True
+
+
+def _between(least: int, most: int) -> int:
+    return least + int.from_bytes(ids.random_bytes(8)) % (most - least + 1)
+
+
+def _choice(items: Sequence[T]) -> T:
+    return items[_between(0, len(items) - 1)]
+
+
+class _Seeding:
+    """Makes the records; while it works, ids and chance come from one seed."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._people: dict[str, str] = {}
+        self._parties: list[tuple[str, str, str]] = []
+
+    async def everything(self, hashed: str) -> None:
+        """People first: the records are theirs."""
+        for username, name, roles in PEOPLE:
+            person = await people.add(self._run, username, name, f"{username}@example.com", roles, hashed)
+            self._people[username] = person
+        self._run = replace(self._run, actor=replace(self._run.actor, user_id=self._people["root"]))
+        for number in range(PARTIES):
+            await self._party(number)
+        for number in range(LEADS):
+            await self._lead(number)
+        products = [
+            await self._create("product", {"sku": sku, "name": name, "unit_price_minor": price})
+            for sku, name, price in texts.PRODUCTS
+        ]
+        for number in range(INVOICES):
+            await self._invoice(number, products)
+        for number in range(TICKETS):
+            await self._ticket(number)
+
+    async def _create(self, model: str, values: Mapping[str, object]) -> str:
+        declared = self._run.engine.registry.models[model]
+        hands = effects.Hands(self._run, declared, "", {}, "demo")
+        return await hands.create(model, **{name: each for name, each in values.items() if each is not None})
+
+    async def _act(self, model: str, record_id: str, *moves: str) -> None:
+        declared = self._run.engine.registry.models[model]
+        for name in moves if declared.workflow is not None else ():
+            record = await writing.find(self._run, declared, None, record_id)
+            await action.perform(self._run, declared, record, declared.workflow.moves[name], {})
+
+    def _person(self) -> str:
+        if _between(1, 100) <= 8:
+            return _choice(texts.WHOLE_NAMES)
+        return f"{_choice(texts.FIRST_NAMES)} {_choice(texts.LAST_NAMES)}"
+
+    def _phone(self) -> str:
+        return f"+{_between(30, 89)} {_between(100, 999)} {_between(100_000, 999_999)}"
+
+    def _day(self, first: int, last: int) -> str:
+        return clock.rfc3339(clock.later(STARTED, seconds=_between(first, last) * 86400))[:10]
+
+    async def _party(self, number: int) -> None:
+        is_company = _between(0, 1) == 0
+        company = f"{_choice(texts.COMPANIES)} {number}"
+        name = company if is_company else self._person()
+        email = f"contact{number}@{'company' if is_company else 'mail'}.example"
+        party = await self._create(
+            "party",
+            {
+                "name": name,
+                "kind": "company" if is_company else "person",
+                "email": email,
+                "phone": self._phone(),
+                "tax_id": f"EU{_between(10**8, 10**9 - 1)}{number:03d}" if is_company else None,
+                "notes": _choice(texts.NOTES) if number % 3 == 0 else None,
+                "customer_since": self._day(-2000, -1),
+            },
+        )
+        self._parties.append((party, name, email))
+        city, postcode, country = _choice(texts.CITIES)
+        street = f"{_choice(texts.STREETS)} {_between(1, 180)}"
+        address = {"party": party, "street": street, "postcode": postcode, "city": city, "country": country}
+        await self._create("address", address)
+
+    async def _lead(self, number: int) -> None:
+        party = _choice(self._parties) if number % 4 else None
+        # Several leads share a contact, as in real life; agents see that by equal tokens.
+        name, email = (party[1], party[2]) if party else (self._person(), f"lead{number // 8}@mail.example")
+        stage = number % 5
+        title = _choice(texts.LEADS).format(company=_choice(texts.COMPANIES))
+        lead = await self._create(
+            "lead",
+            {
+                "title": title,
+                "expected_revenue_minor": _between(5, 900) * 10_000 if number % 7 else None,
+                "contact_name": name,
+                "contact_email": email,
+                "contact_phone": self._phone() if number % 2 else None,
+                "party": party[0] if party else None,
+                "owner": self._people["alice" if number % 3 else "bob"],
+                "expected_close": self._day(1, 200) if number % 6 else None,
+                "notes": _choice(texts.NOTES) if number % 5 == 0 else None,
+                "stage": ("new", "qualified", "proposed", "won", "lost")[stage],
+                "lost_reason": _choice(texts.LOST_REASONS) if stage == 4 else None,
+            },
+        )
+        if number % 10 == 0:
+            kind = _choice(("call", "mail", "meeting", "task"))
+            await self._create("activity", {"lead": lead, "kind": kind, "subject": f"{kind} about {title}"[:200]})
+
+    async def _invoice(self, number: int, products: list[str]) -> None:
+        party = _choice(self._parties)[0]
+        invoice = await self._create("invoice", {"party": party, "due": self._day(10, 60)})
+        for _ in range(_between(1, 3)):
+            place = _between(0, len(products) - 1)
+            _, name, price = texts.PRODUCTS[place]
+            line = {
+                "invoice": invoice,
+                "product": products[place],
+                "description": name,
+                "quantity": _between(1, 12),
+                "unit_price_minor": price,
+            }
+            await self._create("invoice_line", line)
+        if number % 4:
+            await self._act("invoice", invoice, "post")
+
+    async def _ticket(self, number: int) -> None:
+        party, name, email = _choice(self._parties)
+        await self._create(
+            "ticket",
+            {
+                "subject": _choice(texts.SUBJECTS),
+                "party": party,
+                "requester_name": name,
+                "requester_email": email,
+                "priority": _choice(("low", "normal", "high", "urgent")),
+                "description": _choice(texts.NOTES) if number % 2 else None,
+            },
+        )
