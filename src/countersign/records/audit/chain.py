@@ -1,0 +1,191 @@
+"""Appending to the audit: each entry's hash covers the one before it in its lane.
+
+A lane is a chain of its own. On SQLite there is one, since one transaction writes at a time; on PostgreSQL a
+transaction locks a free one at its first entry and keeps it until it ends, so that numbers have no gap and hardly
+anybody waits for another's commit. What no chain can show by itself: that somebody put a whole lane back to what it
+was in an older copy of the same database, its head and MAC included.
+"""
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from countersign.kernel import ids, telemetry
+from countersign.kernel.database.port import Dialect, Row, Transaction
+from countersign.records.audit.links import COLUMNS, LANES, NO_HASH, Head, HeadSigner, entry_hash
+
+_BEGIN = "INSERT INTO audit_lane (lane, count, hash, mac) VALUES ($1, $2, $3, $4)"
+_HEAD = "SELECT lane, count, hash, mac FROM audit_lane WHERE lane = $1"
+_FREE_HEAD = f"""
+SELECT lane, count, hash, mac
+FROM audit_lane
+ORDER BY (lane - $1 + {LANES["postgres"]}) % {LANES["postgres"]}
+LIMIT 1
+FOR UPDATE SKIP LOCKED
+"""
+_HEAD_WHEN_FREE = f"{_HEAD} FOR UPDATE"
+
+_NAMES = ", ".join(f'"{name}"' for name in COLUMNS)
+_PLACES = ", ".join(f"${number}" for number, _ in enumerate(COLUMNS, 2))
+_INSERT = f"INSERT INTO audit_entry (hash, {_NAMES}) VALUES ($1, {_PLACES})"
+_MOVE = "UPDATE audit_lane SET count = $2, hash = $3, mac = $4 WHERE lane = $1 AND hash = $5"
+# The same as one statement: $6 is the lane and $7 the number among the columns. A lane that another transaction has
+# is no longer where it was remembered; there is no point in waiting for it.
+_EXTEND = f"""
+WITH head AS (
+    SELECT lane FROM audit_lane
+    WHERE lane = $6 AND hash = ${len(COLUMNS) + 3}
+    FOR UPDATE SKIP LOCKED
+), moved AS (
+    UPDATE audit_lane SET count = $7, hash = $1, mac = ${len(COLUMNS) + 2}
+    FROM head WHERE audit_lane.lane = head.lane
+    RETURNING audit_lane.lane
+)
+INSERT INTO audit_entry (hash, {_NAMES})
+SELECT $1, {_PLACES} FROM moved
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that was done, at a moment in µs.
+
+    `user_id` is the person who did it or on whose behalf the agent did; `fields` are the names changed, separated by
+    commas; `changes` is JSON text in which personal values are sealed already.
+    """
+
+    at: int
+    user_id: str
+    agent_token: str | None
+    agent: str | None
+    command: str
+    model: str
+    record_id: str | None
+    fields: str
+    changes: str
+    plan_id: str | None
+    request_id: str
+
+
+@dataclass(slots=True)
+class _Holding:
+    """The lane of one transaction."""
+
+    head: Head
+
+
+class Chain:
+    """The audit of one database, for any number of transactions at a time and processes beside this one.
+
+    Heads are remembered from entry to entry, which saves reading them. A remembered head may be wrong (the
+    transaction or savepoint was rolled back, another process went on): a lane is moved only from the very hash that
+    the new entry follows, and read when it is not there.
+    """
+
+    def __init__(self, dialect: Dialect, secret: bytes) -> None:
+        """Takes the database's secret, from which the key of the heads derives."""
+        self._is_postgres = dialect == "postgres"
+        self._lanes = LANES[dialect]
+        self._signer = HeadSigner(secret)
+        self._log = telemetry.logger("audit")
+        # Processes begin to look at different lanes, so that each finds its own where it left them.
+        self._start = int.from_bytes(ids.random_bytes(2)) % self._lanes
+        self._free: dict[int, Head] = {}
+        self._held: WeakKeyDictionary[Transaction, _Holding] = WeakKeyDictionary()
+
+    async def begin(self, transaction: Transaction) -> None:
+        """Write the heads of the empty lanes: once, in the transaction that stores the database's secret.
+
+        Made later, or again, they would be what somebody needs who deleted a lane altogether.
+
+        Raises:
+            ConstraintViolation: there are heads already.
+        """
+        heads = [Head(lane, 0, NO_HASH) for lane in range(self._lanes)]
+        await transaction.run_many(_BEGIN, [(head.lane, 0, head.hash, self._signer.mac(head)) for head in heads])
+
+    async def append(self, transaction: Transaction, entry: Entry) -> None:
+        """Add the entry to a lane, to be kept or rolled back with everything else in the transaction.
+
+        A head found without its MAC is logged as an error and never gets a valid one again, so that work goes on and
+        verifying the audit shows it.
+
+        Raises:
+            Unavailable: every lane was taken for too long.
+            RuntimeError: the lanes are missing.
+        """
+        entry_id = ids.new_record_id()
+        head = self._remembered(transaction)
+        following = None if head is None else await self._extend(transaction, head, entry_id, entry)
+        if following is None:
+            following = await self._extend(transaction, await self._take(transaction), entry_id, entry)
+        if following is None:
+            raise RuntimeError("a lane of the audit moved although this transaction holds it")
+        self._remember(transaction, following)
+
+    def _remembered(self, transaction: Transaction) -> Head | None:
+        holding = self._held.get(transaction) if self._is_postgres else None
+        if holding is not None:
+            return holding.head
+        return self._free.popitem()[1] if self._free else None
+
+    def _remember(self, transaction: Transaction, head: Head) -> None:
+        if not self._is_postgres:
+            # Whoever writes next sees this entry, unless it was rolled back.
+            self._free[head.lane] = head
+            return
+        holding = self._held.get(transaction)
+        if holding is None:
+            self._held[transaction] = holding = _Holding(head)
+            transaction.after_commit(lambda: self._give_back(holding))
+        holding.head = head
+
+    def _give_back(self, holding: _Holding) -> None:
+        self._free[holding.head.lane] = holding.head
+
+    async def _extend(self, transaction: Transaction, head: Head, entry_id: str, entry: Entry) -> Head | None:
+        """Add the entry after this head; None when the lane is elsewhere by now, or taken."""
+        number = head.number + 1
+        columns = (
+            entry_id,
+            1,
+            0,
+            entry.at,
+            head.lane,
+            number,
+            entry.user_id,
+            entry.agent_token,
+            entry.agent,
+            entry.command,
+            entry.model,
+            entry.record_id,
+            entry.fields,
+            entry.changes,
+            entry.plan_id,
+            entry.request_id,
+        )
+        following = Head(head.lane, number, entry_hash(head.hash, columns), head.is_sound)
+        mac = self._signer.mac(following)
+        if self._is_postgres:
+            return following if await transaction.run(_EXTEND, following.hash, *columns, mac, head.hash) else None
+        if not await transaction.run(_MOVE, head.lane, number, following.hash, mac, head.hash):
+            return None
+        await transaction.run(_INSERT, following.hash, *columns)
+        return following
+
+    async def _take(self, transaction: Transaction) -> Head:
+        """The head of a lane that nobody else can move until this transaction ends."""
+        row = await self._locked(transaction) if self._is_postgres else await transaction.fetch_one(_HEAD, 0)
+        if row is None:
+            raise RuntimeError("the audit has no lanes: restore the table audit_lane from a backup")
+        head = self._signer.checked(*row)
+        if not head.is_sound:
+            self._log.error("head of the audit changed by somebody else", lane=head.lane, number=head.number)
+        return head
+
+    async def _locked(self, transaction: Transaction) -> Row | None:
+        row = await transaction.fetch_one(_FREE_HEAD, self._start)
+        if row is not None:
+            return row
+        # All are taken: wait for one, each waiting transaction for the next.
+        self._start = (self._start + 1) % self._lanes
+        return await transaction.fetch_one(_HEAD_WHEN_FREE, self._start)

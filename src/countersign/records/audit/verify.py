@@ -1,0 +1,156 @@
+"""Reading the audit from its first entry to its last, to find what was done to it by other hands than the service's."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from countersign.kernel.database.port import Database, Dialect, Row
+from countersign.records.audit.links import COLUMNS, LANES, NO_HASH, TEXTS, Head, HeadSigner, entry_hash
+
+MOST_FAULTS = 1_000
+
+# Text as its bytes, so that what is no valid text is a changed entry and not an error of the driver.
+_AS_BYTES: dict[Dialect, str] = {"sqlite": "CAST({name} AS BLOB)", "postgres": "convert_to({name}, 'UTF8')"}
+_AS_TEXT = frozenset(("id", *TEXTS))
+
+What: TypeAlias = Literal["changed", "missing", "added", "cut", "head"]
+"""What is wrong first in a lane: an entry (or what stood before it) was changed; one is missing before this one; one
+stands where none was appended; the last ones are missing; or the head is missing or not the service's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The first fault of a lane: at which number, and the id of the entry found there."""
+
+    lane: int | None
+    number: int | None
+    id: str | None
+    what: What
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How many entries were read, and the first fault of each lane, up to `MOST_FAULTS`."""
+
+    entries: int
+    faults: tuple[Fault, ...]
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether nothing was found."""
+        return not self.faults
+
+
+async def verify(database: Database, secret: bytes) -> Report:
+    """Read everything once, from one snapshot and in constant memory, while others go on appending.
+
+    Takes the database's secret. Without it (whoever may write to the database does not have it) no entry can be
+    changed, removed, added, moved or cut off so that nothing is found.
+    """
+    reading = _Reading(HeadSigner(secret), LANES[database.dialect])
+    async for rows in database.stream(_everything(database.dialect)):
+        for row in rows:
+            reading.read(row)
+    return reading.report()
+
+
+def _everything(dialect: Dialect) -> str:
+    """Heads and entries by lane and number, the head first: lane, number, hash, then a head's count and MAC (its MAC
+    is never NULL), or NULLs and an entry's `COLUMNS`."""
+    columns = [_AS_BYTES[dialect].format(name=f'"{name}"') if name in _AS_TEXT else f'"{name}"' for name in COLUMNS]
+    nothing = ", ".join("NULL" for _ in COLUMNS)
+    return f"""
+SELECT lane, number, hash, NULL AS count, NULL AS mac, {", ".join(columns)}
+FROM audit_entry
+UNION ALL
+SELECT lane, 0, hash, count, mac, {nothing}
+FROM audit_lane
+ORDER BY 1, 2
+"""
+
+
+class _Lane:
+    """One lane as far as it was read."""
+
+    def __init__(self, lane: int | None) -> None:
+        self.lane = lane
+        self.head: Head | None = None
+        self.fault: Fault | None = None
+        self._count = 0
+        self._hash = NO_HASH
+
+    def read(self, number: int | None, stored_hash: bytes, columns: Row) -> None:
+        """Check that the next entry is the one that was appended next. After a fault nothing is known any more."""
+        if self.fault is not None:
+            return
+        expected = self._count + 1
+        fault: tuple[int | None, What]
+        if number is None or number < expected:
+            fault = number, "added"
+        elif number > expected:
+            fault = expected, "missing"
+        elif entry_hash(self._hash, columns) != stored_hash:
+            fault = number, "changed"
+        elif self.head is not None and number > self.head.number:
+            fault = number, "added"
+        else:
+            self._count, self._hash = number, stored_hash
+            return
+        self.fault = Fault(self.lane, fault[0], _text(columns[0]), fault[1])
+
+    def end(self) -> Fault | None:
+        """The first fault, now that there are no more entries."""
+        if self.fault is not None:
+            return self.fault
+        if self.head is None:
+            return Fault(self.lane, 0, None, "head")
+        if self._count < self.head.number:
+            return Fault(self.lane, self._count + 1, None, "cut")
+        if not self.head.is_sound or self._hash != self.head.hash:
+            return Fault(self.lane, self._count, None, "head")
+        return None
+
+
+class _Reading:
+    """The lanes one after the other."""
+
+    def __init__(self, signer: HeadSigner, lanes: int) -> None:
+        self._signer = signer
+        self._unseen = set(range(lanes))
+        self._lane: _Lane | None = None
+        self._entries = 0
+        self._faults: list[Fault] = []
+
+    def read(self, row: Row) -> None:
+        """One row of `_everything`."""
+        number_of_lane, number, stored_hash, count, mac, *columns = row
+        lane = self._lane
+        if lane is None or lane.lane != number_of_lane:
+            self._end()
+            self._lane = lane = _Lane(number_of_lane)
+        if mac is not None:
+            lane.head = self._signer.checked(number_of_lane, count, stored_hash, mac)
+        else:
+            self._entries += 1
+            lane.read(number, stored_hash, tuple(columns))
+
+    def _end(self) -> None:
+        if self._lane is None:
+            return
+        if self._lane.lane is not None:
+            self._unseen.discard(self._lane.lane)
+        self._add(self._lane.end())
+
+    def _add(self, fault: Fault | None) -> None:
+        if fault is not None and len(self._faults) < MOST_FAULTS:
+            self._faults.append(fault)
+
+    def report(self) -> Report:
+        """What came out, now that there are no more rows."""
+        self._end()
+        for lane in sorted(self._unseen):
+            self._add(Fault(lane, 0, None, "head"))
+        return Report(self._entries, tuple(self._faults))
+
+
+def _text(raw: bytes | None) -> str | None:
+    return None if raw is None else raw.decode(errors="replace")

@@ -1,0 +1,111 @@
+"""An audit with empty lanes in a database of each engine."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
+from countersign.records.audit.chain import Chain, Entry
+from countersign.records.audit.links import LANES
+from countersign.records.audit.verify import Fault, verify
+
+SECRET = b"s" * 32
+TABLES = """
+CREATE TABLE audit_lane (lane BIGINT PRIMARY KEY, count BIGINT NOT NULL, hash BLOB NOT NULL, mac BLOB NOT NULL);
+CREATE TABLE audit_entry (
+    id TEXT PRIMARY KEY, revision BIGINT NOT NULL, changed BIGINT NOT NULL, at BIGINT, lane BIGINT, number BIGINT,
+    user_id TEXT, agent_token TEXT, agent TEXT, command TEXT, model TEXT, record_id TEXT, fields TEXT, changes TEXT,
+    plan_id TEXT, request_id TEXT, hash BLOB
+);
+CREATE INDEX audit_entry_by_lane ON audit_entry (lane, number);
+CREATE INDEX audit_entry_at ON audit_entry (at, id);
+CREATE INDEX audit_entry_at_down ON audit_entry (at DESC, id);
+CREATE INDEX audit_entry_user_id ON audit_entry (user_id, id);
+CREATE INDEX audit_entry_user_id_down ON audit_entry (user_id DESC, id);
+CREATE INDEX audit_entry_command ON audit_entry (command, id);
+CREATE INDEX audit_entry_command_down ON audit_entry (command DESC, id);
+CREATE INDEX audit_entry_record_id ON audit_entry (record_id, id);
+CREATE INDEX audit_entry_record_id_down ON audit_entry (record_id DESC, id);
+"""
+
+
+@asynccontextmanager
+async def opened(url: str, *, pool: int = 10) -> AsyncIterator[Database]:
+    """A database with the audit's tables and empty lanes."""
+    database = await open_database(url, schema="office", pool=pool, reserve_bytes=0)
+    try:
+        async with database.transaction() as transaction:
+            await transaction.run(in_dialect(TABLES, database.dialect))
+            await Chain(database.dialect, SECRET).begin(transaction)
+        yield database
+    finally:
+        await database.close()
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """An open database with the audit's tables and empty lanes."""
+    async with opened(database_url) as database:
+        yield database
+
+
+@pytest.fixture
+def chain(database: Database) -> Chain:
+    """The chain of the database."""
+    return Chain(database.dialect, SECRET)
+
+
+def entry(number: int = 1, *, agent: str | None = None) -> Entry:
+    """One thing that was done, told apart by its number."""
+    return Entry(
+        at=1_700_000_000_000_000 + number,
+        user_id=f"{number:024x}",
+        agent_token=agent,
+        agent=agent,
+        command="lead.update",
+        model="lead",
+        record_id=f"{number:024x}" if number % 2 else None,
+        fields="name,stage",
+        changes=f'{{"name":["Ada","Zoë {number}"]}}',
+        plan_id=None,
+        request_id=f"request-{number}",
+    )
+
+
+async def fill(database: Database, chain: Chain, entries: int, *, each: int = 1) -> None:
+    """Append so many entries, `each` in one transaction; on PostgreSQL five transactions at a time."""
+
+    async def append(first: int) -> None:
+        async with database.transaction() as transaction:
+            for number in range(first, min(first + each, entries)):
+                await chain.append(transaction, entry(number, agent="scout" if number % 3 else None))
+
+    starts = list(range(0, entries, each))
+    while starts:
+        await asyncio.gather(*(append(first) for first in starts[:5]))
+        starts = starts[5:]
+
+
+async def change(database: Database, statement: str, *values: None | int | str | bytes) -> None:
+    """What somebody does who may write to the database and has no key."""
+    async with database.transaction() as transaction:
+        await transaction.run(statement, *values)
+
+
+async def faults(database: Database) -> tuple[Fault, ...]:
+    """What verifying finds."""
+    return (await verify(database, SECRET)).faults
+
+
+async def counts(database: Database) -> dict[int, int]:
+    """How many entries each lane's head says there are, empty lanes left out."""
+    return dict(await database.fetch("SELECT lane, count FROM audit_lane WHERE count > 0 ORDER BY lane"))
+
+
+def lanes(database: Database) -> int:
+    """How many lanes this engine has."""
+    return LANES[database.dialect]

@@ -1,0 +1,222 @@
+"""Entries follow each other without a gap, whatever runs beside them or is rolled back."""
+
+import asyncio
+import hashlib
+import random
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+
+from countersign.kernel.database.errors import ConstraintViolation
+from countersign.kernel.database.port import Database
+from countersign.records.audit.chain import Chain
+from countersign.records.audit.links import COLUMNS, Head, HeadSigner, entry_hash
+from countersign.records.audit.verify import verify
+from tests.records.audit.conftest import SECRET, counts, entry, faults, fill, lanes, opened
+
+
+class Broken(Exception):
+    """What a test lets a transaction fail with."""
+
+
+async def test_an_entry_is_kept_with_everything_it_says(database: Database, chain: Chain):
+    told = entry(7, agent="scout")
+
+    async with database.transaction() as transaction:
+        await chain.append(transaction, told)
+
+    names = ", ".join(COLUMNS)
+    (row,) = await database.fetch(f"SELECT {names} FROM audit_entry")
+    kept = dict(zip(COLUMNS, row, strict=True))
+    assert len(kept["id"]) == 24
+    assert (kept["revision"], kept["changed"], kept["number"]) == (1, 0, 1)
+    assert {name: kept[name] for name in told.__slots__} == {name: getattr(told, name) for name in told.__slots__}
+    assert await faults(database) == ()
+
+
+async def test_entries_of_one_transaction_stand_in_one_lane_in_their_order(database: Database, chain: Chain):
+    async with database.transaction() as transaction:
+        for number in range(5):
+            await chain.append(transaction, entry(number))
+
+    rows = await database.fetch("SELECT lane, number, at FROM audit_entry ORDER BY at")
+    assert len({lane for lane, _, _ in rows}) == 1
+    assert [number for _, number, _ in rows] == [1, 2, 3, 4, 5]
+    assert await faults(database) == ()
+
+
+async def test_what_is_rolled_back_leaves_no_gap(database: Database, chain: Chain):
+    await fill(database, chain, 2)
+
+    with suppress(Broken):
+        async with database.transaction() as transaction:
+            await chain.append(transaction, entry(3))
+            raise Broken
+    await fill(database, chain, 2)
+
+    report = await verify(database, SECRET)
+    assert (report.entries, report.is_intact) == (4, True)
+
+
+async def test_a_savepoint_rolled_back_leaves_no_gap(database: Database, chain: Chain):
+    async with database.transaction() as transaction:
+        with suppress(Broken):
+            async with transaction.savepoint():
+                await chain.append(transaction, entry(1))
+                raise Broken
+        await chain.append(transaction, entry(2))
+        with suppress(Broken):
+            async with transaction.savepoint():
+                await chain.append(transaction, entry(3))
+                raise Broken
+        await chain.append(transaction, entry(4))
+    await fill(database, chain, 3)
+
+    report = await verify(database, SECRET)
+    assert (report.entries, report.is_intact) == (5, True)
+
+
+async def test_another_process_may_append_to_the_same_lanes(database: Database, chain: Chain):
+    others = [chain, Chain(database.dialect, SECRET), Chain(database.dialect, SECRET)]
+
+    for turn in range(12):
+        await fill(database, others[turn % 3], 7)
+
+    report = await verify(database, SECRET)
+    assert (report.entries, report.is_intact) == (84, True)
+
+
+async def test_many_transactions_at_once_some_rolled_back_leave_no_gap(database: Database, chain: Chain):
+    chains = [chain, Chain(database.dialect, SECRET)]
+    chance = random.Random(11)
+    kept = 0
+
+    async def work(number: int, entries: int, fails: bool) -> None:
+        nonlocal kept
+        with suppress(Broken):
+            async with database.transaction() as transaction:
+                for each in range(entries):
+                    await chains[number % 2].append(transaction, entry(number * 10 + each))
+                if fails:
+                    raise Broken
+            kept += entries
+
+    for _ in range(4):
+        await asyncio.gather(*(work(n, chance.randint(1, 4), chance.random() < 0.3) for n in range(64)))
+
+    report = await verify(database, SECRET)
+    assert report.faults == ()
+    assert report.entries == kept == sum((await counts(database)).values())
+
+
+@pytest.fixture
+async def wide(postgres_url: str) -> AsyncIterator[Database]:
+    """PostgreSQL with more connections than there are lanes."""
+    async with opened(postgres_url, pool=80) as database:
+        yield database
+
+
+async def test_more_transactions_than_lanes_wait_and_leave_no_gap(wide: Database):
+    chain = Chain("postgres", SECRET)
+    everyone = asyncio.Barrier(lanes(wide))
+
+    async def hold(number: int) -> None:
+        async with wide.transaction() as transaction:
+            await chain.append(transaction, entry(number))
+            # Every lane is taken now, and the others wait for one.
+            async with asyncio.timeout(5):
+                await everyone.wait()
+
+    async def follow(number: int) -> None:
+        async with wide.transaction() as transaction:
+            await chain.append(transaction, entry(number))
+            await chain.append(transaction, entry(number))
+
+    holders = [asyncio.create_task(hold(number)) for number in range(lanes(wide) - 1)]
+    followers = []
+    async with wide.transaction() as transaction:
+        await chain.append(transaction, entry(99))
+        while everyone.n_waiting < lanes(wide) - 1:
+            await asyncio.sleep(0)
+        followers = [asyncio.create_task(follow(100 + number)) for number in range(32)]
+        while (await waiting(wide)) < 16:
+            await asyncio.sleep(0.005)
+        await everyone.wait()
+    await asyncio.gather(*holders, *followers)
+
+    report = await verify(wide, SECRET)
+    assert (report.entries, report.faults) == (lanes(wide) + 64, ())
+    assert len(await counts(wide)) == lanes(wide)
+
+
+async def waiting(database: Database) -> int:
+    """How many statements wait for a lock."""
+    row = await database.fetch_one("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    return 0 if row is None else int(row[0])
+
+
+async def test_ten_transactions_at_once_take_ten_lanes(postgres_url: str):
+    async with opened(postgres_url) as database:
+        chain = Chain("postgres", SECRET)
+        everyone = asyncio.Barrier(10)
+
+        async def append(number: int) -> None:
+            async with database.transaction() as transaction:
+                await chain.append(transaction, entry(number))
+                async with asyncio.timeout(5):
+                    await everyone.wait()
+
+        for _ in range(3):
+            await asyncio.gather(*(append(number) for number in range(10)))
+
+        # The lanes they gave back are the ones they took again.
+        assert await counts(database) == dict.fromkeys(await counts(database), 3)
+        assert len(await counts(database)) == 10
+
+
+async def test_lanes_begin_once(database: Database, chain: Chain):
+    with pytest.raises(ConstraintViolation):
+        async with database.transaction() as transaction:
+            await chain.begin(transaction)
+
+
+async def test_without_lanes_nothing_can_be_written(database: Database, chain: Chain):
+    async with database.transaction() as transaction:
+        await transaction.run("DELETE FROM audit_lane")
+
+    with pytest.raises(RuntimeError, match="no lanes"):
+        async with database.transaction() as transaction:
+            await chain.append(transaction, entry())
+
+
+def test_the_hash_is_what_its_description_says():
+    columns = ("ab", 1, None, "Zoë", -5, "")
+    said = bytes(32) + b"2:ab1:1-4:Zo\xc3\xab2:-50:"
+
+    assert entry_hash(bytes(32), columns) == hashlib.sha256(said).digest()
+    assert entry_hash(bytes(32), ("Zoë".encode(),)) == entry_hash(bytes(32), ("Zoë",))
+
+
+def test_columns_cannot_be_shifted_into_each_other():
+    hashes = [
+        entry_hash(bytes(32), columns)
+        for columns in [("a", "bc"), ("ab", "c"), ("abc", ""), ("abc", None), (None, "abc"), ("", "abc"), ("-", "abc")]
+    ]
+
+    assert len(set(hashes)) == len(hashes)
+
+
+def test_a_head_is_sound_only_with_its_own_mac():
+    signer = HeadSigner(SECRET)
+    head = Head(3, 7, b"h" * 32)
+    mac = signer.mac(head)
+
+    assert signer.checked(3, 7, b"h" * 32, mac).is_sound
+    assert not signer.checked(4, 7, b"h" * 32, mac).is_sound
+    assert not signer.checked(3, 6, b"h" * 32, mac).is_sound
+    assert not signer.checked(3, 7, b"i" * 32, mac).is_sound
+    assert not signer.checked(3, 7, b"h" * 33, mac).is_sound
+    assert not signer.checked(3, 7, b"h" * 32, b"").is_sound
+    assert not HeadSigner(b"t" * 32).checked(3, 7, b"h" * 32, mac).is_sound
+    assert signer.mac(signer.checked(3, 7, b"h" * 32, b"")) == b""

@@ -1,0 +1,365 @@
+"""Whatever somebody without the key does to the audit is found, and nothing else is."""
+
+import random
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from countersign.kernel.database.port import Database
+from countersign.records.audit.chain import Chain
+from countersign.records.audit.links import COLUMNS, NO_HASH, TEXTS, HeadSigner, entry_hash
+from countersign.records.audit.verify import MOST_FAULTS, Fault, verify
+from tests.records.audit.conftest import SECRET, change, counts, entry, faults, fill, lanes
+
+NUMBERS = [name for name in COLUMNS if name not in ("id", *TEXTS)]
+Attack = Callable[[Database, random.Random], Awaitable[int]]
+"""Does its work and answers in which lane a fault must be found."""
+
+
+async def place(database: Database, chance: random.Random) -> tuple[int, int, str]:
+    """Lane, number and id of any entry."""
+    rows = await database.fetch("SELECT lane, number, id FROM audit_entry ORDER BY lane, number")
+    lane, number, entry_id = chance.choice(rows)
+    return lane, number, entry_id
+
+
+async def one_lane(database: Database, chain: Chain, entries: int) -> int:
+    """Fill one lane alone; which."""
+    async with database.transaction() as transaction:
+        for number in range(entries):
+            await chain.append(transaction, entry(number))
+    ((lane, _),) = (await counts(database)).items()
+    return lane
+
+
+async def id_at(database: Database, lane: int, number: int) -> str:
+    """The id of the entry at this place."""
+    row = await database.fetch_one("SELECT id FROM audit_entry WHERE lane = $1 AND number = $2", lane, number)
+    assert row is not None
+    return row[0]
+
+
+async def test_an_untouched_audit_is_intact(database: Database, chain: Chain):
+    assert (await verify(database, SECRET)).entries == 0
+    await fill(database, chain, 1_203, each=50)
+
+    report = await verify(database, SECRET)
+    assert (report.entries, report.faults, report.is_intact) == (1_203, (), True)
+
+
+async def test_another_secret_finds_every_lane_at_fault(database: Database, chain: Chain):
+    await fill(database, chain, 3)
+
+    report = await verify(database, b"t" * 32)
+    assert [fault.what for fault in report.faults] == ["head"] * lanes(database)
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+async def test_any_column_changed_is_found(database: Database, chain: Chain, column: str):
+    lane = await one_lane(database, chain, 5)
+    entry_id = await id_at(database, lane, 3)
+    if column in NUMBERS:
+        await change(database, f"UPDATE audit_entry SET {column} = {column} + 100 WHERE id = $1", entry_id)
+    else:
+        await change(
+            database, f"UPDATE audit_entry SET {column} = coalesce({column}, '') || 'x' WHERE id = $1", entry_id
+        )
+
+    found = await faults(database)
+    seen = (entry_id + "x") if column == "id" else entry_id
+    if column == "number":
+        assert found == (Fault(lane, 3, await id_at(database, lane, 4), "missing"),)
+    elif column == "lane":
+        assert Fault(lane, 3, await id_at(database, lane, 4), "missing") in found
+        assert Fault(lane + 100, 1, entry_id, "missing") in found
+    else:
+        assert found == (Fault(lane, 3, seen, "changed"),)
+
+
+@pytest.mark.parametrize("column", [name for name in COLUMNS if name not in ("id", "revision", "changed")])
+async def test_any_column_emptied_is_found(database: Database, chain: Chain, column: str):
+    async with database.transaction() as transaction:
+        for _ in range(5):
+            await chain.append(transaction, entry(3, agent="scout"))
+    entry_id = (await database.fetch("SELECT id FROM audit_entry WHERE number = 3"))[0][0]
+    value = "''" if column == "plan_id" else "NULL"
+
+    await change(database, f"UPDATE audit_entry SET {column} = {value} WHERE id = $1", entry_id)
+
+    assert any(entry_id == fault.id or fault.number == 3 for fault in await faults(database))
+
+
+async def test_text_that_is_no_unicode_is_a_changed_entry(database: Database, chain: Chain):
+    if database.dialect == "postgres":
+        pytest.skip("PostgreSQL refuses such text")
+    lane = await one_lane(database, chain, 3)
+    entry_id = await id_at(database, lane, 2)
+
+    await change(database, "UPDATE audit_entry SET changes = CAST(x'ff00fe' AS TEXT) WHERE id = $1", entry_id)
+
+    assert await faults(database) == (Fault(lane, 2, entry_id, "changed"),)
+
+
+async def test_a_changed_hash_is_found(database: Database, chain: Chain):
+    lane = await one_lane(database, chain, 4)
+    entry_id = await id_at(database, lane, 2)
+
+    await change(database, "UPDATE audit_entry SET hash = $2 WHERE id = $1", entry_id, bytes(32))
+
+    assert await faults(database) == (Fault(lane, 2, entry_id, "changed"),)
+
+
+async def test_a_deleted_entry_is_found(database: Database, chain: Chain):
+    lane = await one_lane(database, chain, 4)
+    after = await id_at(database, lane, 3)
+
+    await change(database, "DELETE FROM audit_entry WHERE number = 2")
+
+    assert await faults(database) == (Fault(lane, 2, after, "missing"),)
+
+
+async def test_swapped_entries_are_found(database: Database, chain: Chain):
+    lane = await one_lane(database, chain, 4)
+    second, third = await id_at(database, lane, 2), await id_at(database, lane, 3)
+
+    await change(database, "UPDATE audit_entry SET number = 5 - number WHERE id IN ($1, $2)", second, third)
+
+    assert await faults(database) == (Fault(lane, 2, third, "changed"),)
+
+
+async def test_an_added_entry_is_found(database: Database, chain: Chain):
+    lane = await one_lane(database, chain, 4)
+
+    for number in (0, -1, 2, 5):
+        await forge(database, lane, number)
+        (fault,) = await faults(database)
+        assert (fault.lane, fault.what) == (lane, "added" if number != 2 else fault.what)
+        assert fault.number == number or (number == 2 and fault.number in (2, 3))
+        await change(database, "DELETE FROM audit_entry WHERE id = 'forged'")
+
+    assert await faults(database) == ()
+
+
+async def forge(database: Database, lane: int, number: int) -> None:
+    """Add an entry whose hash follows from the one before it: that takes no key."""
+    row = await database.fetch_one("SELECT hash FROM audit_entry WHERE lane = $1 AND number = $2", lane, number - 1)
+    columns = ("forged", 1, 0, 5, lane, number, "u", None, None, "c", "m", None, "", "{}", None, "r")
+    places = ", ".join(f"${each}" for each in range(2, len(columns) + 2))
+    await change(
+        database,
+        f"INSERT INTO audit_entry (hash, {', '.join(COLUMNS)}) VALUES ($1, {places})",
+        entry_hash(NO_HASH if row is None else row[0], columns),
+        *columns,
+    )
+
+
+async def test_a_cut_tail_is_found(database: Database, chain: Chain):
+    lane = await one_lane(database, chain, 5)
+
+    await change(database, "DELETE FROM audit_entry WHERE number > 3")
+
+    assert await faults(database) == (Fault(lane, 4, None, "cut"),)
+
+
+async def test_a_cut_tail_with_the_head_put_back_by_hand_is_found(database: Database, chain: Chain):
+    lane = await one_lane(database, chain, 5)
+
+    await cut(database, lane, 3)
+
+    assert await faults(database) == (Fault(lane, 3, None, "head"),)
+
+
+async def cut(database: Database, lane: int, count: int) -> None:
+    """Delete the last entries and move the head to where they ended, which takes no key but for the MAC."""
+    await change(database, "DELETE FROM audit_entry WHERE lane = $1 AND number > $2", lane, count)
+    await change(
+        database,
+        "UPDATE audit_lane SET count = $2, hash = coalesce("
+        "(SELECT hash FROM audit_entry WHERE lane = $1 AND number = $2), $3) WHERE lane = $1",
+        lane,
+        count,
+        NO_HASH,
+    )
+
+
+@pytest.mark.parametrize("count", [0, 3])
+@pytest.mark.parametrize("is_remembered", [True, False])
+async def test_going_on_after_a_head_was_put_back_does_not_make_it_good(
+    database: Database, chain: Chain, count: int, is_remembered: bool
+):
+    lane = await one_lane(database, chain, 5)
+    await cut(database, lane, count)
+
+    for _ in range(3):
+        await fill_every_lane(database, chain if is_remembered else Chain(database.dialect, SECRET))
+
+    (fault,) = await faults(database)
+    assert (fault.lane, fault.what) == (lane, "head")
+    assert (fault.number or 0) > count
+
+
+async def fill_every_lane(database: Database, chain: Chain) -> None:
+    """Append at least one entry to each lane, which needs transactions side by side."""
+    if lanes(database) == 1:
+        await fill(database, chain, 1)
+        return
+    for free in range(lanes(database)):
+        async with database.transaction() as transaction:
+            await transaction.run("SELECT lane FROM audit_lane WHERE lane <> $1 FOR UPDATE", free)
+            async with database.transaction() as another:
+                await chain.append(another, entry(free))
+
+
+async def test_a_lane_emptied_with_its_head_is_found(database: Database, chain: Chain):
+    lane = await one_lane(database, chain, 5)
+
+    await change(database, "DELETE FROM audit_entry WHERE lane = $1", lane)
+    await change(database, "DELETE FROM audit_lane WHERE lane = $1", lane)
+
+    assert await faults(database) == (Fault(lane, 0, None, "head"),)
+
+
+async def test_a_missing_head_is_found(database: Database, chain: Chain):
+    lane = await one_lane(database, chain, 5)
+
+    await change(database, "DELETE FROM audit_lane WHERE lane = $1", lane)
+
+    assert await faults(database) == (Fault(lane, 0, None, "head"),)
+
+
+async def test_a_chain_written_anew_from_one_entry_on_is_found(database: Database, chain: Chain):
+    lane = await one_lane(database, chain, 6)
+
+    await rewrite(database, lane, 3, "UPDATE audit_entry SET command = 'lead.get' WHERE id = $1")
+
+    assert await faults(database) == (Fault(lane, 6, None, "head"),)
+
+
+async def rewrite(database: Database, lane: int, number: int, statement: str) -> None:
+    """Change an entry and work out every hash after it, the head's too, and a MAC with a key of one's own."""
+    await change(database, statement, await id_at(database, lane, number))
+    last, count = NO_HASH, 0
+    names = ", ".join(COLUMNS)
+    for row in await database.fetch(f"SELECT {names} FROM audit_entry WHERE lane = $1 ORDER BY number", lane):
+        last, count = entry_hash(last, row), count + 1
+        await change(database, "UPDATE audit_entry SET hash = $2 WHERE id = $1", row[0], last)
+    mac = HeadSigner(b"m" * 32).mac(HeadSigner(b"m" * 32).checked(lane, count, last, b"")._replace(is_sound=True))
+    await change(database, "UPDATE audit_lane SET hash = $2, mac = $3 WHERE lane = $1", lane, last, mac)
+
+
+async def test_lanes_that_nobody_began_are_found_and_only_so_many_named(database: Database, chain: Chain):
+    await fill(database, chain, 3)
+    async with database.transaction() as transaction:
+        for lane in range(MOST_FAULTS + 5):
+            await transaction.run(
+                "INSERT INTO audit_lane (lane, count, hash, mac) VALUES ($1, 0, $2, $2)", 1_000 + lane, NO_HASH
+            )
+
+    found = await faults(database)
+    assert len(found) == MOST_FAULTS
+    assert found[0] == Fault(1_000, 0, None, "head")
+
+
+async def change_column(database: Database, chance: random.Random) -> int:
+    lane, _, entry_id = await place(database, chance)
+    column = chance.choice(COLUMNS)
+    if column in NUMBERS:
+        by = chance.choice([-1, 1, 7, -(2**40)])
+        await change(database, f"UPDATE audit_entry SET {column} = {column} + $2 WHERE id = $1", entry_id, by)
+    else:
+        text = chance.choice(["", "x", "0", "-", "Zoë", "\u2028"])
+        tail = f"coalesce({column}, '') || $2 || '!'"
+        await change(database, f"UPDATE audit_entry SET {column} = {tail} WHERE id = $1", entry_id, text)
+    return lane
+
+
+async def delete_entry(database: Database, chance: random.Random) -> int:
+    lane, _, entry_id = await place(database, chance)
+    await change(database, "DELETE FROM audit_entry WHERE id = $1", entry_id)
+    return lane
+
+
+async def swap_entries(database: Database, chance: random.Random) -> int:
+    lane, number, one = await place(database, chance)
+    other_lane, other_number, other = await place(database, chance)
+    if one == other:
+        return await delete_entry(database, chance)
+    await change(database, "UPDATE audit_entry SET lane = $2, number = $3 WHERE id = $1", one, other_lane, other_number)
+    await change(database, "UPDATE audit_entry SET lane = $2, number = $3 WHERE id = $1", other, lane, number)
+    return lane
+
+
+async def cut_tail(database: Database, chance: random.Random) -> int:
+    lane, number, _ = await place(database, chance)
+    await change(database, "DELETE FROM audit_entry WHERE lane = $1 AND number >= $2", lane, number)
+    return lane
+
+
+async def cut_tail_and_head(database: Database, chance: random.Random) -> int:
+    lane, number, _ = await place(database, chance)
+    await cut(database, lane, number - 1)
+    return lane
+
+
+async def add_entry(database: Database, chance: random.Random) -> int:
+    lane, number, _ = await place(database, chance)
+    await forge(database, lane, number + chance.randint(-3, 3))
+    return lane
+
+
+async def write_anew(database: Database, chance: random.Random) -> int:
+    lane, number, _ = await place(database, chance)
+    await rewrite(database, lane, number, "UPDATE audit_entry SET at = at - 1 WHERE id = $1")
+    return lane
+
+
+async def copy_entry(database: Database, chance: random.Random) -> int:
+    lane, number, _ = await place(database, chance)
+    rest = ", ".join(("hash", *(name for name in COLUMNS if name != "id")))
+    await change(
+        database,
+        f"INSERT INTO audit_entry (id, {rest}) SELECT 'copy', {rest} FROM audit_entry WHERE lane = $1 AND number = $2",
+        lane,
+        number,
+    )
+    return lane
+
+
+ATTACKS: list[Attack] = [
+    change_column,
+    change_column,
+    delete_entry,
+    swap_entries,
+    cut_tail,
+    cut_tail_and_head,
+    add_entry,
+    write_anew,
+    copy_entry,
+]
+
+
+async def snapshot(database: Database) -> list[tuple[str, list[tuple[None | int | str | bytes, ...]]]]:
+    """Both tables, as statements that write them again."""
+    kept: list[tuple[str, list[tuple[None | int | str | bytes, ...]]]] = []
+    for table, names in (("audit_lane", ("lane", "count", "hash", "mac")), ("audit_entry", ("hash", *COLUMNS))):
+        places = ", ".join(f"${number}" for number, _ in enumerate(names, 1))
+        rows = await database.fetch(f"SELECT {', '.join(names)} FROM {table}")
+        kept.append((f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})", [tuple(row) for row in rows]))
+    return kept
+
+
+async def test_a_hundred_random_tamperings_of_each_engine_are_found(database: Database, chain: Chain):
+    chance = random.Random(5)
+    await fill(database, chain, 24, each=2)
+    before = await snapshot(database)
+
+    for turn in range(100):
+        attack = ATTACKS[turn % len(ATTACKS)]
+        lane = await attack(database, chance)
+        assert lane in [fault.lane for fault in await faults(database)], (turn, attack.__name__)
+        async with database.transaction() as transaction:
+            await transaction.run("DELETE FROM audit_entry; DELETE FROM audit_lane")
+            for statement, rows in before:
+                await transaction.run_many(statement, rows)
+
+    assert await faults(database) == ()
