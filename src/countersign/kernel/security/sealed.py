@@ -121,6 +121,11 @@ def signature(master_or_key: MasterKey | bytes, purpose: str) -> Signer:
     return Signer(tuple(_derive(key.material, b"", f"sign/{purpose}") for key in master_or_key.keys))
 
 
+def derived(secret: bytes, salt: bytes, purpose: str) -> bytes:
+    """A 32-byte key of its own for each salt and purpose (HKDF-SHA256, RFC 5869)."""
+    return _derive(secret, salt, purpose)
+
+
 def _sign(halves: tuple[_Hash, _Hash], message: bytes) -> bytes:
     inner, outer = halves[0].copy(), halves[1].copy()
     inner.update(message)

@@ -1,0 +1,41 @@
+"""One caller's placeholder tokens: computed from value ids and back, under the key of its domain."""
+
+from collections.abc import Sequence
+
+from countersign.records.access.view import Caller, Domain
+from countersign.records.masking.permutation import Permutation
+
+MOST_DOMAINS = 10_000
+
+
+class DomainMasks:
+    """The tokens of one domain."""
+
+    def __init__(self, domain: Domain) -> None:
+        self._permutation = Permutation(domain.key)
+
+    def tokens(self, ids: Sequence[int]) -> list[int]:
+        """The numbers of the tokens of the value ids, in their order."""
+        return self._permutation.encode(ids)
+
+    def value_id(self, number: int) -> int:
+        """The value id that a token's number (below 2^48) would be made from."""
+        return self._permutation.decode([number])[0]
+
+
+class MaskStore:
+    """The masks of the callers of this process, made once per domain."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, DomainMasks] = {}
+
+    def __call__(self, caller: Caller) -> DomainMasks | None:
+        """The masks of the caller's domain; None for a caller without one."""
+        if caller.domain is None:
+            return None
+        found = self._known.get(caller.domain.id)
+        if found is None:
+            if len(self._known) >= MOST_DOMAINS:
+                self._known.clear()
+            found = self._known[caller.domain.id] = DomainMasks(caller.domain)
+        return found
