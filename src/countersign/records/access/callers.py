@@ -1,0 +1,155 @@
+"""From a bearer token to its caller: looked up once, kept until anything about access changes."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.http.call import Headers
+from countersign.kernel.security import secrets
+from countersign.records.access import domains, grants, visibility
+from countersign.records.access.view import Caller, Domain, View
+from countersign.records.access.visibility import Commands, Cut, Standing
+from countersign.records.context import Records
+
+MOST_CACHED = 10_000
+
+_CREDENTIAL = """
+SELECT kind, record_id, user_id, expires_at
+FROM credential
+WHERE digest = $1 AND kind IN ('session', 'agent') AND ended_at IS NULL AND expires_at > $2
+"""
+_AGENT = """
+SELECT "user", title, scopes, unmask, expires_at
+FROM agent_token
+WHERE id = $1 AND ended_at IS NULL AND expires_at > $2
+"""
+
+
+class _Known(NamedTuple):
+    """A caller as it was at the number of version access, and when its credential ends."""
+
+    number: int
+    expires_at: Instant
+    caller: Caller
+
+
+class Callers:
+    """Knows callers by their tokens.
+
+    What was found is kept by the token's digest and holds as long as the number of version `access`, read at every
+    request, is the same: so ending a token, switching a person off and changing a grant act at once on every worker.
+    Callers of equal rights share one view, unless `narrow`, called once for each, gives them another.
+    """
+
+    def __init__(
+        self, records: Records, commands: Commands, narrow: Callable[[Caller], Caller] = lambda caller: caller
+    ) -> None:
+        """Takes the names of all commands by model."""
+        self._records = records
+        self._commands = commands
+        self._narrow = narrow
+        self._known: dict[bytes, _Known] = {}
+        self._views: dict[tuple[str, Cut | None], View] = {}
+        self._views_number = -1
+
+    async def caller_of(self, headers: Headers) -> Caller | None:
+        """Whoever the Authorization header names; None when it is missing, malformed or repeated, or the token is
+        unknown, has expired or was ended, or its person is switched off (API document, Authentication 4).
+
+        Raises:
+            Unavailable: the database cannot be reached.
+        """
+        authorization = headers.get("authorization")
+        if authorization is None or headers.count("authorization") != 1:
+            return None
+        kind, _, token = authorization.partition(" ")
+        token = token.strip()
+        return await self._caller_with(token) if kind.lower() == "bearer" and token else None
+
+    async def agent(self, token_id: str) -> Caller | None:
+        """The agent of an agent_token record, as it would be let in now; None when it no longer would.
+
+        Raises:
+            Unavailable: the database cannot be reached.
+        """
+        number = (await self._records.versions())[0]
+        found = await self._agent(number, token_id)
+        return None if found is None else found.caller
+
+    async def _caller_with(self, token: str) -> Caller | None:
+        number = (await self._records.versions())[0]
+        digest = secrets.digest(token)
+        known = self._known.get(digest)
+        if known is not None and known.number == number and known.expires_at > clock.now():
+            return known.caller
+        self._known.pop(digest, None)
+        if not secrets.looks_like_secret(token):
+            return None
+        found = await self._load(number, digest)
+        if found is None:
+            return None
+        if len(self._known) >= MOST_CACHED:
+            self._known.clear()
+        self._known[digest] = found
+        return found.caller
+
+    async def _load(self, number: int, digest: bytes) -> _Known | None:
+        row = await self._records.database.fetch_one(_CREDENTIAL, digest, clock.now())
+        if row is None:
+            return None
+        kind, record_id, user_id, expires_at = row
+        if kind == "agent":
+            return await self._agent(number, record_id)
+        standing = await self._standing(user_id)
+        if standing is None:
+            return None
+        view = self._view(number, standing, None)
+        domain = await self._domain(user_id, "") if view.is_masked else None
+        caller = Caller("person", user_id, standing.username, record_id, view, standing.roles, domain)
+        return _Known(number, expires_at, self._narrow(caller))
+
+    async def _agent(self, number: int, token_id: str) -> _Known | None:
+        row = await self._records.database.fetch_one(_AGENT, token_id, clock.now())
+        if row is None:
+            return None
+        user_id, label, scopes, unmask, expires_at = row
+        standing = await self._standing(user_id)
+        if standing is None:
+            return None
+        cut = Cut(grants.listed(scopes), frozenset(grants.listed(unmask)))
+        caller = Caller(
+            kind="agent",
+            user_id=user_id,
+            username=standing.username,
+            credential_id=token_id,
+            view=self._view(number, standing, cut),
+            roles=standing.roles,
+            domain=await self._domain(user_id, label),
+            agent=label,
+            scopes=cut.scopes,
+        )
+        return _Known(number, expires_at, self._narrow(caller))
+
+    async def _standing(self, user_id: str) -> Standing | None:
+        return await grants.standing_of(self._records.database, self._records.registry, user_id)
+
+    def _view(self, number: int, standing: Standing, cut: Cut | None) -> View:
+        if number != self._views_number:
+            self._views, self._views_number = {}, number
+        key = (standing.user_id, cut)
+        if key not in self._views:
+            self._views[key] = visibility.view_of(self._records.registry, self._commands, standing, cut)
+        return self._views[key]
+
+    async def _domain(self, user_id: str, label: str) -> Domain:
+        """The token domain; opened now for a person who has come to see a field masked."""
+        database, secret = self._records.database, self._records.secret
+        found = await domains.find_domain(database, secret, user_id, label)
+        if found is None:
+            async with database.transaction() as transaction:
+                await domains.open_domain(transaction, user_id, label)
+                found = await domains.find_domain(transaction, secret, user_id, label)
+        if found is None:
+            raise LookupError("a token domain was closed in the moment it was opened")
+        return found

@@ -1,0 +1,230 @@
+"""From roles and scopes to a view: grants are added up, agents cut down, sources looked through; nothing is read."""
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TypeAlias, cast
+
+from countersign.declare import ADMINISTRATOR, CALLER, Declared, Field, Grant, Where, where
+from countersign.declare.access import Names
+from countersign.declare.registry import Registry
+from countersign.records.access import scopes
+from countersign.records.access.view import ModelView, Rows, Sight, View
+
+UNMASK = "base.unmask"
+"""The right to give agents single fields in clear."""
+
+RIGHTS = frozenset({UNMASK})
+"""Every right there is beyond models."""
+
+_OWN = (where("user", eq=CALLER),)
+_READ_AND_REVOKE = ("get", "list", "search", "revoke")
+
+EVERYBODY = (
+    Grant(model="session", commands=_READ_AND_REVOKE, clear="*", rows=_OWN),
+    Grant(model="agent_token", commands=_READ_AND_REVOKE, clear="*", rows=_OWN),
+    # Its own row, and no more of it than the name: what one grant shows in clear is clear on every row.
+    Grant(model="user", commands=("get",), clear=("username",), rows=(where("id", eq=CALLER),)),
+    # Which plans these are is no matter of roles: see approvals/visible.py.
+    Grant(model="plan", commands="*", clear="*"),
+)
+"""What everybody is granted on the engine's own models."""
+
+Commands: TypeAlias = Mapping[str, frozenset[str]]
+"""By model, the names of all commands it has."""
+
+_Sights: TypeAlias = Mapping[str, Mapping[str, Sight]]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the tables say of a person who may sign in: roles by name, what they grant, and rights beyond models."""
+
+    user_id: str
+    username: str
+    roles: frozenset[str] = frozenset()
+    rights: frozenset[str] = frozenset()
+    grants: tuple[Grant, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What is left of a person's rights to an agent: its scopes, and fields (`model.field`) it may read in clear."""
+
+    scopes: tuple[str, ...]
+    unmask: frozenset[str] = frozenset()
+
+
+def view_of(registry: Registry, commands: Commands, standing: Standing, cut: Cut | None = None) -> View:
+    """What the person, or with a cut an agent of the person, may see and do (decisions, 4).
+
+    Grants add up and the most visible wins; a field nobody granted is hidden, a restricted one also to those who have
+    none of its roles, a computed one also where a source is, unless it is declassified. An agent never has more than
+    its person has now.
+    """
+    grants = _grants_by_model(registry, commands, standing)
+    sights = _sights(registry, grants, standing, cut)
+    models: dict[str, ModelView] = {}
+    for name, model in registry.models.items():
+        held = _held(commands.get(name, frozenset()), grants[name])
+        allowed = held if cut is None else frozenset(each for each in held if _is_left(cut, name, each))
+        if allowed:
+            rows = _rows(grants[name], held, allowed, standing.user_id)
+            models[name] = _model_view(model, allowed, sights[name], grants[name], rows)
+    is_masked = any("masked" in view.fields.values() for view in models.values())
+    return View(models, _rights(standing) if cut is None else frozenset(), is_masked)
+
+
+def _is_administrator(standing: Standing) -> bool:
+    return ADMINISTRATOR in standing.roles
+
+
+def _rights(standing: Standing) -> frozenset[str]:
+    return RIGHTS if _is_administrator(standing) else standing.rights
+
+
+def _is_left(cut: Cut, model: str, command: str) -> bool:
+    return (model, command) in scopes.FREE or any(scopes.covers(scope, model, command) for scope in cut.scopes)
+
+
+def _grants_by_model(registry: Registry, commands: Commands, standing: Standing) -> dict[str, list[Grant]]:
+    """The grants on each model, `import` added where `create` is granted: it makes the same records."""
+    found: dict[str, list[Grant]] = {name: [] for name in registry.models}
+    if _is_administrator(standing):
+        return {name: [Grant(model=name, commands="*", clear="*", write="*")] for name in found}
+    for grant in (*EVERYBODY, *standing.grants):
+        if grant.model in found:
+            is_making = grant.commands != "*" and "create" in grant.commands
+            found[grant.model].append(replace(grant, commands=(*grant.commands, "import")) if is_making else grant)
+    return found
+
+
+def _held(known: frozenset[str], grants: Iterable[Grant]) -> frozenset[str]:
+    return frozenset(each for each in known if any(_names(grant.commands, each) for grant in grants))
+
+
+def _names(names: Names, name: str) -> bool:
+    return names == "*" or name in names
+
+
+def _sights(
+    registry: Registry, grants: Mapping[str, Sequence[Grant]], standing: Standing, cut: Cut | None
+) -> dict[str, dict[str, Sight]]:
+    """By model, the fields that are seen and how, computed ones no better than what they are made from."""
+    unmasked = frozenset[str]() if cut is None or UNMASK not in _rights(standing) else cut.unmask
+    granted: dict[str, dict[str, Sight]] = {}
+    for name, model in registry.models.items():
+        seen = _granted_sights(model, grants[name], standing)
+        granted[name] = seen if cut is None else _for_agent(model, seen, unmasked)
+    looked_through = _LookedThrough(registry, granted)
+    return {
+        name: {each: sight for each in model.fields if (sight := looked_through.sight(name, each)) is not None}
+        for name, model in registry.models.items()
+    }
+
+
+def _granted_sights(model: Declared, grants: Sequence[Grant], standing: Standing) -> dict[str, Sight]:
+    found: dict[str, Sight] = {}
+    for name, field in model.fields.items():
+        if field.restricted and not _is_administrator(standing) and standing.roles.isdisjoint(field.restricted):
+            continue
+        is_masked = any(_names(grant.masked, name) for grant in grants)
+        if any(_names(grant.clear, name) for grant in grants) or (is_masked and not field.personal):
+            found[name] = "clear"
+        elif is_masked:
+            found[name] = "masked"
+    return found
+
+
+def _for_agent(model: Declared, seen: Mapping[str, Sight], unmasked: frozenset[str]) -> dict[str, Sight]:
+    return {
+        name: "masked" if model.fields[name].personal and f"{model.name}.{name}" not in unmasked else sight
+        for name, sight in seen.items()
+    }
+
+
+class _LookedThrough:
+    """How fields are seen once their sources are looked at too (leaks, L23).
+
+    A computed field shows what it is made from: it is hidden with a source that is hidden, and where a source is
+    masked it is masked, or hidden if there are no tokens for it.
+    """
+
+    def __init__(self, registry: Registry, granted: _Sights) -> None:
+        self._registry = registry
+        self._granted = granted
+        self._known: dict[tuple[str, str], Sight | None] = {}
+
+    def sight(self, model: str, name: str) -> Sight | None:
+        """How the field is seen; None: it is hidden."""
+        key = (model, name)
+        if key not in self._known:
+            # Fields that are made from each other stay hidden.
+            self._known[key] = None
+            self._known[key] = self._worked_out(model, name)
+        return self._known[key]
+
+    def _worked_out(self, model: str, name: str) -> Sight | None:
+        declared = self._registry.models.get(model)
+        field = None if declared is None else declared.fields.get(name)
+        granted = self._granted.get(model, {}).get(name)
+        if field is None or granted is None or field.declassify:
+            return granted
+        sources = [self.sight(*source) for source in _sources(model, field)]
+        if None in sources:
+            return None
+        if "masked" not in sources:
+            return granted
+        return "masked" if field.personal else None
+
+
+@lru_cache(maxsize=8192)
+def _sources(model: str, field: Field) -> tuple[tuple[str, str], ...]:
+    """The fields that a field is made from, as (model, name)."""
+    own = () if field.computed is None else tuple(inspect.signature(field.computed).parameters)
+    of_child = () if field.sum_of is None else (cast("tuple[str, str]", tuple(field.sum_of.split("."))),)
+    return (*((model, each) for each in own), *of_child)
+
+
+def _rows(grants: Sequence[Grant], held: frozenset[str], allowed: frozenset[str], user_id: str) -> dict[str, Rows]:
+    """The records each command reaches. Those of `get` are told even to an agent that lacks it: they are the records
+    that exist for its person. Who may list and not get sees what it may list."""
+    found = {command: _reached(grants, (command,), user_id) for command in allowed}
+    seen = ("get",) if "get" in held else ("list", "search")
+    return {**found, "get": _reached(grants, seen, user_id)}
+
+
+def _reached(grants: Sequence[Grant], commands: tuple[str, ...], user_id: str) -> Rows:
+    found: list[tuple[Where, ...]] = []
+    for grant in grants:
+        if not any(_names(grant.commands, command) for command in commands):
+            continue
+        if not grant.rows:
+            return None
+        alternative = tuple(_filled(each, user_id) for each in grant.rows)
+        if alternative not in found:
+            found.append(alternative)
+    return tuple(found)
+
+
+def _filled(condition: Where, user_id: str) -> Where:
+    """The condition with the person in the place of CALLER; which day TODAY is, only a running command knows."""
+    value = condition.value
+    if isinstance(value, list | tuple):
+        several = cast("Sequence[object]", value)
+        return replace(condition, value=[user_id if each is CALLER else each for each in several])
+    return replace(condition, value=user_id) if value is CALLER else condition
+
+
+def _model_view(
+    model: Declared,
+    commands: frozenset[str],
+    fields: Mapping[str, Sight],
+    grants: Sequence[Grant],
+    rows: Mapping[str, Rows],
+) -> ModelView:
+    granted = frozenset(name for name in fields if any(_names(grant.write, name) for grant in grants))
+    writable = frozenset(name for name in granted if not model.fields[name].readonly)
+    denied = tuple(sorted(f"{model.name}.{name}" for name in model.fields if name not in fields))
+    return ModelView(model, commands, fields, writable, denied, rows)
