@@ -54,6 +54,7 @@ class Settings:
         "Public address of the store without a trailing slash; empty: http://HOST:PORT it listens on.",
         "URL",
     )
+    modules: str = _setting("party,crm,billing,helpdesk", "Modules of the records service, separated by commas.")
     records_url: str = _setting(
         "",
         "Public address of the records service without a trailing slash; empty: http://HOST:PORT it listens on.",

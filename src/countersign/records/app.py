@@ -146,12 +146,12 @@ def create(service: Service) -> edge.Edge[Caller]:
     """The HTTP application: the documented addresses, and the page behind a set-up link."""
     handlers = Handlers(service.dispatch, service.callers, own.SENTENCES)
     endpoints = (
-        edge.Endpoint("POST", "/api/auth/login", handlers.login, needs_token=False, takes_body=True),
+        edge.Endpoint("POST", "/api/auth/login", handlers.login, needs_token=False),
         edge.Endpoint("POST", "/api/auth/agent-token", handlers.agent_token),
         edge.Endpoint("GET", "/api/commands", handlers.commands),
         edge.Endpoint("GET", "/api/meta", handlers.meta),
         edge.Endpoint("GET", "/api/openapi.json", handlers.openapi),
-        edge.Endpoint("POST", "/api/approve/{plan_id}", handlers.approve),
+        edge.Endpoint("POST", "/api/approve/{plan_id}", handlers.approve, may_be_empty=True),
         edge.Endpoint("POST", "/api/{model}/{command}", handlers.run),
     )
     return edge.Edge(endpoints, service.callers.caller_of, log_requests=service.records.settings.log_requests)

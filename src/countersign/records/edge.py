@@ -1,0 +1,252 @@
+"""The HTTP edge of the records service: its order of checks, its bodies, and its errors as bytes."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+from countersign.kernel import clock, telemetry
+from countersign.kernel.errors import NotFound, Refused
+from countersign.kernel.http.answer import Answer, encode
+from countersign.kernel.http.call import ClientGone, Headers, Receive, Send
+from countersign.kernel.http.decode import UnsupportedMediaType
+from countersign.kernel.http.exchange import Exchange, Scope
+from countersign.kernel.http.problems import InternalError, MethodNotAllowed
+
+BODY_LIMIT = 8 << 20
+DEEPEST = 64
+
+CallerT = TypeVar("CallerT")
+
+
+class Malformed(Refused):
+    """The body is not what every body must be: one JSON object that both databases can keep."""
+
+    status = 400
+    code = "malformed"
+    title = "Malformed body"
+
+
+class Unauthenticated(Refused):
+    """The token is missing, unknown, expired or revoked."""
+
+    status = 401
+    code = "unauthenticated"
+    title = "Authentication required"
+
+
+@dataclass(slots=True)
+class Call(Generic[CallerT]):
+    """One request, its body still as bytes. `caller` is only there where the endpoint needs a token."""
+
+    path: Mapping[str, str]
+    body: bytes
+    headers: Headers
+    address: str
+    request_id: str
+    known: CallerT | None
+
+    @property
+    def caller(self) -> CallerT:
+        """Whoever calls."""
+        if self.known is None:
+            raise LookupError("this endpoint needs no token, so nobody is known")
+        return self.known
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint(Generic[CallerT]):
+    """One address: `{name}` in the path is a parameter. Bodies may be left out where `may_be_empty`; form bodies are
+    only read by pages."""
+
+    method: str
+    path: str
+    handler: Callable[[Call[CallerT]], Awaitable[Answer]]
+    needs_token: bool = True
+    may_be_empty: bool = False
+    media_type: str = "application/json"
+
+
+class Edge(Generic[CallerT]):
+    """An ASGI application of endpoints. Checks come in the documented order: method, size, content type, token; then
+    the handler decides on visibility and input."""
+
+    def __init__(
+        self,
+        endpoints: tuple[Endpoint[CallerT], ...],
+        caller_of: Callable[[Headers], Awaitable[CallerT | None]],
+        *,
+        trusted_proxies: frozenset[str] = frozenset(),
+        log_requests: bool = False,
+    ) -> None:
+        self._fixed: dict[str, dict[str, Endpoint[CallerT]]] = {}
+        self._open: list[tuple[tuple[str, ...], Endpoint[CallerT]]] = []
+        for each in endpoints:
+            if "{" in each.path:
+                self._open.append((tuple(each.path.split("/")[1:]), each))
+            else:
+                self._fixed.setdefault(each.path, {})[each.method] = each
+        self._caller_of = caller_of
+        self._trusted_proxies = trusted_proxies
+        self._log_requests = log_requests
+        self._log = telemetry.logger("records")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request (ASGI 3). Other kinds of scope are not served."""
+        if scope["type"] != "http":
+            return
+        started_s = clock.monotonic_s()
+        exchange = Exchange(scope, receive, send, self._trusted_proxies)
+        try:
+            await exchange.answer(_private(await self._answer(exchange)))
+        except ClientGone:
+            exchange.status = ClientGone.status
+        except Refused as refused:
+            await _refuse(refused, exchange)
+        except Exception as error:  # the process edge: logged once under the request's id, answered as 500
+            self._log.error("request failed", request_id=exchange.request_id, route=exchange.route_path, exc_info=error)
+            await _refuse(InternalError("the service failed; the fault was logged"), exchange)
+        if self._log_requests:
+            elapsed_ms = (clock.monotonic_s() - started_s) * 1000
+            telemetry.access(exchange.method, exchange.route_path, exchange.status, elapsed_ms, exchange.request_id)
+
+    async def _answer(self, exchange: Exchange) -> Answer:
+        if not exchange.names_its_host:
+            raise Malformed("Host must be sent exactly once")
+        endpoint, path = self._match(exchange)
+        exchange.route_path = endpoint.path
+        body = b"" if exchange.method in ("GET", "HEAD") else await exchange.body(BODY_LIMIT)
+        if endpoint.method == "POST":
+            _require_media_type(endpoint, body, exchange.headers)
+        caller = None
+        if endpoint.needs_token:
+            caller = await self._caller_of(exchange.headers)
+            if caller is None:
+                raise Unauthenticated("the bearer token is missing, unknown, expired or revoked")
+        call = Call(path, body, exchange.headers, exchange.address, exchange.request_id, caller)
+        return await endpoint.handler(call)
+
+    def _match(self, exchange: Exchange) -> tuple[Endpoint[CallerT], Mapping[str, str]]:
+        raw_path = exchange.raw_path.decode("latin-1")
+        method = "GET" if exchange.method == "HEAD" else exchange.method
+        found: dict[str, tuple[Endpoint[CallerT], Mapping[str, str]]] = {
+            each.method: (each, _NO_PARAMETERS) for each in self._fixed.get(raw_path, {}).values()
+        }
+        if not found:
+            segments = raw_path.split("/")[1:]
+            for template, endpoint in self._open:
+                values = _values(template, segments)
+                if values is not None:
+                    found.setdefault(endpoint.method, (endpoint, values))
+        if not found:
+            raise NotFound("not found")
+        if method not in found:
+            allowed = sorted({*found, *({"HEAD"} if "GET" in found else ())})
+            raise MethodNotAllowed("method not allowed", headers={"Allow": ", ".join(allowed)})
+        return found[method]
+
+
+_NO_PARAMETERS: Mapping[str, str] = {}
+
+
+def _values(template: tuple[str, ...], segments: list[str]) -> Mapping[str, str] | None:
+    if len(template) != len(segments):
+        return None
+    values: dict[str, str] = {}
+    for expected, segment in zip(template, segments, strict=True):
+        if expected.startswith("{"):
+            values[expected[1:-1]] = segment
+        elif expected != segment:
+            return None
+    return values
+
+
+def _require_media_type(endpoint: Endpoint[Any], body: bytes, headers: Headers) -> None:
+    """415 unless the body was sent as JSON (API document, Endpoints)."""
+    sent = headers.get("content-type")
+    if sent is None and not body and endpoint.may_be_empty:
+        return
+    media_type, _, parameters = (sent or "").partition(";")
+    charset = parameters.strip().lower().replace('"', "")
+    if media_type.strip().lower() != endpoint.media_type or charset not in ("", "charset=utf-8"):
+        raise UnsupportedMediaType(f"the body must be sent as {endpoint.media_type}")
+
+
+def _private(answer: Answer) -> Answer:
+    if not any(name == "Cache-Control" for name, _ in answer.headers):
+        answer.headers = (*answer.headers, ("Cache-Control", "no-store"))
+    return answer
+
+
+async def _refuse(refused: Refused, exchange: Exchange) -> None:
+    if exchange.started:
+        # The head is out: only an aborted connection can tell the client that the body is not whole.
+        raise ConnectionAbortedError(refused.code)
+    await exchange.answer(error_answer(refused))
+
+
+def error_answer(refused: Refused) -> Answer:
+    """A refusal as bytes: {"error": …}; every 404 is the same."""
+    if refused.status == 404:
+        return _private(Answer(404, b'{"error":"not found"}'))
+    members: Mapping[str, object] = getattr(refused, "members", {})
+    headers = tuple(refused.headers.items())
+    if refused.status == 401:
+        headers = (*headers, ("WWW-Authenticate", "Bearer"))
+    return _private(Answer(refused.status, encode({"error": refused.detail, **members}), headers=headers))
+
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def decode_object(raw: bytes) -> dict[str, object]:
+    """A body as plain JSON values. An absent one is an empty object.
+
+    Raises:
+        Malformed: it is no JSON object in UTF-8, names a member twice, is nested more than 64 deep, or holds a text
+            that no database keeps.
+    """
+    if not raw:
+        return {}
+    try:
+        value = cast("dict[str, object]", _decode(raw))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Malformed("the body must be one JSON object in UTF-8") from error
+    names = _check(value, DEEPEST)
+    # Every member needs a colon outside of texts; where there are more, a name may stand there twice.
+    if raw.count(b":") > names:
+        _refuse_repeated(raw)
+    return value
+
+
+def _check(value: object, depth: int) -> int:
+    """How many members the value has in all."""
+    if isinstance(value, str):
+        if "\0" in value or (not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value)):
+            raise Malformed("a text holds a NUL or half of a surrogate pair")
+        return 0
+    if isinstance(value, float):
+        if value in (float("inf"), float("-inf")):
+            raise Malformed("a number is out of range")
+        return 0
+    if not depth:
+        raise Malformed(f"the body is nested more than {DEEPEST} deep")
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        return sum(_check(name, depth) + _check(each, depth - 1) for name, each in members.items()) + len(members)
+    if isinstance(value, list):
+        return sum(_check(each, depth - 1) for each in cast("list[object]", value))
+    return 0
+
+
+def _refuse_repeated(raw: bytes) -> None:
+    def pairs(members: list[tuple[str, object]]) -> None:
+        seen: set[str] = set()
+        for name, _ in members:
+            if name in seen:
+                raise Malformed(f"{name} is given twice")
+            seen.add(name)
+
+    json.loads(raw, object_pairs_hook=pairs)

@@ -1,0 +1,116 @@
+"""What is installed of the modules, written down: tables, columns, indexes, and which bit stands for which field."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from countersign.declare import Declared, DeclarationError, Field, Ref
+from countersign.kernel.database.port import Dialect
+
+MOST_BITS = 62
+
+_EXTRA: Mapping[str, tuple[tuple[str, str], ...]] = {"audit_entry": (("hash", "BLOB"),)}
+"""Columns that hold no field: beside a model's own, for the code that works it."""
+
+_EXTRA_INDEXES: Mapping[str, tuple[tuple[str, ...], ...]] = {"audit_entry": (("lane", "number"),)}
+
+
+class Column(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A column: its portable type, and the table its values are ids of."""
+
+    name: str
+    type: str
+    references: str | None = None
+
+
+class Index(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An index over expressions, as each engine writes them; its name tells its definition apart from any other."""
+
+    name: str
+    sqlite: str
+    postgres: str
+    is_unique: bool = False
+
+    def terms(self, dialect: Dialect) -> str:
+        """What it is over, in the engine's words."""
+        return self.sqlite if dialect == "sqlite" else self.postgres
+
+
+class Table(msgspec.Struct, frozen=True):
+    """The table of one model."""
+
+    name: str
+    module: str
+    columns: list[Column]
+    indexes: list[Index]
+    bits: dict[str, int]
+    used_bits: int = 0
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """Everything that is installed, by table, and the version of each module."""
+
+    tables: dict[str, Table]
+    versions: dict[str, str]
+
+
+EMPTY = Snapshot({}, {})
+
+
+def table(model: Declared, module: str, before: Table | None) -> Table:
+    """The table a model is to have. Bits of fields it had before stay, and are never given to another field.
+
+    Raises:
+        DeclarationError: more fields came and went than there are bits.
+    """
+    bits = dict(before.bits) if before is not None else {}
+    used = before.used_bits if before is not None else 0
+    kept = {name: bits[name] for name in model.fields if name in bits}
+    for name in model.fields:
+        if name not in kept:
+            kept[name] = used
+            used += 1
+    if used > MOST_BITS:
+        raise DeclarationError(f"{model.source}: {model.name} has had more than {MOST_BITS} fields: make a second model")
+    return Table(model.name, module, list(_columns(model)), list(_indexes(model)), kept, used)
+
+
+def _columns(model: Declared) -> Iterable[Column]:
+    for name, field in model.fields.items():
+        yield Column(name, field.column, field.target if isinstance(field, Ref) else None)
+        if field.is_folded:
+            yield Column(f"{name}__folded", "TEXT")
+        if field.personal:
+            yield Column(f"{name}__value", "BIGINT")
+    for name, kind in _EXTRA.get(model.name, ()):
+        yield Column(name, kind)
+
+
+def _indexes(model: Declared) -> Iterable[Index]:
+    for field in model.fields.values():
+        yield from _field_indexes(model.name, field)
+    for columns in _EXTRA_INDEXES.get(model.name, ()):
+        yield _index(model.name, ", ".join(f'"{name}"' for name in columns), is_unique=True)
+
+
+def _field_indexes(table_name: str, field: Field) -> Iterable[Index]:
+    column = f'"{field.name}"'
+    if field.unique:
+        yield _index(table_name, column, is_unique=True)
+    if field.personal:
+        yield _index(table_name, f'"{field.name}__value"')
+    if not field.index:
+        return
+    ordered = field.ordered(column)
+    if ordered != column:
+        # Expressions stand in brackets of their own; equality looks for the column itself.
+        yield _index(table_name, f"{column}, id")
+        ordered = f"({ordered})"
+    yield _index(table_name, f"{ordered}, id")
+    yield _index(table_name, f"{ordered} DESC, id", f"{ordered} DESC NULLS LAST, id")
+
+
+def _index(table_name: str, terms: str, postgres: str | None = None, *, is_unique: bool = False) -> Index:
+    digest = hashlib.sha256(f"{is_unique} {terms} {postgres}".encode()).hexdigest()[:10]
+    return Index(f"ix_{table_name}_{digest}", terms, postgres or terms, is_unique)
