@@ -1,0 +1,62 @@
+"""A possible sale."""
+
+from countersign.declare import (
+    CALLER,
+    Date,
+    LongText,
+    Model,
+    Money,
+    Move,
+    Ref,
+    Select,
+    Text,
+    Work,
+    Workflow,
+    where,
+)
+
+
+async def to_party(work: Work) -> None:
+    """Link the lead to its contact's party: the one that has the e-mail, or a new one."""
+    email, name = work.record["contact_email"], work.record["contact_name"]
+    party = await work.find("party", email=email) if email else None
+    if party is None:
+        values = {"name": name, "kind": "person", "email": email, "phone": work.record["contact_phone"]}
+        party = await work.create("party", **values)
+    await work.change(party=party)
+
+
+class Lead(Model):
+    """A possible sale, from the first contact to won or lost."""
+
+    title = Text(required=True, index=True)
+    stage = Select("new", "qualified", "proposed", "won", "lost", index=True)
+    expected_revenue_minor = Money(least=0, index=True)
+    contact_name = Text(personal="PERSON")
+    contact_email = Text(personal="EMAIL")
+    contact_phone = Text(personal="PHONE")
+    party = Ref("party", on_delete="clear")
+    owner = Ref("user", on_delete="clear", default=CALLER)
+    source = Select("web", "fair", "phone", "referral", "other")
+    expected_close = Date(index=True)
+    lost_reason = Text()
+    notes = LongText(personal="NOTES")
+
+    workflow = Workflow(
+        "stage",
+        qualify=Move("new", to="qualified", help="The lead is worth working on."),
+        propose=Move("qualified", to="proposed", inputs=("expected_revenue_minor",), help="An offer was sent."),
+        win=Move("qualified", "proposed", to="won", guards=(where("party", is_null=False),), help="They bought."),
+        lose=Move("new", "qualified", "proposed", to="lost", inputs=("lost_reason",), help="They will not buy."),
+        reopen=Move("won", "lost", to="qualified", help="It goes on after all."),
+        # An agent would learn from the outcome whether a party with this e-mail exists.
+        convert=Move(
+            "new",
+            "qualified",
+            "proposed",
+            guards=(where("contact_name", is_null=False), where("party", is_null=True)),
+            needs_approval=True,
+            effect=to_party,
+            help="Make the contact a party, or link the party that has its e-mail.",
+        ),
+    )

@@ -1,0 +1,14 @@
+"""Where a party is found."""
+
+from countersign.declare import Model, Ref, Select, Text
+
+
+class Address(Model, plural="Addresses", shown_as="city"):
+    """One postal address of a party."""
+
+    party = Ref("party", required=True, on_delete="cascade")
+    label = Select("main", "invoice", "delivery", default="main")
+    street = Text(required=True, personal="STREET")
+    postcode = Text(personal="POSTCODE", longest=20)
+    city = Text(required=True)
+    country = Text(required=True, longest=2, help="Two letters, as in ISO 3166: FR, JP")

@@ -1,0 +1,17 @@
+"""A person or a company."""
+
+from countersign.declare import Bool, Date, LongText, Model, Select, Text
+
+
+class Party(Model, plural="Parties"):
+    """A person or a company we deal with."""
+
+    name = Text(required=True, personal="PERSON")
+    kind = Select("company", "person", default="company", index=True)
+    email = Text(personal="EMAIL")
+    phone = Text(personal="PHONE")
+    tax_id = Text(personal="TAXID", unique=True, restricted=("accountant", "administrator"), label="Tax number")
+    website = Text()
+    customer_since = Date(index=True)
+    is_active = Bool(default=True, label="Active")
+    notes = LongText(personal="NOTES")
