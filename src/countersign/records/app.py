@@ -127,7 +127,7 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
     )
     names = command.names_of(records.registry, own.SENTENCES)
     callers = Callers(records, names, partial(with_plans, dialect=records.database.dialect))
-    return Service(records, engine, callers, Dispatch(engine, READING, own.commands(callers)))
+    return Service(records, engine, callers, Dispatch(engine, READING, own.commands()))
 
 
 async def _history(run: Run, model: str, body: Body) -> object:

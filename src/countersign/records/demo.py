@@ -101,9 +101,9 @@ class _Seeding:
 
     async def _act(self, model: str, record_id: str, *moves: str) -> None:
         declared = self._run.engine.registry.models[model]
-        for name in moves if declared.workflow is not None else ():
+        for name in moves:
             record = await writing.find(self._run, declared, None, record_id)
-            await action.perform(self._run, declared, record, declared.workflow.moves[name], {})
+            await action.perform(self._run, declared, record, action.move_of(declared, name), {})
 
     def _person(self) -> str:
         if _between(1, 100) <= 8:

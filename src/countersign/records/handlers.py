@@ -19,7 +19,7 @@ from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Body, Run, actor_of
 from countersign.records.dispatch import Dispatch, view_of
 from countersign.records.documents import meta, openapi
-from countersign.records.documents.meta import Own
+from countersign.records.documents.meta import Approvals, Own
 
 LINK = ("Link", '</mcp>; rel="mcp"')
 
@@ -120,7 +120,7 @@ class Handlers:
         engine = self.dispatch.engine
         return Run(engine, call.caller, engine.records.database, actor_of(call.caller, call.request_id))
 
-    async def _approvals(self) -> meta.Approvals:
+    async def _approvals(self) -> Approvals:
         return await self.dispatch.approvals()
 
     def _listed(self, call: edge.Call[Caller], model: str, body: Body) -> Answer:

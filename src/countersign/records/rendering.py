@@ -1,6 +1,6 @@
 """Plans and audit entries as a viewer may see them: every value they speak of goes through its view of that model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -72,9 +72,9 @@ class _Copies:
         self._texts = texts or {}
         self._keys: Mapping[int, bytes] = {}
 
-    async def find(self, values: Any) -> None:
+    async def find(self, values: Iterable[object]) -> None:
         """Fetch the keys of all copies among the values."""
-        wanted = {each["value"] for each in values if isinstance(each, dict)}
+        wanted = {msgspec.convert(each, _Copy).value for each in values if isinstance(each, dict)}
         self._keys = await self._run.engine.vault.keys(self._run.reader, sorted(wanted))
 
     def shown(self, view: ModelView, name: str, value: object) -> object:

@@ -21,6 +21,21 @@ def tax_of(net_minor: int, tax_bp: int) -> int:
     return half_up if net_minor >= 0 else -half_up
 
 
+def total(net_minor: int, tax_minor: int) -> int:
+    """What the party is asked for."""
+    return net_minor + tax_minor
+
+
+def still_open(total_minor: int, paid_minor: int) -> int:
+    """What is left to pay; negative when too much was paid."""
+    return total_minor - paid_minor
+
+
+def net_of(quantity: int, unit_price_minor: int) -> int:
+    """A line's amount before tax."""
+    return quantity * unit_price_minor
+
+
 class Invoice(Model, shown_as="number", locked=(NOT_DRAFT,)):
     """What a party owes us, line by line."""
 
@@ -31,9 +46,9 @@ class Invoice(Model, shown_as="number", locked=(NOT_DRAFT,)):
     due = Date(index=True)
     net_minor = Money(sum_of="invoice_line.net_minor")
     tax_minor = Money(sum_of="invoice_line.tax_minor")
-    total_minor = Money(computed=lambda net_minor, tax_minor: net_minor + tax_minor)
+    total_minor = Money(computed=total)
     paid_minor = Money(sum_of="payment.amount_minor")
-    open_minor = Money(computed=lambda total_minor, paid_minor: total_minor - paid_minor)
+    open_minor = Money(computed=still_open)
     notes = LongText()
 
     workflow = Workflow(
@@ -53,5 +68,5 @@ class InvoiceLine(Model, shown_as="description", locked_with="invoice"):
     quantity = Number(required=True, default=1, least=-1_000_000, most=1_000_000)
     unit_price_minor = Money(required=True, least=-1_000_000_000, most=1_000_000_000)
     tax_bp = Number(required=True, default=1900, least=0, most=10_000, label="Tax, in hundredths of a percent")
-    net_minor = Money(computed=lambda quantity, unit_price_minor: quantity * unit_price_minor)
+    net_minor = Money(computed=net_of)
     tax_minor = Money(computed=tax_of)

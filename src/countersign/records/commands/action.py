@@ -13,15 +13,15 @@ from countersign.records.commands.run import Body, Run
 from countersign.records.commands.stored import StoredRecord
 
 
-def move_of(view: ModelView, command: str) -> Move:
+def move_of(model: Declared, command: str) -> Move:
     """The declared action of a command.
 
     Raises:
         LookupError: the model has no such action.
     """
-    if view.model.workflow is None:
-        raise LookupError(f"{view.model.name} has no workflow")
-    return view.model.workflow.moves[command]
+    if model.workflow is None:
+        raise LookupError(f"{model.name} has no workflow")
+    return model.workflow.moves[command]
 
 
 async def check(run: Run, view: ModelView, command: str, body: Body) -> Prepared:
@@ -33,7 +33,7 @@ async def check(run: Run, view: ModelView, command: str, body: Body) -> Prepared
     """
     record = await writing.find(run, view.model, view.reach(command), body.get("id"))
     await require_revision(run, view, record, body)
-    return await check_move(run, view, record, move_of(view, command), body, allowed=frozenset())
+    return await check_move(run, view, record, move_of(view.model, command), body, allowed=frozenset())
 
 
 async def check_move(
@@ -79,10 +79,8 @@ async def apply(run: Run, prepared: Prepared) -> str:
         BadInput: the record is gone or in another state, a guard does not hold, or the effect refuses.
     """
     model = run.engine.registry.models[prepared.model]
-    if model.workflow is None:
-        raise LookupError(f"{model.name} has no workflow")
     record = await writing.find(run, model, None, prepared.record_id)
-    await perform(run, model, record, model.workflow.moves[prepared.command], prepared.given)
+    await perform(run, model, record, move_of(model, prepared.command), prepared.given)
     return record.id
 
 

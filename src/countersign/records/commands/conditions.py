@@ -1,6 +1,5 @@
 """Conditions as SQL: a caller's filters, the rows a role sees, guards and locks, all in the same words."""
 
-import unicodedata
 from collections.abc import Sequence
 from typing import cast
 
@@ -10,6 +9,7 @@ from countersign.declare.where import Operator, Where
 from countersign.kernel import clock
 from countersign.kernel.database.port import Dialect
 from countersign.records.access import view as seen
+from countersign.records.access.folding import folded
 from countersign.records.access.view import ModelView, Rows, View
 from countersign.records.commands.query import MOST_VALUES, Condition
 from countersign.records.commands.refusals import BadInput, unknown_field
@@ -19,13 +19,6 @@ _COMPARISON = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 ID = Text(label="Id")
 ID.name = "id"
-
-
-def folded(text: str) -> str:
-    """The form in which `contains` compares: full case folding, in NFC before and after (Unicode 3.13, D145)."""
-    if text.isascii():
-        return text.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def today() -> str:

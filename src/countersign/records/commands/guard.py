@@ -5,8 +5,9 @@ from typing import cast
 
 from countersign.declare import TODAY, Declared, Field, Select, Where
 from countersign.declare.fields.field import Stored
+from countersign.records.access.folding import folded
 from countersign.records.access.view import ModelView
-from countersign.records.commands.conditions import folded, today
+from countersign.records.commands.conditions import today
 from countersign.records.commands.refusals import BadInput
 
 _RANGES: Mapping[str, Callable[[int], bool]] = {

@@ -43,16 +43,16 @@ async def import_(run: Run, model: str, body: Body) -> Imported:
     Raises:
         BadInput: an unknown key; the text is no CSV with a head of known fields; there are too many rows.
     """
+    view = run.view_of(model)
+    done = Imported(0, 0, False, [], [])
     try:
         async with run.engine.records.database.transaction() as transaction:
-            inside = run.within(transaction)
-            done, _ = await check(inside, run.view_of(model), body, makes=True)
+            done, _ = await check(run.within(transaction), view, body, makes=True)
             if done.dry_run or done.errors:
                 raise _Undone
-            return done
     except _Undone:
         done.created, done.ids = 0, []
-        return done
+    return done
 
 
 async def check(run: Run, view: ModelView, body: Body, *, makes: bool = False) -> tuple[Imported, list[Prepared]]:

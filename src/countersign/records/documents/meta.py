@@ -46,7 +46,7 @@ def meta(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, 
         for module in registry.modules
         if any(model.declared.name in views for model in module.models)
     ]
-    models = [_model(view, registry, approvals) for name, view in sorted(views.items())]
+    models = [_model(views[name], registry, approvals) for name in sorted(views)]
     caller_shown = {
         "kind": caller.kind,
         "name": caller.agent if caller.is_agent else caller.username,

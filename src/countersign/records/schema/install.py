@@ -6,7 +6,7 @@ from countersign.declare.registry import Registry
 from countersign.kernel.database.dialect import in_dialect
 from countersign.kernel.database.migrate import upgrade as upgrade_engine
 from countersign.kernel.database.port import Database, Reader, Transaction
-from countersign.records.commands.conditions import folded
+from countersign.records.access.folding import folded
 from countersign.records.schema.snapshot import EMPTY, Snapshot
 from countersign.records.schema.steps import Step, between, wanted
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from countersign.declare import Declared, DeclarationError, Field, Ref
+from countersign.declare import DeclarationError, Declared, Field, Ref
 from countersign.kernel.database.port import Dialect
 
 MOST_BITS = 62
