@@ -1,0 +1,159 @@
+"""One-time links by which a person sets a password: the first administrator's, and those others are invited by."""
+
+from typing import NamedTuple
+
+from countersign.declare import ADMINISTRATOR, BadValue
+from countersign.kernel import clock
+from countersign.kernel.database import versions
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.errors import NotFound, Refused
+from countersign.kernel.security import passwords, secrets
+from countersign.records.access import people, revoke
+from countersign.records.access.audited import Happening, Note
+from countersign.records.access.inserting import insert
+from countersign.records.access.model import User, UserRole
+from countersign.records.context import Records
+
+PREFIX = "css_setup"
+VALID_S = 24 * 3600
+
+_ANYBODY = 'SELECT 1 FROM "user" LIMIT 1'
+_FORGET_FIRST = "DELETE FROM credential WHERE kind = 'setup' AND user_id IS NULL"
+_FORGET = "DELETE FROM credential WHERE kind = 'setup' AND user_id = $1"
+_INSERT = """
+INSERT INTO credential (digest, kind, record_id, user_id, expires_at, ended_at)
+VALUES ($1, 'setup', '', $2, $3, NULL)
+"""
+_LINK = """
+SELECT credential.user_id, person.username
+FROM credential
+LEFT JOIN "user" AS person ON person.id = credential.user_id
+WHERE credential.digest = $1 AND credential.kind = 'setup'
+AND credential.ended_at IS NULL AND credential.expires_at > $2
+"""
+_SPEND = """
+UPDATE credential SET ended_at = $2
+WHERE digest = $1 AND kind = 'setup' AND ended_at IS NULL AND expires_at > $2
+"""
+_ROLE = 'SELECT id FROM "role" WHERE title = $1'
+
+
+class LinkSpent(NotFound):
+    """The set-up link was used, has expired, never was one, or nobody needs it any more."""
+
+    resolution = "Ask for a new link; while nobody is there, starting the service again prints one."
+
+
+class BadUsername(Refused):
+    """The user name cannot be had; the detail says why."""
+
+    code = "bad_username"
+    title = "User name not accepted"
+
+
+class Link(NamedTuple):
+    """What an unused link is for: a person's password, or (None) the first administrator with a user name to choose."""
+
+    user_id: str | None
+    username: str | None
+
+
+async def first_link(records: Records) -> str | None:
+    """A fresh set-up address, valid for a day, while there is nobody; None when there is. Older ones end."""
+    if await records.database.fetch_one(_ANYBODY) is not None:
+        return None
+    async with records.database.transaction() as transaction:
+        await transaction.run(_FORGET_FIRST)
+        secret = await _new_link(transaction, None)
+    return address(records, secret)
+
+
+def address(records: Records, secret: str) -> str:
+    """Where the link with this secret is opened."""
+    return f"{records.root_url}/setup?token={secret}"
+
+
+async def invite(transaction: Transaction, user_id: str) -> str:
+    """The secret of a fresh link, valid for a day, by which the person sets a password; older ones of the person end.
+    Whoever calls writes the audit."""
+    await transaction.run(_FORGET, user_id)
+    return await _new_link(transaction, user_id)
+
+
+async def _new_link(transaction: Transaction, user_id: str | None) -> str:
+    secret = secrets.new_secret(PREFIX)
+    expires_at = clock.later(clock.now(), seconds=VALID_S)
+    await transaction.run(_INSERT, secrets.digest(secret), user_id, expires_at)
+    return secret
+
+
+async def find_link(reader: Reader, secret: str) -> Link:
+    """What the link is for, to show the page behind it.
+
+    Raises:
+        LinkSpent: it can no longer be used.
+    """
+    row = await reader.fetch_one(_LINK, secrets.digest(secret), clock.now())
+    if row is None or (row[0] is None and await reader.fetch_one(_ANYBODY) is not None):
+        raise LinkSpent("this set-up link is used up or expired")
+    return Link(row[0], row[1])
+
+
+async def redeem_setup(
+    records: Records, secret: str, password: str, username: str | None = None, note: Note | None = None
+) -> str:
+    """Set the password and spend the link; the person's id. Of many calls at once exactly one succeeds.
+
+    The first administrator's link needs a user name and makes the person. Setting a password ends the sessions that
+    the person had before. `note` gets `user.create` or `user.update`, without anything of the password.
+
+    Raises:
+        LinkSpent: the link was used, has expired, or never was one; the person is gone or switched off.
+        WeakPassword, BadUsername: nothing is changed and the link can still be used.
+        Unavailable: too many passwords are being hashed.
+    """
+    link = await find_link(records.database, secret)
+    name = _checked_username(username) if link.user_id is None else None
+    password_hash = await passwords.hash_password(password)
+    async with records.database.transaction() as transaction:
+        # Counted first, so that on PostgreSQL too whoever comes second waits here.
+        await versions.bump(transaction, "access")
+        if not await transaction.run(_SPEND, secrets.digest(secret), clock.now()):
+            raise LinkSpent("this set-up link is used up or expired")
+        if link.user_id is None:
+            user_id, command = await _add_first(transaction, name or ""), "user.create"
+        else:
+            user_id, command = await _reopen(transaction, link.user_id), "user.update"
+        await people.set_password(transaction, user_id, password_hash)
+        if note is not None:
+            values = {} if name is None else {"username": name}
+            await note(transaction, Happening(user_id, command, "user", user_id, values))
+    return user_id
+
+
+def _checked_username(username: str | None) -> str:
+    if username is None:
+        raise BadUsername("a user name is required")
+    try:
+        User.username.read(username)
+    except BadValue as error:
+        raise BadUsername(f"the user name {error}") from error
+    return username.strip()
+
+
+async def _add_first(transaction: Transaction, username: str) -> str:
+    if await transaction.fetch_one(_ANYBODY) is not None:
+        raise LinkSpent("somebody is there already")
+    role = await transaction.fetch_one(_ROLE, ADMINISTRATOR)
+    if role is None:
+        raise LookupError("the role administrator is missing: it is seeded when the service starts")
+    user_id = await insert(transaction, User.declared, {"username": username, "is_active": 1})
+    await insert(transaction, UserRole.declared, {"user": user_id, "role": role[0]})
+    return user_id
+
+
+async def _reopen(transaction: Transaction, user_id: str) -> str:
+    if not await people.hold_active(transaction, user_id):
+        raise LinkSpent("this person no longer signs in here")
+    await revoke.end_all_of(transaction, user_id, ("session",))
+    return user_id
