@@ -42,7 +42,7 @@ CREATE TABLE token_domain (
     opened_at BIGINT NOT NULL,
     closed_at BIGINT
 );
-CREATE UNIQUE INDEX token_domain_open ON token_domain (user_id, label) WHERE closed_at IS NULL;
+CREATE INDEX token_domain_by_person ON token_domain (user_id, label);
 
 -- The vault: one row for each distinct (label, value) of linked labels (hash is keyed), one for each record and field
 -- of the others (hash is null). `key` seals copies in audit and plans; at refs 0 the row goes, and they with it.
@@ -115,6 +115,3 @@ CREATE TABLE plan_approval (
     note TEXT,
     PRIMARY KEY (plan_id, user_id)
 );
-
--- Which declared grants were written down once; what an administrator made of them since is left alone.
-CREATE TABLE seeded_grant (role TEXT NOT NULL, model TEXT NOT NULL, PRIMARY KEY (role, model));
