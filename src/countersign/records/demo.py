@@ -8,7 +8,7 @@ from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.security import passwords
 from countersign.records import demo_texts as texts
-from countersign.records.access import people
+from countersign.records import people
 from countersign.records.access.view import Caller, View
 from countersign.records.commands import action, effects, writing
 from countersign.records.commands.run import Actor, Engine, Run

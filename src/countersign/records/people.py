@@ -1,0 +1,42 @@
+"""Making people: a user record with its roles and, where one is given, a password."""
+
+from collections.abc import Sequence
+
+from countersign.records.commands import writing
+from countersign.records.commands.given import Given
+from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.run import Run
+
+_ROLE = "SELECT id FROM role WHERE title = $1"
+_SET_PASSWORD = """
+INSERT INTO password (user_id, hash) VALUES ($1, $2)
+ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash
+"""
+
+
+async def add(
+    run: Run, username: str, name: str | None, email: str | None, roles: Sequence[str], hashed: str | None
+) -> str:
+    """A new person; its id. `hashed` is the hash of a password.
+
+    Raises:
+        BadInput: the user name is taken or does not fit, or there is no such role.
+    """
+    models = run.engine.registry.models
+    fields = models["user"].fields
+    given = {
+        "username": Given(fields["username"].read(username)),
+        "name": Given(name),
+        "email": Given(email),
+        "is_active": Given(1),
+    }
+    user_id = await writing.insert(run, models["user"], given, "user.create")
+    for role in roles:
+        row = await run.transaction.fetch_one(_ROLE, role)
+        if row is None:
+            raise BadInput(f"there is no role {role}")
+        member = {"user": Given(user_id), "role": Given(row[0])}
+        await writing.insert(run, models["user_role"], member, "user_role.create")
+    if hashed is not None:
+        await run.transaction.run(_SET_PASSWORD, user_id, hashed)
+    return user_id
