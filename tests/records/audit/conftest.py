@@ -1,7 +1,7 @@
 """An audit with empty lanes in a database of each engine."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -34,7 +34,7 @@ CREATE INDEX audit_entry_record_id_down ON audit_entry (record_id DESC, id);
 
 
 @asynccontextmanager
-async def opened(url: str, *, pool: int = 10) -> AsyncIterator[Database]:
+async def opened(url: str, *, pool: int = 10) -> AsyncGenerator[Database]:
     """A database with the audit's tables and empty lanes."""
     database = await open_database(url, schema="office", pool=pool, reserve_bytes=0)
     try:

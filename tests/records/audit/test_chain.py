@@ -28,8 +28,8 @@ async def test_an_entry_is_kept_with_everything_it_says(database: Database, chai
 
     names = ", ".join(COLUMNS)
     (row,) = await database.fetch(f"SELECT {names} FROM audit_entry")
-    kept = dict(zip(COLUMNS, row, strict=True))
-    assert len(kept["id"]) == 24
+    kept: dict[str, object] = dict(zip(COLUMNS, row, strict=True))
+    assert len(str(kept["id"])) == 24
     assert (kept["revision"], kept["changed"], kept["number"]) == (1, 0, 1)
     assert {name: kept[name] for name in told.__slots__} == {name: getattr(told, name) for name in told.__slots__}
     assert await faults(database) == ()
