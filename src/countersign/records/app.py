@@ -13,7 +13,7 @@ from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.http.ratelimit import RateLimited
 from countersign.kernel.security.masterkey import MasterKey, load_master_key
-from countersign.records import edge, key, modules, own, rendering
+from countersign.records import edge, key, modules, own, rendering, welcome
 from countersign.records.access import grants
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
@@ -33,6 +33,7 @@ from countersign.records.schema import install
 from countersign.settings import BadSetting, Settings
 
 SCHEMA = "records"
+FORM = "application/x-www-form-urlencoded"
 TEND_EVERY_S = 60
 UNKNOWN_TOKENS = 20
 UNKNOWN_WINDOW_S = 600
@@ -145,6 +146,7 @@ READING: Mapping[str, Answering] = {
 def create(service: Service) -> edge.Edge[Caller]:
     """The HTTP application: the documented addresses, and the page behind a set-up link."""
     handlers = Handlers(service.dispatch, service.callers, own.SENTENCES)
+    page = welcome.Welcome(service.engine)
     endpoints = (
         edge.Endpoint("POST", "/api/auth/login", handlers.login, needs_token=False),
         edge.Endpoint("POST", "/api/auth/agent-token", handlers.agent_token),
@@ -153,6 +155,8 @@ def create(service: Service) -> edge.Edge[Caller]:
         edge.Endpoint("GET", "/api/openapi.json", handlers.openapi),
         edge.Endpoint("POST", "/api/approve/{plan_id}", handlers.approve, may_be_empty=True),
         edge.Endpoint("POST", "/api/{model}/{command}", handlers.run),
+        edge.Endpoint("GET", "/setup", page.show, needs_token=False),
+        edge.Endpoint("POST", "/setup", page.send, needs_token=False, media_type=FORM),
     )
     return edge.Edge(endpoints, service.callers.caller_of, log_requests=service.records.settings.log_requests)
 

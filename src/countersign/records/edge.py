@@ -42,6 +42,7 @@ class Call(Generic[CallerT]):
     """One request, its body still as bytes. `caller` is only there where the endpoint needs a token."""
 
     path: Mapping[str, str]
+    query: bytes
     body: bytes
     headers: Headers
     address: str
@@ -125,7 +126,7 @@ class Edge(Generic[CallerT]):
             caller = await self._caller_of(exchange.headers)
             if caller is None:
                 raise Unauthenticated("the bearer token is missing, unknown, expired or revoked")
-        call = Call(path, body, exchange.headers, exchange.address, exchange.request_id, caller)
+        call = Call(path, exchange.query_string, body, exchange.headers, exchange.address, exchange.request_id, caller)
         return await endpoint.handler(call)
 
     def _match(self, exchange: Exchange) -> tuple[Endpoint[CallerT], Mapping[str, str]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -14,7 +14,7 @@ from countersign.records.access import agent_tokens, sign_in
 from countersign.records.access.view import Caller
 from countersign.records.approvals import decide
 from countersign.records.approvals.propose import Proposal
-from countersign.records.commands import export, incoming, listing
+from countersign.records.commands import export, incoming, listing, noting, writing
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Body, Run, actor_of
 from countersign.records.dispatch import Dispatch, view_of
@@ -57,17 +57,22 @@ class Handlers:
         username, password = body.get("username"), body.get("password")
         if not isinstance(username, str) or not isinstance(password, str):
             raise BadInput("username and password are required, both strings")
-        return _secret(await sign_in.sign_in(self.dispatch.engine.records, username, password))
+        engine = self.dispatch.engine
+        note = noting.noted(engine.chain, call.request_id)
+        return _secret(await sign_in.sign_in(engine.records, username, password, note))
 
     async def agent_token(self, call: edge.Call[Caller]) -> Answer:
         """A token by which an agent acts for the person who calls."""
-        body = _body(call, "scopes", "label", "expires_in", "unmask")
         if call.caller.is_agent:
             raise NotFound("not found")
+        asked = agent_tokens.read(edge.decode_object(call.body))
         run = self._run(call)
-        if isinstance(body.get("label"), str):
-            incoming.refuse_tokens(run, cast(str, body["label"]), "label")
-        return _secret(await agent_tokens.issue(run, body))
+        model = run.engine.registry.models["agent_token"]
+        async with run.engine.records.database.transaction() as transaction:
+            issued = await agent_tokens.issue(transaction, run.engine.records, call.caller, asked)
+            values = {name: [None, each] for name, each in issued.values.items() if each is not None}
+            await writing.note(run.within(transaction), "agent_token.create", model, issued.record_id, values)
+        return _secret(issued.token)
 
     async def commands(self, call: edge.Call[Caller]) -> Answer:
         """What the caller may use."""

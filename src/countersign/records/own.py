@@ -78,4 +78,4 @@ async def _invite(run: Run, model: str, body: Body) -> object:
         record = await writing.find(inside, view.model, view.reach("invite"), wanted)
         secret = await setup.invite(transaction, record.id)
         await writing.note(inside, "user.invite", view.model, record.id, {})
-    return {"link": f"{run.engine.records.root_url}/setup?token={secret}"}
+    return {"link": setup.address(run.engine.records, secret)}

@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 
+from countersign.records.access.people import set_password
 from countersign.records.commands import writing
 from countersign.records.commands.given import Given
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
 
 _ROLE = "SELECT id FROM role WHERE title = $1"
-_SET_PASSWORD = """
-INSERT INTO password (user_id, hash) VALUES ($1, $2)
-ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash
-"""
 
 
 async def add(
@@ -38,5 +35,5 @@ async def add(
         member = {"user": Given(user_id), "role": Given(row[0])}
         await writing.insert(run, models["user_role"], member, "user_role.create")
     if hashed is not None:
-        await run.transaction.run(_SET_PASSWORD, user_id, hashed)
+        await set_password(run.transaction, user_id, hashed)
     return user_id

@@ -25,7 +25,7 @@ from countersign.distribution.identity.tokens import InvalidScope
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import Refused
-from countersign.kernel.http import answer
+from countersign.kernel.http import answer, forms
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.route import Nothing, route
 from countersign.kernel.security import passwords
@@ -111,7 +111,7 @@ async def set_up(call: Request[SetUpQuery, SetUpForm]) -> Answer:
         if refused.status >= 500:
             raise
         return pages.set_up(form.token, f"{refused.detail} {refused.remedy}", refused.status)
-    return pages.message("Ready", f"Sign in at {store.root_url}/auth/signin as {form.email}.")
+    return forms.message("Ready", f"Sign in at {store.root_url}/auth/signin as {form.email}.")
 
 
 async def show_protected_resource(call: Request[Nothing, Nothing]) -> Answer:

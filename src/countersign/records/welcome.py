@@ -1,0 +1,74 @@
+"""The page behind a set-up link: who opens it chooses a password, and the first of all a user name as well."""
+
+from collections.abc import Mapping
+from urllib.parse import parse_qsl
+
+from countersign.kernel.errors import Refused, Unavailable
+from countersign.kernel.http import forms
+from countersign.kernel.http.answer import Answer
+from countersign.records import edge
+from countersign.records.access import setup
+from countersign.records.access.view import Caller
+from countersign.records.commands import noting
+from countersign.records.commands.run import Engine
+
+MOST_FIELDS = 10
+
+
+class Welcome:
+    """The page, for one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def show(self, call: edge.Call[Caller]) -> Answer:
+        """The form; of a spent link, what to do about it."""
+        token = _members(call.query).get("token", "")
+        try:
+            link = await setup.find_link(self._engine.records.database, token)
+        except setup.LinkSpent as refused:
+            return _spent(refused)
+        return _form(token, link)
+
+    async def send(self, call: edge.Call[Caller]) -> Answer:
+        """Set the password. A refusal shows the form again with its reason; the link still holds."""
+        given = _members(call.body)
+        token, records = given.get("token", ""), self._engine.records
+        try:
+            link = await setup.find_link(records.database, token)
+        except setup.LinkSpent as refused:
+            return _spent(refused)
+        try:
+            note = noting.noted(self._engine.chain, call.request_id)
+            username = given.get("username") if link.user_id is None else None
+            await setup.redeem_setup(records, token, given.get("password", ""), username, note)
+        except setup.LinkSpent as refused:
+            return _spent(refused)
+        except Unavailable:
+            raise
+        except Refused as refused:
+            return _form(token, link, f"{refused.detail}. {refused.remedy}", refused.status)
+        name = username or link.username or ""
+        text = f"Sign in as {name}: POST {records.root_url}/api/auth/login with username and password."
+        return forms.message("Ready", text)
+
+
+def _members(raw: bytes) -> Mapping[str, str]:
+    """The members of a query or form. What is none is left out: the form is then found incomplete."""
+    try:
+        return dict(parse_qsl(raw.decode("ascii"), max_num_fields=MOST_FIELDS, errors="strict"))
+    except ValueError:
+        return {}
+
+
+def _form(token: str, link: setup.Link, error: str = "", status: int = 200) -> Answer:
+    password = forms.field("password", "Password, 10 characters or more", "password", "new-password")
+    fields = forms.hidden("token", token)
+    if link.user_id is None:
+        fields += forms.field("username", "User name", "text", "username")
+        return forms.form("Make the first administrator", fields + password, "Create", error, status)
+    return forms.form(f"Welcome, {link.username}", fields + password, "Set password", error, status)
+
+
+def _spent(refused: setup.LinkSpent) -> Answer:
+    return forms.message("This link no longer works", f"{refused.detail}. {refused.remedy}", refused.status)
