@@ -63,7 +63,8 @@ def any_of(scope: Scope, model: Declared, rows: Rows) -> str:
         return "1 = 1"
     if not rows:
         return "1 = 0"
-    alternatives = [all_of([_ruled(scope, model, each) for each in alternative]) for alternative in rows]
+    plain = Scope(scope.dialect, scope.parameters, scope.alias)
+    alternatives = [all_of([_ruled(plain, model, each) for each in alternative]) for alternative in rows]
     return f"({' OR '.join(f'({each})' for each in alternatives)})"
 
 

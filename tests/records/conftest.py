@@ -1,0 +1,74 @@
+"""An office on each database: seeded once for the run, copied for every test."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from countersign.records import app
+from countersign.settings import Settings
+from tests.records.office import ROOT_URL, Office, furnish, settings
+from tests.servers.postgres import Cluster
+
+_numbers = count(1)
+
+
+class Furnished(NamedTuple):
+    """A seeded office nobody works in: its folder or the name of its database, and its people's tokens."""
+
+    place: str
+    tokens: dict[str, str]
+
+
+@pytest.fixture(scope="session")
+def sqlite_office(tmp_path_factory: pytest.TempPathFactory) -> Furnished:
+    """The seeded office on SQLite."""
+    folder = tmp_path_factory.mktemp("office")
+    return Furnished(str(folder), asyncio.run(furnish(settings(str(folder)))))
+
+
+@pytest.fixture(scope="session")
+def postgres_office(postgres_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Furnished:
+    """The seeded office on PostgreSQL."""
+    name = f"office_{next(_numbers)}"
+    postgres_cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+    folder = tmp_path_factory.mktemp("office")
+    return Furnished(name, asyncio.run(furnish(settings(str(folder), postgres_cluster.url(name)))))
+
+
+class Rooms(NamedTuple):
+    """Settings of an office of the test's own, and its people's tokens."""
+
+    settings: Settings
+    tokens: dict[str, str]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rooms]:
+    """A copy of the seeded office: once SQLite, once PostgreSQL."""
+    data = tmp_path / "data"
+    if request.param == "sqlite":
+        made: Furnished = request.getfixturevalue("sqlite_office")
+        shutil.copytree(made.place, data)
+        yield Rooms(settings(str(data)), dict(made.tokens))
+        return
+    made = request.getfixturevalue("postgres_office")
+    cluster: Cluster = request.getfixturevalue("postgres_cluster")
+    name = f"{made.place}_{next(_numbers)}"
+    cluster.sql(f"CREATE DATABASE {name} TEMPLATE {made.place}")
+    yield Rooms(settings(str(data), cluster.url(name)), dict(made.tokens))
+    cluster.sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+async def office(rooms: Rooms) -> AsyncIterator[Office]:
+    """An office of the test's own and a client of its real application."""
+    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
+        transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+            yield Office(service, client, rooms.tokens)

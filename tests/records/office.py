@@ -1,0 +1,102 @@
+"""An office: the demonstration's people and records, and agents beside them, spoken to over HTTP."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import httpx
+
+from countersign.records import app, demo
+from countersign.records.access import sign_in
+from countersign.settings import Settings
+
+ROOT_URL = "http://127.0.0.1:8080"
+MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
+PEOPLE = ("alice", "bob", "carol", "root")
+
+
+def settings(data: str, database_url: str = "") -> Settings:
+    """The settings of an office in this folder or, where it is PostgreSQL's, in this database."""
+    url = "" if database_url.startswith("sqlite") else database_url
+    return Settings(data=data, database_url=url, database_pool=5, master_key=MASTER_KEY, reserve_mib=0)
+
+
+async def furnish(wanted: Settings) -> dict[str, str]:
+    """Fill an empty database with the demonstration; a session token for each of its people."""
+    async with app.opened(wanted, ROOT_URL, is_loopback=True) as service:
+        assert await demo.seed(service.engine)
+        return {name: await sign_in.sign_in(service.records, name, demo.PASSWORD) for name in PEOPLE}
+
+
+@dataclass
+class Office:
+    """Who calls is named: a person of the demonstration, or an agent made before."""
+
+    service: app.Service
+    http: httpx.AsyncClient
+    tokens: dict[str, str] = field(default_factory=dict[str, str])
+
+    def headers(self, who: str) -> dict[str, str]:
+        """The Authorization of somebody."""
+        return {"Authorization": f"Bearer {self.tokens[who]}"}
+
+    async def agent(
+        self, person: str, *scopes: str, name: str = "", label: str = "", unmask: Sequence[str] = ()
+    ) -> str:
+        """An agent of the person; by its name it calls from now on."""
+        name = name or f"{person}'s {label or 'agent'}"
+        body: dict[str, object] = {"scopes": list(scopes or ("*",)), "label": label or name}
+        if unmask:
+            body["unmask"] = list(unmask)
+        answer = await self.post(person, "/api/auth/agent-token", body)
+        assert answer.status_code == 200, answer.text
+        self.tokens[name] = answer.json()["token"]
+        return name
+
+    async def post(self, who: str, path: str, body: object) -> httpx.Response:
+        """A POST of JSON."""
+        return await self.http.post(path, json=body, headers=self.headers(who))
+
+    async def call(self, who: str, command: str, body: Mapping[str, object] | None = None) -> httpx.Response:
+        """Run a command, `lead.get`."""
+        return await self.post(who, "/api/" + command.replace(".", "/"), body or {})
+
+    async def value(self, who: str, command: str, /, **body: object) -> Any:
+        """What the command answers, when it is carried out."""
+        answer = await self.call(who, command, body)
+        assert answer.status_code == 200, f"{command} {body}: {answer.status_code} {answer.text}"
+        return answer.json()["value"]
+
+    async def denied(self, who: str, command: str, /, **body: object) -> list[str]:
+        """What the command says it withheld."""
+        answer = await self.call(who, command, body)
+        assert answer.status_code == 200, answer.text
+        return cast("list[str]", answer.json()["denied"])
+
+    async def refused(self, who: str, command: str, /, **body: object) -> str:
+        """The reason for which the command refuses its input."""
+        answer = await self.call(who, command, body)
+        assert answer.status_code == 400, f"{command} {body}: {answer.status_code} {answer.text}"
+        return cast("str", answer.json()["error"])
+
+    async def proposed(self, who: str, command: str, /, **body: object) -> str:
+        """The id of the plan that the command became."""
+        answer = await self.call(who, command, body)
+        assert answer.status_code == 202, f"{command} {body}: {answer.status_code} {answer.text}"
+        assert answer.json()["approval_required"] is True
+        return cast("str", answer.json()["plan_id"])
+
+    async def approve(self, who: str, plan_id: str, **body: object) -> httpx.Response:
+        """Approve a plan."""
+        return await self.post(who, f"/api/approve/{plan_id}", body)
+
+    async def first(self, model: str, who: str = "root", **equal: object) -> dict[str, Any]:
+        """The first record with these values, as somebody sees it."""
+        conditions = [{"field": name, "op": "eq", "value": each} for name, each in equal.items()]
+        rows = await self.value(who, f"{model}.list", filter=conditions, limit=1)
+        assert rows, f"no {model} with {equal}"
+        return cast("dict[str, Any]", rows[0])
+
+    async def all(self, model: str, who: str = "root") -> list[dict[str, Any]]:
+        """Every record somebody sees."""
+        return cast("list[dict[str, Any]]", await self.value(who, f"{model}.list"))
