@@ -72,7 +72,8 @@ def table(model: Declared, module: str, before: Table | None) -> Table:
             kept[name] = used
             used += 1
     if used > MOST_BITS:
-        raise DeclarationError(f"{model.source}: {model.name} has had more than {MOST_BITS} fields: make a second model")
+        text = f"{model.source}: {model.name} has had more than {MOST_BITS} fields: make a second model"
+        raise DeclarationError(text)
     return Table(model.name, module, list(_columns(model)), list(_indexes(model)), kept, used)
 
 

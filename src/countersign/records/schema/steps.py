@@ -61,7 +61,9 @@ class _Planning:
         self.steps: list[Step] = []
         self._dialect: Dialect = dialect
 
-    def _step(self, sentence: str, statements: Iterable[str], each: Table, *, destroys: bool = False, fill: str | None = None) -> None:
+    def _step(
+        self, sentence: str, statements: Iterable[str], each: Table, *, destroys: bool = False, fill: str | None = None
+    ) -> None:
         tables = {**self.now.tables, each.name: each}
         self.now = Snapshot(tables, self.now.versions)
         self.steps.append(Step(sentence, tuple(statements), self.now, destroys, fill))
