@@ -1,29 +1,77 @@
-"""The rules every module must meet, one function each; broken ones are told at start-up with their remedy."""
+"""Every rule in its order; what breaks one is told at start-up, all of it at once, with its remedies."""
 
 from collections.abc import Iterable, Mapping
 
 from countersign.declare.errors import DeclarationError
 from countersign.declare.fields.field import Field
-from countersign.declare.fields.ref import Ref
 from countersign.declare.model import Declared
 from countersign.declare.module import Module
+from countersign.declare.rules import (
+    computed,
+    conditions,
+    fields,
+    grants,
+    models,
+    modules,
+    names,
+    personal,
+    refs,
+    workflows,
+)
+from countersign.declare.rules.whole import Rule, Whole
 
-RESERVED = frozenset({"auth", "approve", "commands", "meta", "platform", "openapi"})
+STAGES: tuple[tuple[Rule, ...], ...] = (
+    (modules.modules_named, modules.needs_are_there, modules.needs_run_one_way),
+    (names.models_named, names.fields_named, names.actions_named, fields.fields_present, workflows.one_workflow),
+    (
+        fields.kinds_fit_module,
+        fields.money_named,
+        fields.ranges_open,
+        fields.options_plain,
+        fields.long_text_not_indexed,
+        fields.defaults_fit,
+        fields.required_can_be_met,
+        personal.personal_labelled,
+        personal.linked_is_personal,
+        personal.restricted_to_roles,
+        refs.refs_lead_somewhere,
+        refs.refs_let_go,
+        computed.sources_are_fields,
+        computed.totals_add_up,
+        computed.declassified_is_made,
+    ),
+    (
+        computed.computed_one_way,
+        computed.made_as_secret_as_sources,
+        models.commands_are_known,
+        models.shown_as_a_field,
+        models.locked_with_a_ref,
+        conditions.locks_fit,
+        workflows.governed_is_a_select,
+        workflows.moves_between_options,
+        workflows.inputs_can_be_given,
+        workflows.guards_fit,
+        grants.roles_named,
+        grants.grants_speak_of_models,
+        grants.grants_fit,
+    ),
+)
+"""The rules; those of a later stage may rely on all earlier ones."""
 
 
 def models_of(modules: Iterable[Module]) -> dict[str, Declared]:
     """The models by name.
 
     Raises:
-        DeclarationError: two have the same name, or one has a name that an address of the API has.
+        DeclarationError: two have the same name.
     """
     found: dict[str, Declared] = {}
     for module in modules:
         for model in (each.declared for each in module.models):
             if model.name in found:
-                raise DeclarationError(f"{model.source}: a model {model.name!r} is declared twice: rename one")
-            if model.name in RESERVED:
-                raise DeclarationError(f"{model.source}: the name {model.name!r} is an address of the API: rename it")
+                other = found[model.name].source
+                text = f"{model.source}: {model.name}: this model is also declared in {other}: rename one"
+                raise DeclarationError(text)
             found[model.name] = model
     return found
 
@@ -34,21 +82,22 @@ def sum_source(models: Mapping[str, Declared], parent: Declared, field: Field) -
     Raises:
         DeclarationError: there is no such model or field, or not exactly one ref to the parent.
     """
+    text = computed.wrong_total(models, parent, field)
+    if text:
+        raise DeclarationError(f"{parent.source}: {parent.name}.{field.name}: {text}")
     child_name, _, of = (field.sum_of or "").partition(".")
-    child = models.get(child_name)
-    if child is None or of not in child.fields:
-        raise DeclarationError(f"{parent.source}: {parent.name}.{field.name}: no field {field.sum_of!r}: correct it")
-    refs = [name for name, each in child.fields.items() if isinstance(each, Ref) and each.target == parent.name]
-    if len(refs) != 1:
-        raise DeclarationError(
-            f"{parent.source}: {parent.name}.{field.name}: {child_name} needs exactly one ref to {parent.name}"
-        )
-    return child, refs[0], of
+    child = models[child_name]
+    return child, computed.refs_to(child, parent)[0], of
 
 
 def check(modules: tuple[Module, ...], models: Mapping[str, Declared]) -> None:
     """Check every rule.
 
     Raises:
-        DeclarationError: the first one that is broken.
+        DeclarationError: some are broken; the text has a line for each place.
     """
+    whole = Whole(modules, models)
+    for stage in STAGES:
+        complaints = [text for rule in stage for text in rule(whole)]
+        if complaints:
+            raise DeclarationError("\n".join(complaints))

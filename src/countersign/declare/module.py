@@ -1,5 +1,6 @@
 """A module: a named set of models and roles, installable on its own."""
 
+import inspect
 from collections.abc import Sequence
 
 from countersign.declare.access import Role
@@ -9,7 +10,8 @@ from countersign.declare.model import Model
 class Module:
     """What a package offers under the entry-point group `countersign.modules`.
 
-    `needs` names the modules whose models its refs lead to (`base` is always there).
+    `needs` names the modules whose models its refs and grants speak of (`base` is always there). `source` is the file
+    it stands in.
     """
 
     def __init__(
@@ -28,3 +30,5 @@ class Module:
         self.needs = tuple(needs)
         self.models = tuple(models)
         self.roles = tuple(roles)
+        frame = inspect.currentframe()
+        self.source = frame.f_back.f_code.co_filename if frame is not None and frame.f_back is not None else ""

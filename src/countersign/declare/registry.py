@@ -6,12 +6,10 @@ from functools import cached_property
 
 from countersign.declare import check
 from countersign.declare.access import Role
+from countersign.declare.fields.field import LITERAL
 from countersign.declare.fields.ref import Ref
 from countersign.declare.model import Declared
 from countersign.declare.module import Module
-
-LITERAL = "LITERAL"
-"""The label of tokens that stand for clear text which only looks like a token."""
 
 
 @dataclass(frozen=True, slots=True)

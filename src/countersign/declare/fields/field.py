@@ -120,3 +120,6 @@ class Field:
 LINKED = frozenset({"EMAIL", "PHONE", "PERSON", "TAXID"})
 """Labels that are linked unless a field says otherwise: values that tell who somebody is, so that equality is useful,
 and rich enough that equality gives nothing else away."""
+
+LITERAL = "LITERAL"
+"""The label of tokens that stand for clear text which only looks like a token; no field has it."""

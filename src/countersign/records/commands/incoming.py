@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from countersign.declare import BadValue, Field, LongText, Ref, Text
-from countersign.declare.registry import LITERAL
+from countersign.declare.fields.field import LITERAL
 from countersign.records.access.view import ModelView
 from countersign.records.commands import conditions
 from countersign.records.commands.given import Given

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from countersign.declare.registry import LITERAL
+from countersign.declare.fields.field import LITERAL
 from countersign.kernel.database.port import Row
 from countersign.records.commands.reading import Reading, Record
 from countersign.records.commands.run import Run

@@ -1,0 +1,117 @@
+"""Rules about computed fields and totals: what they are made from, and that they hide what that hides."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from countersign.declare.fields.field import Field
+from countersign.declare.fields.number import Number
+from countersign.declare.fields.ref import Ref
+from countersign.declare.model import Declared
+from countersign.declare.rules.whole import Whole, of_field
+
+Place: TypeAlias = tuple[str, str]
+"""A field by the names of its model and itself."""
+
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def sources_are_fields(whole: Whole) -> Iterator[str]:
+    """The parameters of a computing function name fields of its model."""
+    for model, field in whole.fields():
+        for text in _wrong_parameters(model, field):
+            yield of_field(model, field.name, text)
+
+
+def _wrong_parameters(model: Declared, field: Field) -> Iterator[str]:
+    if field.computed is None:
+        return
+    parameters = inspect.signature(field.computed).parameters
+    if field.sum_of is not None:
+        yield "it is computed and a total at once: take one out"
+    if not parameters:
+        yield "its function has no parameter: name the fields that it is made from"
+    for name, parameter in parameters.items():
+        if name not in model.fields:
+            yield f"its function asks for {name!r}, and {model.name} has no such field: name parameters after fields"
+        elif parameter.kind not in _BY_POSITION:
+            yield f"its function takes {name!r} by keyword alone, or many at once: make it a plain parameter"
+
+
+def wrong_total(models: Mapping[str, Declared], parent: Declared, field: Field) -> str | None:
+    """What is wrong with a total "invoice_line.amount_minor"; None for nothing."""
+    child_name, _, of = (field.sum_of or "").partition(".")
+    child = models.get(child_name)
+    if child is None or of not in child.fields:
+        return f"it is the total of {field.sum_of!r}, and there is no such field: write model.field"
+    if len(refs_to(child, parent)) != 1:
+        return f"{child_name} needs exactly one ref to {parent.name}, so that it is clear what is added up: correct it"
+    if not isinstance(field, Number) or not isinstance(child.fields[of], Number):
+        return "a total is a Number or Money, of a Number or Money: correct its kind"
+    return None
+
+
+def refs_to(child: Declared, parent: Declared) -> list[str]:
+    """The names of the child's refs to the parent."""
+    return [name for name, each in child.fields.items() if isinstance(each, Ref) and each.target == parent.name]
+
+
+def totals_add_up(whole: Whole) -> Iterator[str]:
+    """A total is of a number of a model that refers to the total's model once."""
+    for model, field in whole.fields():
+        text = None if field.sum_of is None else wrong_total(whole.models, model, field)
+        if text:
+            yield of_field(model, field.name, text)
+
+
+def computed_one_way(whole: Whole) -> Iterator[str]:
+    """No field is made from itself, directly or by way of others."""
+    for model, field in whole.fields():
+        if (model.name, field.name) in _reached(whole, model, field):
+            text = "it is made from itself, by way of what it is made from: break the circle"
+            yield of_field(model, field.name, text)
+
+
+def _reached(whole: Whole, model: Declared, field: Field) -> set[Place]:
+    found: set[Place] = set()
+    left = _sources(model, field)
+    while left:
+        place = left.pop()
+        if place not in found:
+            found.add(place)
+            owner = whole.models[place[0]]
+            left += _sources(owner, owner.fields[place[1]])
+    return found
+
+
+def _sources(model: Declared, field: Field) -> list[Place]:
+    """The fields that a field is made from; those rules above have found to exist."""
+    own = () if field.computed is None else inspect.signature(field.computed).parameters
+    child, _, of = (field.sum_of or "").partition(".")
+    return [*((model.name, name) for name in own), *([(child, of)] if field.sum_of else [])]
+
+
+def declassified_is_made(whole: Whole) -> Iterator[str]:
+    """Only what is made from other fields can be declassified."""
+    for model, field in whole.fields():
+        if field.declassify and field.computed is None and field.sum_of is None:
+            text = "only a computed field or a total is declassified: grant it to those who may see it instead"
+            yield of_field(model, field.name, text)
+
+
+def made_as_secret_as_sources(whole: Whole) -> Iterator[str]:
+    """What is made from a personal or restricted field is personal or restricted too (leaks, L23)."""
+    for model, field in whole.fields():
+        for place in () if field.declassify else _sources(model, field):
+            source = whole.models[place[0]].fields[place[1]]
+            shown = ".".join(place)
+            if source.personal and not field.personal:
+                text = f"it shows what {shown} hides, which is personal: make it personal too, or say declassify=True"
+                yield of_field(model, field.name, text)
+            if source.restricted and not (field.restricted and set(field.restricted) <= set(source.restricted)):
+                roles = ", ".join(source.restricted)
+                text = (
+                    f"it shows what {shown} hides, which is restricted to {roles}: restrict it to these or fewer, "
+                    "or say declassify=True"
+                )
+                yield of_field(model, field.name, text)

@@ -1,0 +1,99 @@
+"""Rules about roles: that what they grant is there."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from countersign.declare.access import Grant, Names, Role
+from countersign.declare.model import Declared
+from countersign.declare.module import Module
+from countersign.declare.rules.conditions import misfit
+from countersign.declare.rules.whole import Whole, of_module
+
+OWN: Mapping[str, tuple[str, ...]] = {
+    "plan": ("reject", "withdraw", "propose", "watch"),
+    "session": ("revoke",),
+    "agent_token": ("revoke",),
+    "user": ("invite",),
+}
+"""The engine's own commands on its own models."""
+
+RIGHTS = ("base.unmask",)
+MOST_CONDITIONS = 50
+
+_ROLE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
+
+
+def roles_named(whole: Whole) -> Iterator[str]:
+    """A role has a name in snake_case, and rights that there are."""
+    for module in whole.modules:
+        for role in module.roles:
+            if not _ROLE.fullmatch(role.name) or len(role.name) > 100:
+                text = "the name must be lower-case letters, digits and single underscores: rename it"
+                yield _of_role(module, role, text)
+            for right in role.rights:
+                if right not in RIGHTS:
+                    yield _of_role(module, role, f"there is no right {right!r}: name some of {', '.join(RIGHTS)}")
+
+
+def grants_speak_of_models(whole: Whole) -> Iterator[str]:
+    """What is granted is a model that is surely there."""
+    for module in whole.modules:
+        for role in module.roles:
+            for grant in role.grants:
+                text = _wrong_model(whole, module, grant)
+                if text:
+                    yield _of_role(module, role, text)
+
+
+def _wrong_model(whole: Whole, module: Module, grant: Grant) -> str | None:
+    if grant.model not in whole.models:
+        return f"it grants the model {grant.model!r}, which there is not: correct the name"
+    if not whole.may_speak_of(module, grant.model):
+        need = whole.module_of[grant.model].name
+        return f"it grants {grant.model} of the module {need}, which {module.name} does not need: add {need!r} to needs"
+    return None
+
+
+def grants_fit(whole: Whole) -> Iterator[str]:
+    """Commands, fields and rows of a grant are those of its model."""
+    for module in whole.modules:
+        for role in module.roles:
+            for grant in role.grants:
+                model = whole.models.get(grant.model)
+                if model is not None:
+                    yield from (_of_role(module, role, text) for text in _wrong_grant(model, grant))
+
+
+def _wrong_grant(model: Declared, grant: Grant) -> Iterator[str]:
+    moves = () if model.workflow is None else tuple(model.workflow.moves)
+    commands = (*model.commands, *moves, *OWN.get(model.name, ()))
+    for name in _named(grant.commands):
+        if name not in commands:
+            yield f"it grants {model.name}.{name}, and there is no such command: name some of {', '.join(commands)}"
+    for name in dict.fromkeys((*_named(grant.clear), *_named(grant.masked), *_named(grant.write))):
+        if name not in model.fields:
+            yield f"it grants {model.name}.{name}, and there is no such field: correct the name"
+    for name in _named(grant.masked):
+        if name in model.fields and not model.fields[name].personal:
+            yield f"it grants {model.name}.{name} masked, which has no tokens: name it in clear, or make it personal"
+    for name in _named(grant.write):
+        if name in model.fields and model.fields[name].readonly:
+            yield f"it lets {model.name}.{name} be written, which is readonly: take it out of write"
+    yield from _wrong_rows(model, grant)
+
+
+def _wrong_rows(model: Declared, grant: Grant) -> Iterator[str]:
+    if len(grant.rows) > MOST_CONDITIONS:
+        yield f"its rows of {model.name} have more than {MOST_CONDITIONS} conditions: use in_ for several values"
+    for condition in grant.rows:
+        text = misfit(model, condition, is_row_rule=True)
+        if text:
+            yield f"its rows of {model.name}: {text}"
+
+
+def _named(names: Names) -> tuple[str, ...]:
+    return () if names == "*" else names
+
+
+def _of_role(module: Module, role: Role, text: str) -> str:
+    return of_module(module, f"role {role.name}: {text}")

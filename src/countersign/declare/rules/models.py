@@ -1,0 +1,34 @@
+"""Rules about what a model's class statement says beside its fields."""
+
+from collections.abc import Iterator
+
+from countersign.declare.fields.ref import Ref
+from countersign.declare.model import EXTRA, GENERATED
+from countersign.declare.rules.whole import Whole, of_field
+
+
+def commands_are_known(whole: Whole) -> Iterator[str]:
+    """The commands a model keeps are generated ones, each once."""
+    for model in whole.models.values():
+        for name in dict.fromkeys(model.commands):
+            if name not in GENERATED + EXTRA:
+                known = ", ".join(GENERATED + EXTRA)
+                yield of_field(model, "commands", f"no command {name!r} is generated: name some of {known}")
+            if model.commands.count(name) > 1:
+                yield of_field(model, "commands", f"{name} is there twice: take one out")
+
+
+def shown_as_a_field(whole: Whole) -> Iterator[str]:
+    """What stands for a record is one of its fields."""
+    for model in whole.models.values():
+        if model.shown_as not in (*model.fields, "id"):
+            text = f"there is no field {model.shown_as!r} to show: name a field of {model.name}, or id"
+            yield of_field(model, "shown_as", text)
+
+
+def locked_with_a_ref(whole: Whole) -> Iterator[str]:
+    """A record is locked with the one that a ref of it leads to."""
+    for model in whole.models.values():
+        if model.locked_with is not None and not isinstance(model.fields.get(model.locked_with), Ref):
+            text = f"{model.locked_with!r} is no ref of {model.name}: name the ref to what locks it"
+            yield of_field(model, "locked_with", text)

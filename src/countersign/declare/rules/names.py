@@ -1,0 +1,85 @@
+"""Rules about names: of models, fields and actions, which become tables, columns, addresses and tools."""
+
+import re
+from collections.abc import Iterator
+
+from countersign.declare.fields.field import Field
+from countersign.declare.model import EXTRA, GENERATED, Declared
+from countersign.declare.rules.whole import Whole, of_field, of_model
+
+LONGEST = 40
+"""Characters of a model's or field's name: with what is put before and behind, within PostgreSQL's 63."""
+
+LONGEST_TOOL = 64
+"""Characters of a tool's name, `model__command`: what clients of MCP take."""
+
+ADDRESSES = frozenset({"auth", "approve", "commands", "meta", "platform", "openapi"})
+"""What stands in the API's addresses where models do."""
+
+TABLES = frozenset(
+    {
+        *("version", "service_key", "module_state", "credential", "password", "sign_in_failure", "token_domain"),
+        *("pii_value", "pii_alias", "literal", "record_change", "audit_lane", "sequence", "seeded_grant"),
+        *("plan_step", "plan_value", "plan_key", "plan_approval", "schema_migration"),
+    }
+)
+"""The engine's own tables."""
+
+INPUTS = frozenset({"id", "revision", "changed"})
+"""What every record has, and commands take, beside its fields."""
+
+SYSTEM_COLUMNS = frozenset({"oid", "rowid", "tableoid", "xmin", "xmax", "cmin", "cmax", "ctid"})
+"""Columns that a database adds to every table by itself."""
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
+_SHAPE = f"lower-case letters, digits and single underscores, {LONGEST} at most"
+
+
+def models_named(whole: Whole) -> Iterator[str]:
+    """A model's name is snake_case, and free: no address of the API, no table of the engine."""
+    for model in whole.models.values():
+        if not is_name(model.name):
+            yield of_model(model, f'the name must be {_SHAPE}: rename the class, or say name="…" in its statement')
+        if model.name in ADDRESSES:
+            yield of_model(model, f"{model.name!r} is an address of the API: rename it")
+        if model.name in TABLES or model.name.startswith(("sqlite_", "pg_")):
+            yield of_model(model, f"{model.name!r} is a table of the engine: rename it")
+
+
+def fields_named(whole: Whole) -> Iterator[str]:
+    """A field's name is snake_case, and no other's: not that of an input, nor of a column of the database."""
+    for model in whole.models.values():
+        for name, field in model.fields.items():
+            yield from (of_field(model, name, text) for text in _wrong_name(name, field))
+
+
+def is_name(text: str) -> bool:
+    """Whether the text may be the name of a model or field."""
+    return _NAME.fullmatch(text) is not None and len(text) <= LONGEST
+
+
+def _wrong_name(name: str, field: Field) -> Iterator[str]:
+    if not is_name(name):
+        yield f"the name must be {_SHAPE}: rename it"
+    if name in INPUTS:
+        yield f"every record has {', '.join(sorted(INPUTS))} by itself: rename it"
+    if name in SYSTEM_COLUMNS:
+        yield "databases have a column of this name in every table: rename it"
+    if field.name != name:
+        yield f"the same field object is also {field.name}: declare each field by a call of its own"
+
+
+def actions_named(whole: Whole) -> Iterator[str]:
+    """An action's name is snake_case, no generated command's, and short enough for a tool's name."""
+    for model in whole.models.values():
+        for name in () if model.workflow is None else model.workflow.moves:
+            yield from (of_field(model, name, text) for text in _wrong_action(model, name))
+
+
+def _wrong_action(model: Declared, name: str) -> Iterator[str]:
+    if not is_name(name):
+        yield f"an action's name must be {_SHAPE}: rename it"
+    if name in GENERATED + EXTRA:
+        yield "a generated command has this name: rename the action"
+    if len(f"{model.name}__{name}") > LONGEST_TOOL:
+        yield f"{model.name}__{name} is longer than the {LONGEST_TOOL} characters of a tool's name: shorten it"

@@ -1,0 +1,35 @@
+"""Rules about refs: where they lead, and what becomes of them when that record goes."""
+
+from collections.abc import Iterator
+from typing import get_args
+
+from countersign.declare.fields.ref import OnDelete, Ref
+from countersign.declare.rules.whole import Whole, of_field
+
+
+def refs_lead_somewhere(whole: Whole) -> Iterator[str]:
+    """A ref's target exists, in a module that is surely there."""
+    for model, field in whole.fields():
+        if not isinstance(field, Ref):
+            continue
+        module = whole.module_of[model.name]
+        if field.target not in whole.models:
+            text = f"there is no model {field.target!r}: correct it, or switch on the module that has it"
+            yield of_field(model, field.name, text)
+        elif not whole.may_speak_of(module, field.target):
+            need = whole.module_of[field.target].name
+            text = f"{field.target} is of the module {need}, which {module.name} does not need: add {need!r} to needs"
+            yield of_field(model, field.name, text)
+
+
+def refs_let_go(whole: Whole) -> Iterator[str]:
+    """What deleting the target does to a record can be done."""
+    for model, field in whole.fields():
+        if not isinstance(field, Ref):
+            continue
+        if field.on_delete not in get_args(OnDelete):
+            known = ", ".join(get_args(OnDelete))
+            yield of_field(model, field.name, f"on_delete must be one of {known}: correct it")
+        if field.on_delete == "clear" and field.required:
+            text = "a required ref cannot become empty: say on_delete refuse or cascade, or take required out"
+            yield of_field(model, field.name, text)

@@ -1,0 +1,65 @@
+"""What the rules look at: all modules that are switched on; and how a complaint says what it is about."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from countersign.declare.access import ADMINISTRATOR
+from countersign.declare.fields.field import Field
+from countersign.declare.model import Declared
+from countersign.declare.module import Module
+
+BASE = "base"
+"""The engine's own module: always there, so that nobody lists it in `needs`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """All modules together; of each model name one model, of each module name at least one module."""
+
+    modules: tuple[Module, ...]
+    models: Mapping[str, Declared]
+
+    @cached_property
+    def module_of(self) -> Mapping[str, Module]:
+        """By model name: the module that declares it."""
+        return {model.declared.name: module for module in self.modules for model in module.models}
+
+    @cached_property
+    def roles(self) -> frozenset[str]:
+        """The names of all roles."""
+        return frozenset(role.name for module in self.modules for role in module.roles) | {ADMINISTRATOR}
+
+    @cached_property
+    def labels(self) -> frozenset[str]:
+        """The labels of all personal fields."""
+        return frozenset(field.personal for _, field in self.fields() if field.personal)
+
+    def fields(self) -> Iterator[tuple[Declared, Field]]:
+        """Every field with its model."""
+        return ((model, field) for model in self.models.values() for field in model.fields.values())
+
+    def may_speak_of(self, module: Module, model: str) -> bool:
+        """Whether the model is surely there with the module: its own, of `base`, or of a module it needs."""
+        owner = self.module_of[model]
+        return owner is module or owner.name in (BASE, *module.needs)
+
+
+Rule: TypeAlias = Callable[[Whole], Iterator[str]]
+"""Yields a complaint for each place that breaks it."""
+
+
+def of_model(model: Declared, text: str) -> str:
+    """A complaint about a model."""
+    return f"{model.source}: {model.name}: {text}"
+
+
+def of_field(model: Declared, field: str, text: str) -> str:
+    """A complaint about a field of a model, or what its class statement says beside the fields."""
+    return f"{model.source}: {model.name}.{field}: {text}"
+
+
+def of_module(module: Module, text: str) -> str:
+    """A complaint about a module."""
+    return f"{module.source}: module {module.name}: {text}"

@@ -1,0 +1,81 @@
+"""Rules about workflows: which field they govern, and that every action can be run."""
+
+from collections.abc import Iterator
+
+from countersign.declare.fields.select import Select
+from countersign.declare.model import Declared
+from countersign.declare.rules.conditions import misfit
+from countersign.declare.rules.whole import Whole, of_field, of_model
+from countersign.declare.workflow import Move, Workflow
+
+
+def one_workflow(whole: Whole) -> Iterator[str]:
+    """A model has one workflow at most."""
+    for module in whole.modules:
+        for each in module.models:
+            if sum(isinstance(value, Workflow) for value in vars(each).values()) > 1:
+                yield of_model(each.declared, "it has two workflows: make them one, over one select field")
+
+
+def governed_is_a_select(whole: Whole) -> Iterator[str]:
+    """A workflow governs a select field, which starts at its first option."""
+    for model in whole.models.values():
+        if model.workflow is None:
+            continue
+        field = model.fields.get(model.workflow.field)
+        if not isinstance(field, Select):
+            text = f"a workflow governs a Select, and {model.name}.{model.workflow.field} is none: correct its name"
+            yield of_field(model, model.workflow.field, text)
+        elif field.options and field.default not in (None, field.options[0]):
+            text = f"a workflow starts at the first option, {field.options[0]}: take the default out"
+            yield of_field(model, field.name, text)
+
+
+def moves_between_options(whole: Whole) -> Iterator[str]:
+    """Every action leads from states there are to one there is."""
+    for model, field, move in _moves(whole):
+        if not move.sources:
+            text = 'it starts from no state, so that it never runs: name some, as in Move("new", to="done")'
+            yield of_field(model, move.name, text)
+        for state in (*move.sources, *(() if move.to is None else (move.to,))):
+            if state not in field.options:
+                known = ", ".join(field.options)
+                yield of_field(model, move.name, f"{state!r} is no option of {field.name}: use one of {known}")
+
+
+def inputs_can_be_given(whole: Whole) -> Iterator[str]:
+    """What an action takes are fields that callers may set."""
+    for model, field, move in _moves(whole):
+        for name in move.inputs:
+            text = _wrong_input(model, field, name)
+            if text:
+                yield of_field(model, move.name, text)
+
+
+def _wrong_input(model: Declared, governed: Select, name: str) -> str | None:
+    if name not in model.fields:
+        return f"its input {name!r} is no field of {model.name}: correct the name, or declare the field"
+    if name == governed.name:
+        return f"its input {name!r} is what the action itself moves: take it out"
+    if model.fields[name].readonly:
+        return f"its input {name!r} is readonly, so that nobody could give it: take it out, or let an effect set it"
+    return None
+
+
+def guards_fit(whole: Whole) -> Iterator[str]:
+    """What must hold for an action is a condition on its record."""
+    for model, _, move in _moves(whole):
+        for condition in move.guards:
+            text = misfit(model, condition, is_row_rule=False)
+            if text:
+                yield of_field(model, move.name, text)
+
+
+def _moves(whole: Whole) -> Iterator[tuple[Declared, Select, Move]]:
+    """Every action, with the field it moves; workflows without such a field have their own complaint."""
+    for model in whole.models.values():
+        if model.workflow is None:
+            continue
+        field = model.fields.get(model.workflow.field)
+        if isinstance(field, Select):
+            yield from ((model, field, move) for move in model.workflow.moves.values())
