@@ -1,0 +1,127 @@
+"""A records service of a test's own models, inside the test's process: its dispatch is called as HTTP and MCP do."""
+
+import dataclasses
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from countersign.declare import ADMINISTRATOR, Declared, Grant, Model, Module
+from countersign.declare.registry import Registry
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.versions import Versions
+from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.kernel.security.masterkey import load_master_key
+from countersign.records import app, base, key, own
+from countersign.records.access import domains, visibility
+from countersign.records.access.view import Caller, Domain
+from countersign.records.access.visibility import Cut, Standing
+from countersign.records.app import Service
+from countersign.records.commands import command
+from countersign.records.commands.run import Run, actor_of
+from countersign.records.context import Records
+from countersign.records.dispatch import Done
+from countersign.records.schema import install
+from countersign.settings import Settings
+
+
+@asynccontextmanager
+async def opened(url: str, folder: Path, *models: type[Model], deadline_s: float = 5.0) -> AsyncGenerator["Inside"]:
+    """A service on the empty (or earlier opened) database at the address, with these models."""
+    registry = Registry([base.MODULE, Module("trial", version="1", models=models)])
+    database = await open_database(
+        url, schema="records", pool=4, reserve_bytes=0, read_deadline_s=deadline_s
+    )
+    counters = SharedMemoryCounters(folder, slots=64)
+    try:
+        await install.upgrade(database, registry)
+        master = load_master_key(None, None, folder)
+        records = Records(
+            settings=Settings(data=str(folder)),
+            root_url="http://127.0.0.1",
+            is_loopback=True,
+            database=database,
+            registry=registry,
+            bits=await install.bits(database),
+            master=master,
+            secret=await key.secret(database, master),
+            versions=Versions(database, ("access",)).current,
+        )
+        yield Inside(app.assembled(records, counters))
+    finally:
+        await counters.close()
+        await database.close()
+
+
+@dataclasses.dataclass
+class Inside:
+    """A service, and callers made from grants as signed-in people and their agents are."""
+
+    service: Service
+
+    @property
+    def models(self) -> Mapping[str, Declared]:
+        """The declared models."""
+        return self.service.records.registry.models
+
+    def administrator(self) -> Caller:
+        """A person who sees everything in clear and may do all."""
+        return self._caller(Standing("a" * 24, "root", frozenset({ADMINISTRATOR})), None, None, None)
+
+    async def person(self, *grants: Grant, user_id: str = "b" * 24) -> Caller:
+        """A person of these grants; with the domain of its own that masked fields need."""
+        standing = Standing(user_id, "person", frozenset({"tester"}), frozenset(), grants)
+        return self._caller(standing, None, None, await self.domain(user_id, ""))
+
+    async def agent(self, label: str, *grants: Grant, user_id: str = "b" * 24) -> Caller:
+        """An agent of a person of these grants (none: an administrator's), as it would be let in now."""
+        roles = frozenset({"tester"} if grants else {ADMINISTRATOR})
+        standing = Standing(user_id, "person", roles, frozenset(), grants)
+        return self._caller(standing, Cut(("*",)), label, await self.domain(user_id, label))
+
+    async def domain(self, user_id: str, label: str) -> Domain:
+        """The open token domain, opened if there is none."""
+        records = self.service.records
+        async with records.database.transaction() as transaction:
+            await domains.open_domain(transaction, user_id, label)
+            found = await domains.find_domain(transaction, records.secret, user_id, label)
+        assert found is not None
+        return found
+
+    def _caller(self, standing: Standing, cut: Cut | None, agent: str | None, domain: Domain | None) -> Caller:
+        names = command.names_of(self.service.records.registry, own.SENTENCES)
+        view = visibility.view_of(self.service.records.registry, names, standing, cut)
+        return Caller(
+            kind="person" if cut is None else "agent",
+            user_id=standing.user_id,
+            username=standing.username,
+            credential_id="c" * 24,
+            view=view,
+            roles=standing.roles,
+            domain=domain if view.is_masked else None,
+            agent=agent,
+            scopes=() if cut is None else cut.scopes,
+        )
+
+    def run(self, caller: Caller) -> Run:
+        """A reading command of the caller under way."""
+        return Run(self.service.engine, caller, self.service.records.database, actor_of(caller, "request"))
+
+    async def value(self, caller: Caller, model: str, name: str, /, **body: object) -> Any:
+        """What a command answers, as JSON gives it back."""
+        done = await self.service.dispatch.run(caller, model, name, body, "request")
+        assert isinstance(done, Done), done
+        return msgspec.json.decode(msgspec.json.encode(done.value))
+
+    async def rows(self, statement: str, *values: int | str | None) -> list[tuple[Any, ...]]:
+        """Rows of a table, whoever may see them."""
+        return await self.service.records.database.fetch(statement, *values)
+
+    async def plan_of(self, statement: str, values: Sequence[Any]) -> str:
+        """How the engine answers a statement, in its own words."""
+        database = self.service.records.database
+        word = "EXPLAIN QUERY PLAN" if database.dialect == "sqlite" else "EXPLAIN (COSTS OFF)"
+        rows = await database.scan(f"{word} {statement}", *values)
+        return "\n".join(cast(str, row[-1]) for row in rows)

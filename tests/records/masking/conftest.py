@@ -1,0 +1,45 @@
+"""An address book with personal fields on a database of each engine."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from countersign.declare import LongText, Model, Text
+from countersign.records.access.view import Caller
+from tests.records import inside
+from tests.records.figures import figures, is_full, pytest_runtest_makereport
+from tests.records.inside import Inside
+
+__all__ = ["figures", "is_full", "pytest_runtest_makereport"]
+
+
+class Contact(Model):
+    """Somebody one can write to."""
+
+    title = Text()
+    email = Text(personal="EMAIL")
+    other_email = Text(personal="EMAIL")
+    phone = Text(personal="PHONE")
+    postcode = Text(personal="POSTCODE")
+    remark = LongText()
+    notes = LongText(personal="NOTES")
+
+
+@pytest.fixture
+async def book(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+    """The empty address book: once on SQLite, once on PostgreSQL."""
+    async with inside.opened(database_url, tmp_path, Contact) as opened:
+        yield opened
+
+
+@pytest.fixture
+def root(book: Inside) -> Caller:
+    """Who sees everything in clear."""
+    return book.administrator()
+
+
+@pytest.fixture
+async def agent(book: Inside) -> Caller:
+    """Who sees every personal field masked."""
+    return await book.agent("scout")

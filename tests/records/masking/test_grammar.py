@@ -1,0 +1,148 @@
+"""What is a placeholder token, what only nearly is one, and what a text is after its tokens were replaced."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.records.masking import swap
+from countersign.records.masking.grammar import Grammar
+
+LABELS = ("EMAIL", "PHONE", "LITERAL", "TAX", "TAX_ID", "NOTES")
+GRAMMAR = Grammar(LABELS)
+
+# Texts in which tokens, near misses and their neighbourhood are likely.
+PIECES = st.sampled_from(
+    [*LABELS, "EMAIL_1", "EMAIL_10", "TAX_ID_7", "LITERAL_0", "email_1", "_", "-", "0", "1", "9", " ", "\n", "é", "١"]
+)
+TEXTS = st.lists(PIECES | st.text(max_size=3), max_size=30).map("".join)
+
+
+def found(text: str) -> list[str]:
+    """The tokens in the text, as they are written."""
+    return [token.text for token in GRAMMAR.tokens(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "EMAIL_1",
+        "[EMAIL_1]",
+        "<EMAIL_1>",
+        "(EMAIL_1)",
+        '"EMAIL_1"',
+        "mail:EMAIL_1,",
+        "EMAIL_1.",
+        "-EMAIL_1-",
+        "EMAIL_1\n",
+        "éEMAIL_1é",
+        "写EMAIL_1信",
+        "\u200bEMAIL_1",
+        "EMAIL_1@example.com",
+        "mailto:EMAIL_1?subject=PHONE",
+    ],
+)
+def test_a_token_ends_where_no_letter_digit_or_underscore_goes_on(text: str) -> None:
+    assert found(text) == ["EMAIL_1"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["XEMAIL_1", "0EMAIL_1", "_EMAIL_1", "EMAIL_1a", "EMAIL_1_", "EMAIL_1_2", "EMAIL_", "EMAIL", "EMAIL_x", "OTHER_1"],
+)
+def test_a_part_of_a_longer_word_is_no_token(text: str) -> None:
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "email_123",
+        "Email_123",
+        "EMAIL-123",
+        "EMAIL__123",
+        "EMAIL_-123",
+        "EMAIL_0123",
+        "EMAIL_00",
+        "EMAIL_1234567890123456",
+        "<EMAIL>",
+        "[EMAIL]",
+        "{EMAIL}",
+        "<email>",
+    ],
+)
+def test_near_misses_are_no_tokens_and_are_noticed(text: str) -> None:
+    for around in (text, f"Write to {text}, please", f"EMAIL_5 {text} EMAIL_6"):
+        assert text not in found(around)
+        assert GRAMMAR.near_miss(around) == text
+        assert GRAMMAR.might_matter(around)
+
+
+@pytest.mark.parametrize(
+    "text", ["EMAIL_123", "[EMAIL_123]", "<EMAIL_123>", "EMAIL_1-PHONE_2", "email", "e-mail 12", "EMAIL: 12", "taxi_x"]
+)
+def test_tokens_and_plain_words_are_no_near_misses(text: str) -> None:
+    assert GRAMMAR.near_miss(text) is None
+
+
+def test_of_two_labels_the_longer_one_is_found() -> None:
+    assert found("TAX_1 TAX_ID_1 TAX_ID_1_1") == ["TAX_1", "TAX_ID_1"]
+    assert [(token.label, token.number) for token in GRAMMAR.tokens("TAX_ID_12")] == [("TAX_ID", 12)]
+
+
+def test_numbers_have_fifteen_digits_at_most_and_no_leading_zero() -> None:
+    assert found("EMAIL_0 EMAIL_999999999999999 EMAIL_281474976710655") == [
+        "EMAIL_0",
+        "EMAIL_999999999999999",
+        "EMAIL_281474976710655",
+    ]
+
+
+def test_digits_of_other_scripts_are_no_digits() -> None:
+    assert found("EMAIL_١٢ EMAIL_１２") == []
+
+
+def test_a_token_that_begins_another_one_is_replaced_on_its_own() -> None:
+    meanings = {"EMAIL_1": "one", "EMAIL_10": "ten", "EMAIL_100": "hundred"}
+
+    assert swap.replaced(GRAMMAR, "EMAIL_1 EMAIL_10,EMAIL_100;EMAIL_1", meanings) == "one ten,hundred;one"
+    assert swap.replaced(GRAMMAR, "EMAIL_1 EMAIL_10", {"EMAIL_1": "one"}) == "one EMAIL_10"
+    assert swap.replaced(GRAMMAR, "EMAIL_10", {"EMAIL_1": "one"}) == "EMAIL_10"
+
+
+def test_five_hundred_tokens_in_one_note_are_replaced_in_one_pass() -> None:
+    meanings = {f"EMAIL_{number}": f"person {number}" for number in range(500)}
+    note = "".join(f"{number}: EMAIL_{number};\n" for number in range(500))
+
+    assert swap.replaced(GRAMMAR, note, meanings) == "".join(f"{number}: person {number};\n" for number in range(500))
+
+
+def test_what_was_put_in_is_not_looked_at_again() -> None:
+    meanings = {"EMAIL_1": "EMAIL_2", "EMAIL_2": "EMAIL_1", "PHONE_3": "PHONE_3 EMAIL_1"}
+
+    assert swap.replaced(GRAMMAR, "EMAIL_1, EMAIL_2, PHONE_3", meanings) == "EMAIL_2, EMAIL_1, PHONE_3 EMAIL_1"
+
+
+@given(TEXTS)
+def test_every_text_is_the_same_after_its_tokens_went_out_and_came_back(text: str) -> None:
+    """What a caller reads in a clear field, LITERAL tokens in place of token-like text, and sends back unchanged."""
+    numbers = {each: number * 7_919 for number, each in enumerate(dict.fromkeys(found(text)))}
+
+    shown = swap.replaced(GRAMMAR, text, {each: f"LITERAL_{number}" for each, number in numbers.items()})
+
+    # Every token-like string that is shown is one of those that were put in: nothing joins with its neighbours.
+    assert set(found(shown)) == {f"LITERAL_{number}" for number in numbers.values()}
+    assert swap.replaced(GRAMMAR, shown, {f"LITERAL_{number}": each for each, number in numbers.items()}) == text
+
+
+@given(TEXTS)
+def test_no_text_has_a_token_where_the_quick_look_says_there_is_none(text: str) -> None:
+    if found(text):
+        assert GRAMMAR.might_hold_token(text)
+    if found(text) or GRAMMAR.near_miss(text):
+        assert GRAMMAR.might_matter(text)
+
+
+@given(TEXTS, st.sampled_from(LABELS), st.integers(0, 10**15 - 1))
+def test_a_token_between_spaces_is_found_in_any_text(text: str, label: str, number: int) -> None:
+    assert f"{label}_{number}" in found(f"{text} {label}_{number} {text}")
+    assert found(f"{text} {label}_{number} {text}") == [*found(text), f"{label}_{number}", *found(text)]

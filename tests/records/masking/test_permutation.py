@@ -1,0 +1,81 @@
+"""The keyed permutation: the same both ways, alone or in batches, and unlike any other key's."""
+
+import random
+
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import ECB
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.records.masking.permutation import MOST_TOGETHER, ROUNDS, SIZE, Permutation
+
+KEYS = st.binary(min_size=32, max_size=32)
+NUMBERS = st.lists(st.integers(0, SIZE - 1) | st.sampled_from([0, 1, (1 << 24) - 1, 1 << 24, SIZE - 1]), max_size=40)
+
+
+def plainly(key: bytes, number: int) -> int:
+    """The permutation as a textbook writes it, one number at a time."""
+    left, right = number >> 24, number & 0xFFFFFF
+    for turn in range(1, ROUNDS + 1):
+        encryptor = Cipher(AES(key), ECB()).encryptor()
+        block = encryptor.update(turn.to_bytes(8) + right.to_bytes(8))
+        left, right = right, left ^ int.from_bytes(block[-3:])
+    return left << 24 | right
+
+
+@given(KEYS, NUMBERS)
+def test_what_was_encoded_is_decoded_and_the_other_way_round(key: bytes, numbers: list[int]) -> None:
+    permutation = Permutation(key)
+
+    there, back = permutation.encode(numbers), permutation.decode(numbers)
+
+    assert permutation.decode(there) == permutation.encode(back) == numbers
+    assert all(0 <= each < SIZE for each in there + back)
+
+
+@given(KEYS, NUMBERS)
+def test_a_batch_gives_what_each_number_gives_alone(key: bytes, numbers: list[int]) -> None:
+    permutation = Permutation(key)
+
+    assert permutation.encode(numbers) == [permutation.encode([each])[0] for each in numbers]
+    assert permutation.encode(numbers) == [plainly(key, each) for each in numbers]
+    assert permutation.decode(numbers) == [permutation.decode([each])[0] for each in numbers]
+
+
+@pytest.mark.parametrize("count", [0, 1, MOST_TOGETHER - 1, MOST_TOGETHER, MOST_TOGETHER + 1, 2 * MOST_TOGETHER + 3])
+def test_batches_of_any_size_keep_order_and_number(count: int) -> None:
+    permutation = Permutation(b"k" * 32)
+    numbers = random.Random(count).sample(range(SIZE), count)
+
+    there = permutation.encode(numbers)
+
+    assert len(there) == len(set(there)) == count
+    assert permutation.decode(there) == numbers
+    assert there[-3:] == [permutation.encode([each])[0] for each in numbers[-3:]]
+
+
+def test_neighbouring_ids_give_numbers_spread_over_all_48_bits() -> None:
+    found = Permutation(b"k" * 32).encode(range(50_000))
+
+    assert len(set(found)) == 50_000
+    for bit in range(48):
+        # Half of the numbers have each bit set, within five standard deviations.
+        assert abs(sum(each >> bit & 1 for each in found) - 25_000) < 5 * 112
+    assert len({each >> 40 for each in found}) == 256
+
+
+@pytest.mark.parametrize("bit", [0, 7, 100, 255])
+def test_keys_that_differ_in_a_bit_give_unrelated_numbers(bit: int) -> None:
+    one = int.from_bytes(b"k" * 32)
+    ids = range(20_000)
+
+    here = Permutation(one.to_bytes(32)).encode(ids)
+    there = Permutation((one ^ 1 << bit).to_bytes(32)).encode(ids)
+
+    distances = [(a ^ b).bit_count() for a, b in zip(here, there, strict=True)]
+    assert not set(here) & set(there)
+    assert abs(sum(distances) / len(distances) - 24) < 0.2
+    # Nor does a key's number lead to an id that the other one has given out.
+    assert all(each >= 20_000 for each in Permutation((one ^ 1 << bit).to_bytes(32)).decode(here))

@@ -1,0 +1,179 @@
+"""Values of masked fields on their way out and back: exact, typed, never somebody else's."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from countersign.declare import Grant
+from countersign.records.access.view import Caller
+from countersign.records.commands.refusals import BadInput
+from tests.records.inside import Inside
+
+PERSONAL = ("email", "other_email", "phone", "postcode", "notes")
+TEXTS = st.lists(
+    st.sampled_from(["EMAIL_1", "EMAIL_10", "email_1", "<EMAIL>", "LITERAL_4", "NOTES_0", "_", " ", "é", "e\u0301"])
+    | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8),
+    max_size=12,
+).map("".join)
+
+
+async def make(book: Inside, root: Caller, **values: str) -> str:
+    """A contact, made by somebody without masks; its id."""
+    return (await book.value(root, "contact", "create", **values))["id"]
+
+
+async def seen(book: Inside, caller: Caller, record_id: str) -> dict[str, Any]:
+    """A contact as the caller sees it."""
+    return await book.value(caller, "contact", "get", id=record_id)
+
+
+async def refused(book: Inside, caller: Caller, command: str = "create", **values: str) -> str:
+    """Why a command is refused, nothing being written."""
+    before = await book.rows('SELECT count(*), coalesce(sum(revision), 0) FROM contact')
+    with pytest.raises(BadInput) as caught:
+        await book.value(caller, "contact", command, **values)
+    assert await book.rows('SELECT count(*), coalesce(sum(revision), 0) FROM contact') == before
+    return str(caught.value)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(TEXTS.filter(bool), TEXTS.filter(bool), TEXTS.filter(bool))
+async def test_every_text_comes_back_exactly(
+    book: Inside, root: Caller, agent: Caller, title: str, email: str, notes: str
+) -> None:
+    made = await make(book, root, title=title, remark=notes, email=email, notes=notes)
+
+    shown = await seen(book, agent, made)
+    copied = await book.value(agent, "contact", "create", **{k: shown[k] for k in ("title", "remark", "email", "notes")})
+
+    assert re.fullmatch("EMAIL_(0|[1-9][0-9]*)", shown["email"])
+    assert re.fullmatch("NOTES_(0|[1-9][0-9]*)", shown["notes"])
+    real = book.service.engine.grammar.tokens(shown["title"] + " " + shown["remark"])
+    assert {token.label for token in real} <= {"LITERAL"}
+    copy = await seen(book, root, copied["id"])
+    assert (copy["title"], copy["remark"], copy["email"], copy["notes"]) == (title, notes, email, notes)
+
+
+async def test_a_value_with_tokens_inside_stays_as_it_is(book: Inside, root: Caller, agent: Caller) -> None:
+    first = await make(book, root, email="ada@example.com")
+    token = (await seen(book, agent, first))["email"]
+    second = await make(book, root, email=f"{token}", notes=f"not {token}, nor EMAIL_1")
+
+    shown = await seen(book, agent, second)
+    third = (await book.value(agent, "contact", "create", email=shown["email"], notes=shown["notes"]))["id"]
+
+    assert shown["email"] != token
+    kept = await seen(book, root, third)
+    assert (kept["email"], kept["notes"]) == (token, f"not {token}, nor EMAIL_1")
+
+
+async def test_five_hundred_tokens_in_one_note_are_swapped(book: Inside, root: Caller, agent: Caller) -> None:
+    mails = [f"p{number}@example.com" for number in range(250)]
+    for first in range(0, 250, 2):
+        await make(book, root, email=mails[first], other_email=mails[first + 1])
+    rows = await book.value(agent, "contact", "list", order=[{"field": "id"}])
+    tokens = [row[name] for row in rows for name in ("email", "other_email")]
+    clear = {row["id"]: row for row in await book.value(root, "contact", "list")}
+    meant = [clear[row["id"]][name] for row in rows for name in ("email", "other_email")]
+
+    made = await book.value(agent, "contact", "create", notes=", ".join(tokens + tokens))
+
+    assert (await seen(book, root, made["id"]))["notes"] == ", ".join(meant + meant)
+
+
+async def test_a_token_of_one_label_is_refused_in_a_field_of_another(book: Inside, root: Caller, agent: Caller) -> None:
+    made = await make(book, root, email="ada@example.com", phone="+441234", postcode="10115", notes="n")
+    shown = await seen(book, agent, made)
+
+    assert await refused(book, agent, phone=shown["email"]) == "token not allowed in contact.phone"
+    assert await refused(book, agent, email=shown["phone"]) == "token not allowed in contact.email"
+    assert await refused(book, agent, email=shown["notes"]) == "token not allowed in contact.email"
+    wrong = shown["email"].replace("EMAIL", "PHONE")
+    assert await refused(book, agent, phone=wrong) == f"unknown token {wrong}"
+
+
+async def test_a_token_is_refused_wherever_the_field_is_read_in_clear(
+    book: Inside, root: Caller, agent: Caller
+) -> None:
+    made = await make(book, root, title="t", email="ada@example.com")
+    token = (await seen(book, agent, made))["email"]
+
+    for text in (token, f"see {token}", f"[{token}]", "EMAIL_7"):
+        assert await refused(book, agent, title=text) == "token not allowed in contact.title"
+        assert await refused(book, agent, remark=text) == "token not allowed in contact.remark"
+        assert await refused(book, agent, "update", id=made, title=text) == "token not allowed in contact.title"
+    for field in ("title", "remark"):
+        condition = {"field": field, "op": "contains", "value": token}
+        with pytest.raises(BadInput, match="token not allowed in a filter"):
+            await book.value(agent, "contact", "list", filter=[condition])
+
+
+@pytest.mark.parametrize("text", ["email_123", "<EMAIL>", "EMAIL-123", "EMAIL_0123", "EMAIL_1234567890123456"])
+@pytest.mark.parametrize("field", ["email", "notes"])
+async def test_near_misses_are_refused_in_masked_fields(book: Inside, agent: Caller, field: str, text: str) -> None:
+    assert f"{text} is no placeholder token" in await refused(book, agent, **{field: text})
+    assert f"{text} is no placeholder token" in await refused(book, agent, **{field: f"to {text}."})
+
+
+async def test_a_token_in_brackets_is_fine(book: Inside, root: Caller, agent: Caller) -> None:
+    token = (await seen(book, agent, await make(book, root, email="ada@example.com")))["email"]
+
+    made = await book.value(agent, "contact", "create", notes=f"[{token}] <{token}>")
+
+    assert (await seen(book, root, made["id"]))["notes"] == "[ada@example.com] <ada@example.com>"
+
+
+async def test_who_sees_everything_writes_what_looks_like_tokens_as_it_is(book: Inside, root: Caller) -> None:
+    made = await make(book, root, title="EMAIL_1", email="EMAIL_2", notes="email_3 <EMAIL>")
+
+    kept = await seen(book, root, made)
+
+    assert (kept["title"], kept["email"], kept["notes"]) == ("EMAIL_1", "EMAIL_2", "email_3 <EMAIL>")
+
+
+async def test_token_like_text_is_a_literal_token_that_comes_back_anywhere(
+    book: Inside, root: Caller, agent: Caller
+) -> None:
+    made = await make(book, root, title="about EMAIL_12 and EMAIL_1", remark="EMAIL_12")
+    shown = await seen(book, agent, made)
+
+    first, second = (token.text for token in book.service.engine.grammar.tokens(shown["title"]))
+    copy = await book.value(agent, "contact", "create", title=f"{second}/{first}", notes=f"re {first}", email=first)
+
+    assert shown["title"] == f"about {first} and {second}"
+    assert shown["remark"] == first
+    assert first.startswith("LITERAL_")
+    kept = await seen(book, root, copy["id"])
+    assert (kept["title"], kept["notes"], kept["email"]) == ("EMAIL_1/EMAIL_12", "re EMAIL_12", "EMAIL_12")
+    assert await refused(book, agent, title="LITERAL_12345") == "unknown token LITERAL_12345"
+
+
+async def test_tokens_of_two_callers_have_nothing_to_do_with_each_other(book: Inside, root: Caller) -> None:
+    one, other = await book.agent("scout"), await book.agent("clerk")
+    person = await book.person(Grant(model="contact", commands="*", masked="*", write="*"))
+    ids = [await make(book, root, email=f"p{n}@example.com", phone=f"+{n}", title="EMAIL_1") for n in range(20)]
+
+    shown = [{each: await seen(book, caller, each) for each in ids} for caller in (one, other, person)]
+
+    tokens = [{row[name] for row in each.values() for name in ("email", "phone", "title")} for each in shown]
+    assert [len(each) for each in tokens] == [41, 41, 41]
+    assert not tokens[0] & tokens[1] | tokens[0] & tokens[2] | tokens[1] & tokens[2]
+    foreign = shown[0][ids[0]]["email"]
+    for caller in (other, person):
+        assert await refused(book, caller, email=foreign) == f"unknown token {foreign}"
+        assert await refused(book, caller, notes=f"to {foreign}") == f"unknown token {foreign}"
+
+
+async def test_equal_values_have_equal_tokens_where_the_label_is_linked_and_nowhere_else(
+    book: Inside, root: Caller, agent: Caller
+) -> None:
+    values = {"email": "ada@example.com", "other_email": "ada@example.com", "phone": "+44", "postcode": "1", "notes": "n"}
+    one, two = [await seen(book, agent, await make(book, root, **values)) for _ in range(2)]
+
+    assert one["email"] == one["other_email"] == two["email"] == two["other_email"]
+    assert one["phone"] == two["phone"]
+    assert one["postcode"] != two["postcode"]
+    assert one["notes"] != two["notes"]
