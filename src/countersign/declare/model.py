@@ -72,24 +72,28 @@ class Model:
 
     def __init_subclass__(cls, **options: Unpack[ModelOptions]) -> None:
         super().__init_subclass__()
-        fields = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
-        workflows = [value for value in vars(cls).values() if isinstance(value, Workflow)]
-        name = options.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
-        label = options.get("label") or name.replace("_", " ").capitalize()
         frame = inspect.currentframe()
-        cls.declared = Declared(
-            name=name,
-            label=label,
-            plural=options.get("plural") or _plural(label),
-            summary=inspect.cleandoc(cls.__doc__ or ""),
-            fields=fields,
-            workflow=workflows[0] if workflows else None,
-            locked=options.get("locked", ()),
-            locked_with=options.get("locked_with"),
-            shown_as=options.get("shown_as") or next((n for n, f in fields.items() if f.kind == "text"), "id"),
-            commands=options.get("commands", GENERATED + EXTRA),
-            source=frame.f_back.f_code.co_filename if frame is not None and frame.f_back is not None else "",
-        )
+        source = frame.f_back.f_code.co_filename if frame is not None and frame.f_back is not None else ""
+        cls.declared = _declared(cls, options, source)
+
+
+def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
+    fields = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
+    name = options.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+    label = options.get("label") or name.replace("_", " ").capitalize()
+    return Declared(
+        name=name,
+        label=label,
+        plural=options.get("plural") or _plural(label),
+        summary=inspect.cleandoc(cls.__doc__ or ""),
+        fields=fields,
+        workflow=next((value for value in vars(cls).values() if isinstance(value, Workflow)), None),
+        locked=options.get("locked", ()),
+        locked_with=options.get("locked_with"),
+        shown_as=options.get("shown_as") or next((n for n, f in fields.items() if f.kind == "text"), "id"),
+        commands=options.get("commands", GENERATED + EXTRA),
+        source=source,
+    )
 
 
 def _plural(label: str) -> str:

@@ -142,9 +142,9 @@ class _Seeding:
     async def _lead(self, number: int) -> None:
         party = _choice(self._parties) if number % 4 else None
         # Several leads share a contact, as in real life; agents see that by equal tokens.
-        name, email = (party[1], party[2]) if party else (self._person(), f"lead{number // 8}@mail.example")
-        stage = number % 5
+        name, email = party[1:] if party else (self._person(), f"lead{number // 8}@mail.example")
         title = _choice(texts.LEADS).format(company=_choice(texts.COMPANIES))
+        ended = {"lost_reason": _choice(texts.LOST_REASONS)} if number % 5 == 4 else {}
         lead = await self._create(
             "lead",
             {
@@ -157,8 +157,8 @@ class _Seeding:
                 "owner": self._people["alice" if number % 3 else "bob"],
                 "expected_close": self._day(1, 200) if number % 6 else None,
                 "notes": _choice(texts.NOTES) if number % 5 == 0 else None,
-                "stage": ("new", "qualified", "proposed", "won", "lost")[stage],
-                "lost_reason": _choice(texts.LOST_REASONS) if stage == 4 else None,
+                "stage": ("new", "qualified", "proposed", "won", "lost")[number % 5],
+                **ended,
             },
         )
         if number % 10 == 0:

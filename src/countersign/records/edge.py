@@ -225,21 +225,21 @@ def decode_object(raw: bytes) -> dict[str, object]:
 def _check(value: object, depth: int) -> int:
     """How many members the value has in all."""
     if isinstance(value, str):
-        if "\0" in value or (not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value)):
-            raise Malformed("a text holds a NUL or half of a surrogate pair")
+        _check_text(value)
         return 0
-    if isinstance(value, float):
-        if value in (float("inf"), float("-inf")):
-            raise Malformed("a number is out of range")
+    if not isinstance(value, dict | list):
         return 0
     if not depth:
         raise Malformed(f"the body is nested more than {DEEPEST} deep")
     if isinstance(value, dict):
         members = cast("dict[str, object]", value)
         return sum(_check(name, depth) + _check(each, depth - 1) for name, each in members.items()) + len(members)
-    if isinstance(value, list):
-        return sum(_check(each, depth - 1) for each in cast("list[object]", value))
-    return 0
+    return sum(_check(each, depth - 1) for each in cast("list[object]", value))
+
+
+def _check_text(text: str) -> None:
+    if "\0" in text or (not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text)):
+        raise Malformed("a text holds a NUL or half of a surrogate pair")
 
 
 def _refuse_repeated(raw: bytes) -> None:

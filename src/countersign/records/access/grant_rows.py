@@ -95,11 +95,15 @@ def _check(model: Declared, condition: Where, place: str) -> None:
         if not isinstance(condition.value, bool):
             raise BadGrant(f"{place}: value of is_null must be true or false")
         return
+    for value in _several(condition, place):
+        _check_value(field, value, place)
+
+
+def _several(condition: Where, place: str) -> list[object]:
     several = condition.value if condition.operator == "in" else [condition.value]
     if not isinstance(several, list) or not 1 <= len(cast("list[object]", several)) <= MOST_VALUES:
         raise BadGrant(f"{place}: value of in must be a list of 1 to {MOST_VALUES} values")
-    for value in cast("list[object]", several):
-        _check_value(field, value, place)
+    return cast("list[object]", several)
 
 
 def _check_value(field: Field | None, value: object, place: str) -> None:

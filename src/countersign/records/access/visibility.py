@@ -127,7 +127,7 @@ def _sights(
 def _granted_sights(model: Declared, grants: Sequence[Grant], standing: Standing) -> dict[str, Sight]:
     found: dict[str, Sight] = {}
     for name, field in model.fields.items():
-        if field.restricted and not _is_administrator(standing) and standing.roles.isdisjoint(field.restricted):
+        if _is_kept_from(field, standing):
             continue
         is_masked = any(_names(grant.masked, name) for grant in grants)
         if any(_names(grant.clear, name) for grant in grants) or (is_masked and not field.personal):
@@ -135,6 +135,11 @@ def _granted_sights(model: Declared, grants: Sequence[Grant], standing: Standing
         elif is_masked:
             found[name] = "masked"
     return found
+
+
+def _is_kept_from(field: Field, standing: Standing) -> bool:
+    """Whether the field is restricted to roles of which the person has none."""
+    return bool(field.restricted) and not _is_administrator(standing) and standing.roles.isdisjoint(field.restricted)
 
 
 def _for_agent(model: Declared, seen: Mapping[str, Sight], unmasked: frozenset[str]) -> dict[str, Sight]:

@@ -75,12 +75,8 @@ def _asks_what_is_hidden(run: Run, prepared: Prepared) -> bool:
     if move is not None and not guard.are_readable(view, move.guards):
         return True
     # Another record with a unique value may be one that the agent does not see, or not in clear.
-    return any(
-        model.fields[name].unique
-        and given.stored is not None
-        and (view.visible is not None or not view.sees_in_clear(name))
-        for name, given in prepared.given.items()
-    )
+    unique = [name for name, given in prepared.given.items() if model.fields[name].unique and given.stored is not None]
+    return any(view.visible is not None or not view.sees_in_clear(name) for name in unique)
 
 
 async def _is_set(run: Run, prepared: Prepared) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
 from countersign.kernel import clock, ids
 from countersign.records.approvals import policy, steps
@@ -124,20 +125,25 @@ async def _record(run: Run, step: Step | Prepared) -> StoredRecord | None:
 async def _diff(run: Run, step: Step) -> list[dict[str, Any]]:
     """Before and after of every field the step sets; values as audit and plans keep them."""
     record = await _record(run, step)
-    model = run.engine.registry.models[step.model]
-    after: dict[str, Any] = {
-        name: {"value": each.value} if each.value is not None else each.stored for name, each in step.given.items()
-    }
-    move = None if model.workflow is None else model.workflow.moves.get(step.command)
-    if move is not None and move.to is not None and model.workflow is not None:
-        after[model.workflow.field] = move.to
-    if step.command == "delete" and record is not None:
-        after = {name: None for name, value in record.values.items() if value is not None}
+    after = _after(run.engine.registry.models[step.model], step, record)
     before = {} if record is None else await _copies(run, record, list(after))
     return [
         {"model": step.model, "id": step.record_id, "field": name, "before": before.get(name), "after": value}
         for name, value in after.items()
     ]
+
+
+def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str, Any]:
+    """What the step leaves in each field it touches; a deletion leaves nothing in any."""
+    if step.command == "delete":
+        return {} if record is None else {name: None for name, value in record.values.items() if value is not None}
+    after: dict[str, Any] = {
+        name: {"value": each.value} if each.value is not None else each.stored for name, each in step.given.items()
+    }
+    workflow = model.workflow
+    if workflow is not None and step.command in workflow.moves and (to := workflow.moves[step.command].to):
+        after[workflow.field] = to
+    return after
 
 
 async def _copies(run: Run, record: StoredRecord, names: Sequence[str]) -> dict[str, Any]:

@@ -119,12 +119,10 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
     expression = column(scope.alias, "id") if field is ID else scope.value_of(field)
     put = scope.parameters.put
     if operator == "is_null":
-        if not isinstance(value, bool):
-            raise BadInput(f"value of is_null on {name} must be true or false")
-        return f"{expression} IS {'' if value else 'NOT '}NULL"
+        return f"{expression} IS {_emptiness(name, value)}"
     if operator == "in":
-        values = [_operand(field, name, each) for each in _several(name, value)]
-        return f"{expression} IN ({', '.join(put(each) for each in values)})"
+        places = [put(_operand(field, name, each)) for each in _several(name, value)]
+        return f"{expression} IN ({', '.join(places)})"
     operand = _operand(field, name, value)
     if operator == "contains":
         return _contained(scope, field, folded(cast(str, operand)))
@@ -133,6 +131,12 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
     if isinstance(field, Select) and operator != "eq":
         expression, operand = field.ordered(expression), field.rank(operand)
     return f"{expression} {_COMPARISON[operator]} {put(operand)}"
+
+
+def _emptiness(name: str, value: object) -> str:
+    if not isinstance(value, bool):
+        raise BadInput(f"value of is_null on {name} must be true or false")
+    return "NULL" if value else "NOT NULL"
 
 
 def _several(name: str, value: object) -> list[object]:

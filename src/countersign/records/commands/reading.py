@@ -41,28 +41,16 @@ class Reading:
         self._dialect: Dialect = dialect
         self._domain = domain
         self._bits = bits
-        fields = {name: model.fields[name] for name in model_view.fields}
-        self.names = ("id", "revision", *fields)
+        self.names = ("id", "revision", *model_view.fields)
         self.shape: Any = _shape(model.name, self.names)
-        self._masked = tuple(
-            (place, name, field.personal or "")
-            for place, (name, field) in enumerate(fields.items(), 2)
-            if model_view.fields[name] == "masked"
-        )
-        masked = {place for place, _, _ in self._masked}
+        places = [(place, model.fields[name]) for place, name in enumerate(model_view.fields, 2)]
+        self._masked = tuple((place, field) for place, field in places if model_view.fields[field.name] == "masked")
+        clear = [each for each in places if each not in self._masked]
         self._shown: tuple[tuple[int, Callable[[Stored], object]], ...] = tuple(
-            (place, field.show)
-            for place, field in enumerate(fields.values(), 2)
-            if place not in masked and not field.shows_as_stored
+            (place, field.show) for place, field in clear if not field.shows_as_stored
         )
-        self.texts = tuple(
-            place
-            for place, field in enumerate(fields.values(), 2)
-            if place not in masked and field.is_folded
-        )
-        self.structures = tuple(
-            (place, name) for place, (name, field) in enumerate(fields.items(), 2) if field.kind == "structure"
-        )
+        self.texts = tuple(place for place, field in clear if field.is_folded)
+        self.structures = tuple((place, field.name) for place, field in places if field.kind == "structure")
 
     @property
     def is_plain(self) -> bool:
@@ -132,9 +120,11 @@ class Reading:
         return [shape(*values) for values in self.values(rows, masks)]
 
 
-def _mask(rows: list[list[Any]], masked: tuple[tuple[int, str, str], ...], masks: Masks) -> None:
+def _mask(rows: list[list[Any]], masked: tuple[tuple[int, Field], ...], masks: Masks) -> None:
     """Put tokens for value ids, all of a page in one go."""
-    places = [(values, place, label) for place, _, label in masked for values in rows if values[place] is not None]
+    places = [
+        (values, place, field.personal) for place, field in masked for values in rows if values[place] is not None
+    ]
     numbers = masks.tokens([values[place] for values, place, _ in places])
     for (values, place, label), number in zip(places, numbers, strict=True):
         values[place] = f"{label}_{number}"

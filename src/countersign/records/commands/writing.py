@@ -1,11 +1,11 @@
 """Writing one record: the row, its vault entries, the totals it counts into and its audit, in one transaction."""
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
-from countersign.declare import Declared
+from countersign.declare import Declared, Field
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Total
 from countersign.kernel import clock, ids
@@ -80,15 +80,11 @@ async def update(
         BadInput: a value that must be unique is taken.
     """
     changed = {name: each for name, each in given.items() if await _is_change(run, model, record, name, each)}
-    values: dict[str, Stored] = {name: each.stored for name, each in changed.items()}
-    made = computed(model, {**record.values, **values})
-    values |= {name: value for name, value in made.items() if value != record.values.get(name)}
+    values = _with_computed(model, record, {name: each.stored for name, each in changed.items()})
     if not values:
         return False
     await _require_unique(run, model, values, record.id)
-    old = {name: record.value_ids[name] for name in values if record.value_ids.get(name) is not None}
-    keys = await run.engine.vault.keys(run.transaction, [cast(int, each) for each in old.values()])
-    before = {name: Held(cast(int, each), keys.get(cast(int, each), b"")) for name, each in old.items()}
+    before = await _held_before(run, record, values)
     held = await _hold(run, model, values, changed, record.id)
     personal = [name for name in personal_fields(model) if name in values]
     await _write(run, model, record, values, {name: held[name].id if name in held else None for name in personal})
@@ -103,11 +99,22 @@ async def update(
     return True
 
 
+def _with_computed(model: Declared, record: StoredRecord, values: dict[str, Stored]) -> dict[str, Stored]:
+    """The values to set, with the computed ones that they change."""
+    made = computed(model, {**record.values, **values})
+    return values | {name: value for name, value in made.items() if value != record.values.get(name)}
+
+
+async def _held_before(run: Run, record: StoredRecord, names: Iterable[str]) -> dict[str, Held]:
+    """What the vault holds for those fields of the record, with the keys of their sealed copies."""
+    old = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
+    keys = await run.engine.vault.keys(run.transaction, list(old.values()))
+    return {name: Held(value_id, keys.get(value_id, b"")) for name, value_id in old.items()}
+
+
 async def delete(run: Run, model: Declared, record: StoredRecord, command: str) -> None:
     """Remove a locked record that nothing refers to any more."""
-    old = {name: each for name, each in record.value_ids.items() if each is not None}
-    keys = await run.engine.vault.keys(run.transaction, list(old.values()))
-    before = {name: Held(each, keys.get(each, b"")) for name, each in old.items()}
+    before = await _held_before(run, record, record.value_ids)
     changes = {
         name: [copy(run, value, before.get(name)), None] for name, value in record.values.items() if value is not None
     }
@@ -194,21 +201,23 @@ async def _link_aliases(run: Run, model: Declared, given: Mapping[str, Given], r
     if domain is None:
         return
     for name, each in given.items():
-        field = model.fields[name]
-        if each.stored is None or not field.personal or not field.linked:
+        alias = await _alias_of(run, model.fields[name], each, domain.id)
+        if alias is None:
             continue
-        if each.is_plain_text:
-            alias = (await vault.hold_apart(run.transaction, field.personal, domain.id)).id
-        elif each.value_id is not None and await _is_alias(run, each.value_id):
-            again = await vault.hold_again(run.transaction, each.value_id)
-            if again is None:
-                continue
-            alias = again.id
-        else:
-            continue
-        await vault.add_alias(run.transaction, model.name, record_id, name, domain.id, alias)
+        await vault.add_alias(run.transaction, model.name, record_id, name, domain.id, alias.id)
         if await run.transaction.run(_DOMAIN_HAS_ALIASES, domain.id):
             await versions.bump(run.transaction, "access")
+
+
+async def _alias_of(run: Run, field: Field, given: Given, domain_id: str) -> Held | None:
+    """The value id that only this domain's tokens are made from; None where the field's own one serves."""
+    if given.stored is None or not field.personal or not field.linked:
+        return None
+    if given.is_plain_text:
+        return await run.engine.vault.hold_apart(run.transaction, field.personal, domain_id)
+    if given.value_id is None or not await _is_alias(run, given.value_id):
+        return None
+    return await run.engine.vault.hold_again(run.transaction, given.value_id)
 
 
 async def _is_alias(run: Run, value_id: int) -> bool:

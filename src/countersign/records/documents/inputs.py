@@ -96,16 +96,16 @@ def input_schema(view: ModelView, name: str) -> Schema:
 
 
 def _writing(view: ModelView, name: str) -> Schema:
-    if name in moves(view.model) and view.model.workflow is not None:
-        inputs = [each for each in view.model.workflow.moves[name].inputs if each in view.fields]
+    workflow = view.model.workflow
+    if workflow is not None and name in workflow.moves:
+        inputs = [each for each in workflow.moves[name].inputs if each in view.fields]
         return _object({"id": _ID, "revision": _REVISION, **_fields(view, inputs)}, ["id"])
-    written = [each for each in view.fields if each in view.writable and not view.model.fields[each].readonly]
+    written = [each for each in view.fields if each in view.writable]
     if name == "update":
         return _object({"id": _ID, "revision": _REVISION, **_fields(view, written)}, ["id"])
-    governed = None if view.model.workflow is None else view.model.workflow.field
-    written = [each for each in written if each != governed]
-    required = [each for each in written if _is_asked(view.model.fields[each])]
-    return _object(_fields(view, written), required)
+    if workflow is not None and workflow.field in written:
+        written.remove(workflow.field)
+    return _object(_fields(view, written), [each for each in written if _is_asked(view.model.fields[each])])
 
 
 def _is_asked(field: Field) -> bool:
