@@ -90,10 +90,14 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         workflow=next((value for value in vars(cls).values() if isinstance(value, Workflow)), None),
         locked=options.get("locked", ()),
         locked_with=options.get("locked_with"),
-        shown_as=options.get("shown_as") or next((n for n, f in fields.items() if f.kind == "text"), "id"),
+        shown_as=options.get("shown_as") or _first_text(fields),
         commands=options.get("commands", GENERATED + EXTRA),
         source=source,
     )
+
+
+def _first_text(fields: Mapping[str, Field]) -> str:
+    return next((name for name, field in fields.items() if field.kind == "text"), "id")
 
 
 def _plural(label: str) -> str:

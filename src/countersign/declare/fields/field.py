@@ -1,5 +1,6 @@
 """What every kind of field has in common, and the protocol the engine works it by."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack
 
@@ -30,7 +31,7 @@ class FieldOptions(TypedDict, total=False):
     declassify: bool
 
 
-class Field:
+class Field(ABC):
     """One field of a model.
 
     label       what people read; default: the name with spaces
@@ -78,13 +79,13 @@ class Field:
         """What people read as the field's name."""
         return self._label or self.name.removesuffix("_minor").replace("_", " ").capitalize()
 
+    @abstractmethod
     def read(self, value: object) -> Stored:
         """The JSON value of an input (never null) as it is stored.
 
         Raises:
             BadValue: it is of another kind, out of range, or too long.
         """
-        raise NotImplementedError
 
     def operand(self, value: object) -> Stored:
         """The JSON value of a filter condition: of the field's kind, whatever its range.
@@ -107,9 +108,9 @@ class Field:
         """The SQL expression that orders records by this field, given its column's expression."""
         return column
 
+    @abstractmethod
     def schema(self) -> Mapping[str, Any]:
         """JSON Schema (2020-12) of the value, null aside."""
-        raise NotImplementedError
 
     @property
     def form(self) -> str:

@@ -44,8 +44,7 @@ def _misfits(field: Field | None, values: object, said: str, *, is_row_rule: boo
 
 def _misfit_of_value(field: Field | None, value: object, said: str, *, is_row_rule: bool) -> str | None:
     if value is CALLER:
-        is_person = field is None or (isinstance(field, Ref) and field.target == "user")
-        if is_row_rule and is_person:
+        if is_row_rule and _holds_person(field):
             return None
         return f'{said}: CALLER is for the rows of a grant, with a Ref("user") or id: take it out'
     if value is TODAY:
@@ -57,6 +56,10 @@ def _misfit_of_value(field: Field | None, value: object, said: str, *, is_row_ru
     except BadValue as error:
         return f"{said}: the value {error}: correct it"
     return None
+
+
+def _holds_person(field: Field | None) -> bool:
+    return field is None or (isinstance(field, Ref) and field.target == "user")
 
 
 def locks_fit(whole: Whole) -> Iterator[str]:

@@ -71,13 +71,13 @@ def _wrong_grant(model: Declared, grant: Grant) -> Iterator[str]:
         if name not in commands:
             yield f"it grants {model.name}.{name}, and there is no such command: name some of {', '.join(commands)}"
     for name in dict.fromkeys((*_named(grant.clear), *_named(grant.masked), *_named(grant.write))):
-        if name not in model.fields:
+        field = model.fields.get(name)
+        if field is None:
             yield f"it grants {model.name}.{name}, and there is no such field: correct the name"
-    for name in _named(grant.masked):
-        if name in model.fields and not model.fields[name].personal:
+            continue
+        if name in grant.masked and not field.personal:
             yield f"it grants {model.name}.{name} masked, which has no tokens: name it in clear, or make it personal"
-    for name in _named(grant.write):
-        if name in model.fields and model.fields[name].readonly:
+        if name in grant.write and field.readonly:
             yield f"it lets {model.name}.{name} be written, which is readonly: take it out of write"
     yield from _wrong_rows(model, grant)
 
