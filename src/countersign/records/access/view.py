@@ -74,7 +74,6 @@ class Domain:
 
     id: str
     key: bytes = field(repr=False)
-    has_aliases: bool = False
 
 
 @dataclass(frozen=True)

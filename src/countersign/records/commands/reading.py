@@ -46,9 +46,7 @@ class Reading:
         places = [(place, model.fields[name]) for place, name in enumerate(model_view.fields, 2)]
         self._masked = tuple((place, field) for place, field in places if model_view.fields[field.name] == "masked")
         clear = [each for each in places if each not in self._masked]
-        self._shown: tuple[tuple[int, Callable[[Stored], object]], ...] = tuple(
-            (place, field.show) for place, field in clear if not field.shows_as_stored
-        )
+        self._shown = _shown(clear)
         self.texts = tuple(place for place, field in clear if field.is_folded)
         self.structures = tuple((place, field.name) for place, field in places if field.kind == "structure")
 
@@ -82,13 +80,16 @@ class Reading:
 
     def _value_id(self, scope: Scope, field: Field) -> str:
         canonical = column(scope.alias, f"{field.name}__value")
-        if self._domain is None or not self._domain.has_aliases or not field.linked:
+        if self._domain is None or not field.linked:
             return canonical
         domain = scope.parameters.put(self._domain.id)
+        # Whether there are aliases at all is asked once a statement, in its own snapshot: what was known of the domain
+        # before may be older than the first alias, and then a guess would be shown the token of the value it met.
         return (
+            f"CASE WHEN (SELECT has_aliases FROM token_domain WHERE id = {domain}) = 0 THEN {canonical} ELSE "
             f"coalesce((SELECT alias.value_id FROM pii_alias AS alias WHERE alias.model = '{self.view.model.name}' "
             f"AND alias.record_id = {scope.alias}.id AND alias.field = '{field.name}' "
-            f"AND alias.domain_id = {domain}), {canonical})"
+            f"AND alias.domain_id = {domain}), {canonical}) END"
         )
 
     def scope(self, parameters: Parameters) -> Scope:
@@ -118,6 +119,11 @@ class Reading:
         if self.is_plain:
             return [shape(*row) for row in rows]
         return [shape(*values) for values in self.values(rows, masks)]
+
+
+def _shown(places: Iterable[tuple[int, Field]]) -> tuple[tuple[int, Callable[[Stored], object]], ...]:
+    """Where in a row a stored value has to be turned into what JSON shows, and how."""
+    return tuple((place, field.show) for place, field in places if not field.shows_as_stored)
 
 
 def _mask(rows: list[list[Any]], masked: tuple[tuple[int, Field], ...], masks: Masks) -> None:

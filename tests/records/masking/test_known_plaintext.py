@@ -1,0 +1,103 @@
+"""What an agent wrote in clear is never joined with what was there before: it learns nothing by guessing."""
+
+from typing import Any
+
+import pytest
+
+from countersign.records.access.view import Caller
+from countersign.records.commands.refusals import BadInput
+from tests.records.inside import Inside
+
+KNOWN = "ada@example.com"
+
+
+async def refreshed(book: Inside, label: str = "scout") -> Caller:
+    """The agent as the next request finds it."""
+    return await book.agent(label)
+
+
+async def get(book: Inside, caller: Caller, record: dict[str, Any]) -> dict[str, Any]:
+    """The record as the caller sees it."""
+    return await book.value(caller, "contact", "get", id=record["id"])
+
+
+async def test_a_guessed_value_does_not_get_the_token_of_the_one_that_is_there(
+    book: Inside, root: Caller, agent: Caller
+) -> None:
+    there = await book.value(root, "contact", "create", email=KNOWN)
+    token = (await get(book, agent, there))["email"]
+
+    answered = await book.value(agent, "contact", "create", email=KNOWN, other_email=KNOWN)
+    later = await refreshed(book)
+    shown = await get(book, later, answered)
+
+    assert answered["email"] == shown["email"]
+    assert answered["other_email"] == shown["other_email"]
+    assert len({token, shown["email"], shown["other_email"]}) == 3
+    assert (await get(book, later, there))["email"] == token
+    rows = await book.value(later, "contact", "list")
+    assert sorted(row["email"] for row in rows) == sorted([token, shown["email"]])
+
+
+async def test_an_update_in_clear_gets_a_token_of_its_own_even_with_the_same_value(
+    book: Inside, root: Caller, agent: Caller
+) -> None:
+    there = await book.value(root, "contact", "create", email=KNOWN)
+    token = (await get(book, agent, there))["email"]
+
+    right = await book.value(agent, "contact", "update", id=there["id"], email=KNOWN)
+    later = await refreshed(book)
+    wrong = await book.value(later, "contact", "update", id=there["id"], email="eve@example.com")
+
+    assert len({token, right["email"], wrong["email"]}) == 3
+    # A right guess and a wrong one look alike: both count as changes.
+    assert (there["revision"], right["revision"], wrong["revision"]) == (1, 2, 3)
+
+
+async def test_an_agent_swaps_back_the_token_of_what_it_wrote_and_nobody_else_does(
+    book: Inside, root: Caller, agent: Caller
+) -> None:
+    mine = (await book.value(agent, "contact", "create", email=KNOWN))["email"]
+    later = await refreshed(book)
+
+    copy = await book.value(later, "contact", "create", email=mine, notes=f"to {mine}")
+
+    assert copy["email"] == mine
+    assert (await get(book, root, copy))["email"] == KNOWN
+    assert (await get(book, root, copy))["notes"] == f"to {KNOWN}"
+    clerk = await refreshed(book, "clerk")
+    with pytest.raises(BadInput, match="unknown token"):
+        await book.value(clerk, "contact", "create", email=mine)
+
+
+async def test_others_see_what_an_agent_wrote_joined_as_it_is(book: Inside, root: Caller, agent: Caller) -> None:
+    there = await book.value(root, "contact", "create", email=KNOWN)
+    written = await book.value(agent, "contact", "create", email=KNOWN)
+    clerk = await refreshed(book, "clerk")
+
+    assert (await get(book, clerk, there))["email"] == (await get(book, clerk, written))["email"]
+
+
+async def test_writing_by_token_keeps_the_link(book: Inside, root: Caller, agent: Caller) -> None:
+    there = await book.value(root, "contact", "create", email=KNOWN)
+    token = (await get(book, agent, there))["email"]
+
+    copy = await book.value(agent, "contact", "create", email=token)
+
+    assert copy["email"] == token
+    assert await book.rows("SELECT count(*) FROM pii_alias") == [(0,)]
+    assert await book.rows("SELECT refs FROM pii_value") == [(2,)]
+
+
+async def test_the_token_of_a_replaced_guess_means_nothing_any_more(
+    book: Inside, root: Caller, agent: Caller
+) -> None:
+    written = await book.value(agent, "contact", "create", email=KNOWN)
+    later = await refreshed(book)
+
+    await book.value(root, "contact", "update", id=written["id"], email="new@example.com")
+
+    with pytest.raises(BadInput, match="unknown token"):
+        await book.value(later, "contact", "create", email=written["email"])
+    assert await book.rows("SELECT count(*) FROM pii_alias") == [(0,)]
+    assert await book.rows("SELECT refs FROM pii_value") == [(1,)]

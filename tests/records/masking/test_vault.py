@@ -1,0 +1,167 @@
+"""The vault: one row for each distinct linked value, counted, and gone with its last holder."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from countersign.records.access.view import Caller
+from countersign.records.commands.refusals import BadInput
+from countersign.records.masking.vault import Vault, Wanted
+from tests.records.inside import Inside
+
+HELD = "SELECT label, refs FROM pii_value ORDER BY label, refs"
+
+
+async def held(book: Inside) -> list[tuple[str, int]]:
+    """What the vault holds: labels and numbers of holders."""
+    return [(row[0], row[1]) for row in await book.rows(HELD)]
+
+
+async def recounted(book: Inside) -> dict[int, int]:
+    """By value id, how many fields and aliases hold it, counted anew."""
+    columns = [f"{name}__value" for name in ("email", "other_email", "phone", "postcode", "notes")]
+    selects = [f'SELECT "{column}" AS id FROM contact WHERE "{column}" IS NOT NULL' for column in columns]
+    selects.append("SELECT value_id FROM pii_alias")
+    rows = await book.rows(f"SELECT id, count(*) FROM ({' UNION ALL '.join(selects)}) AS held GROUP BY id")
+    return {row[0]: row[1] for row in rows}
+
+
+async def test_each_distinct_linked_value_has_one_row_and_the_others_one_for_each_holder(
+    book: Inside, root: Caller
+) -> None:
+    values = {"email": "ada@example.com", "other_email": "ada@example.com", "postcode": "1", "notes": "n"}
+    for _ in range(2):
+        await book.value(root, "contact", "create", **values)
+
+    assert await held(book) == [("EMAIL", 4), ("NOTES", 1), ("NOTES", 1), ("POSTCODE", 1), ("POSTCODE", 1)]
+
+
+async def test_equal_values_of_two_labels_are_two_values(book: Inside, root: Caller) -> None:
+    await book.value(root, "contact", "create", email="12", phone="12")
+
+    assert await held(book) == [("EMAIL", 1), ("PHONE", 1)]
+
+
+async def test_no_value_stands_in_the_vault(book: Inside, root: Caller) -> None:
+    await book.value(root, "contact", "create", email="ada@example.com", notes="knows Ada")
+
+    for row in await book.rows("SELECT label, hash, key FROM pii_value"):
+        assert b"ada" not in b"".join(bytes(each) for each in row[1:] if each is not None)
+    assert [row[0] for row in await book.rows("SELECT hash FROM pii_value WHERE label = 'NOTES'")] == [None]
+
+
+async def test_changing_a_value_lets_go_of_the_old_one(book: Inside, root: Caller) -> None:
+    made = await book.value(root, "contact", "create", email="old@example.com", notes="n")
+    await book.value(root, "contact", "create", email="old@example.com")
+
+    await book.value(root, "contact", "update", id=made["id"], email="new@example.com")
+    assert await held(book) == [("EMAIL", 1), ("EMAIL", 1), ("NOTES", 1)]
+
+    await book.value(root, "contact", "update", id=made["id"], email=None, notes=None)
+    assert await held(book) == [("EMAIL", 1)]
+    assert await book.rows('SELECT count(*) FROM contact WHERE "email__value" IS NOT NULL') == [(1,)]
+
+
+async def test_deleting_the_last_holder_erases_the_value_and_its_sealed_copies(
+    book: Inside, root: Caller, agent: Caller
+) -> None:
+    vault = book.service.engine.vault
+    ids = [(await book.value(root, "contact", "create", email="ada@example.com"))["id"] for _ in range(2)]
+    token = (await book.value(agent, "contact", "get", id=ids[0]))["email"]
+    (value_id,) = (await book.rows("SELECT id FROM pii_value"))[0]
+    database = book.service.records.database
+    key = (await vault.keys(database, [value_id]))[value_id]
+    sealed = vault.seal(key, "ada@example.com")
+
+    await book.value(root, "contact", "delete", id=ids[0])
+    assert vault.unseal((await vault.keys(database, [value_id]))[value_id], sealed) == "ada@example.com"
+    assert (await book.value(agent, "contact", "create", email=token))["email"] == token
+
+    for row in await book.value(root, "contact", "list"):
+        await book.value(root, "contact", "delete", id=row["id"])
+    assert await vault.keys(database, [value_id]) == {}
+    assert await held(book) == []
+    with pytest.raises(BadInput, match=f"unknown token {token}"):
+        await book.value(agent, "contact", "create", email=token)
+
+    # The same value written again is another one: old tokens and copies stay dead.
+    again = await book.value(root, "contact", "create", email="ada@example.com")
+    assert (await book.value(agent, "contact", "get", id=again["id"]))["email"] != token
+    (other_id, other_key) = (await book.rows("SELECT id, key FROM pii_value"))[0]
+    assert other_id != value_id
+    assert vault.unseal(bytes(other_key), sealed) is None
+
+
+async def test_references_are_what_a_recount_finds_after_many_changes(
+    book: Inside, root: Caller, agent: Caller
+) -> None:
+    contacts: list[str] = []
+    for turn in range(60):
+        caller = agent if turn % 2 else root
+        values = {"email": f"p{turn % 5}@x", "other_email": f"p{turn % 3}@x", "phone": str(turn % 2), "notes": f"{turn % 7}"}
+        if turn % 4 == 3:
+            await book.value(caller, "contact", "update", id=contacts[turn % len(contacts)], **values)
+        elif turn % 10 == 8:
+            await book.value(root, "contact", "delete", id=contacts.pop(turn % len(contacts)))
+        else:
+            contacts.append((await book.value(caller, "contact", "create", **values))["id"])
+        if turn % 6 == 5:
+            shown = await book.value(agent, "contact", "get", id=contacts[0])
+            await book.value(agent, "contact", "update", id=contacts[-1], email=shown["email"], notes=shown["notes"])
+
+        found = dict(await book.rows("SELECT id, refs FROM pii_value"))
+        assert found == await recounted(book), f"turn {turn}"
+    for each in contacts:
+        await book.value(root, "contact", "delete", id=each)
+    assert await held(book) == []
+    assert await book.rows("SELECT count(*) FROM pii_alias") == [(0,)]
+
+
+async def test_values_held_in_one_batch_are_counted_once_each(book: Inside) -> None:
+    vault = book.service.engine.vault
+    wanted = [Wanted("EMAIL", "a", True), Wanted("EMAIL", "b", True), Wanted("EMAIL", "a", True)]
+    wanted += [Wanted("NOTES", "a", False), Wanted("NOTES", "a", False)]
+
+    async with book.service.records.database.transaction() as transaction:
+        first = await vault.hold(transaction, wanted)
+        second = await vault.hold(transaction, wanted[:1])
+        assert await vault.hold(transaction, []) == []
+
+    assert first[0] == first[2] == second[0]
+    assert len({each.id for each in first}) == 4
+    assert await held(book) == [("EMAIL", 1), ("EMAIL", 3), ("NOTES", 1), ("NOTES", 1)]
+    assert all(0 <= each.id < 1 << 48 for each in first)
+
+
+async def test_releasing_twice_as_often_as_held_leaves_nothing(book: Inside) -> None:
+    vault = book.service.engine.vault
+    async with book.service.records.database.transaction() as transaction:
+        (one,) = await vault.hold(transaction, [Wanted("EMAIL", "a", True)])
+        assert await vault.hold_again(transaction, one.id) == one
+        await vault.release(transaction, [one.id])
+    assert await held(book) == [("EMAIL", 1)]
+
+    async with book.service.records.database.transaction() as transaction:
+        await vault.release(transaction, [one.id, one.id])
+        assert await vault.hold_again(transaction, one.id) is None
+    assert await held(book) == []
+
+
+@pytest.mark.parametrize("text", ["", "a", "zoë\U0001f600", "x" * 5_000])
+def test_a_sealed_copy_opens_with_its_key_alone(text: str) -> None:
+    vault, stranger = Vault(b"1" * 32), Vault(b"2" * 32)
+
+    sealed = vault.seal(b"k" * 16, text)
+
+    assert vault.unseal(b"k" * 16, sealed) == text
+    assert vault.unseal(b"K" * 16, sealed) is None
+    assert stranger.unseal(b"k" * 16, sealed) is None
+    assert vault.seal(b"k" * 16, text) != sealed
+
+
+def test_keyed_hashes_tell_equal_from_other_and_differ_between_databases() -> None:
+    one, other = Vault(b"1" * 32), Vault(b"2" * 32)
+    found: Mapping[str, bytes] = {"a": one.keyed(b"a"), "b": one.keyed(b"b"), "other": other.keyed(b"a")}
+
+    assert one.keyed(b"a") == found["a"]
+    assert len(set(found.values())) == 3
