@@ -1,0 +1,142 @@
+"""Workflows, locks, class statements and grants that break a rule, one case for each way."""
+
+from countersign.declare import (
+    CALLER,
+    TODAY,
+    Date,
+    Field,
+    Grant,
+    Model,
+    Module,
+    Move,
+    Number,
+    Ref,
+    Role,
+    Select,
+    Text,
+    Where,
+    Workflow,
+    where,
+)
+from countersign.declare.access import Names
+from countersign.declare.rules import conditions, grants, models, workflows
+from tests.declare.planting import Case, broken, model, nursery
+
+
+def plant(*guards: Where, **options: object) -> type[Model]:
+    """A right model, but for what is given."""
+    attributes: dict[str, Field | Workflow] = {
+        "title": Text(),
+        "height": Number(),
+        "sown": Date(readonly=True),
+        "gardener": Ref("user"),
+        "state": Select("seed", "grown"),
+        "workflow": Workflow("state", grow=Move("seed", to="grown", guards=guards)),
+    }
+    return model("Plant", attributes, **options)
+
+
+def moved(move: Move) -> type[Model]:
+    """A right model with this action."""
+    attributes: dict[str, Field | Workflow] = {
+        "title": Text(),
+        "sown": Date(readonly=True),
+        "state": Select("seed", "grown"),
+        "workflow": Workflow("state", grow=move),
+    }
+    return model("Plant", attributes)
+
+
+def locked(remedy: str, *wrong: Where) -> Case:
+    """A wrong condition of a lock."""
+    return broken(conditions.locks_fit, "plant.locked", remedy, plant(locked=wrong))
+
+
+def granted(
+    remedy: str,
+    commands: Names = ("get",),
+    clear: Names = (),
+    masked: Names = (),
+    write: Names = (),
+    rows: tuple[Where, ...] = (),
+) -> Case:
+    """A wrong grant on a right model."""
+    grant = Grant(model="plant", commands=commands, clear=clear, masked=masked, write=write, rows=rows)
+    place = "module nursery: role gardener"
+    return broken(grants.grants_fit, place, remedy, plant(), roles=(Role("gardener", grant),))
+
+
+SOIL = Module("soil", version="1.0.0", models=(model("Bed", {"title": Text()}),))
+ON_BED = Role("gardener", Grant(model="bed"))
+
+CASES: list[Case] = [
+    broken(models.commands_are_known, "plant.commands", "name some of get", plant(commands=("get", "fetch"))),
+    broken(models.commands_are_known, "plant.commands", "take one out", plant(commands=("get", "get"))),
+    broken(models.shown_as_a_field, "plant.shown_as", "name a field of plant", plant(shown_as="name")),
+    broken(models.locked_with_a_ref, "plant.locked_with", "name the ref", plant(locked_with="title")),
+    broken(models.locked_with_a_ref, "plant.locked_with", "name the ref", plant(locked_with="bed")),
+    locked("correct it", where("colour", eq="red")),
+    locked("correct it", where("id", eq="0" * 24)),
+    locked("use one of them", where("height", contains="1")),
+    locked("correct it", where("height", eq="1")),
+    locked("correct it", where("state", eq="withered")),
+    locked("correct it", where("title", is_null="yes")),
+    locked("in brackets", where("height", in_=3)),
+    locked("correct it", where("height", in_=[])),
+    locked("correct it", where("height", in_=[1, "2"])),
+    locked("use eq", where("sown", in_=[TODAY])),
+    locked("take it out", where("height", eq=TODAY)),
+    locked("take it out", where("gardener", eq=CALLER)),
+    broken(
+        workflows.governed_is_a_select,
+        "plant.stage",
+        "correct its name",
+        model("Plant", {"title": Text(), "workflow": Workflow("stage")}),
+    ),
+    broken(
+        workflows.governed_is_a_select,
+        "plant.title",
+        "correct its name",
+        model("Plant", {"title": Text(), "workflow": Workflow("title")}),
+    ),
+    broken(
+        workflows.governed_is_a_select,
+        "plant.state",
+        "take the default out",
+        model("Plant", {"state": Select("seed", "grown", default="grown"), "workflow": Workflow("state")}),
+    ),
+    broken(workflows.moves_between_options, "plant.grow", "name some", moved(Move(to="grown"))),
+    broken(workflows.moves_between_options, "plant.grow", "use one of seed", moved(Move("sead", to="grown"))),
+    broken(workflows.moves_between_options, "plant.grow", "use one of seed", moved(Move("seed", to="tree"))),
+    broken(workflows.inputs_can_be_given, "plant.grow", "or declare the field", moved(Move("seed", inputs=("size",)))),
+    broken(workflows.inputs_can_be_given, "plant.grow", "take it out", moved(Move("seed", inputs=("state",)))),
+    broken(workflows.inputs_can_be_given, "plant.grow", "let an effect", moved(Move("seed", inputs=("sown",)))),
+    broken(workflows.guards_fit, "plant.grow", "correct it", plant(where("colour", eq="red"))),
+    broken(workflows.guards_fit, "plant.grow", "correct it", plant(where("height", gt="1"))),
+    broken(workflows.guards_fit, "plant.grow", "use one of them", plant(where("gardener", gt="1"))),
+    broken(grants.roles_named, "module nursery: role Gardener", "rename it", plant(), roles=(Role("Gardener"),)),
+    broken(
+        grants.roles_named,
+        "module nursery: role gardener",
+        "name some of base.unmask",
+        plant(),
+        roles=(Role("gardener", rights=("base.fly",)),),
+    ),
+    broken(
+        grants.grants_speak_of_models, "module nursery: role gardener", "correct the name", plant(), roles=(ON_BED,)
+    ),
+    Case(
+        grants.grants_speak_of_models,
+        (nursery(plant(), roles=(ON_BED,)), SOIL),
+        "module nursery: role gardener",
+        "add 'soil' to needs",
+    ),
+    granted("name some of get", commands=("get", "water")),
+    granted("correct the name", clear=("colour",)),
+    granted("name it in clear", masked=("height",)),
+    granted("take it out of write", write=("sown",)),
+    granted("correct it", rows=(where("colour", eq="red"),)),
+    granted("correct it", rows=(where("id", eq=5),)),
+    granted("take it out", rows=(where("title", eq=CALLER),)),
+    granted("use in_", rows=tuple(where("height", eq=each) for each in range(51))),
+]

@@ -1,0 +1,178 @@
+"""Fields that break a rule, one case for each way."""
+
+from typing import cast
+
+from countersign.declare import (
+    CALLER,
+    TODAY,
+    Bool,
+    Date,
+    LongText,
+    Model,
+    Module,
+    Moment,
+    Money,
+    Number,
+    Ref,
+    Role,
+    Select,
+    Structure,
+    Text,
+)
+from countersign.declare.fields.ref import OnDelete
+from countersign.declare.rules import computed, fields, personal, refs
+from tests.declare.planting import Case, broken, field, model, nursery
+
+
+def doubled(title: str) -> str:
+    """Made from a field that there is."""
+    return title * 2
+
+
+def first(nickname: str) -> str:
+    """Made from a field that there is not."""
+    return nickname[0]
+
+
+def nothing() -> str:
+    """Made from nothing."""
+    return ""
+
+
+def by_keyword(*, title: str) -> str:
+    """Asks for its source in a way the engine does not give it."""
+    return title
+
+
+def of_a(a: int) -> int:
+    """Half of a circle."""
+    return a
+
+
+def of_b(b: int) -> int:
+    """The other half."""
+    return b
+
+
+def showing(hidden: Text) -> type[Model]:
+    """A model with a computed field over one that hides."""
+    return model("Plant", {"title": hidden, "shown": Text(computed=doubled)})
+
+
+GARDENER = (Role("gardener"), Role("owner"))
+SOIL = Module("soil", version="1.0.0", models=(model("Bed", {"title": Text()}),))
+BED = model("Bed", {"title": Text(), "area": Number(sum_of="plant.area"), "shown": Number()})
+
+CASES: list[Case] = [
+    field(fields.kinds_fit_module, "use Date", Moment()),
+    field(fields.kinds_fit_module, "use Date", Structure()),
+    field(fields.money_named, "call it price_minor", Money(), name="price"),
+    field(fields.ranges_open, "correct them", Number(least=2, most=1)),
+    field(fields.ranges_open, "correct them", Number(most=2**53)),
+    field(fields.ranges_open, "or use LongText", Text(longest=1001)),
+    field(fields.ranges_open, "correct it", LongText(longest=0)),
+    field(fields.options_plain, "name them", Select()),
+    field(fields.options_plain, "take one out", Select("tall", "small", "tall")),
+    field(fields.options_plain, "rename it", Select("tall", "")),
+    field(fields.options_plain, "rename it", Select("it's tall")),
+    broken(
+        fields.options_plain,
+        "plant.height",
+        "rename it",
+        model("Plant", {"title": Text(personal="PERSON"), "height": Select("person_1")}),
+    ),
+    field(fields.long_text_not_indexed, "use Text", LongText(unique=True)),
+    field(fields.long_text_not_indexed, "use Text", LongText(index=True)),
+    field(fields.defaults_fit, "correct it", Number(default="12")),
+    field(fields.defaults_fit, "correct it", Select("tall", default="small")),
+    field(fields.defaults_fit, "correct it", Text(required=True, default=" ")),
+    field(fields.defaults_fit, "correct it", Bool(default=1)),
+    field(fields.defaults_fit, "can have it", Text(default=CALLER)),
+    field(fields.defaults_fit, "can have it", Text(default=TODAY)),
+    field(fields.defaults_fit, "no default but CALLER", Ref("user", default="0" * 24)),
+    field(fields.defaults_fit, "take it out", Text(computed=doubled, default="a")),
+    field(fields.required_can_be_met, "give it a default", Date(required=True, readonly=True)),
+    field(fields.required_can_be_met, "take required out", Text(required=True, computed=doubled)),
+    field(personal.personal_labelled, "write it like EMAIL", Text(personal="email")),
+    field(personal.personal_labelled, "write it like EMAIL", Text(personal="E_MAIL")),
+    field(personal.personal_labelled, "write it like EMAIL", Text(personal="")),
+    field(personal.personal_labelled, "choose another", Text(personal="LITERAL")),
+    field(personal.personal_labelled, "restrict it to roles", Date(personal="BIRTHDAY")),
+    field(personal.linked_is_personal, "give it a label", Text(linked=True)),
+    field(personal.linked_is_personal, "linked=False", LongText(personal="PERSON")),
+    field(personal.restricted_to_roles, "or declare it", Text(restricted=("gardner",)), roles=GARDENER),
+    field(refs.refs_lead_somewhere, "switch on the module", Ref("bed")),
+    Case(
+        refs.refs_lead_somewhere,
+        (nursery(model("Plant", {"bed": Ref("bed")})), SOIL),
+        "plant.bed",
+        "add 'soil' to needs",
+    ),
+    field(refs.refs_let_go, "refuse or cascade", Ref("user", required=True, on_delete="clear")),
+    field(refs.refs_let_go, "correct it", Ref("user", on_delete=cast("OnDelete", "forget"))),
+    field(computed.sources_are_fields, "name parameters after fields", Text(computed=first)),
+    field(computed.sources_are_fields, "name the fields", Text(computed=nothing)),
+    field(computed.sources_are_fields, "plain parameter", Text(computed=by_keyword)),
+    broken(
+        computed.sources_are_fields,
+        "bed.area",
+        "take one out",
+        model("Bed", {"title": Text(), "area": Number(sum_of="plant.area", computed=doubled)}),
+        model("Plant", {"bed": Ref("bed"), "area": Number()}),
+    ),
+    field(computed.totals_add_up, "write model.field", Number(sum_of="leaf.size")),
+    field(computed.totals_add_up, "write model.field", Number(sum_of="plant")),
+    broken(computed.totals_add_up, "bed.area", "correct it", BED, model("Plant", {"area": Number()})),
+    broken(
+        computed.totals_add_up,
+        "bed.area",
+        "correct it",
+        BED,
+        model("Plant", {"area": Number(), "bed": Ref("bed"), "second": Ref("bed")}),
+    ),
+    broken(
+        computed.totals_add_up, "bed.area", "correct its kind", BED, model("Plant", {"area": Text(), "bed": Ref("bed")})
+    ),
+    field(computed.declassified_is_made, "grant it", Text(declassify=True)),
+    broken(
+        computed.computed_one_way,
+        "plant.a",
+        "break the circle",
+        model("Plant", {"a": Number(computed=of_b), "b": Number(computed=of_a)}),
+    ),
+    broken(
+        computed.computed_one_way,
+        "plant.a",
+        "break the circle",
+        model("Plant", {"a": Number(sum_of="plant.b"), "b": Number(computed=of_a), "parent": Ref("plant")}),
+    ),
+    broken(computed.made_as_secret_as_sources, "plant.shown", "make it personal too", showing(Text(personal="PERSON"))),
+    broken(
+        computed.made_as_secret_as_sources,
+        "plant.shown",
+        "restrict it",
+        showing(Text(restricted=("owner",))),
+        roles=GARDENER,
+    ),
+    broken(
+        computed.made_as_secret_as_sources,
+        "plant.shown",
+        "restrict it",
+        model(
+            "Plant",
+            {
+                "title": Text(restricted=("owner",)),
+                "shown": Text(computed=doubled, restricted=("owner", "gardener")),
+            },
+        ),
+        roles=GARDENER,
+    ),
+    broken(
+        computed.made_as_secret_as_sources,
+        "bed.area",
+        "restrict it",
+        BED,
+        model("Plant", {"area": Number(restricted=("owner",)), "bed": Ref("bed")}),
+        roles=GARDENER,
+    ),
+]

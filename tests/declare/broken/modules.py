@@ -1,0 +1,82 @@
+"""Modules and names that break a rule, one case for each way."""
+
+from countersign.declare import Model, Module, Move, Select, Text, Workflow
+from countersign.declare.rules import fields, modules, names, workflows
+from tests.declare.planting import Case, broken, model, nursery
+
+SHARED = Text()
+TITLE = "title"
+
+
+def titled(name: str) -> type[Model]:
+    """A right model."""
+    return model(name, {TITLE: Text()})
+
+
+class Bed(Model):
+    """A bed of plants."""
+
+    title = Text()
+
+
+class Hotbed(Bed):
+    """A heated bed, whose author believes that fields are inherited."""
+
+    degrees = Text()
+
+
+def acting(**moves: Move) -> type[Model]:
+    """A model with these actions."""
+    return model("Plant", {"state": Select("seed", "grown"), "workflow": Workflow("state", **moves)})
+
+
+CASES: list[Case] = [
+    Case(modules.modules_named, (Module("Nursery", version="1"),), "module Nursery", "rename it"),
+    Case(
+        modules.modules_named, (nursery(), Module("nursery", version="2")), "module nursery", "rename one"
+    ),
+    Case(modules.modules_named, (Module("nursery", version=" "),), "module nursery", 'version="1.0.0"'),
+    Case(modules.needs_are_there, (nursery(needs=("soil",)),), "module nursery", "add soil to COUNTERSIGN_MODULES"),
+    Case(
+        modules.needs_run_one_way,
+        (nursery(needs=("soil",)), Module("soil", version="1", needs=("nursery",))),
+        "module nursery",
+        "move what both use",
+    ),
+    broken(names.models_named, "Plant", "rename the class", model("P", {TITLE: Text()}, name="Plant")),
+    broken(names.models_named, "plant__bed", "rename the class", model("P", {TITLE: Text()}, name="plant__bed")),
+    broken(names.models_named, "p" * 41, "40 at most", model("P", {TITLE: Text()}, name="p" * 41)),
+    broken(names.models_named, "auth", "rename it", titled("Auth")),
+    broken(names.models_named, "password", "rename it", titled("Password")),
+    broken(names.models_named, "sqlite_plant", "rename it", titled("SqlitePlant")),
+    broken(names.fields_named, "plant.Height", "rename it", model("Plant", {"Height": Text()})),
+    broken(names.fields_named, "plant.height__folded", "rename it", model("Plant", {"height__folded": Text()})),
+    broken(names.fields_named, "plant.größe", "rename it", model("Plant", {"größe": Text()})),
+    broken(names.fields_named, "plant.id", "rename it", model("Plant", {"id": Text()})),
+    broken(names.fields_named, "plant.revision", "rename it", model("Plant", {"revision": Text()})),
+    broken(names.fields_named, "plant.changed", "rename it", model("Plant", {"changed": Text()})),
+    broken(names.fields_named, "plant.xmin", "rename it", model("Plant", {"xmin": Text()})),
+    broken(
+        names.fields_named, "plant.height", "by a call of its own", model("Plant", {"height": SHARED, "width": SHARED})
+    ),
+    broken(names.actions_named, "plant.update", "rename the action", acting(update=Move("seed", to="grown"))),
+    broken(names.actions_named, "plant.Grow", "rename it", acting(Grow=Move("seed", to="grown"))),
+    broken(
+        names.actions_named,
+        f"{'p' * 40}.{'g' * 30}",
+        "shorten it",
+        model(
+            "Plant",
+            {"state": Select("seed"), "workflow": Workflow("state", **{"g" * 30: Move("seed", to="seed")})},
+            name="p" * 40,
+        ),
+    ),
+    broken(fields.fields_present, "plant", "declare one", model("Plant", {})),
+    broken(fields.fields_present, "hotbed", "derive it from Model", Hotbed),
+    broken(
+        workflows.one_workflow,
+        "plant",
+        "make them one",
+        model("Plant", {"state": Select("seed"), "first": Workflow("state"), "second": Workflow("state")}),
+    ),
+]

@@ -1,0 +1,52 @@
+"""Small modules for the tests of the declaration: a nursery's plants beside an engine with users alone."""
+
+from collections.abc import Mapping
+from typing import NamedTuple, cast
+
+from countersign.declare import Field, Model, Module, Role, Text, Workflow
+from countersign.declare.registry import Registry
+from countersign.declare.rules.whole import Rule
+
+
+class User(Model):
+    """A person."""
+
+    username = Text()
+
+
+BASE = Module("base", version="1.0.0", models=(User,))
+
+
+def model(class_name: str, attributes: Mapping[str, Field | Workflow], **options: object) -> type[Model]:
+    """A model as its class statement would make it."""
+    return cast("type[Model]", type(class_name, (Model,), dict(attributes), **options))
+
+
+def nursery(*models: type[Model], needs: tuple[str, ...] = (), roles: tuple[Role, ...] = ()) -> Module:
+    """A module of these models."""
+    return Module("nursery", version="1.0.0", models=models, needs=needs, roles=roles)
+
+
+def registry(*models: type[Model], roles: tuple[Role, ...] = ()) -> Registry:
+    """The engine with a module of these models."""
+    return Registry([BASE, nursery(*models, roles=roles)])
+
+
+class Case(NamedTuple):
+    """Modules that break one rule: the place its complaint names behind the file, and its remedy."""
+
+    rule: Rule
+    modules: tuple[Module, ...]
+    place: str
+    remedy: str
+
+
+def broken(rule: Rule, place: str, remedy: str, *models: type[Model], roles: tuple[Role, ...] = ()) -> Case:
+    """A case of one module with these models."""
+    return Case(rule, (nursery(*models, roles=roles),), place, remedy)
+
+
+def field(rule: Rule, remedy: str, wrong: Field, *, name: str = "height", roles: tuple[Role, ...] = ()) -> Case:
+    """A case of one model with a wrong field among right ones."""
+    plant = model("Plant", {"title": Text(), name: wrong})
+    return broken(rule, f"plant.{name}", remedy, plant, roles=roles)

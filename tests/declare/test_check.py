@@ -1,0 +1,77 @@
+"""Every rule about declarations is broken once in each way, and its complaint tells the author what to do."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from countersign.declare import DeclarationError, Text
+from countersign.declare.access import ADMINISTRATOR
+from countersign.declare.check import STAGES
+from countersign.declare.registry import Registry
+from countersign.declare.rules import grants, names
+from countersign.records import migrations, own
+from countersign.records import modules as switched_on
+from countersign.records.access.visibility import RIGHTS
+from tests.declare.broken import behaviour, fields, modules
+from tests.declare.planting import BASE, Case, model, nursery, registry
+
+CASES = [*modules.CASES, *fields.CASES, *behaviour.CASES]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{each.rule.__name__}-{number}" for number, each in enumerate(CASES)])
+def test_a_broken_rule_is_told_with_file_model_field_and_remedy(case: Case) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        Registry([BASE, *case.modules])
+
+    told = str(caught.value).splitlines()
+    pattern = rf"[^:]*tests/declare/[a-z/]+\.py: {re.escape(case.place)}: .*{re.escape(case.remedy)}"
+    assert [line for line in told if re.match(pattern, line)], told
+
+
+@pytest.mark.parametrize("rule", [rule for stage in STAGES for rule in stage], ids=lambda rule: rule.__name__)
+def test_every_rule_is_shown_able_to_fail(rule: object) -> None:
+    assert rule in [case.rule for case in CASES]
+
+
+def test_all_complaints_of_a_stage_are_told_at_once() -> None:
+    plant = model("Plant", {"title": Text(personal="email"), "height": Text(longest=0)})
+
+    with pytest.raises(DeclarationError) as caught:
+        registry(plant)
+
+    assert [line.split(": ")[1] for line in str(caught.value).splitlines()] == ["plant.height", "plant.title"]
+
+
+def test_two_models_of_one_name_are_refused_with_both_files() -> None:
+    with pytest.raises(DeclarationError, match=r"planting\.py: user: .*planting\.py: rename one"):
+        registry(model("User", {"title": Text()}))
+
+
+def test_the_shipped_modules_keep_every_rule() -> None:
+    found = switched_on.found(["party", "crm", "billing", "helpdesk"])
+
+    assert {"party", "address", "lead", "activity", "invoice", "ticket", "user", "plan"} <= found.models.keys()
+    assert ADMINISTRATOR not in found.roles
+
+
+def test_a_module_alone_is_refused_while_what_it_needs_is_switched_off() -> None:
+    with pytest.raises(DeclarationError, match="add party to COUNTERSIGN_MODULES"):
+        switched_on.found(["crm"])
+
+
+def test_the_engines_own_commands_and_rights_can_be_granted() -> None:
+    assert {name: set(each) for name, each in grants.OWN.items()} == {
+        name: set(each) for name, each in own.SENTENCES.items()
+    }
+    assert set(grants.RIGHTS) == RIGHTS
+
+
+def test_no_model_can_take_the_place_of_an_engines_table() -> None:
+    written = "".join(file.read_text() for file in Path(migrations.__path__[0]).glob("*.sql"))
+
+    assert {*re.findall(r"CREATE TABLE (\w+)", written), "schema_migration"} == names.TABLES
+
+
+def test_an_empty_module_is_a_module() -> None:
+    assert Registry([BASE, nursery()]).models.keys() == {"user"}
