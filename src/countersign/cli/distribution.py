@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from countersign.cli.place import Place
-from countersign.cli.service import Service
+from countersign.cli.starting import Service
 from countersign.distribution import app, demo
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, setup

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from countersign.cli.place import Place
-from countersign.cli.service import Service
+from countersign.cli.starting import Service
 from countersign.kernel.http.server import ASGIApp
 from countersign.records import app, demo
 from countersign.records.access import setup

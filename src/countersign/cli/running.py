@@ -13,7 +13,7 @@ from countersign.cli import output
 from countersign.cli.lock import DataLock
 from countersign.cli.output import Exit, Failure
 from countersign.cli.place import Place, place_of
-from countersign.cli.service import Service
+from countersign.cli.starting import Service
 from countersign.kernel import telemetry
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.errors import Refused

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from countersign.kernel import clock, telemetry
+from countersign.kernel import telemetry
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.http.ratelimit import RateLimited
 from countersign.kernel.security.masterkey import MasterKey, load_master_key
 from countersign.records import edge, key, modules, own, rendering, welcome
-from countersign.records.access import grants
+from countersign.records.access import grants, lockout
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
 from countersign.records.approvals import expiry
@@ -37,9 +37,6 @@ FORM = "application/x-www-form-urlencoded"
 TEND_EVERY_S = 60
 UNKNOWN_TOKENS = 20
 UNKNOWN_WINDOW_S = 600
-
-_FORGET_FAILURES = "DELETE FROM sign_in_failure WHERE at < $1"
-
 
 @dataclass(frozen=True, slots=True)
 class Service:
@@ -187,4 +184,4 @@ async def tend(service: Service) -> None:
     """Expire plans whose time has come, and forget old failures of signing in."""
     await expiry.expire(service.engine)
     async with service.records.database.transaction() as transaction:
-        await transaction.run(_FORGET_FAILURES, clock.later(clock.now(), seconds=-3600))
+        await lockout.forget_old(transaction)

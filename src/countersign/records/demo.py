@@ -140,30 +140,33 @@ class _Seeding:
         await self._create("address", address)
 
     async def _lead(self, number: int) -> None:
-        party = _choice(self._parties) if number % 4 else None
-        # Several leads share a contact, as in real life; agents see that by equal tokens.
-        name, email = party[1:] if party else (self._person(), f"lead{number // 8}@mail.example")
+        known = self._contact(number)
         title = _choice(texts.LEADS).format(company=_choice(texts.COMPANIES))
         ended = {"lost_reason": _choice(texts.LOST_REASONS)} if number % 5 == 4 else {}
         lead = await self._create(
             "lead",
             {
+                **known,
+                **ended,
                 "title": title,
                 "expected_revenue_minor": _between(5, 900) * 10_000 if number % 7 else None,
-                "contact_name": name,
-                "contact_email": email,
                 "contact_phone": self._phone() if number % 2 else None,
-                "party": party[0] if party else None,
                 "owner": self._people["alice" if number % 3 else "bob"],
                 "expected_close": self._day(1, 200) if number % 6 else None,
                 "notes": _choice(texts.NOTES) if number % 5 == 0 else None,
                 "stage": ("new", "qualified", "proposed", "won", "lost")[number % 5],
-                **ended,
             },
         )
         if number % 10 == 0:
             kind = _choice(("call", "mail", "meeting", "task"))
             await self._create("activity", {"lead": lead, "kind": kind, "subject": f"{kind} about {title}"[:200]})
+
+    def _contact(self, number: int) -> dict[str, str]:
+        """Several leads share a contact, as in real life; agents see that by equal tokens."""
+        if number % 4 == 0:
+            return {"contact_name": self._person(), "contact_email": f"lead{number // 8}@mail.example"}
+        party, name, email = _choice(self._parties)
+        return {"contact_name": name, "contact_email": email, "party": party}
 
     async def _invoice(self, number: int, products: list[str]) -> None:
         party = _choice(self._parties)[0]

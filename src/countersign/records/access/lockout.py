@@ -14,6 +14,7 @@ LOCKED_S = 60
 
 _LATEST = f"SELECT at FROM sign_in_failure WHERE username = $1 ORDER BY at DESC LIMIT {FAILURES}"
 _FAILED = "INSERT INTO sign_in_failure (username, at) VALUES ($1, $2)"
+_FORGET = "DELETE FROM sign_in_failure WHERE at < $1"
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock($1)"
 
 
@@ -54,6 +55,11 @@ async def take_turn(database: Database, transaction: Transaction, name: bytes) -
     transaction ends. On SQLite, transactions that write come one after the other anyway."""
     if database.dialect == "postgres":
         await transaction.fetch_one(_ONE_AT_A_TIME, int.from_bytes(name[:8], signed=True))
+
+
+async def forget_old(transaction: Transaction) -> None:
+    """Forget failures that can lock nobody any more."""
+    await transaction.run(_FORGET, clock.later(clock.now(), seconds=-2 * (WITHIN_S + LOCKED_S)))
 
 
 async def count_failure(transaction: Transaction, name: bytes) -> None:

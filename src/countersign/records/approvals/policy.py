@@ -9,6 +9,7 @@ import msgspec
 from countersign.declare import Where
 from countersign.declare.registry import Registry
 from countersign.declare.where import OPERATORS, Operator
+from countersign.records.access.view import ModelView
 from countersign.records.approvals import provenance
 from countersign.records.commands import guard, locks, select
 from countersign.records.commands.prepared import Prepared
@@ -74,8 +75,13 @@ def _asks_what_is_hidden(run: Run, prepared: Prepared) -> bool:
     move = None if model.workflow is None else model.workflow.moves.get(prepared.command)
     if move is not None and not guard.are_readable(view, move.guards):
         return True
-    # Another record with a unique value may be one that the agent does not see, or not in clear.
-    unique = [name for name, given in prepared.given.items() if model.fields[name].unique and given.stored is not None]
+    return _may_clash_unseen(view, prepared)
+
+
+def _may_clash_unseen(view: ModelView, prepared: Prepared) -> bool:
+    """Whether another record with the same unique value may be one that the agent does not see, or not in clear."""
+    fields = view.model.fields
+    unique = [name for name, given in prepared.given.items() if fields[name].unique and given.stored is not None]
     return any(view.visible is not None or not view.sees_in_clear(name) for name in unique)
 
 

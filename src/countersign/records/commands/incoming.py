@@ -1,6 +1,6 @@
 """From a caller's JSON to stored values: unknown and unwritable fields refused, placeholder tokens swapped back."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from countersign.declare import BadValue, Field, LongText, Ref, Text
@@ -85,17 +85,28 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
     if not grammar.might_matter(text):
         return text, Given(None)
     found = grammar.tokens(text)
-    allowed = (LITERAL,) if not is_masked else _labels(field, found)
-    for token in found:
-        if token.label not in allowed:
-            raise BadInput(f"token not allowed in {name}")
-    if is_masked and (near := grammar.near_miss(text)):
-        raise BadInput(f"{near} is no placeholder token: write tokens exactly as they were given to you")
+    allowed = _labels(field, found) if is_masked else (LITERAL,)
+    if not {token.label for token in found}.issubset(allowed):
+        raise BadInput(f"token not allowed in {name}")
+    if is_masked:
+        _refuse_near_miss(run, text)
     known = {token.text: await resolve(run, token) for token in found}
     swapped = swap.replaced(grammar, text, {each: meaning[1] for each, meaning in known.items()})
-    origins = tuple(meaning[0] for each, meaning in known.items() if not each.startswith(LITERAL))
-    is_whole = len(found) == 1 and found[0].text == text and found[0].label == field.personal
-    return swapped, Given(None, origins[0] if is_whole and origins and field.linked else None, False, origins)
+    origins = tuple(known[token.text][0] for token in found if token.label != LITERAL)
+    is_link = field.linked and _is_one_token(text, found, field)
+    return swapped, Given(None, origins[0] if is_link else None, False, origins)
+
+
+def _refuse_near_miss(run: Run, text: str) -> None:
+    """A token that was mistyped would be lost for ever once it is stored."""
+    near = run.engine.grammar.near_miss(text)
+    if near:
+        raise BadInput(f"{near} is no placeholder token: write tokens exactly as they were given to you")
+
+
+def _is_one_token(text: str, found: Sequence[Token], field: Field) -> bool:
+    """Whether the text is nothing but one token of the field's own label: then the value stays the same value."""
+    return [token.text for token in found if token.label == field.personal] == [text]
 
 
 def _labels(field: Field, found: Iterable[Token]) -> tuple[str, ...]:

@@ -6,14 +6,15 @@ from typing import Any
 import msgspec
 
 from countersign.declare import Declared, Field
+from countersign.declare.computing import computed
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Total
 from countersign.kernel import clock, ids
 from countersign.kernel.database import versions
+from countersign.records.access import domains
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import Entry
 from countersign.records.commands import select
-from countersign.records.commands.computing import computed
 from countersign.records.commands.given import Given
 from countersign.records.commands.refusals import BadInput, no_such_record
 from countersign.records.commands.run import Run
@@ -31,7 +32,6 @@ _ACCESS_MODELS = frozenset({"user", "role", "user_role", "grant", "session", "ag
 _NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
 _FORGET_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
 _ADD_LITERAL = "INSERT INTO literal (text, value_id) VALUES ($1, $2) ON CONFLICT DO NOTHING"
-_DOMAIN_HAS_ALIASES = "UPDATE token_domain SET has_aliases = 1 WHERE id = $1 AND has_aliases = 0"
 _DISPLAYED = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3 AND domain_id = $4"
 
 
@@ -205,8 +205,7 @@ async def _link_aliases(run: Run, model: Declared, given: Mapping[str, Given], r
         if alias is None:
             continue
         await vault.add_alias(run.transaction, model.name, record_id, name, domain.id, alias.id)
-        if await run.transaction.run(_DOMAIN_HAS_ALIASES, domain.id):
-            await versions.bump(run.transaction, "access")
+        await domains.note_alias(run.transaction, domain.id)
 
 
 async def _alias_of(run: Run, field: Field, given: Given, domain_id: str) -> Held | None:

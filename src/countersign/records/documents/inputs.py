@@ -97,15 +97,19 @@ def input_schema(view: ModelView, name: str) -> Schema:
 
 def _writing(view: ModelView, name: str) -> Schema:
     workflow = view.model.workflow
-    if workflow is not None and name in workflow.moves:
-        inputs = [each for each in workflow.moves[name].inputs if each in view.fields]
-        return _object({"id": _ID, "revision": _REVISION, **_fields(view, inputs)}, ["id"])
     written = [each for each in view.fields if each in view.writable]
-    if name == "update":
-        return _object({"id": _ID, "revision": _REVISION, **_fields(view, written)}, ["id"])
-    if workflow is not None and workflow.field in written:
-        written.remove(workflow.field)
-    return _object(_fields(view, written), [each for each in written if _is_asked(view.model.fields[each])])
+    if name == "create":
+        return _creating(view, written)
+    if workflow is not None and name in workflow.moves:
+        written = [each for each in workflow.moves[name].inputs if each in view.fields]
+    return _object({"id": _ID, "revision": _REVISION, **_fields(view, written)}, ["id"])
+
+
+def _creating(view: ModelView, written: list[str]) -> Schema:
+    """A governed field starts at its first option, so it is not asked for."""
+    governed = None if view.model.workflow is None else view.model.workflow.field
+    given = [each for each in written if each != governed]
+    return _object(_fields(view, given), [each for each in given if _is_asked(view.model.fields[each])])
 
 
 def _is_asked(field: Field) -> bool:

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -57,24 +58,24 @@ class Vault:
 
     async def hold(self, transaction: Transaction, wanted: Sequence[Wanted]) -> list[Held]:
         """One more reference to each value, in their order; values that are new get random ids."""
-        rows: dict[bytes, list[Value]] = {}
-        places: list[bytes] = []
-        for label, text, linked in wanted:
-            hashed = self._hash(label, text) if linked else None
-            place = hashed if hashed is not None else ids.random_bytes(_HASH_BYTES)
-            places.append(place)
-            if place in rows:
-                rows[place][4] = int(str(rows[place][4])) + 1
-            else:
-                rows[place] = [_new_id(), label, hashed, ids.random_bytes(_KEY_BYTES), 1, None]
-        if not rows:
+        if not wanted:
             return []
+        hashes = [self._hash_of(each) for each in wanted]
+        places = [hashed or ids.random_bytes(_HASH_BYTES) for hashed in hashes]
+        counts = Counter(places)
+        rows: dict[bytes, list[Value]] = {
+            place: [_new_id(), each.label, hashed, ids.random_bytes(_KEY_BYTES), counts[place], None]
+            for place, hashed, each in zip(places, hashes, wanted, strict=True)
+        }
         held = {place: Held(int(str(row[0])), bytes(_bytes(row[3]))) for place, row in rows.items()}
         # Always in the same order, so that two transactions never wait for each other.
         for value_id, hashed, key in await _insert(transaction, [rows[place] for place in sorted(rows)]):
             if hashed is not None:
                 held[bytes(hashed)] = Held(value_id, bytes(key))
         return [held[place] for place in places]
+
+    def _hash_of(self, wanted: Wanted) -> bytes | None:
+        return self._hash(wanted.label, wanted.text) if wanted.linked else None
 
     async def hold_again(self, transaction: Transaction, value_id: int) -> Held | None:
         """One more reference to a value that is known by id; None when it has gone."""
