@@ -1,0 +1,61 @@
+"""Text and long text: whole, valid, no longer than the field, not blank where something is required."""
+
+import pytest
+
+from countersign.declare import BadValue, LongText, Text
+
+
+@pytest.mark.parametrize("text", ["", " ", "a", "x" * 1000, "\u00fc" * 1000, "\U0001f33b" * 1000, "a\nb\t", "\ufffd"])
+def test_a_text_is_kept_whole_and_unchanged(text: str) -> None:
+    assert Text().read(text) == text
+
+
+@pytest.mark.parametrize("value", [1, 1.0, True, ["a"], {"a": 1}, b"a"])
+def test_only_a_string_is_a_text(value: object) -> None:
+    with pytest.raises(BadValue, match="must be a string"):
+        Text().read(value)
+
+
+@pytest.mark.parametrize(("field", "most"), [(Text(), 1_000), (LongText(), 1_000_000), (Text(longest=20), 20)])
+def test_a_text_is_as_long_as_its_kind_or_the_field_allows(field: Text, most: int) -> None:
+    assert field.read("\U0001f33b" * most) == "\U0001f33b" * most
+    with pytest.raises(BadValue, match=f"must have {most} characters at most"):
+        field.read("a" * (most + 1))
+
+
+@pytest.mark.parametrize("text", ["\0", "a\0b", "ü\0"])
+def test_a_nul_is_refused(text: str) -> None:
+    with pytest.raises(BadValue, match="must not hold a NUL"):
+        Text().read(text)
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfff", "\udc00\ud800", "\ud83c x \udf3b"])
+def test_half_of_a_surrogate_pair_is_refused(text: str) -> None:
+    with pytest.raises(BadValue, match="must be valid Unicode"):
+        LongText().read(text)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t", "\u3000", "\u00a0"])
+def test_a_required_text_is_not_blank(text: str) -> None:
+    with pytest.raises(BadValue, match="must not be blank"):
+        Text(required=True).read(text)
+
+
+def test_a_filter_may_ask_for_longer_text_than_the_field_has_but_for_no_invalid_one() -> None:
+    assert Text(longest=1, required=True).operand("") == ""
+    assert Text(longest=1).operand("ab") == "ab"
+    for wrong in ("\0", "\ud800", 5):
+        with pytest.raises(BadValue):
+            Text().operand(wrong)
+
+
+def test_a_refusal_does_not_repeat_the_value() -> None:
+    with pytest.raises(BadValue) as caught:
+        Text(longest=3).read("secret")
+
+    assert "secret" not in str(caught.value)
+
+
+def test_the_schema_says_the_length() -> None:
+    assert Text(longest=20, required=True).schema() == {"type": "string", "maxLength": 20, "minLength": 1}
+    assert LongText().schema() == {"type": "string", "maxLength": 1_000_000}

@@ -1,0 +1,51 @@
+"""What follows from all modules together: who refers to whom, what counts into what, which labels tokens have."""
+
+from countersign.declare import Grant, Module, Money, Ref, Role, Text
+from countersign.declare.registry import Registry
+from countersign.records import modules
+from tests.declare.planting import BASE, model, registry
+
+SHIPPED = modules.found(["party", "crm", "billing", "helpdesk"])
+
+
+def test_models_are_found_with_their_module() -> None:
+    assert SHIPPED.module_of["lead"].name == "crm"
+    assert SHIPPED.module_of["user"].name == "base"
+    assert SHIPPED.models["lead"].fields["stage"].kind == "select"
+
+
+def test_fields_that_refer_to_a_model_are_known_with_their_models() -> None:
+    found = {(each.model.name, each.ref.name) for each in SHIPPED.referrers["party"]}
+
+    assert found == {("address", "party"), ("lead", "party"), ("invoice", "party"), ("ticket", "party")}
+    assert SHIPPED.referrers["activity"] == ()
+
+
+def test_a_model_may_refer_to_itself() -> None:
+    found = registry(model("Plant", {"title": Text(), "parent": Ref("plant")}))
+
+    assert [(each.model.name, each.ref.name) for each in found.referrers["plant"]] == [("plant", "parent")]
+
+
+def test_totals_are_known_by_what_counts_into_them() -> None:
+    lines = {(each.parent.name, each.field, each.by, each.of) for each in SHIPPED.totals["invoice_line"]}
+
+    assert lines == {("invoice", "net_minor", "invoice", "net_minor"), ("invoice", "tax_minor", "invoice", "tax_minor")}
+    assert [each.field for each in SHIPPED.totals["payment"]] == ["paid_minor"]
+    assert SHIPPED.totals["invoice"] == ()
+
+
+def test_labels_are_those_of_all_personal_fields_and_the_one_for_literal_text() -> None:
+    found = registry(model("Plant", {"title": Text(personal="PLANT"), "price_minor": Money()}))
+
+    assert found.labels == {"PLANT", "LITERAL"}
+
+
+def test_several_modules_may_grant_to_one_role() -> None:
+    grants = [Role("gardener", Grant(model=name)) for name in ("plant", "bed")]
+    plants = Module("plants", version="1", models=(model("Plant", {"a": Text()}),), roles=grants[:1])
+    beds = Module("beds", version="1", models=(model("Bed", {"a": Text()}),), roles=grants[1:])
+
+    found = Registry([BASE, plants, beds])
+
+    assert [grant.model for role in found.roles["gardener"] for grant in role.grants] == ["plant", "bed"]

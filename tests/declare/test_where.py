@@ -1,0 +1,21 @@
+"""Conditions are written with exactly one operator."""
+
+import pytest
+
+from countersign.declare import CALLER, Where, where
+
+
+def test_a_condition_names_field_operator_and_value() -> None:
+    assert where("stage", eq="new") == Where("stage", "eq", "new")
+    assert where("owner", eq=CALLER) == Where("owner", "eq", CALLER)
+    assert where("party", is_null=False) == Where("party", "is_null", False)
+
+
+def test_the_operator_in_is_written_with_an_underscore() -> None:
+    assert where("stage", in_=["new", "won"]) == Where("stage", "in", ["new", "won"])
+
+
+@pytest.mark.parametrize("condition", [{}, {"eq": 1, "ne": 2}, {"equals": 1}, {"in__": [1]}, {"_eq": 1}])
+def test_none_or_several_or_unknown_operators_are_refused_with_those_there_are(condition: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"where\('stage', …\): name exactly one of eq, ne, contains, in, gt"):
+        where("stage", **condition)
