@@ -1,6 +1,6 @@
 """From a caller's JSON to stored values: unknown and unwritable fields refused, placeholder tokens swapped back."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from countersign.declare import BadValue, Field, LongText, Ref, Text
@@ -85,16 +85,16 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
     if not grammar.might_matter(text):
         return text, Given(None)
     found = grammar.tokens(text)
-    allowed = _labels(field, found) if is_masked else (LITERAL,)
-    if not {token.label for token in found}.issubset(allowed):
+    labels = {token.label for token in found}
+    if not labels <= (_allowed(field, labels) if is_masked else {LITERAL}):
         raise BadInput(f"token not allowed in {name}")
     if is_masked:
         _refuse_near_miss(run, text)
     known = {token.text: await resolve(run, token) for token in found}
     swapped = swap.replaced(grammar, text, {each: meaning[1] for each, meaning in known.items()})
     origins = tuple(known[token.text][0] for token in found if token.label != LITERAL)
-    is_link = field.linked and _is_one_token(text, found, field)
-    return swapped, Given(None, origins[0] if is_link else None, False, origins)
+    link = origins[0] if _is_one_token(text, found, field) else None
+    return swapped, Given(None, link, False, origins)
 
 
 def _refuse_near_miss(run: Run, text: str) -> None:
@@ -105,15 +105,13 @@ def _refuse_near_miss(run: Run, text: str) -> None:
 
 
 def _is_one_token(text: str, found: Sequence[Token], field: Field) -> bool:
-    """Whether the text is nothing but one token of the field's own label: then the value stays the same value."""
-    return [token.text for token in found if token.label == field.personal] == [text]
+    """Whether the text is nothing but one token of the field's own linked label: the value stays the same value."""
+    return field.linked and [token.text for token in found if token.label == field.personal] == [text]
 
 
-def _labels(field: Field, found: Iterable[Token]) -> tuple[str, ...]:
+def _allowed(field: Field, found: set[str]) -> set[str]:
     """The labels a masked field takes: its own; free text takes any."""
-    if isinstance(field, LongText):
-        return tuple(token.label for token in found)
-    return (field.personal or "", LITERAL)
+    return found if isinstance(field, LongText) else {field.personal or "", LITERAL}
 
 
 async def resolve(run: Run, token: Token) -> tuple[int, str]:

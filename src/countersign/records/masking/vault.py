@@ -67,7 +67,7 @@ class Vault:
             place: [_new_id(), each.label, hashed, ids.random_bytes(_KEY_BYTES), counts[place], None]
             for place, hashed, each in zip(places, hashes, wanted, strict=True)
         }
-        held = {place: Held(int(str(row[0])), bytes(_bytes(row[3]))) for place, row in rows.items()}
+        held = {place: _held(row) for place, row in rows.items()}
         # Always in the same order, so that two transactions never wait for each other.
         for value_id, hashed, key in await _insert(transaction, [rows[place] for place in sorted(rows)]):
             if hashed is not None:
@@ -86,7 +86,7 @@ class Vault:
         """A value id of a domain's own, never merged with an equal value (design, 4.4)."""
         row: list[Value] = [_new_id(), label, None, ids.random_bytes(_KEY_BYTES), 1, domain_id]
         await _insert(transaction, [row])
-        return Held(int(str(row[0])), _bytes(row[3]))
+        return _held(row)
 
     async def release(self, transaction: Transaction, value_ids: Iterable[int]) -> None:
         """One reference less to each; a value nobody holds any more is forgotten, and its sealed copies with it."""
@@ -147,6 +147,10 @@ async def _insert(transaction: Transaction, rows: list[list[Value]]) -> list[tup
 def _new_id() -> int:
     # Random, so that an id that was forgotten never comes to mean another value.
     return int.from_bytes(ids.random_bytes(ID_BITS // 8))
+
+
+def _held(row: list[Value]) -> Held:
+    return Held(int(str(row[0])), _bytes(row[3]))
 
 
 def _bytes(value: Value) -> bytes:
