@@ -93,8 +93,7 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
     known = {token.text: await resolve(run, token) for token in found}
     swapped = swap.replaced(grammar, text, {each: meaning[1] for each, meaning in known.items()})
     origins = tuple(known[token.text][0] for token in found if token.label != LITERAL)
-    link = origins[0] if _is_one_token(text, found, field) else None
-    return swapped, Given(None, link, False, origins)
+    return swapped, Given(None, _link(text, found, field, origins), False, origins)
 
 
 def _refuse_near_miss(run: Run, text: str) -> None:
@@ -104,9 +103,10 @@ def _refuse_near_miss(run: Run, text: str) -> None:
         raise BadInput(f"{near} is no placeholder token: write tokens exactly as they were given to you")
 
 
-def _is_one_token(text: str, found: Sequence[Token], field: Field) -> bool:
-    """Whether the text is nothing but one token of the field's own linked label: the value stays the same value."""
-    return field.linked and [token.text for token in found if token.label == field.personal] == [text]
+def _link(text: str, found: Sequence[Token], field: Field, origins: Sequence[int]) -> int | None:
+    """The value id, if the text is nothing but one token of the field's own linked label: it stays the same value."""
+    own = [token.text for token in found if token.label == field.personal]
+    return origins[0] if field.linked and own == [text] else None
 
 
 def _allowed(field: Field, found: set[str]) -> set[str]:

@@ -60,7 +60,7 @@ class Vault:
         """One more reference to each value, in their order; values that are new get random ids."""
         if not wanted:
             return []
-        hashes = [self._hash_of(each) for each in wanted]
+        hashes = list(map(self._hash_of, wanted))
         places = [hashed or ids.random_bytes(_HASH_BYTES) for hashed in hashes]
         counts = Counter(places)
         rows: dict[bytes, list[Value]] = {
@@ -69,9 +69,8 @@ class Vault:
         }
         held = {place: _held(row) for place, row in rows.items()}
         # Always in the same order, so that two transactions never wait for each other.
-        for value_id, hashed, key in await _insert(transaction, [rows[place] for place in sorted(rows)]):
-            if hashed is not None:
-                held[bytes(hashed)] = Held(value_id, bytes(key))
+        inserted = await _insert(transaction, [rows[place] for place in sorted(rows)])
+        held |= {bytes(hashed): Held(value_id, bytes(key)) for value_id, hashed, key in inserted if hashed is not None}
         return [held[place] for place in places]
 
     def _hash_of(self, wanted: Wanted) -> bytes | None:
