@@ -43,6 +43,12 @@ def test_all_complaints_of_a_stage_are_told_at_once() -> None:
     assert [line.split(": ")[1] for line in str(caught.value).splitlines()] == ["plant.height", "plant.title"]
 
 
+def test_names_of_the_full_length_are_taken() -> None:
+    plant = model("Plant", {"h" * 40: Text()}, name="p" * 40)
+
+    assert registry(plant).models.keys() == {"user", "p" * 40}
+
+
 def test_two_models_of_one_name_are_refused_with_both_files() -> None:
     with pytest.raises(DeclarationError, match=r"planting\.py: user: .*planting\.py: rename one"):
         registry(model("User", {"title": Text()}))
