@@ -3,7 +3,7 @@
 import json
 import platform
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +14,7 @@ RESULTS = ROOT / "docs/results/records.jsonl"
 SHOWN = ("src", "tests/records")
 
 Figures = dict[str, object]
+Reporting = Generator[None, pytest.TestReport, pytest.TestReport]
 _figures = pytest.StashKey[Figures]()
 
 
@@ -32,7 +33,7 @@ def figures(request: pytest.FixtureRequest) -> Figures:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Reporting:
     """Write down the figures of a test that has passed."""
     report = yield
     counted = item.stash.get(_figures, None)

@@ -14,8 +14,8 @@ from countersign.kernel.database.open import open_database
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.security.masterkey import load_master_key
-from countersign.records import app, base, key, own
-from countersign.records.access import domains, visibility
+from countersign.records import app, base, key, own, people
+from countersign.records.access import domains, grants, visibility
 from countersign.records.access.view import Caller, Domain
 from countersign.records.access.visibility import Cut, Standing
 from countersign.records.app import Service
@@ -66,9 +66,18 @@ class Inside:
         """The declared models."""
         return self.service.records.registry.models
 
-    def administrator(self) -> Caller:
+    def administrator(self, user_id: str = "a" * 24) -> Caller:
         """A person who sees everything in clear and may do all."""
-        return self._caller(Standing("a" * 24, "root", frozenset({ADMINISTRATOR})), None, None, None)
+        return self._caller(Standing(user_id, "root", frozenset({ADMINISTRATOR})), None, None, None)
+
+    async def member(self) -> Caller:
+        """An administrator with a record of its own, so that it can have agents by their tokens."""
+        records = self.service.records
+        async with records.database.transaction() as transaction:
+            await grants.seed_roles(transaction, records.registry)
+            run = self.run(self.administrator()).within(transaction)
+            user_id = await people.add(run, "ada", "Ada", None, [ADMINISTRATOR], None)
+        return self.administrator(user_id)
 
     async def person(self, *grants: Grant, user_id: str = "b" * 24) -> Caller:
         """A person of these grants; with the domain of its own that masked fields need."""

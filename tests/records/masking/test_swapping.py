@@ -47,7 +47,8 @@ async def test_every_text_comes_back_exactly(
     made = await make(book, root, title=title, remark=notes, email=email, notes=notes)
 
     shown = await seen(book, agent, made)
-    copied = await book.value(agent, "contact", "create", **{k: shown[k] for k in ("title", "remark", "email", "notes")})
+    given = {name: shown[name] for name in ("title", "remark", "email", "notes")}
+    copied = await book.value(agent, "contact", "create", **given)
 
     assert re.fullmatch("EMAIL_(0|[1-9][0-9]*)", shown["email"])
     assert re.fullmatch("NOTES_(0|[1-9][0-9]*)", shown["notes"])
@@ -170,7 +171,7 @@ async def test_tokens_of_two_callers_have_nothing_to_do_with_each_other(book: In
 async def test_equal_values_have_equal_tokens_where_the_label_is_linked_and_nowhere_else(
     book: Inside, root: Caller, agent: Caller
 ) -> None:
-    values = {"email": "ada@example.com", "other_email": "ada@example.com", "phone": "+44", "postcode": "1", "notes": "n"}
+    values = {"email": "a@example.com", "other_email": "a@example.com", "phone": "+44", "postcode": "1", "notes": "n"}
     one, two = [await seen(book, agent, await make(book, root, **values)) for _ in range(2)]
 
     assert one["email"] == one["other_email"] == two["email"] == two["other_email"]
