@@ -36,8 +36,8 @@ async def opened(url: str, folder: Path, *models: type[Model], deadline_s: float
     )
     counters = SharedMemoryCounters(folder, slots=64)
     try:
-        await install.upgrade(database, registry)
         master = load_master_key(None, None, folder)
+        await install.upgrade(database, registry, master)
         records = Records(
             settings=Settings(data=str(folder)),
             root_url="http://127.0.0.1",

@@ -4,17 +4,22 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from countersign.declare import Declared
-from countersign.declare.fields.field import Stored
+from countersign.declare.fields.field import Field, Stored
+from countersign.declare.model import Declared
 
 
 def computed(model: Declared, values: Mapping[str, Stored]) -> dict[str, Stored]:
     """Every computed field from the record's values; empty where a source is empty."""
     known = dict(values)
-    for name, function, sources in _order(model):
-        given = [known.get(source) for source in sources]
+    for name, function, needed in _order(model):
+        given = [known.get(source) for source in needed]
         known[name] = None if None in given else _stored(function(*given))
     return {name: known[name] for name, _, _ in _order(model)}
+
+
+def sources(field: Field) -> tuple[str, ...]:
+    """The fields of the same model that a computed field is made from; none for any other."""
+    return () if field.computed is None else tuple(inspect.signature(field.computed).parameters)
 
 
 def _stored(value: object) -> Stored:
@@ -27,14 +32,14 @@ def _stored(value: object) -> Stored:
 def _order(model: Declared) -> tuple[tuple[str, Callable[..., object], tuple[str, ...]], ...]:
     """The computed fields so that each comes after those it is made from; circles are refused at start-up."""
     left = {
-        name: (field.computed, tuple(inspect.signature(field.computed).parameters))
+        name: (field.computed, sources(field))
         for name, field in model.fields.items()
         if field.computed is not None
     }
     found: list[tuple[str, Callable[..., object], tuple[str, ...]]] = []
     while left:
-        ready = [name for name, (_, sources) in left.items() if not any(source in left for source in sources)]
+        ready = [name for name, (_, needed) in left.items() if not any(source in left for source in needed)]
         for name in ready or list(left):
-            function, sources = left.pop(name)
-            found.append((name, function, sources))
+            function, needed = left.pop(name)
+            found.append((name, function, needed))
     return tuple(found)

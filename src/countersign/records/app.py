@@ -55,6 +55,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
     Raises:
         BadSetting: a setting cannot be used.
         DeclarationError: a module is declared wrongly.
+        SchemaMismatch: the database was made by newer code, or its data do not fit what is declared.
         Unavailable: the database cannot be reached.
     """
     registry = modules.found(modules.names(settings.modules))
@@ -71,7 +72,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             reserve_bytes=settings.reserve_mib << 20,
         )
         stack.push_async_callback(database.close)
-        await install.upgrade(database, registry)
+        await install.upgrade(database, registry, master)
         async with database.transaction() as transaction:
             await grants.seed_roles(transaction, registry)
         counters = SharedMemoryCounters(data)

@@ -1,92 +1,174 @@
 """Bringing a database from what is installed to what the modules declare, one small transaction after another."""
 
+from dataclasses import dataclass
+
 import msgspec
 
 from countersign.declare.registry import Registry
+from countersign.kernel.database import migrate
 from countersign.kernel.database.dialect import in_dialect
-from countersign.kernel.database.migrate import upgrade as upgrade_engine
-from countersign.kernel.database.port import Database, Reader, Transaction
-from countersign.records.access.folding import folded
+from countersign.kernel.database.migrate import SchemaMismatch
+from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
+from countersign.kernel.security.masterkey import MasterKey
+from countersign.records import key
+from countersign.records.masking.vault import Vault
+from countersign.records.schema.checks import examined, obstacle
+from countersign.records.schema.difference import between, wanted
+from countersign.records.schema.rows import RowWork
 from countersign.records.schema.snapshot import EMPTY, Snapshot
-from countersign.records.schema.steps import Step, between, wanted
+from countersign.records.schema.steps import Step
 
 MIGRATIONS = "countersign.records.migrations"
-_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('countersign:records:modules'))"
-_INSTALLED = "SELECT snapshot FROM module_state WHERE module = 'all'"
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('modules.' || current_schema()))"
+_STATE = "SELECT snapshot FROM module_state WHERE module = $1"
 _NOTE = """
-INSERT INTO module_state (module, version, snapshot) VALUES ('all', '1', $1)
+INSERT INTO module_state (module, version, snapshot) VALUES ($1, '1', $2)
 ON CONFLICT (module) DO UPDATE SET snapshot = excluded.snapshot
 """
-_BATCH = 500
+_FORGET = "DELETE FROM module_state WHERE module = $1"
+
+# Rows of module_state: what is installed, and how far the work of the step under way has come.
+_ALL = "all"
+_UNDER_WAY = "all/under way"
 
 
-class WouldDestroy(Exception):
-    """The declarations leave out tables or columns that hold data; the text lists them and names the remedy."""
+class WouldDestroy(SchemaMismatch):
+    """The declarations leave out what holds data; the text lists it and names the remedy."""
 
 
-async def plan(database: Database, registry: Registry) -> list[Step]:
-    """The steps an upgrade would take now; changes nothing but the engine's own tables."""
-    await upgrade_engine(database, MIGRATIONS)
-    before = await _installed(database)
-    return between(before, wanted(registry, before), database.dialect)
+class DataInTheWay(SchemaMismatch):
+    """Records do not fit what is declared; the text says which, and names the remedy."""
 
 
-async def upgrade(database: Database, registry: Registry, *, destroy: bool = False) -> list[Step]:
-    """Take the steps; those that this call took. Killed at any moment, the next call goes on from there.
+class Progress(msgspec.Struct, frozen=True):
+    """How far the work of a step has come: the id of the last record it was done for."""
+
+    sentence: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps an upgrade would take, and why it cannot be done now."""
+
+    steps: tuple[Step, ...]
+    obstacles: tuple[str, ...]
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """The sentences of the steps that lose data."""
+        return tuple(step.sentence for step in self.steps if step.is_destructive)
+
+    def require(self, *, destroy: bool) -> None:
+        """Refuse what must not be begun.
+
+        Raises:
+            WouldDestroy: a step loses data and `destroy` was not said.
+            DataInTheWay: records do not fit.
+        """
+        if self.losses and not destroy:
+            raise WouldDestroy(
+                f"data would be lost: {'; '.join(self.losses)}. Declare it again or switch its module on again "
+                "(COUNTERSIGN_MODULES); or make a backup and run `countersign modules apply --destroy`"
+            )
+        if self.obstacles:
+            raise DataInTheWay("; ".join(self.obstacles))
+
+
+async def plan(database: Database, registry: Registry) -> Plan:
+    """What an upgrade would do now; changes nothing.
 
     Raises:
-        WouldDestroy: a step loses data and `destroy` was not said; nothing was changed then.
+        SchemaMismatch: the database was made by newer code.
     """
-    steps = await plan(database, registry)
-    lost = [step.sentence for step in steps if step.is_destructive]
-    if lost and not destroy:
-        raise WouldDestroy(
-            f"the modules no longer declare what holds data: {'; '.join(lost)}. Switch the module on again, or run "
-            "`countersign modules apply --destroy`"
-        )
+    if not await is_installed(database):
+        return Plan(tuple(between(EMPTY, wanted(registry, EMPTY), database.dialect)), ())
+    # In a transaction, since looking through all rows may take longer than a read is given.
+    async with database.transaction() as transaction:
+        before = await installed(transaction)
+        steps = between(before, wanted(registry, before), database.dialect)
+        seen = tuple([await examined(transaction, step) for step in steps])
+        found = [await obstacle(transaction, registry, step, is_planned=True) for step in steps]
+    return Plan(seen, tuple(text for text in found if text))
+
+
+async def upgrade(database: Database, registry: Registry, master: MasterKey, *, destroy: bool = False) -> list[Step]:
+    """Take the steps; those that this call took. Killed at any moment, the next call goes on from there.
+
+    Of several processes that upgrade at once one takes each step, and the others wait for it.
+
+    Raises:
+        WouldDestroy, DataInTheWay: as `Plan.require`; nothing was changed, unless the rows changed meanwhile.
+        SchemaMismatch: the database was made by newer code.
+        CannotUnseal: the master key is not the database's.
+    """
+    await migrate.upgrade(database, MIGRATIONS)
+    planned = await plan(database, registry)
+    planned.require(destroy=destroy)
+    if not planned.steps:
+        return []
+    upgrading = _Upgrading(database, registry, RowWork(registry, Vault(await key.secret(database, master))))
     taken: list[Step] = []
     while True:
         async with database.transaction() as transaction:
             if database.dialect == "postgres":
                 await transaction.run("SET LOCAL lock_timeout = 0")
                 await transaction.fetch(_ONE_AT_A_TIME)
-            before = await _installed(transaction)
-            left = between(before, wanted(registry, before), database.dialect)
-            if not left:
+            before = await installed(transaction)
+            steps = between(before, wanted(registry, before), database.dialect)
+            if not steps:
                 return taken
-            await _take(database, transaction, left[0])
-        taken.append(left[0])
+            is_taken = await upgrading.go_on(transaction, steps[0], destroy=destroy)
+        if is_taken:
+            taken.append(steps[0])
 
 
-async def _take(database: Database, transaction: Transaction, step: Step) -> None:
-    for statement in step.statements:
-        await transaction.run(in_dialect(statement, database.dialect))
-    if step.fill is not None and step.fill.endswith("__folded"):
-        await _fill_folded(transaction, *step.fill.split("."))
-    await transaction.run(_NOTE, msgspec.json.encode(step.after).decode())
+class _Upgrading:
+    """Goes on with a step for one transaction."""
+
+    def __init__(self, database: Database, registry: Registry, rows: RowWork) -> None:
+        self._dialect: Dialect = database.dialect
+        self._registry = registry
+        self._rows = rows
+
+    async def go_on(self, transaction: Transaction, step: Step, *, destroy: bool) -> bool:
+        """One batch of the step's work or, when that is done, its statements; whether it is taken now."""
+        state = await transaction.fetch_one(_STATE, _UNDER_WAY)
+        progress = None if state is None else msgspec.json.decode(state[0], type=Progress)
+        if progress is None or progress.sentence != step.sentence:
+            await self._require(transaction, step, destroy=destroy)
+            progress = Progress(step.sentence, "")
+        last = None if step.work is None else await self._rows.batch(transaction, step.work, progress.last)
+        if last is not None:
+            await _note(transaction, _UNDER_WAY, Progress(step.sentence, last))
+            return False
+        for statement in step.statements:
+            await transaction.run(in_dialect(statement, self._dialect))
+        await _note(transaction, _ALL, step.after)
+        await transaction.run(_FORGET, _UNDER_WAY)
+        return True
+
+    async def _require(self, transaction: Transaction, step: Step, *, destroy: bool) -> None:
+        """Look again: somebody may have written since the upgrade was planned."""
+        found = await obstacle(transaction, self._registry, step, is_planned=False)
+        Plan((await examined(transaction, step),), (found,) if found else ()).require(destroy=destroy)
 
 
-async def _fill_folded(transaction: Transaction, table: str, column: str) -> None:
-    """Make the folded copies of texts that were there before."""
-    source = column.removesuffix("__folded")
-    last = ""
-    while True:
-        rows = await transaction.fetch(
-            f'SELECT id, "{source}" FROM "{table}" WHERE id > $1 AND "{source}" IS NOT NULL ORDER BY id LIMIT {_BATCH}',
-            last,
-        )
-        if not rows:
-            return
-        last = rows[-1][0]
-        changes = [(record_id, folded(text)) for record_id, text in rows]
-        await transaction.run_many(f'UPDATE "{table}" SET "{column}" = $2 WHERE id = $1', changes)
+async def _note(transaction: Transaction, name: str, state: msgspec.Struct) -> None:
+    await transaction.run(_NOTE, name, msgspec.json.encode(state).decode())
 
 
-async def _installed(reader: Reader) -> Snapshot:
-    row = await reader.fetch_one(_INSTALLED)
+async def is_installed(database: Database) -> bool:
+    """Whether anything of the modules was ever installed; changes nothing."""
+    return not any(name.startswith("0001") for name in await migrate.pending(database, MIGRATIONS))
+
+
+async def installed(reader: Reader) -> Snapshot:
+    """What is installed, as it was written down last."""
+    row = await reader.fetch_one(_STATE, _ALL)
     return EMPTY if row is None else msgspec.json.decode(row[0], type=Snapshot)
 
 
 async def bits(database: Database) -> dict[str, dict[str, int]]:
     """By model, which bit of a record's masks stands for which field, as installed."""
-    return {name: each.bits for name, each in (await _installed(database)).tables.items()}
+    return {name: each.bits for name, each in (await installed(database)).tables.items()}

@@ -5,10 +5,16 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from countersign.declare import DeclarationError, Declared, Field, Ref
+from countersign.declare import DeclarationError, Declared, Field, Ref, Select
+from countersign.declare.computing import sources
+from countersign.declare.registry import Total
 from countersign.kernel.database.port import Dialect
 
 MOST_BITS = 62
+
+FOLDED = "__folded"
+VALUE = "__value"
+"""What is added to a field's name for the columns beside its own: the folded copy, the value's id in the vault."""
 
 _EXTRA: Mapping[str, tuple[tuple[str, str], ...]] = {"audit_entry": (("hash", "BLOB"),)}
 """Columns that hold no field: beside a model's own, for the code that works it."""
@@ -17,11 +23,25 @@ _EXTRA_INDEXES: Mapping[str, tuple[tuple[str, ...], ...]] = {"audit_entry": (("l
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A column: its portable type, and the table its values are ids of."""
+    """A column: its portable type, and what else of its field the next upgrade has to know.
+
+    references   the table whose ids its values are
+    kind         the field's kind; empty for what the engine keeps beside a field
+    options      those of a select
+    is_required  no record may be without it
+    made_from    the fields (`model.field`) that a computed field or a total is made from
+    label        of value ids: the label of their values in the vault; `is_linked` as the field says
+    """
 
     name: str
     type: str
     references: str | None = None
+    kind: str = ""
+    options: tuple[str, ...] = ()
+    is_required: bool = False
+    made_from: tuple[str, ...] = ()
+    label: str | None = None
+    is_linked: bool = False
 
 
 class Index(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -38,7 +58,7 @@ class Index(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """The table of one model."""
+    """The table of one model. `unfilled` names the columns whose values old records have still to get."""
 
     name: str
     module: str
@@ -46,6 +66,11 @@ class Table(msgspec.Struct, frozen=True):
     indexes: list[Index]
     bits: dict[str, int]
     used_bits: int = 0
+    unfilled: tuple[str, ...] = ()
+
+    def column(self, name: str) -> Column | None:
+        """The column of that name; None when there is none."""
+        return next((column for column in self.columns if column.name == name), None)
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -58,8 +83,8 @@ class Snapshot(msgspec.Struct, frozen=True):
 EMPTY = Snapshot({}, {})
 
 
-def table(model: Declared, module: str, before: Table | None) -> Table:
-    """The table a model is to have. Bits of fields it had before stay, and are never given to another field.
+def table(model: Declared, module: str, totals: Iterable[Total], before: Table | None) -> Table:
+    """The table a model with these totals is to have. Bits of fields it had before stay; none is given a second time.
 
     Raises:
         DeclarationError: more fields came and went than there are bits.
@@ -74,16 +99,25 @@ def table(model: Declared, module: str, before: Table | None) -> Table:
     if used > MOST_BITS:
         text = f"{model.source}: {model.name} has had more than {MOST_BITS} fields: make a second model"
         raise DeclarationError(text)
-    return Table(model.name, module, list(_columns(model)), list(_indexes(model)), kept, used)
+    return Table(model.name, module, list(_columns(model, totals)), list(_indexes(model)), kept, used)
 
 
-def _columns(model: Declared) -> Iterable[Column]:
+def _columns(model: Declared, totals: Iterable[Total]) -> Iterable[Column]:
+    made = {total.field: (f"{total.child.name}.{total.of}", f"{total.child.name}.{total.by}") for total in totals}
     for name, field in model.fields.items():
-        yield Column(name, field.column, field.target if isinstance(field, Ref) else None)
+        yield Column(
+            name,
+            field.column,
+            references=field.target if isinstance(field, Ref) else None,
+            kind=field.kind,
+            options=field.options if isinstance(field, Select) else (),
+            is_required=field.required or (model.workflow is not None and model.workflow.field == name),
+            made_from=made.get(name, tuple(f"{model.name}.{source}" for source in sources(field))),
+        )
         if field.is_folded:
-            yield Column(f"{name}__folded", "TEXT")
+            yield Column(name + FOLDED, "TEXT")
         if field.personal:
-            yield Column(f"{name}__value", "BIGINT")
+            yield Column(name + VALUE, "BIGINT", label=field.personal, is_linked=field.linked)
     for name, kind in _EXTRA.get(model.name, ()):
         yield Column(name, kind)
 
@@ -100,7 +134,7 @@ def _field_indexes(table_name: str, field: Field) -> Iterable[Index]:
     if field.unique:
         yield _index(table_name, column, is_unique=True)
     if field.personal:
-        yield _index(table_name, f'"{field.name}__value"')
+        yield _index(table_name, f'"{field.name}{VALUE}"')
     if not field.index:
         return
     ordered = field.ordered(column)

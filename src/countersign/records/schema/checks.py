@@ -1,0 +1,100 @@
+"""What the rows that are there have to say to a step: whether it loses something, and whether it can be done at all."""
+
+from dataclasses import replace
+
+from countersign.declare import CALLER, TODAY, BadValue, Field, Ref, Select
+from countersign.declare.fields.field import Stored
+from countersign.declare.registry import Registry
+from countersign.kernel import clock
+from countersign.kernel.database.port import Reader
+from countersign.records.schema.steps import Step, Unique, Work
+
+_SHOWN = 3
+
+
+def substitute(registry: Registry, table: str, name: str) -> Stored:
+    """What old records get in a required field that is empty: where its workflow starts, else its default; None when
+    the declaration names nothing that fits them."""
+    model = registry.models[table]
+    field = model.fields[name]
+    if model.workflow is not None and model.workflow.field == name and isinstance(field, Select):
+        return field.options[0]
+    return _default(field)
+
+
+def _default(field: Field) -> Stored:
+    if field.default is None or field.default is CALLER:
+        return None
+    try:
+        return field.read(clock.rfc3339(clock.now())[:10] if field.default is TODAY else field.default)
+    except BadValue as error:
+        raise LookupError(f"the default of {field.name} does not fit; the declaration's check should say so") from error
+
+
+async def examined(reader: Reader, step: Step) -> Step:
+    """The step, destructive only if it is so for the rows there are."""
+    work = step.work
+    if work is None or work.kind != "options" or await _holding(reader, work):
+        return step
+    return replace(step, is_destructive=False)
+
+
+async def obstacle(reader: Reader, registry: Registry, step: Step, *, is_planned: bool) -> str | None:
+    """Why the step cannot be done, with the remedy; None when it can.
+
+    `is_planned` says that the steps before it have not been taken: what they add cannot be asked for yet.
+    """
+    if step.unique is not None and (step.unique.is_there or not is_planned):
+        return await _doubles(reader, step.unique)
+    work = step.work
+    if work is None or work.kind not in ("default", "options"):
+        return None
+    if substitute(registry, work.table, work.field) is not None:
+        return None
+    if work.kind == "default":
+        return await _empty(reader, registry, work, has_column=work.is_there or not is_planned)
+    if not registry.models[work.table].fields[work.field].required:
+        return None
+    held = await _holding(reader, work)
+    return held and (
+        f"{work.table}.{work.field} no longer has the options {', '.join(work.options)}, which {held} still hold, and "
+        "is required: give these records another option first, or the field a default"
+    )
+
+
+async def _holding(reader: Reader, work: Work) -> str:
+    """How many records hold an option that goes, in words; empty when none does."""
+    places = ", ".join(f"${number}" for number in range(1, len(work.options) + 1))
+    text = f'SELECT count(*) FROM "{work.table}" WHERE "{work.field}" IN ({places})'
+    row = await reader.fetch_one(text, *work.options)
+    return _records(0 if row is None else row[0])
+
+
+async def _empty(reader: Reader, registry: Registry, work: Work, *, has_column: bool) -> str | None:
+    empty = f' WHERE "{work.field}" IS NULL' if has_column else ""
+    row = await reader.fetch_one(f'SELECT count(*) FROM "{work.table}"{empty}')
+    held = _records(0 if row is None else row[0])
+    if not held:
+        return None
+    field = registry.models[work.table].fields[work.field]
+    remedy = "let it not be required" if isinstance(field, Ref) else "give it a default, or let it not be required"
+    return f"{work.table}.{work.field} is required and {held} would be without it: {remedy}"
+
+
+async def _doubles(reader: Reader, unique: Unique) -> str | None:
+    """Names the records, never the value, which may be personal."""
+    table, column = f'"{unique.table}"', f'"{unique.column}"'
+    text = f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL GROUP BY {column} HAVING count(*) > 1 LIMIT 1"
+    row = await reader.fetch_one(text)
+    if row is None:
+        return None
+    text = f"SELECT id FROM {table} WHERE {column} = $1 ORDER BY id LIMIT {_SHOWN}"
+    shown = ", ".join(each[0] for each in await reader.fetch(text, row[0]))
+    return (
+        f"{unique.table}.{unique.column} is to be unique, and several records have the same value, such as {shown}: "
+        "change all but one of them, or let it not be unique"
+    )
+
+
+def _records(count: int) -> str:
+    return "" if not count else "1 record" if count == 1 else f"{count} records"

@@ -1,0 +1,254 @@
+"""From one snapshot to the next: the steps in the order in which they can be taken. Nothing here asks a database."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import msgspec
+
+from countersign.declare.registry import Registry
+from countersign.kernel.database.port import Dialect
+from countersign.records.schema.filling import next_to_fill, with_unfilled
+from countersign.records.schema.snapshot import FOLDED, VALUE, Column, Index, Snapshot, Table, table
+from countersign.records.schema.steps import Step, Unique, Work
+
+# Kinds whose values are values of the other kind, too.
+_WIDER = frozenset(
+    {
+        *(("text", "longtext"), ("select", "text"), ("select", "longtext"), ("date", "text"), ("date", "longtext")),
+        *(("number", "money"), ("money", "number")),
+    }
+)
+
+
+def wanted(registry: Registry, before: Snapshot) -> Snapshot:
+    """What the declarations ask to be installed.
+
+    Raises:
+        DeclarationError: see `snapshot.table`.
+    """
+    totals = [total for each in registry.totals.values() for total in each]
+    tables = {
+        name: table(
+            model,
+            registry.module_of[name].name,
+            [total for total in totals if total.parent is model],
+            before.tables.get(name),
+        )
+        for name, model in registry.models.items()
+    }
+    return Snapshot(tables, {module.name: module.version for module in registry.modules})
+
+
+def between(before: Snapshot, after: Snapshot, dialect: Dialect) -> list[Step]:
+    """The steps that lead from what is installed to what is wanted.
+
+    They begin anew from wherever an interrupted upgrade has come to: each leaves a snapshot behind.
+    """
+    planning = _Planning(before, after, dialect)
+    for name in after.tables:
+        if name not in before.tables:
+            planning.create(name)
+    for name in after.tables:
+        planning.take_away(name)
+    for name in after.tables:
+        planning.add(name)
+    planning.fill()
+    for name in after.tables:
+        planning.finish(name)
+    planning.drop([name for name in before.tables if name not in after.tables])
+    if planning.now.versions != after.versions:
+        planning.note_versions()
+    return planning.steps
+
+
+class _Planning:
+    """Collects steps, each starting from where the one before it ends."""
+
+    def __init__(self, before: Snapshot, after: Snapshot, dialect: Dialect) -> None:
+        self.now = before
+        self.steps: list[Step] = []
+        self._before: Snapshot = before
+        self._after: Snapshot = after
+        self._dialect: Dialect = dialect
+        self._added: set[tuple[str, str]] = set()
+
+    def _step(self, sentence: str, statement: str, after: Table | Snapshot, work: Work | None = None) -> None:
+        """One more step, that keeps what there is."""
+        self._append(Step(sentence, (statement,) if statement else (), self._whole(after), work=work))
+
+    def _destroy(self, sentence: str, statements: Iterable[str], after: Table | Snapshot, work: Work | None) -> None:
+        self._append(Step(sentence, tuple(statements), self._whole(after), is_destructive=True, work=work))
+
+    def _append(self, step: Step) -> None:
+        self.now = step.after
+        self.steps.append(step)
+
+    def _whole(self, after: Table | Snapshot) -> Snapshot:
+        return after if isinstance(after, Snapshot) else _with(self.now, after)
+
+    def create(self, name: str) -> None:
+        """A new table with its columns; refs to others wait until all tables are there."""
+        each = self._after.tables[name]
+        own = [column for column in each.columns if column.references is None]
+        columns = "".join(f', "{column.name}" {column.type}' for column in own)
+        text = (
+            f'CREATE TABLE "{name}" (id TEXT PRIMARY KEY NOT NULL, revision BIGINT NOT NULL, '
+            f"changed BIGINT NOT NULL{columns})"
+        )
+        self._step(f"create the table {name}", text, msgspec.structs.replace(each, columns=own, indexes=[]))
+
+    def take_away(self, name: str) -> None:
+        """Indexes, columns and options of a table that are no longer wanted as they are."""
+        each = self._after.tables[name]
+        gone = [column for column in self.now.tables[name].columns if not _stays(column, each.column(column.name))]
+        for index in list(self.now.tables[name].indexes):
+            if index not in each.indexes or any(f'"{column.name}"' in index.sqlite for column in gone):
+                self._drop_index(name, index)
+        # Value ids go first, while it is known whose they are.
+        for column in sorted(gone, key=lambda column: not column.name.endswith(VALUE)):
+            self._drop_column(name, column, each.column(column.name))
+        for column in list(self.now.tables[name].columns):
+            asked = each.column(column.name)
+            if asked is not None and asked.kind == "select":
+                self._take_options(name, column, asked)
+
+    def _drop_index(self, name: str, index: Index) -> None:
+        now = self.now.tables[name]
+        left = [each for each in now.indexes if each.name != index.name]
+        after = msgspec.structs.replace(now, indexes=left)
+        self._step(f"drop the index of {name} by {index.sqlite}", f'DROP INDEX "{index.name}"', after)
+
+    def _drop_column(self, name: str, column: Column, asked: Column | None) -> None:
+        now = self.now.tables[name]
+        after = msgspec.structs.replace(
+            now,
+            columns=[each for each in now.columns if each.name != column.name],
+            unfilled=tuple(each for each in now.unfilled if each != column.name),
+        )
+        text = f'ALTER TABLE "{name}" DROP COLUMN "{column.name}"'
+        field = column.name.removesuffix(VALUE)
+        if column.name.endswith(FOLDED):
+            self._step(f"drop the folded copies of {name}.{column.name.removesuffix(FOLDED)}", text, after)
+        elif column.label is not None:
+            sentence = f"forget the {column.label} values of {name}.{field} in the vault and their copies in the audit"
+            self._destroy(sentence, [text], after, Work("release", name, field))
+        else:
+            becomes = "" if asked is None else f", since {_words(column)} cannot become {_words(asked)}"
+            self._destroy(f"drop {name}.{column.name} with its values{becomes}", [text], after, None)
+
+    def _take_options(self, name: str, column: Column, asked: Column) -> None:
+        gone = tuple(option for option in column.options if option not in asked.options)
+        if not gone or column.kind != "select":
+            return
+        now = self.now.tables[name]
+        left = msgspec.structs.replace(column, options=asked.options)
+        after = msgspec.structs.replace(now, columns=_replaced(now, left))
+        work = Work("options", name, column.name, gone)
+        sentence = f"take {', '.join(gone)} out of {name}.{column.name}"
+        self._destroy(sentence, [], with_unfilled(_with(self.now, after), name, column.name), work)
+
+    def add(self, name: str) -> None:
+        """Columns that are wanted and missing."""
+        for column in self._after.tables[name].columns:
+            if self.now.tables[name].column(column.name) is not None:
+                continue
+            references = f' REFERENCES "{column.references}" (id)' if column.references else ""
+            text = f'ALTER TABLE "{name}" ADD COLUMN "{column.name}" {column.type}{references}'
+            now = self.now.tables[name]
+            after = _with(self.now, msgspec.structs.replace(now, columns=[*now.columns, column]))
+            # A table made in this upgrade has no rows to fill.
+            if name in self._before.tables:
+                after = with_unfilled(after, name, column.name, itself=_is_filled(column))
+            self._added.add((name, column.name))
+            self._step(f"add {name}.{column.name}", text, after)
+
+    def fill(self) -> None:
+        """What the rows that are there have to be given, each thing after those it is made from."""
+        while True:
+            found = next_to_fill(self.now, self._after)
+            if found is None:
+                return
+            name, asked, sentence, work = found
+            now = self.now.tables[name]
+            after = msgspec.structs.replace(
+                now,
+                columns=_replaced(now, asked),
+                unfilled=tuple(each for each in now.unfilled if each != asked.name),
+            )
+            work = replace(work, is_there=self._is_there(name, asked.name))
+            self._step(sentence, "", with_unfilled(_with(self.now, after), name, asked.name), work)
+
+    def _is_there(self, name: str, column: str) -> bool:
+        """Whether the column can be asked now, before any step is taken."""
+        return name in self._before.tables and (name, column) not in self._added
+
+    def finish(self, name: str) -> None:
+        """Indexes that are missing, now that the rows are complete; and whatever else is said of the table."""
+        each = self._after.tables[name]
+        for index in each.indexes:
+            now = self.now.tables[name]
+            if index not in now.indexes:
+                unique = "UNIQUE " if index.is_unique else ""
+                text = f'CREATE {unique}INDEX "{index.name}" ON "{name}" ({index.terms(self._dialect)})'
+                after = self._whole(msgspec.structs.replace(now, indexes=[*now.indexes, index]))
+                column = index.sqlite.strip('"')
+                is_checked = index.is_unique and each.column(column) is not None
+                sentence = f"index {name} by {index.sqlite}{', which must be unique' if index.is_unique else ''}"
+                sought = Unique(name, column, self._is_there(name, column)) if is_checked else None
+                self._append(Step(sentence, (text,), after, unique=sought))
+        if self.now.tables[name] != each:
+            self._step(f"note the fields of {name}", "", each)
+
+    def drop(self, names: list[str]) -> None:
+        """Tables whose models are gone; first what ties them together, and their values in the vault."""
+        for name in names:
+            columns = self._before.tables[name].columns
+            for column in [each for each in columns if each.label or each.references in names]:
+                for index in [each for each in self.now.tables[name].indexes if f'"{column.name}"' in each.sqlite]:
+                    self._drop_index(name, index)
+                self._drop_column(name, column, None)
+        for name in names:
+            tables = {each: known for each, known in self.now.tables.items() if each != name}
+            # Without its records, nobody asks for their revisions any more.
+            texts = [f'DROP TABLE "{name}"', f"DELETE FROM record_change WHERE model = '{name}'"]
+            after = Snapshot(tables, self.now.versions)
+            self._destroy(f"drop the table {name} with its records", texts, after, None)
+
+    def note_versions(self) -> None:
+        """Which versions are installed, once all else is done."""
+        after = Snapshot(self.now.tables, dict(self._after.versions))
+        self._step(f"note the versions: {_listed(after.versions)}", "", after)
+
+
+def _stays(column: Column, asked: Column | None) -> bool:
+    """Whether the column can be kept for what is asked, with the values it has."""
+    if asked is None or (column.type, column.references) != (asked.type, asked.references):
+        return False
+    if (column.label, column.is_linked) != (asked.label, asked.is_linked):
+        return False
+    if column.kind != asked.kind and (column.kind, asked.kind) not in _WIDER:
+        return False
+    # What was entered by people is never computed over.
+    return bool(column.made_from) or not asked.made_from
+
+
+def _is_filled(column: Column) -> bool:
+    return column.is_required or bool(column.made_from) or column.name.endswith((FOLDED, VALUE))
+
+
+def _words(column: Column) -> str:
+    if column.references is not None:
+        return f"a ref to {column.references}"
+    return f"a computed {column.kind}" if column.made_from else f"a {column.kind}"
+
+
+def _with(snapshot: Snapshot, each: Table) -> Snapshot:
+    return Snapshot({**snapshot.tables, each.name: each}, snapshot.versions)
+
+
+def _replaced(now: Table, asked: Column) -> list[Column]:
+    return [asked if column.name == asked.name else column for column in now.columns]
+
+
+def _listed(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())

@@ -1,0 +1,130 @@
+"""The work of an upgrade on the rows that are there, in batches that a killed process leaves whole."""
+
+from collections.abc import Sequence
+
+from countersign.declare.computing import computed
+from countersign.declare.fields.field import Stored
+from countersign.declare.registry import Registry, Total
+from countersign.kernel.database.port import Row, Transaction, Value
+from countersign.records.access.folding import folded
+from countersign.records.masking.vault import Vault, Wanted
+from countersign.records.schema.checks import substitute
+from countersign.records.schema.snapshot import FOLDED, VALUE
+from countersign.records.schema.steps import Work
+
+BATCH = 500
+
+
+class RowWork:
+    """Does `Work`, one batch at a time."""
+
+    def __init__(self, registry: Registry, vault: Vault) -> None:
+        """Takes what is declared, and the vault of the database."""
+        self._registry = registry
+        self._vault = vault
+
+    async def batch(self, transaction: Transaction, work: Work, last: str) -> str | None:
+        """Work on at most `BATCH` records after the id `last`; the id of the last one, None when there was none."""
+        match work.kind:
+            case "default":
+                return await self._fill(transaction, work, last)
+            case "made":
+                return await self._make(transaction, work, last)
+            case "folded":
+                return await _fold(transaction, work, last)
+            case "value":
+                return await self._hold(transaction, work, last)
+            case "options":
+                return await self._take_options(transaction, work, last)
+            case "release":
+                return await self._release(transaction, work, last)
+
+    async def _fill(self, transaction: Transaction, work: Work, last: str) -> str | None:
+        value = substitute(self._registry, work.table, work.field)
+        rows = await _rows(transaction, work.table, "", f'"{work.field}" IS NULL', last)
+        return await _write(transaction, work.table, work.field, [(row[0], value) for row in rows])
+
+    async def _take_options(self, transaction: Transaction, work: Work, last: str) -> str | None:
+        value = substitute(self._registry, work.table, work.field)
+        # Options are checked to be plain words.
+        gone = ", ".join(f"'{option}'" for option in work.options)
+        rows = await _rows(transaction, work.table, "", f'"{work.field}" IN ({gone})', last)
+        return await _write(transaction, work.table, work.field, [(row[0], value) for row in rows])
+
+    async def _make(self, transaction: Transaction, work: Work, last: str) -> str | None:
+        model = self._registry.models[work.table]
+        names = list(model.fields)
+        rows = await _rows(transaction, work.table, "".join(f', "{name}"' for name in names), "", last)
+        total = self._total(work)
+        changes: list[tuple[str, Value]] = []
+        for record_id, *values in rows:
+            known: dict[str, Stored] = dict(zip(names, values, strict=True))
+            made = await _summed(transaction, total, record_id) if total else computed(model, known)[work.field]
+            if made != known[work.field]:
+                changes.append((record_id, made))
+        if model.fields[work.field].personal:
+            await self._forget(transaction, work, [record_id for record_id, _ in changes])
+        await _write(transaction, work.table, work.field, changes)
+        return _last(rows)
+
+    def _total(self, work: Work) -> Total | None:
+        totals = (total for each in self._registry.totals.values() for total in each)
+        return next((each for each in totals if (each.parent.name, each.field) == (work.table, work.field)), None)
+
+    async def _forget(self, transaction: Transaction, work: Work, record_ids: Sequence[str]) -> None:
+        """Give up value ids of what is about to change; new ones are given when all is computed."""
+        for record_id in record_ids:
+            text = f'SELECT id, "{work.field}{VALUE}" FROM "{work.table}" WHERE id = $1'
+            await self._give_up(transaction, work, await transaction.fetch(text, record_id))
+
+    async def _hold(self, transaction: Transaction, work: Work, last: str) -> str | None:
+        field = self._registry.models[work.table].fields[work.field]
+        wanted = f'"{work.field}" IS NOT NULL AND "{work.field}{VALUE}" IS NULL'
+        rows = await _rows(transaction, work.table, f', "{work.field}"', wanted, last)
+        values = [Wanted(field.personal or "", text, field.linked) for _, text in rows]
+        held = await self._vault.hold(transaction, values)
+        changes: list[tuple[str, Value]] = [(row[0], each.id) for row, each in zip(rows, held, strict=True)]
+        return await _write(transaction, work.table, work.field + VALUE, changes)
+
+    async def _release(self, transaction: Transaction, work: Work, last: str) -> str | None:
+        column = f'"{work.field}{VALUE}"'
+        rows = await _rows(transaction, work.table, f", {column}", f"{column} IS NOT NULL", last)
+        await self._give_up(transaction, work, rows)
+        return _last(rows)
+
+    async def _give_up(self, transaction: Transaction, work: Work, rows: Sequence[Row]) -> None:
+        held = [(record_id, value_id) for record_id, value_id in rows if value_id is not None]
+        for record_id, _ in held:
+            await self._vault.drop_aliases(transaction, work.table, record_id, work.field)
+        await self._vault.release(transaction, [value_id for _, value_id in held])
+        await _write(transaction, work.table, work.field + VALUE, [(record_id, None) for record_id, _ in held])
+
+
+async def _fold(transaction: Transaction, work: Work, last: str) -> str | None:
+    rows = await _rows(transaction, work.table, f', "{work.field}"', "", last)
+    changes: list[tuple[str, Value]] = [(record_id, text and folded(text)) for record_id, text in rows]
+    return await _write(transaction, work.table, work.field + FOLDED, changes)
+
+
+async def _summed(transaction: Transaction, total: Total, parent_id: str) -> int:
+    text = f'SELECT coalesce(sum("{total.of}"), 0) FROM "{total.child.name}" WHERE "{total.by}" = $1'
+    row = await transaction.fetch_one(text, parent_id)
+    return 0 if row is None else int(row[0])
+
+
+async def _rows(transaction: Transaction, table: str, columns: str, condition: str, last: str) -> list[Row]:
+    condition = f" AND {condition}" if condition else ""
+    text = f'SELECT id{columns} FROM "{table}" WHERE id > $1{condition} ORDER BY id LIMIT {BATCH}'
+    return await transaction.fetch(text, last)
+
+
+async def _write(
+    transaction: Transaction, table: str, column: str, changes: Sequence[tuple[str, Value]]
+) -> str | None:
+    """Set the column of each record; the last one's id."""
+    await transaction.run_many(f'UPDATE "{table}" SET "{column}" = $2 WHERE id = $1', changes)
+    return _last(changes)
+
+
+def _last(rows: Sequence[Row]) -> str | None:
+    return rows[-1][0] if rows else None
