@@ -14,6 +14,7 @@ from countersign.cli.lock import DataLock
 from countersign.cli.output import Exit, Failure
 from countersign.cli.place import Place, place_of
 from countersign.cli.starting import Service
+from countersign.declare import DeclarationError
 from countersign.kernel import telemetry
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.errors import Refused
@@ -76,7 +77,7 @@ def run(start: Start, lock: DataLock) -> None:
     """Serve until SIGTERM or ctrl-C.
 
     Raises:
-        Failure: the address cannot be had, or the store cannot be opened.
+        Failure: the address cannot be had, the store cannot be opened, or a module is declared wrongly.
     """
     settings, words = start.settings, Words()
     try:
@@ -146,6 +147,9 @@ def _serve(wanted: Server) -> None:
         raise Failure(DOING, why=refused.detail, remedy=refused.remedy, exit_code=exit_code) from refused
     except SchemaMismatch as error:
         raise Failure(DOING, why=str(error), exit_code=Exit.CONFLICT) from error
+    except DeclarationError as error:
+        remedy = "Correct the module, or leave it out of COUNTERSIGN_MODULES."
+        raise Failure(DOING, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
     except (BadSetting, ValueError) as error:
         remedy = "Correct it; `countersign config` explains every setting."
         raise Failure(DOING, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
