@@ -29,8 +29,9 @@ OF_DECLARED_MODELS = (
     "commands/select",
     "commands/stored",
     "commands/writing",
-    "schema/install",
-    "schema/steps",
+    "schema/checks",
+    "schema/difference",
+    "schema/rows",
 )
 
 # Exceptions, each with its reason. The lists may only shrink: an entry that is no longer needed fails too.
@@ -51,7 +52,9 @@ EXCEPTIONS: dict[Rule, dict[str, str]] = {
 }
 
 # Tables which more than one folder writes to, with the reason.
-SHARED_TABLES: dict[str, str] = {}
+SHARED_TABLES: dict[str, str] = {
+    "records/record_change": "commands note each change of a record; schema forgets them with the model they are of",
+}
 
 SOURCE_RULES: list[Rule] = [
     house.short_files,

@@ -53,6 +53,10 @@ async def obstacle(reader: Reader, registry: Registry, step: Step, *, is_planned
         return None
     if work.kind == "default":
         return await _empty(reader, registry, work, has_column=work.is_there or not is_planned)
+    return await _held_though_required(reader, registry, work)
+
+
+async def _held_though_required(reader: Reader, registry: Registry, work: Work) -> str | None:
     if not registry.models[work.table].fields[work.field].required:
         return None
     held = await _holding(reader, work)

@@ -102,15 +102,13 @@ class _Planning:
         each = self._after.tables[name]
         gone = [column for column in self.now.tables[name].columns if not _stays(column, each.column(column.name))]
         for index in list(self.now.tables[name].indexes):
-            if index not in each.indexes or any(f'"{column.name}"' in index.sqlite for column in gone):
+            if index not in each.indexes or _is_over(index, gone):
                 self._drop_index(name, index)
         # Value ids go first, while it is known whose they are.
         for column in sorted(gone, key=lambda column: not column.name.endswith(VALUE)):
             self._drop_column(name, column, each.column(column.name))
         for column in list(self.now.tables[name].columns):
-            asked = each.column(column.name)
-            if asked is not None and asked.kind == "select":
-                self._take_options(name, column, asked)
+            self._take_options(name, column, each.column(column.name))
 
     def _drop_index(self, name: str, index: Index) -> None:
         now = self.now.tables[name]
@@ -136,9 +134,11 @@ class _Planning:
             becomes = "" if asked is None else f", since {_words(column)} cannot become {_words(asked)}"
             self._destroy(f"drop {name}.{column.name} with its values{becomes}", [text], after, None)
 
-    def _take_options(self, name: str, column: Column, asked: Column) -> None:
+    def _take_options(self, name: str, column: Column, asked: Column | None) -> None:
+        if asked is None or asked.kind != "select":
+            return
         gone = tuple(option for option in column.options if option not in asked.options)
-        if not gone or column.kind != "select":
+        if not gone:
             return
         now = self.now.tables[name]
         left = msgspec.structs.replace(column, options=asked.options)
@@ -202,11 +202,7 @@ class _Planning:
     def drop(self, names: list[str]) -> None:
         """Tables whose models are gone; first what ties them together, and their values in the vault."""
         for name in names:
-            columns = self._before.tables[name].columns
-            for column in [each for each in columns if each.label or each.references in names]:
-                for index in [each for each in self.now.tables[name].indexes if f'"{column.name}"' in each.sqlite]:
-                    self._drop_index(name, index)
-                self._drop_column(name, column, None)
+            self._untie(name, names)
         for name in names:
             tables = {each: known for each, known in self.now.tables.items() if each != name}
             # Without its records, nobody asks for their revisions any more.
@@ -214,10 +210,21 @@ class _Planning:
             after = Snapshot(tables, self.now.versions)
             self._destroy(f"drop the table {name} with its records", texts, after, None)
 
+    def _untie(self, name: str, names: list[str]) -> None:
+        tied = [each for each in self.now.tables[name].columns if each.label or each.references in names]
+        for index in [each for each in self.now.tables[name].indexes if _is_over(each, tied)]:
+            self._drop_index(name, index)
+        for column in tied:
+            self._drop_column(name, column, None)
+
     def note_versions(self) -> None:
         """Which versions are installed, once all else is done."""
         after = Snapshot(self.now.tables, dict(self._after.versions))
         self._step(f"note the versions: {_listed(after.versions)}", "", after)
+
+
+def _is_over(index: Index, columns: Iterable[Column]) -> bool:
+    return any(f'"{column.name}"' in index.sqlite for column in columns)
 
 
 def _stays(column: Column, asked: Column | None) -> bool:

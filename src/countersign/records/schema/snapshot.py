@@ -104,22 +104,28 @@ def table(model: Declared, module: str, totals: Iterable[Total], before: Table |
 
 def _columns(model: Declared, totals: Iterable[Total]) -> Iterable[Column]:
     made = {total.field: (f"{total.child.name}.{total.of}", f"{total.child.name}.{total.by}") for total in totals}
+    governed = "" if model.workflow is None else model.workflow.field
     for name, field in model.fields.items():
-        yield Column(
-            name,
-            field.column,
-            references=field.target if isinstance(field, Ref) else None,
-            kind=field.kind,
-            options=field.options if isinstance(field, Select) else (),
-            is_required=field.required or (model.workflow is not None and model.workflow.field == name),
-            made_from=made.get(name, tuple(f"{model.name}.{source}" for source in sources(field))),
-        )
+        made_from = made.get(name) or tuple(f"{model.name}.{source}" for source in sources(field))
+        yield _own_column(field, field.required or name == governed, made_from)
         if field.is_folded:
             yield Column(name + FOLDED, "TEXT")
         if field.personal:
             yield Column(name + VALUE, "BIGINT", label=field.personal, is_linked=field.linked)
     for name, kind in _EXTRA.get(model.name, ()):
         yield Column(name, kind)
+
+
+def _own_column(field: Field, is_required: bool, made_from: tuple[str, ...]) -> Column:
+    return Column(
+        field.name,
+        field.column,
+        references=field.target if isinstance(field, Ref) else None,
+        kind=field.kind,
+        options=field.options if isinstance(field, Select) else (),
+        is_required=is_required,
+        made_from=made_from,
+    )
 
 
 def _indexes(model: Declared) -> Iterable[Index]:
