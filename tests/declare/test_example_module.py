@@ -1,0 +1,204 @@
+"""The example of a module, installed from its own package, works end to end: table, commands, masking, permissions."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from tests import docs
+from tests.servers.countersign import COMMAND, SOURCE, environment
+from tests.servers.process import answers, free_port, serving
+
+EXAMPLE = docs.ROOT / "examples/module"
+PASSWORD = "countersign-demo"
+MODULES = "party,crm,billing,helpdesk,equipment"
+
+
+def install(folder: Path) -> Path:
+    """Build and install the package of the folder, as pip does it, without a network; where it lies then."""
+    site = folder.with_name("site")
+    options = ("--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", site)
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, folder], check=True, capture_output=True)
+    return site
+
+
+def copied(folder: Path) -> Path:
+    """A copy of the example, so that building leaves nothing behind in the repository."""
+    return Path(shutil.copytree(EXAMPLE, folder / "package"))
+
+
+class Caller(NamedTuple):
+    """Somebody with a token."""
+
+    url: str
+    token: str
+
+    def call(self, command: str, **body: object) -> httpx.Response:
+        """Run a command."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return httpx.post(f"{self.url}/api/{command.replace('.', '/')}", json=body, headers=headers)
+
+    def value(self, command: str, **body: object) -> Any:
+        """What the command answers."""
+        answer = self.call(command, **body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["value"]
+
+    def get(self, path: str) -> Any:
+        """What an address tells."""
+        return httpx.get(f"{self.url}{path}", headers={"Authorization": f"Bearer {self.token}"}).json()
+
+    def agent(self, *scopes: str) -> "Caller":
+        """An agent of this person."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        body = {"scopes": scopes, "label": "lender"}
+        answer = httpx.post(f"{self.url}/api/auth/agent-token", json=body, headers=headers)
+        return Caller(self.url, answer.json()["token"])
+
+
+def person(url: str, name: str) -> Caller:
+    """A person of the demonstration, signed in."""
+    answer = httpx.post(f"{url}/api/auth/login", json={"username": name, "password": PASSWORD})
+    return Caller(url, answer.json()["token"])
+
+
+@contextmanager
+def served(data: Path, site: Path) -> Generator[str]:
+    """The records service with the example's module beside the shipped ones; its address."""
+    port, log = free_port(), data.with_name("serve.log")
+    variables = {"PYTHONPATH": f"{site}{os.pathsep}{SOURCE}", "COUNTERSIGN_MODULES": MODULES}
+    command = [*COMMAND, "serve", "records", "--demo", "--data", data, "--port", str(port)]
+    with serving(
+        ["env", *(f"{name}={value}" for name, value in variables.items()), *command],
+        is_ready=lambda: answers(port) and "Stop with ctrl-C" in log.read_text(),
+        log=log,
+    ):
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example, installed."""
+    return install(copied(tmp_path_factory.mktemp("example")))
+
+
+@pytest.fixture(scope="module")
+def url(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A demonstration with the example, in which bob, a clerk, is a storekeeper too."""
+    with served(tmp_path_factory.mktemp("office") / "data", site) as address:
+        root = person(address, "root")
+        bob = root.value("user.list", filter=[{"field": "username", "op": "eq", "value": "bob"}])[0]
+        role = root.value("role.list", filter=[{"field": "title", "op": "eq", "value": "storekeeper"}])[0]
+        root.value("user_role.create", user=bob["id"], role=role["id"])
+        yield address
+
+
+def lent(keeper: Caller, contact: str) -> Any:
+    """A thing in somebody's hands."""
+    party = keeper.value("party.list", limit=1)[0]["id"]
+    made = keeper.value("equipment.create", title=f"Camera for {contact}")
+    return keeper.value("equipment.lend", id=made["id"], borrower=party, contact=contact, due="2026-12-01")
+
+
+def test_a_storekeeper_makes_lists_and_lends_equipment(url: str) -> None:
+    keeper = person(url, "bob")
+
+    made = keeper.value("equipment.create", title="Tripod", serial="T-1")
+    party = keeper.value("party.list", limit=1)[0]["id"]
+    out = keeper.value("equipment.lend", id=made["id"], borrower=party, contact="Ada Byron", due="2026-12-01")
+    asked = keeper.value("equipment.list", filter=[{"field": "serial", "op": "eq", "value": "T-1"}])
+    back = keeper.value("equipment.take_back", id=made["id"])
+
+    assert (made["state"], out["state"], back["state"]) == ("in_stock", "lent", "in_stock")
+    assert asked == [out]
+    assert (out["contact"], back["contact"], back["borrower"], back["due"]) == ("Ada Byron", None, None, None)
+
+
+def test_an_action_insists_on_its_inputs_and_its_state(url: str) -> None:
+    keeper = person(url, "bob")
+    made = keeper.value("equipment.create", title="Lamp")
+
+    without = keeper.call("equipment.lend", id=made["id"])
+    too_early = keeper.call("equipment.take_back", id=made["id"])
+
+    assert (without.status_code, without.json()) == (400, {"error": "equipment.borrower is required"})
+    assert too_early.status_code == 400
+    assert "not allowed in this state" in too_early.json()["error"]
+
+
+def test_an_agent_sees_a_token_for_the_contact_and_can_write_it_back(url: str) -> None:
+    keeper = person(url, "bob")
+    out = lent(keeper, "Grace Hopper")
+    agent = keeper.agent("equipment.*", "party.get")
+
+    answer = agent.call("equipment.get", id=out["id"])
+    token = answer.json()["value"]["contact"]
+    changed = agent.call("equipment.update", id=out["id"], contact=token, title="Camera")
+
+    assert re.fullmatch(r"PERSON_\d+", token)
+    assert changed.status_code == 200, changed.text
+    assert "Grace" not in changed.text
+    assert keeper.value("equipment.get", id=out["id"])["contact"] == "Grace Hopper"
+
+
+def test_an_agent_only_proposes_what_the_module_says_needs_approval(url: str) -> None:
+    keeper = person(url, "bob")
+    out = lent(keeper, "Annie Easley")
+
+    answer = keeper.agent("equipment.*").call("equipment.scrap", id=out["id"])
+
+    assert (answer.status_code, answer.json()["approval_required"]) == (202, True)
+    assert keeper.value("equipment.get", id=out["id"])["state"] == "lent"
+    done = httpx.post(
+        f"{url}/api/approve/{answer.json()['plan_id']}", headers={"Authorization": f"Bearer {keeper.token}"}
+    )
+    assert done.status_code == 200, done.text
+    assert keeper.value("equipment.get", id=out["id"])["state"] == "scrapped"
+
+
+def test_to_whoever_has_no_role_of_the_module_it_is_not_there(url: str) -> None:
+    stranger = person(url, "carol")
+
+    refused, unknown = stranger.call("equipment.list"), stranger.call("nothing.list")
+
+    assert (refused.status_code, refused.content) == (404, unknown.content)
+    assert "equipment" not in str(stranger.get("/api/commands"))
+    assert "equipment" not in str(stranger.get("/api/meta"))
+
+
+def test_the_descriptions_know_the_module(url: str) -> None:
+    keeper = person(url, "bob")
+
+    known = {each["id"]: each["needs_approval"] for each in keeper.get("/api/commands")["commands"]}
+    model = next(each for each in keeper.get("/api/meta")["models"] if each["name"] == "equipment")
+
+    assert known["equipment.scrap"]
+    assert not known["equipment.lend"]
+    assert [each["name"] for each in model["fields"]] == ["title", "serial", "state", "borrower", "contact", "due"]
+    assert "/api/equipment/lend" in keeper.get("/api/openapi.json")["paths"]
+
+
+def test_a_wrong_declaration_ends_the_start_with_its_place_and_remedy(tmp_path: Path) -> None:
+    package = copied(tmp_path)
+    source = package / "countersign_equipment/__init__.py"
+    source.write_text(source.read_text().replace('"PERSON"', '"Person"'))
+
+    done = subprocess.run(
+        [*COMMAND, "serve", "records", "--data", tmp_path / "data", "--port", str(free_port())],
+        env=environment(PYTHONPATH=f"{install(package)}{os.pathsep}{SOURCE}", COUNTERSIGN_MODULES="party,equipment"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert "countersign_equipment/__init__.py: equipment.contact: the label 'Person' must be" in done.stderr
+    assert "Traceback" not in done.stderr
