@@ -15,7 +15,8 @@ from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.security.masterkey import load_master_key
 from countersign.records import app, base, key, own, people
-from countersign.records.access import domains, grants, visibility
+from countersign.records.access import agent_tokens, domains, grants, visibility
+from countersign.records.access.agent_tokens import Asked
 from countersign.records.access.view import Caller, Domain
 from countersign.records.access.visibility import Cut, Standing
 from countersign.records.app import Service
@@ -89,6 +90,18 @@ class Inside:
         roles = frozenset({"tester"} if grants else {ADMINISTRATOR})
         standing = Standing(user_id, "person", roles, frozenset(), grants)
         return self._caller(standing, Cut(("*",)), label, await self.domain(user_id, label))
+
+    async def issued(self, person: Caller, label: str = "scout") -> str:
+        """A bearer token for an agent of a member; the id of its record."""
+        records = self.service.records
+        async with records.database.transaction() as transaction:
+            return (await agent_tokens.issue(transaction, records, person, Asked(("*",), label))).record_id
+
+    async def caller_of(self, token_id: str) -> Caller:
+        """The agent that calls with a token."""
+        found = await self.service.callers.agent(token_id)
+        assert found is not None
+        return found
 
     async def domain(self, user_id: str, label: str) -> Domain:
         """The open token domain, opened if there is none."""

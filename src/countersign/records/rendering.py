@@ -21,6 +21,7 @@ class _Copy(msgspec.Struct):
 
     value: int
     sealed: str = ""
+    aliases: dict[str, int] = {}
 
 
 async def render(run: Run, reading: Reading, values: list[list[Any]]) -> None:
@@ -86,13 +87,15 @@ class _Copies:
         if copy.value not in self._keys:
             return ERASED
         if view.fields[name] == "masked":
-            return self._token(field, copy.value)
+            return self._token(field, copy)
         if copy.value in self._texts:
             return self._texts[copy.value]
         return self._run.engine.vault.unseal(self._keys[copy.value], copy.sealed) or ERASED
 
-    def _token(self, field: Field, value_id: int) -> str:
-        masks = self._run.masks
+    def _token(self, field: Field, copy: _Copy) -> str:
+        masks, domain = self._run.masks, self._run.caller.domain
+        # What its own agents wrote in clear is never joined with an equal value that was there before.
+        value_id = copy.value if domain is None else copy.aliases.get(domain.id, copy.value)
         return ERASED if masks is None else f"{field.personal}_{masks.tokens([value_id])[0]}"
 
 

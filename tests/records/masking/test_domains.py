@@ -2,8 +2,7 @@
 
 import pytest
 
-from countersign.records.access import agent_tokens, revoke
-from countersign.records.access.agent_tokens import Asked
+from countersign.records.access import revoke
 from countersign.records.access.domains import close_unused_domains
 from countersign.records.access.view import Caller
 from countersign.records.commands.refusals import BadInput
@@ -11,24 +10,10 @@ from countersign.records.dispatch import Done
 from tests.records.inside import Inside
 
 
-async def issued(book: Inside, person: Caller, label: str = "scout", expires_in_s: int = 3_600) -> str:
-    """A token for an agent of the person; the id of its record."""
-    async with book.service.records.database.transaction() as transaction:
-        asked = Asked(("*",), label, expires_in_s)
-        return (await agent_tokens.issue(transaction, book.service.records, person, asked)).record_id
-
-
 async def ended(book: Inside, token_id: str) -> None:
     """Revoke a token."""
     async with book.service.records.database.transaction() as transaction:
         assert await revoke.end(transaction, "agent_token", token_id)
-
-
-async def agent_of(book: Inside, token_id: str) -> Caller:
-    """Whoever calls with the token."""
-    found = await book.service.callers.agent(token_id)
-    assert found is not None
-    return found
 
 
 async def token_of(book: Inside, caller: Caller, record_id: str) -> str:
@@ -39,12 +24,12 @@ async def token_of(book: Inside, caller: Caller, record_id: str) -> str:
 async def test_a_second_token_of_the_label_takes_up_the_domain(book: Inside) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
-    first = await issued(book, person)
-    token = await token_of(book, await agent_of(book, first), made)
+    first = await book.issued(person)
+    token = await token_of(book, await book.caller_of(first), made)
 
-    second = await issued(book, person)
+    second = await book.issued(person)
     await ended(book, first)
-    rotated = await agent_of(book, second)
+    rotated = await book.caller_of(second)
 
     assert await token_of(book, rotated, made) == token
     assert (await book.value(rotated, "contact", "create", email=token))["email"] == token
@@ -54,7 +39,7 @@ async def test_a_second_token_of_the_label_takes_up_the_domain(book: Inside) -> 
 async def test_other_labels_and_other_people_have_other_tokens(book: Inside) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
-    callers = [await agent_of(book, await issued(book, person, label)) for label in ("scout", "Scout", "clerk")]
+    callers = [await book.caller_of(await book.issued(person, label)) for label in ("scout", "Scout", "clerk")]
     callers.append(await book.agent("scout"))
 
     tokens = [await token_of(book, caller, made) for caller in callers]
@@ -68,16 +53,16 @@ async def test_other_labels_and_other_people_have_other_tokens(book: Inside) -> 
 async def test_the_domain_ends_with_its_last_token_and_its_salt_is_wiped(book: Inside) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
-    tokens = [await issued(book, person) for _ in range(2)]
-    old = await token_of(book, await agent_of(book, tokens[0]), made)
+    tokens = [await book.issued(person) for _ in range(2)]
+    old = await token_of(book, await book.caller_of(tokens[0]), made)
 
     await ended(book, tokens[0])
-    assert await token_of(book, await agent_of(book, tokens[1]), made) == old
+    assert await token_of(book, await book.caller_of(tokens[1]), made) == old
     await ended(book, tokens[1])
 
     rows = await book.rows("SELECT salt FROM token_domain WHERE closed_at IS NOT NULL")
     assert [bytes(row[0]) for row in rows] == [b""]
-    later = await agent_of(book, await issued(book, person))
+    later = await book.caller_of(await book.issued(person))
     assert await token_of(book, later, made) != old
     with pytest.raises(BadInput, match=f"unknown token {old}"):
         await book.value(later, "contact", "create", email=old)
@@ -86,12 +71,12 @@ async def test_the_domain_ends_with_its_last_token_and_its_salt_is_wiped(book: I
 async def test_a_domain_whose_tokens_have_expired_is_not_taken_up_again(book: Inside) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
-    first = await issued(book, person)
-    old = await token_of(book, await agent_of(book, first), made)
+    first = await book.issued(person)
+    old = await token_of(book, await book.caller_of(first), made)
     async with book.service.records.database.transaction() as transaction:
         await transaction.run('UPDATE "agent_token" SET expires_at = 1 WHERE id = $1', first)
 
-    later = await agent_of(book, await issued(book, person))
+    later = await book.caller_of(await book.issued(person))
 
     assert await token_of(book, later, made) != old
 
@@ -99,25 +84,25 @@ async def test_a_domain_whose_tokens_have_expired_is_not_taken_up_again(book: In
 async def test_a_pending_plan_keeps_the_domain_until_it_is_decided(book: Inside) -> None:
     person = await book.member()
     made = (await book.value(person, "contact", "create", email="ada@example.com"))["id"]
-    first = await issued(book, person)
-    caller = await agent_of(book, first)
+    first = await book.issued(person)
+    caller = await book.caller_of(first)
     old = await token_of(book, caller, made)
     proposed = await book.service.dispatch.run(caller, "contact", "delete", {"id": made}, "request")
     assert not isinstance(proposed, Done)
     await ended(book, first)
 
-    second = await issued(book, person)
-    assert await token_of(book, await agent_of(book, second), made) == old
-    await book.value(await agent_of(book, second), "plan", "withdraw", id=proposed.plan_id)
+    second = await book.issued(person)
+    assert await token_of(book, await book.caller_of(second), made) == old
+    await book.value(await book.caller_of(second), "plan", "withdraw", id=proposed.plan_id)
     await ended(book, second)
 
-    third = await issued(book, person)
-    assert await token_of(book, await agent_of(book, third), made) != old
+    third = await book.issued(person)
+    assert await token_of(book, await book.caller_of(third), made) != old
 
 
 async def test_only_unused_domains_are_closed(book: Inside) -> None:
     person = await book.member()
-    await issued(book, person)
+    await book.issued(person)
     await book.domain(person.user_id, "left over")
     await book.domain(person.user_id, "")
 

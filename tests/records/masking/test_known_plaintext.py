@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from countersign.records.access.view import Caller
+from countersign.records.approvals.propose import Proposal
 from countersign.records.commands.refusals import BadInput
 from tests.records.inside import Inside
 
@@ -101,3 +102,50 @@ async def test_the_token_of_a_replaced_guess_means_nothing_any_more(
         await book.value(later, "contact", "create", email=written["email"])
     assert await book.rows("SELECT count(*) FROM pii_alias") == [(0,)]
     assert await book.rows("SELECT refs FROM pii_value") == [(1,)]
+
+
+async def test_its_history_and_its_plans_show_the_token_the_record_shows(book: Inside, root: Caller) -> None:
+    agent = await book.caller_of(await book.issued(await book.member()))
+    there = await book.value(root, "contact", "create", email=KNOWN)
+    token = (await get(book, agent, there))["email"]
+    first = await book.value(agent, "contact", "create", email=KNOWN)
+    second = await book.value(agent, "contact", "update", id=first["id"], email=KNOWN)
+    third = await book.value(root, "contact", "update", id=first["id"], email="new@example.com")
+    fourth = await book.value(agent, "contact", "update", id=first["id"], email=KNOWN)
+    proposed = await book.service.dispatch.run(agent, "contact", "delete", {"id": first["id"]}, "request")
+    assert isinstance(proposed, Proposal)
+
+    history = await book.value(agent, "contact", "history", id=first["id"])
+    (plan,) = await book.value(agent, "plan", "list")
+
+    shown = [entry["changes"]["email"] for entry in reversed(history)]
+    seen_new = shown[2][1]
+    assert third["email"] == "new@example.com"
+    assert shown == [
+        [None, first["email"]],
+        [first["email"], second["email"]],
+        [second["email"], seen_new],
+        [seen_new, fourth["email"]],
+    ]
+    assert plan["diff"][0]["before"] == fourth["email"]
+    assert token not in str(history) + str(plan)
+    # Others see it joined, as it is.
+    clerk = await book.agent("clerk")
+    joined = (await get(book, clerk, there))["email"]
+    entries = await book.value(clerk, "contact", "history", id=first["id"])
+    assert [entry["changes"]["email"][1] == joined for entry in reversed(entries)] == [True, True, False, True]
+
+
+async def test_deleting_what_it_wrote_leaves_no_joined_token_in_the_audit(
+    book: Inside, root: Caller, agent: Caller
+) -> None:
+    there = await book.value(root, "contact", "create", email=KNOWN)
+    token = (await get(book, agent, there))["email"]
+    written = await book.value(agent, "contact", "create", email=KNOWN)
+    await book.value(root, "contact", "delete", id=written["id"])
+
+    condition = {"field": "record_id", "op": "eq", "value": written["id"]}
+    entries = await book.value(agent, "audit_entry", "list", filter=[condition], order=[{"field": "at"}])
+
+    assert [entry["changes"]["email"] for entry in entries] == [[None, written["email"]], [written["email"], None]]
+    assert token not in str(entries)

@@ -126,7 +126,7 @@ async def _diff(run: Run, step: Step) -> list[dict[str, Any]]:
     """Before and after of every field the step sets; values as audit and plans keep them."""
     record = await _record(run, step)
     after = _after(run.engine.registry.models[step.model], step, record)
-    before = {} if record is None else await _copies(run, record, list(after))
+    before = {} if record is None else await _copies(run, step.model, record, list(after))
     return [
         {"model": step.model, "id": step.record_id, "field": name, "before": before.get(name), "after": value}
         for name, value in after.items()
@@ -146,14 +146,15 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
     return after
 
 
-async def _copies(run: Run, record: StoredRecord, names: Sequence[str]) -> dict[str, Any]:
+async def _copies(run: Run, model: str, record: StoredRecord, names: Sequence[str]) -> dict[str, Any]:
     ids_of = {name: record.value_ids[name] for name in names if record.value_ids.get(name) is not None}
     keys = await run.engine.vault.keys(run.transaction, [each for each in ids_of.values() if each is not None])
+    aliases = await run.engine.vault.aliases(run.transaction, model, record.id)
     found: dict[str, Any] = {}
     for name in names:
         value_id = ids_of.get(name)
         held = Held(value_id, keys[value_id]) if value_id is not None and value_id in keys else None
-        found[name] = writing.copy(run, record.values[name], held)
+        found[name] = writing.copy(run, record.values[name], held, aliases.get(name))
     return found
 
 

@@ -66,7 +66,12 @@ async def insert(run: Run, model: Declared, given: Mapping[str, Given], command:
     await run.transaction.run(insertion(model), *bound)
     await _link_aliases(run, model, given, record_id)
     await _after_write(run, model, values, {})
-    changes = {name: [None, copy(run, values[name], held.get(name))] for name in values if values[name] is not None}
+    aliases = await _aliases(run, model, record_id, held)
+    changes = {
+        name: [None, copy(run, value, held.get(name), aliases.get(name))]
+        for name, value in values.items()
+        if value is not None
+    }
     await note(run, command, model, record_id, changes)
     return record_id
 
@@ -88,12 +93,17 @@ async def update(
     held = await _hold(run, model, values, changed, record.id)
     personal = [name for name in personal_fields(model) if name in values]
     await _write(run, model, record, values, {name: held[name].id if name in held else None for name in personal})
-    changes = {
-        name: [copy(run, record.values[name], before.get(name)), copy(run, value, held.get(name))]
-        for name, value in values.items()
-    }
+    shown_before = await _aliases(run, model, record.id, before)
     await _unlink(run, model, record.id, before)
     await _link_aliases(run, model, changed, record.id)
+    shown_now = await _aliases(run, model, record.id, held)
+    changes = {
+        name: [
+            copy(run, record.values[name], before.get(name), shown_before.get(name)),
+            copy(run, value, held.get(name), shown_now.get(name)),
+        ]
+        for name, value in values.items()
+    }
     await _after_write(run, model, {**record.values, **values}, record.values)
     await note(run, command, model, record.id, changes)
     return True
@@ -115,8 +125,11 @@ async def _held_before(run: Run, record: StoredRecord, names: Iterable[str]) -> 
 async def delete(run: Run, model: Declared, record: StoredRecord, command: str) -> None:
     """Remove a locked record that nothing refers to any more."""
     before = await _held_before(run, record, record.value_ids)
+    aliases = await _aliases(run, model, record.id, before)
     changes = {
-        name: [copy(run, value, before.get(name)), None] for name, value in record.values.items() if value is not None
+        name: [copy(run, value, before.get(name), aliases.get(name)), None]
+        for name, value in record.values.items()
+        if value is not None
     }
     await run.transaction.run(f'DELETE FROM "{model.name}" WHERE id = $1', record.id)
     await run.transaction.run(_FORGET_CHANGES, model.name, record.id)
@@ -146,11 +159,16 @@ async def note(
     await run.engine.chain.append(run.transaction, entry)
 
 
-def copy(run: Run, value: Stored, held: Held | None) -> object:
-    """A value as audit and plans keep it: a personal one sealed under its vault key, so that it can be erased."""
+def copy(run: Run, value: Stored, held: Held | None, aliases: Mapping[str, int] | None = None) -> object:
+    """A value as audit and plans keep it: a personal one sealed under its vault key, so that it can be erased.
+
+    `aliases` are the value ids that single domains have for it: whoever wrote it in clear is shown its own token.
+    """
     if value is None or held is None:
         return value
-    return {"value": held.id, "sealed": run.engine.vault.seal(held.key, str(value)) if held.key else ""}
+    sealed = run.engine.vault.seal(held.key, str(value)) if held.key else ""
+    kept: dict[str, object] = {"value": held.id, "sealed": sealed}
+    return {**kept, "aliases": aliases} if aliases else kept
 
 
 async def _is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: Given) -> bool:
@@ -206,6 +224,15 @@ async def _link_aliases(run: Run, model: Declared, given: Mapping[str, Given], r
             continue
         await vault.add_alias(run.transaction, model.name, record_id, name, domain.id, alias.id)
         await domains.note_alias(run.transaction, domain.id)
+
+
+async def _aliases(
+    run: Run, model: Declared, record_id: str, held: Mapping[str, Held]
+) -> Mapping[str, Mapping[str, int]]:
+    """By field and domain, the value ids that single domains' tokens are made from now."""
+    if not any(model.fields[name].linked for name in held):
+        return {}
+    return await run.engine.vault.aliases(run.transaction, model.name, record_id)
 
 
 async def _alias_of(run: Run, field: Field, given: Given, domain_id: str) -> Held | None:

@@ -29,6 +29,7 @@ _HOLD_AGAIN = "UPDATE pii_value SET refs = refs + 1 WHERE id = $1 RETURNING id, 
 _RELEASE = "UPDATE pii_value SET refs = refs - $2 WHERE id = $1"
 _FORGET = "DELETE FROM pii_value WHERE id = $1 AND refs <= 0"
 _ALIASES = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3"
+_ALIASES_OF = "SELECT field, domain_id, value_id FROM pii_alias WHERE model = $1 AND record_id = $2"
 _DROP_ALIASES = "DELETE FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3"
 _ADD_ALIAS = "INSERT INTO pii_alias (model, record_id, field, domain_id, value_id) VALUES ($1, $2, $3, $4, $5)"
 
@@ -98,6 +99,13 @@ class Vault:
     ) -> None:
         """From now on the domain's token of this field is made from `value_id`, whose reference is taken already."""
         await transaction.run(_ADD_ALIAS, model, record_id, field, domain_id, value_id)
+
+    async def aliases(self, reader: Reader, model: str, record_id: str) -> Mapping[str, Mapping[str, int]]:
+        """The value ids of single domains for a record's fields: by field, then by domain."""
+        found: dict[str, dict[str, int]] = {}
+        for field, domain_id, value_id in await reader.fetch(_ALIASES_OF, model, record_id):
+            found.setdefault(field, {})[domain_id] = value_id
+        return found
 
     async def drop_aliases(self, transaction: Transaction, model: str, record_id: str, field: str) -> None:
         """The field's value has changed or gone: no domain has a token of its own for it any more."""
