@@ -107,29 +107,40 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
     planned.require(destroy=destroy)
     if not planned.steps:
         return []
-    upgrading = _Upgrading(database, registry, RowWork(registry, Vault(await key.secret(database, master))))
+    upgrading = _Upgrading(database.dialect, registry, Vault(await key.secret(database, master)))
     taken: list[Step] = []
     while True:
         async with database.transaction() as transaction:
             if database.dialect == "postgres":
                 await transaction.run("SET LOCAL lock_timeout = 0")
                 await transaction.fetch(_ONE_AT_A_TIME)
-            before = await installed(transaction)
-            steps = between(before, wanted(registry, before), database.dialect)
-            if not steps:
+            step = await upgrading.next_step(transaction)
+            if step is None:
                 return taken
-            is_taken = await upgrading.go_on(transaction, steps[0], destroy=destroy)
+            is_taken = await upgrading.go_on(transaction, step, destroy=destroy)
         if is_taken:
-            taken.append(steps[0])
+            taken.append(step)
 
 
 class _Upgrading:
     """Goes on with a step for one transaction."""
 
-    def __init__(self, database: Database, registry: Registry, rows: RowWork) -> None:
-        self._dialect: Dialect = database.dialect
+    def __init__(self, dialect: Dialect, registry: Registry, vault: Vault) -> None:
+        self._dialect: Dialect = dialect
         self._registry = registry
-        self._rows = rows
+        self._rows = RowWork(registry, vault)
+        self._steps: list[Step] = []
+        self._start: Snapshot | None = None
+
+    async def next_step(self, reader: Reader) -> Step | None:
+        """The step to take now, whoever took the last one; None when all are taken."""
+        before = await installed(reader)
+        if self._steps and before == self._steps[0].after:
+            self._start = self._steps.pop(0).after
+        elif before != self._start:
+            self._start = before
+            self._steps = between(before, wanted(self._registry, before), self._dialect)
+        return self._steps[0] if self._steps else None
 
     async def go_on(self, transaction: Transaction, step: Step, *, destroy: bool) -> bool:
         """One batch of the step's work or, when that is done, its statements; whether it is taken now."""

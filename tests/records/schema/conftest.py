@@ -1,0 +1,87 @@
+"""A database of each engine, and models that are declared, installed and filled by a test."""
+
+from collections.abc import AsyncIterator, Mapping
+from itertools import count
+from typing import Any
+
+import pytest
+
+from countersign.declare import Field, Model, Module, Workflow
+from countersign.declare.registry import Registry
+from countersign.kernel.database.describe import describe
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database, Row, Value
+from countersign.kernel.security.masterkey import Key, MasterKey
+from countersign.records.schema import install
+from tests.records.figures import figures, is_full, pytest_runtest_makereport
+
+__all__ = ["figures", "is_full", "pytest_runtest_makereport"]
+
+MASTER = MasterKey((Key("test", b"m" * 32),))
+_numbers = count(1)
+
+
+async def opened(url: str) -> Database:
+    """The records schema at the address; to be closed by the caller."""
+    return await open_database(url, schema="records", pool=3, reserve_bytes=0)
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """An empty database, open."""
+    database = await opened(database_url)
+    yield database
+    await database.close()
+
+
+def model(name: str, /, **fields: Field | Workflow) -> type[Model]:
+    """A model of that name with these fields."""
+    return type(Model)(name.title(), (Model,), dict(fields), name=name)
+
+
+def registry(*models: type[Model], version: str = "1") -> Registry:
+    """The models as one module."""
+    return Registry([Module("trial", version=version, models=models)])
+
+
+async def upgrade(database: Database, *models: type[Model], destroy: bool = False) -> list[str]:
+    """Upgrade to these models; the sentences of the steps that were taken."""
+    return [step.sentence for step in await install.upgrade(database, registry(*models), MASTER, destroy=destroy)]
+
+
+async def planned(database: Database, *models: type[Model]) -> install.Plan:
+    """What an upgrade to these models would do."""
+    return await install.plan(database, registry(*models))
+
+
+async def put(database: Database, table: str, /, **values: Value) -> str:
+    """A row as it stands in the table; its id."""
+    record_id = f"{next(_numbers):024x}"
+    await put_many(database, table, [{"id": record_id, **values}])
+    return record_id
+
+
+async def put_many(database: Database, table: str, rows: list[Mapping[str, Value]]) -> None:
+    """Rows with the same columns."""
+    columns = ["revision", "changed", *rows[0]]
+    names = ", ".join(f'"{name}"' for name in columns)
+    places = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
+    async with database.transaction() as transaction:
+        statement = f'INSERT INTO "{table}" ({names}) VALUES ({places})'
+        await transaction.run_many(statement, [(1, 0, *row.values()) for row in rows])
+
+
+async def all_of(database: Database, table: str, *columns: str) -> list[Row]:
+    """These columns of every row, by id."""
+    names = ", ".join(f'"{name}"' for name in columns)
+    return [tuple(row) for row in await database.fetch(f'SELECT {names} FROM "{table}" ORDER BY id')]
+
+
+async def column_of(database: Database, table: str, column: str) -> list[Any]:
+    """One column of every row, by id."""
+    return [row[0] for row in await all_of(database, table, column)]
+
+
+async def shape(database: Database) -> str:
+    """The whole schema as text, in which two ways of making it can be compared."""
+    return await describe(database)
