@@ -1,0 +1,240 @@
+"""What would lose data is refused with its remedy, and done when it is asked for; what cannot be done says why."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from countersign.declare import CALLER, Bool, Date, Model, Number, Ref, Select, Text
+from countersign.kernel.database.port import Database
+from countersign.records import key
+from countersign.records.masking.vault import Vault, Wanted
+from countersign.records.schema.install import DataInTheWay, WouldDestroy, installed
+from tests.records.schema.conftest import (
+    MASTER,
+    all_of,
+    column_of,
+    model,
+    planned,
+    put,
+    shape,
+    upgrade,
+)
+
+
+async def refused(database: Database, *models: type[Model]) -> str:
+    """Why the upgrade is refused for what it would lose; nothing was changed."""
+    before = (await shape(database), await installed(database))
+    with pytest.raises(WouldDestroy) as caught:
+        await upgrade(database, *models)
+    assert (await shape(database), await installed(database)) == before
+    assert "countersign modules apply --destroy" in str(caught.value)
+    return str(caught.value)
+
+
+async def in_the_way(database: Database, *models: type[Model], destroy: bool = False) -> str:
+    """Which data is in the way of the upgrade; nothing was changed, and the plan says the same."""
+    before = (await shape(database), await installed(database))
+    with pytest.raises(DataInTheWay) as caught:
+        await upgrade(database, *models, destroy=destroy)
+    assert (await shape(database), await installed(database)) == before
+    assert "; ".join((await planned(database, *models)).obstacles) == str(caught.value)
+    return str(caught.value)
+
+
+async def test_a_dropped_field_is_refused_and_then_dropped_for_good(database: Database) -> None:
+    kept, whole = model("lead", title=Text()), model("lead", title=Text(), size=Text(index=True))
+    await upgrade(database, whole)
+    await put(database, "lead", title="One", size="Big")
+
+    told = await refused(database, kept)
+    await upgrade(database, kept, destroy=True)
+    await upgrade(database, whole)
+
+    assert "drop lead.size with its values" in told
+    assert await all_of(database, "lead", "title", "size") == [("One", None)]
+
+
+async def test_a_renamed_field_is_one_that_goes_and_one_that_comes(database: Database) -> None:
+    await upgrade(database, model("lead", title=Text()))
+    await put(database, "lead", title="One")
+
+    told = await refused(database, model("lead", name=Text()))
+    await upgrade(database, model("lead", name=Text()), destroy=True)
+
+    assert "drop lead.title with its values" in told
+    assert await column_of(database, "lead", "name") == [None]
+
+
+async def test_a_dropped_model_is_refused_and_then_dropped_with_its_revisions(database: Database) -> None:
+    lead, note = model("lead", title=Text()), model("note", lead=Ref("lead"))
+    await upgrade(database, lead, note)
+    await put(database, "note", lead=await put(database, "lead", title="One"))
+    async with database.transaction() as transaction:
+        for name in ("lead", "note"):
+            await transaction.run(
+                "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, 'a', 1, 1)", name
+            )
+
+    told = await refused(database, lead)
+    await upgrade(database, lead, destroy=True)
+
+    assert "drop the table note with its records" in told
+    assert await column_of(database, "lead", "title") == ["One"]
+    assert [row[0] for row in await database.fetch("SELECT model FROM record_change")] == ["lead"]
+
+
+@pytest.mark.parametrize(
+    ("before", "value", "after", "becomes"),
+    [
+        (Text, "7", Number, "a text cannot become a number"),
+        (Number, 7, Text, "a number cannot become a text"),
+        (Text, "new", lambda: Select("new"), "a text cannot become a select"),
+        (Text, "2026-01-01", Date, "a text cannot become a date"),
+        (Number, 1, Bool, "a number cannot become a bool"),
+        (lambda: Ref("lead"), None, lambda: Ref("other"), "a ref to lead cannot become a ref to other"),
+        (Number, 1, lambda: Number(computed=lambda title: len(title)), "a number cannot become a computed number"),
+    ],
+)
+async def test_a_field_of_another_kind_begins_empty_when_that_was_asked_for(
+    database: Database, before: Any, value: int | str | None, after: Any, becomes: str
+) -> None:
+    other = model("other", title=Text())
+    await upgrade(database, other, model("lead", title=Text(), size=before()))
+    await put(database, "lead", size=value)
+
+    told = await refused(database, other, model("lead", title=Text(), size=after()))
+    await upgrade(database, other, model("lead", title=Text(), size=after()), destroy=True)
+
+    assert f"drop lead.size with its values, since {becomes}" in told
+    assert await column_of(database, "lead", "size") == [None]
+
+
+async def test_an_option_that_no_record_holds_goes_unasked(database: Database) -> None:
+    await upgrade(database, model("lead", stage=Select("new", "lost", index=True)))
+    await put(database, "lead", stage="new")
+
+    await upgrade(database, model("lead", stage=Select("new", index=True)))
+
+    assert await column_of(database, "lead", "stage") == ["new"]
+
+
+@pytest.mark.parametrize(("options", "instead"), [({}, None), ({"default": "new", "required": True}, "new")])
+async def test_an_option_that_records_hold_is_refused_and_then_taken_out_of_them(
+    database: Database, options: Mapping[str, Any], instead: str | None
+) -> None:
+    made = {"length": Number(computed=lambda stage: len(stage))}
+    await upgrade(database, model("lead", stage=Select("new", "lost", "gone", **options), **made))
+    await put(database, "lead", stage="lost", length=4)
+    await put(database, "lead", stage="new", length=3)
+
+    told = await refused(database, model("lead", stage=Select("new", **options), **made))
+    await upgrade(database, model("lead", stage=Select("new", **options), **made), destroy=True)
+
+    assert "take lost, gone out of lead.stage" in told
+    assert await all_of(database, "lead", "stage", "length") == [(instead, instead and 3), ("new", 3)]
+
+
+async def test_a_held_option_of_a_required_field_needs_another_value_first(database: Database) -> None:
+    await upgrade(database, model("lead", stage=Select("new", "lost", required=True)))
+    await put(database, "lead", stage="lost")
+
+    told = await in_the_way(database, model("lead", stage=Select("new", required=True)), destroy=True)
+
+    assert told == (
+        "lead.stage no longer has the options lost, which 1 record still hold, and is required: give these records "
+        "another option first, or the field a default"
+    )
+
+
+async def test_a_required_field_without_a_default_is_refused_while_there_are_records(database: Database) -> None:
+    user, title = model("user", title=Text()), {"title": Text()}
+    asked = model("lead", title=Text(), size=Number(required=True), owner=Ref("user", required=True, default=CALLER))
+    await upgrade(database, user, model("lead", **title))
+    record_id = await put(database, "lead", title="One")
+
+    told = await in_the_way(database, user, asked)
+    async with database.transaction() as transaction:
+        await transaction.run("DELETE FROM lead WHERE id = $1", record_id)
+    await upgrade(database, user, asked)
+
+    assert told == (
+        "lead.size is required and 1 record would be without it: give it a default, or let it not be required; "
+        "lead.owner is required and 1 record would be without it: let it not be required"
+    )
+
+
+async def test_a_field_becomes_required_once_no_record_is_without_it(database: Database) -> None:
+    await upgrade(database, model("lead", size=Number()))
+    await put(database, "lead", size=1)
+    empty = [await put(database, "lead") for _ in range(2)]
+
+    told = await in_the_way(database, model("lead", size=Number(required=True)))
+    async with database.transaction() as transaction:
+        await transaction.run_many("UPDATE lead SET size = 2 WHERE id = $1", [(each,) for each in empty])
+    await upgrade(database, model("lead", size=Number(required=True)))
+
+    assert "lead.size is required and 2 records would be without it" in told
+    assert await column_of(database, "lead", "size") == [1, 2, 2]
+
+
+async def test_doubles_are_in_the_way_of_a_unique_field_and_their_value_is_not_told(database: Database) -> None:
+    await upgrade(database, model("lead", mail=Text(personal="EMAIL")))
+    doubles = [await put(database, "lead", mail="secret@example.com") for _ in range(2)]
+    await put(database, "lead")
+    await put(database, "lead")
+
+    told = await in_the_way(database, model("lead", mail=Text(personal="EMAIL", unique=True)))
+    async with database.transaction() as transaction:
+        await transaction.run("UPDATE lead SET mail = 'b' WHERE id = $1", doubles[0])
+    await upgrade(database, model("lead", mail=Text(personal="EMAIL", unique=True)))
+
+    assert all(each in told for each in doubles)
+    assert "change all but one of them" in told
+    assert "secret" not in told
+
+
+async def test_one_default_for_many_cannot_be_unique(database: Database) -> None:
+    await upgrade(database, model("lead", title=Text()))
+    for _ in range(2):
+        await put(database, "lead")
+
+    with pytest.raises(DataInTheWay, match="several records have the same value"):
+        await upgrade(database, model("lead", title=Text(), size=Number(required=True, default=1, unique=True)))
+
+
+@pytest.mark.parametrize("after", [[model("lead", title=Text())], [model("lead", title=Text(), mail=Text())], []])
+async def test_the_vault_forgets_what_is_no_longer_personal(database: Database, after: list[type[Model]]) -> None:
+    await upgrade(database, model("lead", title=Text(), mail=Text(personal="EMAIL"), notes=Text(personal="NOTES")))
+    vault = Vault(await key.secret(database, MASTER))
+    async with database.transaction() as transaction:
+        held = await vault.hold(transaction, [Wanted("EMAIL", "a", True)] * 3 + [Wanted("NOTES", "a", False)])
+        alias = await vault.hold_apart(transaction, "EMAIL", "domain")
+    first = await put(database, "lead", mail="a", mail__value=held[0].id)
+    await put(database, "lead", mail="a", mail__value=held[1].id, notes="a", notes__value=held[3].id)
+    async with database.transaction() as transaction:
+        await vault.add_alias(transaction, "lead", first, "mail", "domain", alias.id)
+
+    told = await refused(database, *after)
+    await upgrade(database, *after, destroy=True)
+
+    assert "forget the EMAIL values of lead.mail in the vault and their copies in the audit" in told
+    # The third reference was somebody else's.
+    assert [tuple(row) for row in await database.fetch("SELECT label, refs FROM pii_value")] == [("EMAIL", 1)]
+    assert await database.fetch("SELECT 1 FROM pii_alias") == []
+
+
+async def test_another_label_gives_every_value_another_id(database: Database) -> None:
+    await upgrade(database, model("lead", mail=Text(personal="EMAIL")))
+    vault = Vault(await key.secret(database, MASTER))
+    async with database.transaction() as transaction:
+        (held,) = await vault.hold(transaction, [Wanted("EMAIL", "a", True)])
+    await put(database, "lead", mail="a", mail__value=held.id)
+
+    await refused(database, model("lead", mail=Text(personal="CONTACT")))
+    await upgrade(database, model("lead", mail=Text(personal="CONTACT")), destroy=True)
+
+    (value,) = await column_of(database, "lead", "mail__value")
+    rows = [tuple(row) for row in await database.fetch("SELECT id, label, hash, refs FROM pii_value")]
+    assert rows == [(value, "CONTACT", None, 1)]
+    assert value != held.id

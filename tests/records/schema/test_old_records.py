@@ -1,0 +1,152 @@
+"""Old records get what an upgrade adds: defaults, computed fields, totals, folded copies, ids in the vault."""
+
+from countersign.declare import TODAY, Bool, Date, LongText, Money, Move, Number, Ref, Select, Text, Workflow
+from countersign.kernel import clock
+from countersign.kernel.database.port import Database
+from countersign.records import key
+from countersign.records.masking.vault import Vault, Wanted
+from countersign.records.schema.rows import BATCH
+from tests.records.schema.conftest import MASTER, all_of, column_of, model, put, put_many, upgrade
+
+MANY = 2 * BATCH + 3
+
+
+async def test_an_optional_field_is_added_and_empty(database: Database) -> None:
+    await upgrade(database, model("lead", title=Text()))
+    await put(database, "lead", title="One")
+
+    await upgrade(database, model("lead", title=Text(), size=Number(default=7)))
+
+    assert await all_of(database, "lead", "title", "size", "revision") == [("One", None, 1)]
+
+
+async def test_a_required_field_is_filled_with_its_default(database: Database) -> None:
+    await upgrade(database, model("lead", title=Text()))
+    await put(database, "lead", title="One")
+
+    with clock.fixed(clock.Instant(1_700_000_000_000_000)):
+        await upgrade(
+            database,
+            model(
+                "lead",
+                title=Text(),
+                is_open=Bool(required=True, default=True),
+                source=Text(required=True, default="By Hand"),
+                since=Date(required=True, default=TODAY),
+            ),
+        )
+
+    columns = ("is_open", "source", "source__folded", "since")
+    assert await all_of(database, "lead", *columns) == [(1, "By Hand", "by hand", "2023-11-14")]
+
+
+async def test_a_field_that_becomes_required_is_filled_where_it_is_empty(database: Database) -> None:
+    await upgrade(database, model("lead", source=Text(personal="PERSON")))
+    await put(database, "lead", source="Web", source__folded="web")
+    await put(database, "lead")
+
+    await upgrade(database, model("lead", source=Text(personal="PERSON", required=True, default="Hand")))
+
+    rows = await all_of(database, "lead", "source", "source__folded", "source__value")
+    assert [row[:2] for row in rows] == [("Web", "web"), ("Hand", "hand")]
+    assert rows[1][2] is not None
+
+
+async def test_records_begin_where_a_new_workflow_begins(database: Database) -> None:
+    await upgrade(database, model("lead", title=Text()))
+    await put(database, "lead", title="One")
+
+    staged = model("lead", title=Text(), stage=Select("new", "won"), flow=Workflow("stage", win=Move("new", to="won")))
+    await upgrade(database, staged)
+
+    assert await column_of(database, "lead", "stage") == ["new"]
+
+
+async def test_computed_fields_and_totals_are_made_after_what_they_are_made_from(database: Database) -> None:
+    await upgrade(database, model("bill", title=Text()), model("line", bill=Ref("bill"), count=Number()))
+    first, empty = await put(database, "bill", title="A"), await put(database, "bill", title="B")
+    for number in (2, 3, None):
+        await put(database, "line", bill=first, count=number)
+
+    await upgrade(
+        database,
+        model(
+            "bill",
+            title=Text(),
+            shown=Text(computed=lambda title, total_minor: f"{title} {total_minor}"),
+            total_minor=Money(sum_of="line.amount_minor"),
+        ),
+        model(
+            "line",
+            bill=Ref("bill"),
+            count=Number(),
+            price_minor=Money(required=True, default=5),
+            amount_minor=Money(computed=lambda count, price_minor: count * price_minor),
+        ),
+    )
+
+    assert await column_of(database, "line", "amount_minor") == [10, 15, None]
+    columns = ("id", "total_minor", "shown", "shown__folded")
+    assert await all_of(database, "bill", *columns) == [(first, 25, "A 25", "a 25"), (empty, 0, "B 0", "b 0")]
+
+
+async def test_what_was_made_from_another_field_is_made_anew(database: Database) -> None:
+    await upgrade(database, model("lead", first=Text(), last=Text(), name=Text(computed=lambda first: first)))
+    await put(database, "lead", first="Ada", last="L", name="Ada", name__folded="ada")
+
+    taken = await upgrade(
+        database, model("lead", first=Text(), last=Text(), name=Text(computed=lambda first, last: f"{first} {last}"))
+    )
+
+    assert taken == ["compute lead.name", "fold lead.name for searching"]
+    assert await all_of(database, "lead", "name", "name__folded") == [("Ada L", "ada l")]
+
+
+async def test_a_select_that_becomes_text_keeps_its_values_and_can_be_searched(database: Database) -> None:
+    await upgrade(database, model("lead", size=Select("Small", "Big", index=True)))
+    await put(database, "lead", size="Big")
+
+    await upgrade(database, model("lead", size=Text(index=True)))
+
+    assert await all_of(database, "lead", "size", "size__folded") == [("Big", "big")]
+
+
+async def test_values_of_a_field_that_becomes_personal_get_ids_in_the_vault(database: Database) -> None:
+    await upgrade(database, model("lead", mail=Text(), notes=LongText()))
+    rows = [(f"{number:024x}", f"p{number % 10}@example.com" if number % 7 else None) for number in range(MANY)]
+    await put_many(database, "lead", [{"id": each, "mail": mail, "notes": "same"} for each, mail in rows])
+
+    await upgrade(database, model("lead", mail=Text(personal="EMAIL"), notes=LongText(personal="NOTES")))
+
+    found = await all_of(database, "lead", "mail", "mail__value", "notes__value")
+    ids = {mail: value for mail, value, _ in found if mail}
+    assert len(ids) == 10
+    assert len(set(ids.values())) == 10
+    assert all(value == ids.get(mail) for mail, value, _ in found), "equal values have one id, and no value has none"
+    assert len({notes for _, _, notes in found}) == MANY, "free text is never linked"
+    refs = dict(await database.fetch("SELECT id, refs FROM pii_value WHERE label = 'EMAIL'"))
+    assert refs == {value: sum(mail == each for each, _, _ in found) for mail, value in ids.items()}
+
+
+async def test_an_id_given_by_an_upgrade_is_the_one_that_writing_gives(database: Database) -> None:
+    await upgrade(database, model("lead", mail=Text()))
+    await put(database, "lead", mail="ada@example.com")
+
+    await upgrade(database, model("lead", mail=Text(personal="EMAIL")))
+
+    vault = Vault(await key.secret(database, MASTER))
+    async with database.transaction() as transaction:
+        (held,) = await vault.hold(transaction, [Wanted("EMAIL", "ada@example.com", True)])
+    assert await column_of(database, "lead", "mail__value") == [held.id]
+
+
+async def test_indexes_come_and_go_without_being_asked(database: Database) -> None:
+    await upgrade(database, model("lead", title=Text(index=True), size=Number(unique=True), stage=Select("a", "b")))
+    await put(database, "lead", title="One", size=1)
+
+    await upgrade(database, model("lead", title=Text(), size=Number(), stage=Select("b", "a", "c", index=True)))
+
+    assert await all_of(database, "lead", "title", "size") == [("One", 1)]
+    rows = await database.fetch("SELECT 1 FROM lead WHERE size = 1")
+    await put(database, "lead", title="Two", size=1)
+    assert len(rows) == 1
