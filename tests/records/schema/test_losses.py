@@ -135,6 +135,16 @@ async def test_an_option_that_records_hold_is_refused_and_then_taken_out_of_them
     assert await all_of(database, "lead", "stage", "length") == [(instead, instead and 3), ("new", 3)]
 
 
+async def test_a_field_loses_an_option_and_becomes_required_at_once(database: Database) -> None:
+    await upgrade(database, model("lead", stage=Select("new", "lost")))
+    for stage in ("lost", "new", None):
+        await put(database, "lead", stage=stage)
+
+    await upgrade(database, model("lead", stage=Select("new", required=True, default="new")), destroy=True)
+
+    assert await column_of(database, "lead", "stage") == ["new", "new", "new"]
+
+
 async def test_a_held_option_of_a_required_field_needs_another_value_first(database: Database) -> None:
     await upgrade(database, model("lead", stage=Select("new", "lost", required=True)))
     await put(database, "lead", stage="lost")

@@ -104,8 +104,7 @@ class _Planning:
         for index in list(self.now.tables[name].indexes):
             if index not in each.indexes or _is_over(index, gone):
                 self._drop_index(name, index)
-        # Value ids go first, while it is known whose they are.
-        for column in sorted(gone, key=lambda column: not column.name.endswith(VALUE)):
+        for column in gone:
             self._drop_column(name, column, each.column(column.name))
         for column in list(self.now.tables[name].columns):
             self._take_options(name, column, each.column(column.name))
