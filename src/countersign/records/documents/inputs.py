@@ -87,7 +87,7 @@ def input_schema(view: ModelView, name: str) -> Schema:
     if name == "import":
         return _object({"csv": {"type": "string"}, "dry_run": {"type": "boolean"}}, ["csv"])
     if name == "count_by":
-        fields = [each for each in clear_fields(view) if view.model.fields[each].kind in KINDS]
+        fields = [each for each in clear_fields(view)[1:] if view.model.fields[each].kind in KINDS]
         by = {"type": "string", "enum": fields}
         return _object({"field": by, "filter": query_properties(view)["filter"]}, ["field"])
     if name == "delete":
