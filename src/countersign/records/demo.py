@@ -142,12 +142,14 @@ class _Seeding:
     async def _lead(self, number: int) -> None:
         known = self._contact(number)
         title = _choice(texts.LEADS).format(company=_choice(texts.COMPANIES))
+        source = _choice(("web", "fair", "phone", "referral", "other")) if number % 3 else None
         ended = {"lost_reason": _choice(texts.LOST_REASONS)} if number % 5 == 4 else {}
         lead = await self._create(
             "lead",
             {
                 **known,
                 **ended,
+                "source": source,
                 "title": title,
                 "expected_revenue_minor": _between(5, 900) * 10_000 if number % 7 else None,
                 "contact_phone": self._phone() if number % 2 else None,

@@ -194,7 +194,7 @@ def error_answer(refused: Refused) -> Answer:
         return _private(Answer(404, b'{"error":"not found"}'))
     members: Mapping[str, object] = getattr(refused, "members", {})
     headers = tuple(refused.headers.items())
-    if refused.status == 401:
+    if refused.status == 401 and "WWW-Authenticate" not in refused.headers:
         headers = (*headers, ("WWW-Authenticate", "Bearer"))
     return _private(Answer(refused.status, encode({"error": refused.detail, **members}), headers=headers))
 

@@ -1,0 +1,257 @@
+"""The endpoint table of the API document, row by row, with what comes before any command: method, size, type, token."""
+
+import pytest
+
+from tests.records.office import Office
+
+CALLS = ["/api/auth/agent-token", "/api/lead/list", "/api/approve/0123456789abcdef01234567"]
+
+
+async def test_post_auth_login_answers_a_token(office: Office) -> None:
+    body = {"username": "alice", "password": "countersign-demo"}
+
+    answer = await office.http.post("/api/auth/login", json=body)
+
+    assert answer.status_code == 200
+    assert list(answer.json()) == ["token"]
+    headers = {"Authorization": f"Bearer {answer.json()['token']}"}
+    assert (await office.http.get("/api/commands", headers=headers)).status_code == 200
+
+
+@pytest.mark.parametrize(("username", "password"), [("alice", "wrong"), ("nobody", "countersign-demo"), ("Alice", "x")])
+async def test_post_auth_login_answers_401_to_wrong_credentials(office: Office, username: str, password: str) -> None:
+    answer = await office.http.post("/api/auth/login", json={"username": username, "password": password})
+
+    assert answer.status_code == 401
+    assert answer.json() == {"error": "wrong user name or password"}
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+async def test_post_auth_login_answers_429_when_locked_out_whatever_the_password(office: Office) -> None:
+    wrong = {"username": "bob", "password": "wrong"}
+    for _ in range(5):
+        assert (await office.http.post("/api/auth/login", json=wrong)).status_code == 401
+
+    right = await office.http.post("/api/auth/login", json={"username": "BOB", "password": "countersign-demo"})
+
+    assert right.status_code == 429
+    assert 1 <= int(right.headers["retry-after"]) <= 60
+    assert list(right.json()) == ["error"]
+    assert (await office.call("bob", "lead.list", {"limit": 1})).status_code == 200
+
+
+@pytest.mark.parametrize("body", [{}, {"username": "alice"}, {"username": 1, "password": "x"}, {"x": 1}])
+async def test_post_auth_login_answers_400_to_another_input(office: Office, body: dict[str, object]) -> None:
+    assert (await office.http.post("/api/auth/login", json=body)).status_code == 400
+
+
+async def test_post_auth_agent_token_answers_a_token_once(office: Office) -> None:
+    answer = await office.post("alice", "/api/auth/agent-token", {"scopes": ["lead.list"], "label": "scout"})
+
+    assert answer.status_code == 200
+    assert list(answer.json()) == ["token"]
+    shown = (await office.call("alice", "agent_token.list")).text
+    assert answer.json()["token"] not in shown
+    assert "scout" in shown
+
+
+async def test_post_auth_agent_token_is_for_people_alone(office: Office) -> None:
+    agent = await office.agent("alice")
+
+    answer = await office.post(agent, "/api/auth/agent-token", {"scopes": ["*"], "label": "child"})
+
+    assert (answer.status_code, answer.json()) == (404, {"error": "not found"})
+
+
+async def test_get_commands_lists_what_this_caller_may_use(office: Office) -> None:
+    agent = await office.agent("alice", "lead.get", "lead.delete", "*.list")
+
+    answer = await office.http.get("/api/commands", headers=office.headers(agent))
+
+    assert list(answer.json()) == ["commands"]
+    commands = {each["id"]: each for each in answer.json()["commands"]}
+    assert "invoice.list" not in commands
+    assert {"lead.get", "lead.delete", "lead.list", "party.list", "plan.get", "plan.withdraw"} <= set(commands)
+    assert {"lead.update", "user.create", "plan.reject", "lead.search"}.isdisjoint(commands)
+    assert set(commands["lead.get"]) == {"id", "description", "needs_approval"}
+    assert commands["lead.delete"]["needs_approval"] is True
+    assert commands["lead.get"]["needs_approval"] is False
+
+
+async def test_every_listed_command_is_there_and_every_other_is_not(office: Office) -> None:
+    listed = {
+        who: {each["id"] for each in (await office.http.get("/api/commands", headers=office.headers(who))).json()["commands"]}
+        for who in ("alice", "bob", "carol", "root")
+    }
+    every = listed["root"]
+
+    for who in ("alice", "bob", "carol"):
+        assert listed[who] < every
+        for command in sorted(every):
+            answer = await office.call(who, command, {"no_such_key": 1})
+            assert (answer.status_code != 404) == (command in listed[who]), command
+
+
+async def test_get_meta_describes_what_the_caller_sees(office: Office) -> None:
+    answer = await office.http.get("/api/meta", headers=office.headers("bob"))
+
+    assert answer.headers["link"] == '</mcp>; rel="mcp"'
+    assert set(answer.json()) == {"modules", "models", "caller"}
+    models = {each["name"]: each for each in answer.json()["models"]}
+    assert "invoice" not in models
+    fields = {each["name"]: each for each in models["party"]["fields"]}
+    assert "tax_id" not in fields
+    assert fields["name"]["masked"] is True
+    members = {"name", "kind", "label", "help", "required", "readonly", "options", "ref", "masked"}
+    assert all(set(each) >= members for each in models["lead"]["fields"])
+    qualify = next(each for each in models["lead"]["actions"] if each["id"] == "lead.qualify")
+    assert {"id", "label", "inputs", "from", "to", "needs_approval"} <= set(qualify)
+    assert (qualify["from"], qualify["to"]) == (["new"], "qualified")
+    assert answer.json()["caller"] == {"kind": "person", "name": "bob", "scopes": []}
+    again = await office.http.get("/api/meta", headers={**office.headers("bob"), "If-None-Match": answer.headers["etag"]})
+    assert again.status_code == 304
+
+
+async def test_get_openapi_describes_what_the_caller_may_use(office: Office) -> None:
+    answer = await office.http.get("/api/openapi.json", headers=office.headers("bob"))
+
+    assert answer.status_code == 200, answer.text
+    document = answer.json()
+    assert document["openapi"].startswith("3.1")
+    assert {"url", "transport", "protocol_versions", "auth"} <= set(document["x-mcp"])
+    assert "/api/lead/list" in document["paths"]
+    assert not [path for path in document["paths"] if "invoice" in path]
+    assert "tax_id" not in answer.text
+
+
+async def test_post_model_command_answers_an_envelope(office: Office) -> None:
+    answer = await office.call("bob", "party.list", {"limit": 2})
+
+    assert list(answer.json()) == ["denied", "value"]
+    assert answer.json()["denied"] == ["party.tax_id"]
+    assert len(answer.json()["value"]) == 2
+
+
+async def test_post_model_command_answers_202_to_what_needs_approval(office: Office) -> None:
+    agent = await office.agent("alice")
+    lead = await office.first("lead")
+
+    answer = await office.call(agent, "lead.delete", {"id": lead["id"]})
+
+    assert answer.status_code == 202
+    assert set(answer.json()) == {"approval_required", "plan_id", "expires_at"}
+    assert answer.json()["approval_required"] is True
+
+
+async def test_post_approve_executes_the_plan(office: Office) -> None:
+    agent = await office.agent("alice")
+    lead = await office.first("lead")
+    plan_id = await office.proposed(agent, "lead.delete", id=lead["id"])
+
+    answer = await office.approve("alice", plan_id)
+
+    assert answer.status_code == 200
+    assert answer.json()["value"] == {"plan_id": plan_id, "state": "executed", "result": {"id": lead["id"]}}
+
+
+async def test_post_approve_takes_an_absent_body_without_a_content_type(office: Office) -> None:
+    agent = await office.agent("alice")
+    plan_id = await office.proposed(agent, "lead.delete", id=(await office.first("lead"))["id"])
+
+    answer = await office.http.post(f"/api/approve/{plan_id}", headers=office.headers("alice"))
+
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("path", CALLS)
+async def test_a_call_without_a_token_is_401(office: Office, path: str) -> None:
+    answer = await office.http.post(path, json={})
+
+    assert answer.status_code == 401
+    assert list(answer.json()) == ["error"]
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize(
+    "authorization", ["", "Bearer", "Bearer ", "Basic YTpi", "Bearer x", "Bearer css_session_0000000000", "Bearer a b"]
+)
+async def test_a_call_with_an_unknown_token_is_401(office: Office, authorization: str) -> None:
+    answer = await office.http.post("/api/lead/list", json={}, headers={"Authorization": authorization})
+
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize(
+    "content_type", [None, "text/plain", "application/x-www-form-urlencoded", "application/jsonx", "multipart/form-data"]
+)
+@pytest.mark.parametrize("path", ["/api/auth/login", "/api/lead/list", "/api/nobody/knows", "/api/approve/x"])
+async def test_a_body_not_sent_as_json_is_415(office: Office, path: str, content_type: str | None) -> None:
+    headers = office.headers("alice") | ({} if content_type is None else {"Content-Type": content_type})
+
+    answer = await office.http.post(path, content=b"{}", headers=headers)
+
+    assert (answer.status_code, list(answer.json())) == (415, ["error"])
+
+
+async def test_a_json_type_with_its_charset_is_taken(office: Office) -> None:
+    headers = office.headers("alice") | {"Content-Type": "application/json; charset=utf-8"}
+
+    assert (await office.http.post("/api/lead/list", content=b'{"limit":1}', headers=headers)).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/api/lead/list", "/api/auth/login", "/api/approve/x"])
+async def test_another_method_is_405(office: Office, path: str) -> None:
+    answer = await office.http.get(path, headers=office.headers("alice"))
+
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+async def test_a_body_over_8_mib_is_413_before_anything_else(office: Office) -> None:
+    answer = await office.http.post("/api/lead/list", content=b" " * ((8 << 20) + 1))
+
+    assert answer.status_code == 413
+    assert list(answer.json()) == ["error"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"null", b'"x"', b"{", b'{"limit":1}x', b'{"limit":1,"limit":2}', b"\xff", b'{"a":"\\u0000"}',
+     b'{"a":"\\ud800"}', b'{"limit": NaN}', b"[" * 100_000],
+)  # fmt: skip
+async def test_what_is_no_json_object_is_400(office: Office, content: bytes) -> None:
+    headers = office.headers("alice") | {"Content-Type": "application/json"}
+
+    answer = await office.http.post("/api/lead/get", content=content, headers=headers)
+
+    assert (answer.status_code, list(answer.json())) == (400, ["error"])
+
+
+async def test_unknown_hidden_and_forbidden_commands_are_one_404(office: Office) -> None:
+    agent = await office.agent("bob", "lead.get")
+    answers = [
+        await office.call(who, command, {"id": "x"})
+        for who, command in [
+            ("bob", "nothing.get"),
+            ("bob", "lead.fly"),
+            ("bob", "invoice.get"),
+            ("bob", "lead.delete"),
+            (agent, "lead.list"),
+            (agent, "plan.reject"),
+            ("bob", "lead.__class__"),
+        ]
+    ]
+    answers.append(await office.approve("bob", "0123456789abcdef01234567"))
+    answers.append(await office.approve(agent, "0123456789abcdef01234567"))
+
+    assert {each.status_code for each in answers} == {404}
+    assert {each.content for each in answers} == {b'{"error":"not found"}'}
+    for each in answers:
+        # A random number for each request says nothing.
+        del each.headers["x-request-id"]
+    assert len({str(sorted(each.headers.items())) for each in answers}) == 1
+
+
+async def test_a_path_beside_the_table_is_404(office: Office) -> None:
+    for path in ("/api", "/api/", "/api/lead", "/api/lead/get/x", "/api/platform/instances", "/api/lead%2Fget"):
+        answer = await office.http.post(path, json={}, headers=office.headers("root"))
+        assert (answer.status_code, answer.content) == (404, b'{"error":"not found"}'), path

@@ -1,0 +1,267 @@
+"""The query object and the filter semantics of the API document, on the demonstration's leads."""
+
+from typing import Any
+
+import pytest
+
+from tests.records.office import Office
+
+Rows = list[dict[str, Any]]
+
+OPERATORS = ("eq", "ne", "contains", "in", "gt", "gte", "lt", "lte", "is_null")
+FITTING = {
+    "title": {*OPERATORS},
+    "notes": {*OPERATORS},
+    "expected_revenue_minor": {*OPERATORS} - {"contains"},
+    "expected_close": {*OPERATORS} - {"contains"},
+    "source": {*OPERATORS} - {"contains"},
+    "stage": {*OPERATORS} - {"contains"},
+    "party": {"eq", "ne", "in", "is_null"},
+    "id": {*OPERATORS},
+}
+
+
+async def _filtered(office: Office, *conditions: dict[str, object], who: str = "alice", **rest: object) -> Rows:
+    return await office.value(who, "lead.list", filter=list(conditions), **rest)
+
+
+def _where(field: str, op: str, value: object) -> dict[str, object]:
+    return {"field": field, "op": op, "value": value}
+
+
+def _value(leads: Rows, name: str) -> object:
+    return sorted((each[name] for each in leads if each[name] is not None), key=str)[7]
+
+
+@pytest.mark.parametrize("field", FITTING)
+async def test_each_operator_works_where_it_fits_and_is_400_elsewhere(office: Office, field: str) -> None:
+    leads = await office.all("lead", "alice")
+    value = _value(leads, field)
+    for op in OPERATORS:
+        given = {"in": [value], "is_null": True}.get(op, value)
+        answer = await office.call("alice", "lead.list", {"filter": [_where(field, op, given)]})
+        assert answer.status_code == (200 if op in FITTING[field] else 400), op
+        if answer.status_code == 200:
+            found = {each["id"] for each in answer.json()["value"]}
+            assert found == {each["id"] for each in leads if _matches(each[field], op, value, field)}, op
+
+
+STAGES = ["new", "qualified", "proposed", "won", "lost"]
+SOURCES = ["web", "fair", "phone", "referral", "other"]
+
+
+def _matches(value: Any, op: str, wanted: Any, field: str) -> bool:
+    if value is None:
+        return op in ("ne", "is_null")
+    if field in ("stage", "source") and op in ("gt", "gte", "lt", "lte"):
+        order = STAGES if field == "stage" else SOURCES
+        value, wanted = order.index(value), order.index(wanted)
+    return {
+        "eq": lambda: value == wanted,
+        "in": lambda: value == wanted,
+        "ne": lambda: value != wanted,
+        "contains": lambda: str(wanted).casefold() in str(value).casefold(),
+        "gt": lambda: value > wanted,
+        "gte": lambda: value >= wanted,
+        "lt": lambda: value < wanted,
+        "lte": lambda: value <= wanted,
+        "is_null": lambda: False,
+    }[op]()
+
+
+async def test_bool_fields_take_no_order_operators(office: Office) -> None:
+    for op in ("gt", "gte", "lt", "lte", "contains"):
+        said = await office.refused("alice", "party.list", filter=[_where("is_active", op, True)])
+        assert "party.is_active" in said
+    assert len(await office.value("alice", "party.list", filter=[_where("is_active", "eq", True)])) == 200
+
+
+async def test_conditions_are_combined_with_and(office: Office) -> None:
+    found = await _filtered(office, _where("stage", "eq", "new"), _where("source", "is_null", True))
+
+    assert found
+    assert {(each["stage"], each["source"]) for each in found} == {("new", None)}
+
+
+async def test_ne_also_matches_empty_and_nothing_else_does(office: Office) -> None:
+    empty = await _filtered(office, _where("expected_revenue_minor", "is_null", True))
+    assert empty
+    for op, expected in [("ne", len(empty)), ("eq", 0), ("lt", 0), ("gte", 0)]:
+        found = await _filtered(office, _where("expected_revenue_minor", op, 1))
+        assert len([each for each in found if each["expected_revenue_minor"] is None]) == expected, op
+
+
+async def test_is_null_false_matches_what_is_there(office: Office) -> None:
+    found = await _filtered(office, _where("lost_reason", "is_null", False))
+
+    assert found
+    assert all(each["lost_reason"] for each in found)
+
+
+async def test_contains_ignores_case_in_every_script(office: Office) -> None:
+    await office.value("alice", "lead.create", title="Straße nach ÅNGSTRÖM, ΟΔΟΣ")
+    for needle in ("STRASSE", "ångström", "οδος", "A\u030angstro\u0308m", "sse nach"):
+        found = await _filtered(office, _where("title", "contains", needle))
+        assert len(found) == 1, needle
+
+
+async def test_contains_takes_signs_of_patterns_literally(office: Office) -> None:
+    await office.value("alice", "lead.create", title="100%_sure\\ [a-z]*")
+    for needle in ("%_s", "\\ [", "]*", "%"):
+        assert len(await _filtered(office, _where("title", "contains", needle))) == 1, needle
+    assert await _filtered(office, _where("title", "contains", "1_0%")) == []
+
+
+@pytest.mark.parametrize("direction", ["asc", "desc"])
+@pytest.mark.parametrize("field", ["expected_revenue_minor", "expected_close", "source", "lost_reason", "party"])
+async def test_empty_values_sort_last_in_both_directions(office: Office, field: str, direction: str) -> None:
+    found = await office.value("alice", "lead.list", order=[{"field": field, "dir": direction}])
+
+    values = [each[field] for each in found]
+    filled = [each for each in values if each is not None]
+    assert 0 < len(filled) < 500
+    assert values == filled + [None] * (500 - len(filled))
+    ranked = [SOURCES.index(each) for each in filled] if field == "source" else filled
+    assert ranked == sorted(ranked, reverse=direction == "desc")
+
+
+async def test_ties_and_the_default_order_are_by_id(office: Office) -> None:
+    ids = [each["id"] for each in await office.all("lead", "alice")]
+    assert ids == sorted(ids)
+    by_stage = await office.value("alice", "lead.list", order=[{"field": "stage"}])
+    assert [(STAGES.index(each["stage"]), each["id"]) for each in by_stage] == sorted(
+        (STAGES.index(each["stage"]), each["id"]) for each in by_stage
+    )
+
+
+async def test_id_may_be_used_as_a_field(office: Office) -> None:
+    wanted = (await office.all("lead", "alice"))[3]["id"]
+    assert [each["id"] for each in await _filtered(office, _where("id", "eq", wanted))] == [wanted]
+    down = await office.value("alice", "lead.list", order=[{"field": "id", "dir": "desc"}], limit=5)
+    ids = [each["id"] for each in down]
+    assert ids == sorted(ids, reverse=True)
+
+
+async def test_the_default_direction_is_asc(office: Office) -> None:
+    order = {"field": "title"}
+    first = await office.value("alice", "lead.list", order=[order], limit=20)
+    second = await office.value("alice", "lead.list", order=[{**order, "dir": "asc"}], limit=20)
+
+    assert first == second
+    assert [each["title"] for each in first] == sorted(each["title"] for each in first)
+
+
+async def test_text_is_ordered_by_code_point(office: Office) -> None:
+    titles = ["a", "B", "Z", "é", "z", "🚀", "ﬀ", "\uffee"]
+    for title in titles:
+        await office.value("alice", "lead.create", title=f"!order {title}")
+    condition = _where("title", "contains", "!order ")
+
+    found = await _filtered(office, condition, order=[{"field": "title"}])
+
+    assert [each["title"][7:] for each in found] == sorted(titles)
+
+
+async def test_limit_and_offset_cut_the_page(office: Office) -> None:
+    whole = [each["id"] for each in await office.all("lead", "alice")]
+
+    assert [each["id"] for each in await office.value("alice", "lead.list", limit=7, offset=11)] == whole[11:18]
+    assert [each["id"] for each in await office.value("alice", "lead.list", offset=490)] == whole[490:]
+    assert await office.value("alice", "lead.list", limit=7, offset=500) == []
+
+
+async def test_search_answers_rows_and_the_total_before_limit_and_offset(office: Office) -> None:
+    condition = _where("stage", "eq", "won")
+    for limits in ({"limit": 3}, {"limit": 3, "offset": 99}, {"limit": 3, "offset": 1000}, {}):
+        found = await office.value("alice", "lead.search", filter=[condition], **limits)
+        assert list(found) == ["rows", "total"]
+        assert found["total"] == 100
+        assert len(found["rows"]) == min(limits.get("limit", 500), max(0, 100 - limits.get("offset", 0)))
+
+
+LIMITS: list[tuple[str, dict[str, object], dict[str, object]]] = [
+    ("50 conditions", {"filter": [_where("title", "ne", "x")] * 50}, {"filter": [_where("title", "ne", "x")] * 51}),
+    ("5 keys", {"order": [{"field": "title"}] * 5}, {"order": [{"field": "title"}] * 6}),
+    ("5000 rows", {"limit": 5000}, {"limit": 5001}),
+    ("at least one row", {"limit": 1}, {"limit": 0}),
+    ("offset 0 or more", {"limit": 1, "offset": 0}, {"limit": 1, "offset": -1}),
+    (
+        "1000 values",
+        {"filter": [_where("title", "in", [str(each) for each in range(1000)])]},
+        {"filter": [_where("title", "in", [str(each) for each in range(1001)])]},
+    ),
+    ("at least one value", {"filter": [_where("title", "in", ["x"])]}, {"filter": [_where("title", "in", [])]}),
+]
+
+
+@pytest.mark.parametrize(("name", "within", "beyond"), LIMITS, ids=[each[0] for each in LIMITS])
+async def test_the_limit_holds(office: Office, name: str, within: dict[str, object], beyond: dict[str, object]) -> None:
+    for command in ("lead.list", "lead.search"):
+        assert (await office.call("alice", command, within)).status_code == 200
+        await office.refused("alice", command, **beyond)
+
+
+MALFORMED: list[dict[str, object]] = [
+    {"filters": []},
+    {"filter": {}},
+    {"filter": [[]]},
+    {"filter": [{}]},
+    {"filter": [{"field": "title", "op": "eq"}]},
+    {"filter": [{"field": "title", "value": "x"}]},
+    {"filter": [{"op": "eq", "value": "x"}]},
+    {"filter": [{"field": "title", "op": "eq", "value": "x", "not": True}]},
+    {"filter": [_where("title", "like", "x")]},
+    {"filter": [_where("title", "eq", None)]},
+    {"filter": [_where("title", "eq", 1)]},
+    {"filter": [_where("title", "contains", ["x"])]},
+    {"filter": [_where("title", "in", "x")]},
+    {"filter": [_where("title", "in", ["x", 1])]},
+    {"filter": [_where("title", "in", ["x", None])]},
+    {"filter": [_where("title", "is_null", "true")]},
+    {"filter": [_where("title", "is_null", None)]},
+    {"filter": [_where("expected_close", "gt", "2026-02-30")]},
+    {"filter": [_where("expected_revenue_minor", "eq", 1.5)]},
+    {"filter": [_where("expected_revenue_minor", "eq", "1")]},
+    {"filter": [_where("stage", "eq", "sold")]},
+    {"filter": [_where("party.name", "eq", "x")]},
+    {"order": {"field": "title"}},
+    {"order": ["title"]},
+    {"order": [{"dir": "asc"}]},
+    {"order": [{"field": "title", "dir": "down"}]},
+    {"order": [{"field": "title", "nulls": "first"}]},
+    {"order": [{"field": "titel"}]},
+    {"limit": "5"},
+    {"limit": 5.0},
+    {"limit": True},
+    {"limit": None},
+    {"offset": "5"},
+    {"offset": 10**20},
+    {"filter": None},
+]
+
+
+@pytest.mark.parametrize("command", ["lead.list", "lead.search"])
+async def test_unknown_keys_operators_and_malformed_values_are_400(office: Office, command: str) -> None:
+    for body in MALFORMED:
+        await office.refused("alice", command, **body)
+
+
+@pytest.mark.parametrize("field", ["contact_email", "notes", "nothing"])
+async def test_only_fields_read_in_clear_may_be_filtered(office: Office, field: str) -> None:
+    for op in OPERATORS:
+        value = {"in": ["x"], "is_null": True}.get(op, "x")
+        said = await office.refused("bob", "lead.list", filter=[_where(field, op, value)])
+        assert said == f"unknown field lead.{field}"
+        assert (await office.call("bob", "lead.list", {"filter": [_where("title", op, value)]})).status_code == 200
+
+
+@pytest.mark.parametrize("field", ["name", "tax_id", "nothing"])
+async def test_only_fields_read_in_clear_may_be_sorted_on(office: Office, field: str) -> None:
+    for order in ([{"field": field}], [{"field": "kind"}, {"field": field, "dir": "desc"}]):
+        assert await office.refused("bob", "party.list", order=order) == f"unknown field party.{field}"
+
+
+async def test_count_by_groups_and_counts(office: Office) -> None:
+    counted = await office.value("alice", "lead.count_by", field="stage")
+
+    assert str(counted).count("100") == 5
