@@ -29,12 +29,12 @@ from countersign.settings import Settings
 
 
 @asynccontextmanager
-async def opened(url: str, folder: Path, *models: type[Model], deadline_s: float = 5.0) -> AsyncGenerator["Inside"]:
+async def opened(
+    url: str, folder: Path, *models: type[Model], schema: str = "records", deadline_s: float = 5.0
+) -> AsyncGenerator["Inside"]:
     """A service on the empty (or earlier opened) database at the address, with these models."""
     registry = Registry([base.MODULE, Module("trial", version="1", models=models)])
-    database = await open_database(
-        url, schema="records", pool=4, reserve_bytes=0, read_deadline_s=deadline_s
-    )
+    database = await open_database(url, schema=schema, pool=4, reserve_bytes=0, read_deadline_s=deadline_s)
     counters = SharedMemoryCounters(folder, slots=64)
     try:
         master = load_master_key(None, None, folder)

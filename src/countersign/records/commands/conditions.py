@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import cast
 
+import msgspec
+
 from countersign.declare import CALLER, TODAY, BadValue, Declared, Field, Ref, Select, Text
 from countersign.declare.fields.field import Stored
 from countersign.declare.where import Operator, Where
@@ -14,6 +16,9 @@ from countersign.records.access.view import ModelView, Rows, View
 from countersign.records.commands.query import MOST_VALUES, Condition
 from countersign.records.commands.refusals import BadInput, unknown_field
 from countersign.records.commands.sql import Parameters, all_of, column
+
+MOST_SINGLY = 100
+"""Values of one `in` up to which each is a parameter."""
 
 _COMPARISON = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
@@ -121,8 +126,8 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
     if operator == "is_null":
         return f"{expression} IS {_emptiness(name, value)}"
     if operator == "in":
-        places = [put(_operand(field, name, each)) for each in _several(name, value)]
-        return f"{expression} IN ({', '.join(places)})"
+        values = [_operand(field, name, each) for each in _several(name, value)]
+        return f"{expression} IN ({_listed(scope, field, values)})"
     operand = _operand(field, name, value)
     if operator == "contains":
         return _contained(scope, field, folded(cast(str, operand)))
@@ -146,6 +151,18 @@ def _several(name: str, value: object) -> list[object]:
     if not 1 <= len(values) <= MOST_VALUES:
         raise BadInput(f"value of in on {name} must hold 1 to {MOST_VALUES} values")
     return values
+
+
+def _listed(scope: Scope, field: Field, values: Sequence[Stored]) -> str:
+    """The values of `in`: one by one while they are few, so that they are planned with; else as one JSON parameter,
+    since both engines take fewer parameters than a filter may hold values (API document, Limits)."""
+    put = scope.parameters.put
+    if len(values) <= MOST_SINGLY:
+        return ", ".join(put(each) for each in values)
+    listed = put(msgspec.json.encode(values).decode())
+    if scope.dialect == "sqlite":
+        return f"SELECT value FROM json_each({listed})"
+    return f"SELECT jsonb_array_elements_text({listed}::text::jsonb)::{field.column.lower()}"
 
 
 def _operand(field: Field, name: str, value: object) -> Stored:

@@ -40,7 +40,8 @@ def _page(reading: Reading, rows: Rows, query: Query, parameters: Parameters) ->
     text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE {where} ORDER BY {order}'
     if query.limit is not None:
         text += f" LIMIT {parameters.put(query.limit)}"
-    elif query.offset and scope.dialect == "sqlite":
+    elif scope.dialect == "sqlite":
+        # It takes no OFFSET alone, and leaves out the order of a SELECT inside another one that has no limit.
         text += " LIMIT -1"
     return f"{text} OFFSET {parameters.put(query.offset)}" if query.offset else text
 

@@ -1,0 +1,89 @@
+"""What queries mean, said once more without a database: records as JSON, filtered, ordered and counted in memory."""
+
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from countersign.declare import Declared, Field, Select
+
+Record: TypeAlias = Mapping[str, Any]
+Query: TypeAlias = Mapping[str, Any]
+
+TEXTS = ("text", "longtext")
+EVERYWHERE = ("eq", "ne", "in", "is_null")
+RANGES: Mapping[str, Callable[[Any, Any], bool]] = {
+    "gt": lambda value, operand: value > operand,
+    "gte": lambda value, operand: value >= operand,
+    "lt": lambda value, operand: value < operand,
+    "lte": lambda value, operand: value <= operand,
+}
+
+
+def operators(model: Declared, name: str) -> tuple[str, ...]:
+    """The operators that fit a field (API document, Filter 2)."""
+    kind = "text" if name == "id" else model.fields[name].kind
+    ranges = () if kind in ("bool", "ref") else tuple(RANGES)
+    return (*EVERYWHERE, *ranges, *(("contains",) if kind in TEXTS else ()))
+
+
+def folded(text: str) -> str:
+    """Without case: full case folding, NFC before and after."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def rank(field: Field | None, value: Any) -> Any:
+    """What a value is ordered and compared by: an option's place; text by code point; false before true."""
+    return field.options.index(cast(str, value)) if isinstance(field, Select) else value
+
+
+def matches(field: Field | None, value: Any, operator: str, operand: Any) -> bool:
+    """Whether a value meets a condition (API document, Filter 2 and 3)."""
+    if operator == "is_null":
+        return (value is None) == operand
+    if value is None:
+        return operator == "ne"
+    if operator == "contains":
+        return folded(operand) in folded(value)
+    if operator == "in":
+        return value in operand
+    if operator in ("eq", "ne"):
+        return (value == operand) == (operator == "eq")
+    return RANGES[operator](rank(field, value), rank(field, operand))
+
+
+def filtered(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
+    """The records that meet all conditions."""
+    return [
+        record
+        for record in records
+        if all(
+            matches(model.fields.get(each["field"]), record[each["field"]], each["op"], each["value"])
+            for each in query.get("filter", ())
+        )
+    ]
+
+
+def ordered(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
+    """By the keys, empty values last either way; then by id (API document, Filter 4)."""
+    found = sorted(records, key=lambda record: record["id"])
+    for key in reversed(query.get("order", ())):
+        name, is_descending = key["field"], key.get("dir", "asc") == "desc"
+        full = [record for record in found if record[name] is not None]
+        keys = {record["id"]: rank(model.fields.get(name), record[name]) for record in full}
+        # A stable sort the other way round keeps those that are equal in the order they have.
+        full.sort(key=lambda record, keys=keys: keys[record["id"]], reverse=is_descending)
+        found = full + [record for record in found if record[name] is None]
+    return found
+
+
+def page(model: Declared, records: Sequence[Record], query: Query) -> list[Record]:
+    """The records of a query."""
+    found = ordered(model, filtered(model, records, query), query)[query.get("offset", 0) :]
+    return found[: query["limit"]] if "limit" in query else found
+
+
+def groups(model: Declared, records: Sequence[Record], name: str, query: Query) -> list[dict[str, Any]]:
+    """How many of the records have each value, in the field's order, the empty value last."""
+    values = [record[name] for record in filtered(model, records, query)]
+    distinct = sorted({each for each in values if each is not None}, key=lambda each: rank(model.fields[name], each))
+    return [{"value": each, "count": values.count(each)} for each in (*distinct, None) if each in values]

@@ -1,0 +1,129 @@
+"""Random models, random records of them and random queries over these."""
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from countersign.declare import Bool, Date, Declared, Field, LongText, Model, Money, Number, Ref, Select, Text
+from tests.records.queries import oracle
+from tests.records.queries.oracle import Query, Record
+
+LARGEST = 2**53 - 1
+# Names that SQL knows too: columns are quoted everywhere or nothing works.
+NAMES = ("order", "group", "select", "from", "user", "value", "total", "count", "limit", "t", "when", "index", "desc")
+OPTIONS = ("zulu", "alpha", "Mike", "10", "9", "new", "a-b", "a_b", "null", "true", "ALPHA", "x")
+# Case, composition, width, direction, order of code points, wildcards and quotes of SQL.
+WORDS = (
+    *("", " ", "a", "A", "ab", "Ab", "b", "aB ", "straße", "STRASSE", "ẞ", "ss", "é", "e\u0301", "É", "E\u0301", "ﬁ"),
+    *("fi", "İ", "i\u0307", "ı", "I", "i", "K", "K", "k", "ς", "σ", "Σ", "ΑΣ", "ᾳ", "ᾼ", "αι", "ŉ", "\U0001f600"),
+    *("\uffff", "\U0010ffff", "\ue000", "z", "~", "10", "9", "1", "%", "_", "a%b", "a_b", "\\", "'", '"', "$1", "?"),
+    *("\u200b", "a\nb", "\t", "Å", "Å", "Å", "각", "각", "x" * 1_000, "null", "NULL", "-1", "0x", ";--", "א", "\u0345"),
+)
+NUMBERS = (-LARGEST, -LARGEST + 1, -(2**31) - 1, -1, 0, 1, 2, 3, 1_234, 2**31, 2**32, LARGEST - 1, LARGEST)
+DATES = ("0001-01-01", "1969-12-31", "1970-01-01", "2024-02-29", "2026-11-20", "2026-11-21", "9999-12-31")
+
+KINDS: Mapping[str, type[Field]] = {
+    "text": Text, "longtext": LongText, "number": Number, "money": Money, "date": Date, "bool": Bool, "select": Select,
+    "ref": Ref,
+}  # fmt: skip
+
+
+class Target(Model, plural="Targets"):
+    """What refs of the random model lead to."""
+
+    title = Text()
+
+
+@st.composite
+def models(draw: st.DrawFn) -> type[Model]:
+    """A model called thing with 1 to 12 fields of any kinds, each at random indexed."""
+    kinds = draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=12))
+    names = draw(st.permutations(NAMES))
+    fields: dict[str, Field] = {}
+    for name, kind in zip(names, kinds, strict=False):
+        if kind == "select":
+            options = draw(st.lists(st.sampled_from(OPTIONS), min_size=1, unique=True))
+            fields[name] = Select(*options, index=draw(st.booleans()))
+        elif kind == "ref":
+            fields[name] = Ref(draw(st.sampled_from(["target", "thing"])))
+        else:
+            indexed = kind != "longtext" and draw(st.booleans())
+            fields[f"{name}_minor" if kind == "money" else name] = KINDS[kind](index=indexed)
+    return type("Thing", (Model,), {"__doc__": "Anything.", "__module__": __name__, **fields})
+
+
+def value_of(luck: random.Random, field: Field, refs: Mapping[str, Sequence[str]]) -> Any:
+    """A value of the field's kind, often one that others have too."""
+    if field.kind in oracle.TEXTS:
+        return "".join(luck.choices(WORDS, k=luck.choice([1, 1, 1, 2, 3])))[:1_000]
+    if field.kind in ("number", "money"):
+        return luck.choice(NUMBERS) if luck.random() < 0.7 else luck.randint(-20, 20)
+    if field.kind == "date":
+        return luck.choice(DATES) if luck.random() < 0.7 else f"{luck.randint(1, 9999):04}-{luck.randint(1, 12):02}-15"
+    if isinstance(field, Select):
+        return luck.choice(field.options)
+    if isinstance(field, Ref):
+        return luck.choice(refs[field.target]) if refs[field.target] else None
+    return luck.random() < 0.5
+
+
+def rows(luck: random.Random, model: Declared, refs: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """The fields of a new record, a quarter of them empty; some left out and some given as null."""
+    empty = luck.choice([0.0, 0.25, 0.9])
+    given = {name: value_of(luck, field, refs) for name, field in model.fields.items() if luck.random() >= empty}
+    return given | {name: None for name in model.fields if name not in given and luck.random() < 0.5}
+
+
+@st.composite
+def conditions(draw: st.DrawFn, model: Declared, records: Sequence[Record]) -> dict[str, Any]:
+    """One condition on a field or id, mostly with a value that some record has."""
+    name = draw(st.sampled_from(["id", *model.fields]))
+    operator = draw(st.sampled_from(oracle.operators(model, name)))
+    if operator == "is_null":
+        return {"field": name, "op": operator, "value": draw(st.booleans())}
+    operand = operands(model, name, records)
+    if operator == "in":
+        return {"field": name, "op": operator, "value": draw(st.lists(operand, min_size=1, max_size=5))}
+    value = draw(operand)
+    if operator == "contains":
+        first, last = sorted(draw(st.tuples(st.integers(0, len(value)), st.integers(0, len(value)))))
+        value = draw(st.sampled_from([value[first:last], value[first:last].upper(), value.swapcase(), value]))
+    return {"field": name, "op": operator, "value": value}
+
+
+def operands(model: Declared, name: str, records: Sequence[Record]) -> st.SearchStrategy[Any]:
+    """Values to compare a field with: those there are, and others of its kind."""
+    there = [record[name] for record in records if record[name] is not None]
+    known = st.sampled_from(there) if there else st.nothing()
+    if name == "id" or isinstance(model.fields[name], Ref):
+        return known | st.sampled_from(["0" * 24, "f" * 24, "", "no id", "A" * 24])
+    field = model.fields[name]
+    others: Mapping[str, st.SearchStrategy[Any]] = {
+        "number": st.integers(-LARGEST, LARGEST) | st.sampled_from(NUMBERS),
+        "money": st.integers(-LARGEST, LARGEST) | st.sampled_from(NUMBERS),
+        "date": st.dates().map(str) | st.sampled_from(DATES),
+        "bool": st.booleans(),
+        "select": st.sampled_from(field.options) if isinstance(field, Select) else st.nothing(),
+    }
+    characters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+    return known | others.get(field.kind, st.sampled_from(WORDS) | st.text(characters, max_size=4))
+
+
+@st.composite
+def queries(draw: st.DrawFn, model: Declared, records: Sequence[Record]) -> Query:
+    """A whole query, each part at random left out."""
+    query: dict[str, Any] = {}
+    if draw(st.booleans()):
+        query["filter"] = draw(st.lists(conditions(model, records), max_size=3))
+    if draw(st.booleans()):
+        key = st.fixed_dictionaries(
+            {"field": st.sampled_from(["id", *model.fields])}, optional={"dir": st.sampled_from(["asc", "desc"])}
+        )
+        query["order"] = draw(st.lists(key, max_size=5))
+    if draw(st.booleans()):
+        query["limit"] = draw(st.integers(1, len(records) + 2) | st.just(5_000))
+    if draw(st.booleans()):
+        query["offset"] = draw(st.integers(0, len(records) + 2) | st.just(LARGEST))
+    return query
