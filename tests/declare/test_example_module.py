@@ -189,7 +189,9 @@ def test_the_descriptions_know_the_module(url: str) -> None:
 def test_a_wrong_declaration_ends_the_start_with_its_place_and_remedy(tmp_path: Path) -> None:
     package = copied(tmp_path)
     source = package / "countersign_equipment/__init__.py"
-    source.write_text(source.read_text().replace('"PERSON"', '"Person"'))
+    right = source.read_text()
+    source.write_text(right.replace('"PERSON"', '"Person"'))
+    assert source.read_text() != right
 
     done = subprocess.run(
         [*COMMAND, "serve", "records", "--data", tmp_path / "data", "--port", str(free_port())],
@@ -197,8 +199,27 @@ def test_a_wrong_declaration_ends_the_start_with_its_place_and_remedy(tmp_path: 
         capture_output=True,
         text=True,
         check=False,
+        timeout=60,
     )
 
     assert done.returncode == 2
     assert "countersign_equipment/__init__.py: equipment.contact: the label 'Person' must be" in done.stderr
     assert "Traceback" not in done.stderr
+    page = (docs.ROOT / "docs/how-to/write-a-module.md").read_text()
+    shown = re.findall(r"(?:Why:   …|Next:  )(.+)", page)
+    assert len(shown) == 2
+    assert [line for line in shown if line not in done.stderr] == []
+
+
+def test_the_example_has_a_test_of_its_own_which_passes(site: Path) -> None:
+    options = ("-q", "-c", os.devnull, "-p", "no:cacheprovider")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, EXAMPLE / "test_equipment.py"],
+        env=environment(PYTHONPATH=f"{site}{os.pathsep}{SOURCE}"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert "2 passed" in done.stdout, done.stdout + done.stderr

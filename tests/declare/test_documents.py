@@ -1,0 +1,41 @@
+"""How to write a module is told by the example's own code, and tells every word of the language."""
+
+import re
+from collections.abc import Iterator
+
+from countersign import declare
+from countersign.declare.fields.field import FieldOptions
+from countersign.declare.model import ModelOptions
+from tests import docs
+
+EXAMPLE = docs.ROOT / "examples/module"
+PAGE = (docs.ROOT / "docs/how-to/write-a-module.md").read_text()
+
+ENGINE_ALONE = {"ADMINISTRATOR", "BadValue", "DeclarationError", "Declared", "Field", "Moment", "Structure", "Where"}
+"""What a module's author never writes."""
+
+
+def code(language: str) -> Iterator[str]:
+    """The lines of the page's code in the language, empty ones aside."""
+    for block in re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
+        yield from filled(block)
+
+
+def filled(text: str) -> list[str]:
+    """The lines that are not empty."""
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def test_the_page_shows_the_whole_example_in_its_order() -> None:
+    assert list(code("python")) == filled((EXAMPLE / "countersign_equipment/__init__.py").read_text())
+    assert list(code("toml")) == filled((EXAMPLE / "pyproject.toml").read_text())
+
+
+def test_the_page_tells_every_word_of_the_language() -> None:
+    words = {*declare.__all__, *FieldOptions.__annotations__, *ModelOptions.__annotations__} - ENGINE_ALONE
+
+    assert not [word for word in sorted(words) if not re.search(rf"\b{word}\b", PAGE)]
+
+
+def test_the_example_is_about_as_short_as_promised() -> None:
+    assert len(filled((EXAMPLE / "countersign_equipment/__init__.py").read_text())) < 40
