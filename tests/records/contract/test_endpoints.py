@@ -78,11 +78,13 @@ async def test_get_commands_lists_what_this_caller_may_use(office: Office) -> No
     assert commands["lead.get"]["needs_approval"] is False
 
 
+async def _listed(office: Office, who: str) -> set[str]:
+    answer = await office.http.get("/api/commands", headers=office.headers(who))
+    return {each["id"] for each in answer.json()["commands"]}
+
+
 async def test_every_listed_command_is_there_and_every_other_is_not(office: Office) -> None:
-    listed = {
-        who: {each["id"] for each in (await office.http.get("/api/commands", headers=office.headers(who))).json()["commands"]}
-        for who in ("alice", "bob", "carol", "root")
-    }
+    listed = {who: await _listed(office, who) for who in ("alice", "bob", "carol", "root")}
     every = listed["root"]
 
     for who in ("alice", "bob", "carol"):
@@ -108,7 +110,8 @@ async def test_get_meta_describes_what_the_caller_sees(office: Office) -> None:
     assert {"id", "label", "inputs", "from", "to", "needs_approval"} <= set(qualify)
     assert (qualify["from"], qualify["to"]) == (["new"], "qualified")
     assert answer.json()["caller"] == {"kind": "person", "name": "bob", "scopes": []}
-    again = await office.http.get("/api/meta", headers={**office.headers("bob"), "If-None-Match": answer.headers["etag"]})
+    asking_again = {**office.headers("bob"), "If-None-Match": answer.headers["etag"]}
+    again = await office.http.get("/api/meta", headers=asking_again)
     assert again.status_code == 304
 
 
@@ -182,7 +185,7 @@ async def test_a_call_with_an_unknown_token_is_401(office: Office, authorization
 
 
 @pytest.mark.parametrize(
-    "content_type", [None, "text/plain", "application/x-www-form-urlencoded", "application/jsonx", "multipart/form-data"]
+    "content_type", [None, "text/plain", "application/x-www-form-urlencoded", "application/jsonx"]
 )
 @pytest.mark.parametrize("path", ["/api/auth/login", "/api/lead/list", "/api/nobody/knows", "/api/approve/x"])
 async def test_a_body_not_sent_as_json_is_415(office: Office, path: str, content_type: str | None) -> None:

@@ -11,7 +11,7 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Total
 from countersign.kernel import clock, ids
 from countersign.kernel.database import versions
-from countersign.records.access import domains
+from countersign.records.access import domains, revoke
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import Entry
 from countersign.records.commands import select
@@ -65,7 +65,7 @@ async def insert(run: Run, model: Declared, given: Mapping[str, Given], command:
     bound = insertion_values(model, record_id, values, {name: each.id for name, each in held.items()})
     await run.transaction.run(insertion(model), *bound)
     await _link_aliases(run, model, given, record_id)
-    await _after_write(run, model, values, {})
+    await _after_write(run, model, record_id, values, {})
     aliases = await _aliases(run, model, record_id, held)
     changes = {
         name: [None, copy(run, value, held.get(name), aliases.get(name))]
@@ -104,7 +104,7 @@ async def update(
         ]
         for name, value in values.items()
     }
-    await _after_write(run, model, {**record.values, **values}, record.values)
+    await _after_write(run, model, record.id, {**record.values, **values}, record.values)
     await note(run, command, model, record.id, changes)
     return True
 
@@ -134,7 +134,7 @@ async def delete(run: Run, model: Declared, record: StoredRecord, command: str) 
     await run.transaction.run(f'DELETE FROM "{model.name}" WHERE id = $1', record.id)
     await run.transaction.run(_FORGET_CHANGES, model.name, record.id)
     await _unlink(run, model, record.id, before)
-    await _after_write(run, model, {}, record.values)
+    await _after_write(run, model, record.id, {}, record.values)
     await note(run, command, model, record.id, changes)
 
 
@@ -268,7 +268,7 @@ async def _require_unique(run: Run, model: Declared, values: Mapping[str, Stored
 
 
 async def _after_write(
-    run: Run, model: Declared, now: Mapping[str, Stored], before: Mapping[str, Stored]
+    run: Run, model: Declared, record_id: str, now: Mapping[str, Stored], before: Mapping[str, Stored]
 ) -> None:
     """Bring the totals that the record counts into up to date, and tell everybody when rights may have changed."""
     for total in run.engine.registry.totals[model.name]:
@@ -278,6 +278,9 @@ async def _after_write(
             await _recount(run, total, parent_id)
     if model.name in _ACCESS_MODELS:
         await versions.bump(run.transaction, "access")
+    if model.name == "user" and before.get("is_active") and not now.get("is_active"):
+        # For good: switching the person on again brings no old session or agent back.
+        await revoke.end_all_of(run.transaction, record_id)
 
 
 async def _recount(run: Run, total: Total, parent_id: str) -> None:
@@ -294,4 +297,4 @@ async def _recount(run: Run, total: Total, parent_id: str) -> None:
     values = {name: each for name, each in (values | made).items() if each != record.values.get(name)}
     if values:
         await _write(run, parent, record, values, {})
-        await _after_write(run, parent, {**record.values, **values}, record.values)
+        await _after_write(run, parent, record.id, {**record.values, **values}, record.values)

@@ -1,0 +1,92 @@
+"""The one-time set-up link: the first administrator without demonstration data."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.records import app
+from countersign.records.access import setup
+from tests.records.office import ROOT_URL, Office, settings
+
+GIVEN = {"username": "ada", "password": "a long password"}
+
+
+@pytest.fixture
+async def empty(database_url: str, tmp_path: Path) -> AsyncIterator[Office]:
+    """A service that nobody has signed in to yet."""
+    async with app.opened(settings(str(tmp_path / "data"), database_url), ROOT_URL, is_loopback=True) as service:
+        transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+            yield Office(service, client)
+
+
+async def _link(office: Office) -> str:
+    link = await setup.first_link(office.service.records)
+    assert link is not None
+    return link
+
+
+async def test_the_link_makes_the_first_administrator_once(empty: Office) -> None:
+    link = await _link(empty)
+    page = await empty.http.get(link)
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert 'name="username"' in page.text
+    form = {**GIVEN, "token": link.partition("token=")[2]}
+
+    assert (await empty.http.post("/setup", data=form)).status_code == 200
+
+    signed_in = await empty.http.post("/api/auth/login", json=GIVEN)
+    empty.tokens["ada"] = signed_in.json()["token"]
+    assert (await empty.value("ada", "role.list"))
+    assert (await empty.value("ada", "user.create", username="bea"))["username"] == "bea"
+    assert (await empty.http.post("/setup", data={**form, "username": "eve"})).status_code == 404
+    assert (await empty.http.get(link)).status_code == 404
+    assert await setup.first_link(empty.service.records) is None
+    assert [each["command"] for each in await empty.all("audit_entry", "ada")].count("user.create") == 2
+
+
+@pytest.mark.parametrize("change", [{"password": "short"}, {"username": ""}, {"username": "\t"}, {"password": ""}])
+async def test_a_refused_form_is_shown_again_and_the_link_still_holds(empty: Office, change: dict[str, str]) -> None:
+    token = (await _link(empty)).partition("token=")[2]
+
+    refused = await empty.http.post("/setup", data={**GIVEN, "token": token, **change})
+
+    assert refused.status_code == 400
+    assert 'role="alert"' in refused.text
+    assert (await empty.http.post("/setup", data={**GIVEN, "token": token})).status_code == 200
+
+
+async def test_a_link_is_valid_for_a_day_and_a_newer_one_ends_it(empty: Office) -> None:
+    old, new = await _link(empty), await _link(empty)
+
+    assert (await empty.http.get(old)).status_code == 404
+    assert (await empty.http.get(new)).status_code == 200
+    with clock.fixed(clock.later(clock.now(), seconds=86401)):
+        assert (await empty.http.get(new)).status_code == 404
+
+
+async def test_a_page_loads_nothing_and_lets_nobody_frame_it(empty: Office) -> None:
+    page = await empty.http.get(await _link(empty))
+
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    assert page.headers["referrer-policy"] in ("same-origin", "no-referrer")
+
+
+async def test_an_invitation_ends_the_sessions_of_before(office: Office) -> None:
+    bob = await office.first("user", username="bob")
+    link = (await office.value("root", "user.invite", id=bob["id"]))["link"]
+    assert (await office.call("bob", "lead.list", {"limit": 1})).status_code == 200
+
+    done = await office.http.post(
+        "/setup", data={"token": link.partition("token=")[2], "password": "another password"}
+    )
+
+    assert done.status_code == 200
+    assert (await office.call("bob", "lead.list", {"limit": 1})).status_code == 401
+    for password, status in (("countersign-demo", 401), ("another password", 200)):
+        answer = await office.http.post("/api/auth/login", json={"username": "bob", "password": password})
+        assert answer.status_code == status

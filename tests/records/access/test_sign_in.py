@@ -1,0 +1,135 @@
+"""Signing in, lockout, sessions and their end."""
+
+import asyncio
+import json
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.records import app
+from tests.records.conftest import Rooms
+from tests.records.office import ROOT_URL, Office
+
+PASSWORD = "countersign-demo"
+
+
+async def _sign_in(http: httpx.AsyncClient, username: str, password: str) -> httpx.Response:
+    return await http.post("/api/auth/login", json={"username": username, "password": password})
+
+
+async def test_a_session_is_valid_for_twelve_hours(office: Office) -> None:
+    token = (await _sign_in(office.http, "alice", PASSWORD)).json()["token"]
+    headers = {"Authorization": f"Bearer {token}"}
+    started = clock.now()
+
+    with clock.fixed(clock.later(started, seconds=12 * 3600 - 5)):
+        assert (await office.http.get("/api/commands", headers=headers)).status_code == 200
+    with clock.fixed(clock.later(started, seconds=12 * 3600 + 5)):
+        assert (await office.http.get("/api/commands", headers=headers)).status_code == 401
+
+
+async def test_unknown_user_and_wrong_password_are_indistinguishable_also_under_lockout(office: Office) -> None:
+    for username in ("alice", "nobody"):
+        answers = [await _sign_in(office.http, username, "wrong") for _ in range(7)]
+        assert [each.status_code for each in answers] == [401] * 5 + [429] * 2
+        office.tokens[username] = "\n".join(each.text for each in answers)
+    assert office.tokens["alice"] == office.tokens["nobody"]
+
+
+async def test_the_lockout_ends_after_a_minute(office: Office) -> None:
+    for _ in range(5):
+        await _sign_in(office.http, "alice", "wrong")
+    assert (await _sign_in(office.http, "alice", PASSWORD)).status_code == 429
+
+    with clock.fixed(clock.later(clock.now(), seconds=61)):
+        assert (await _sign_in(office.http, "alice", PASSWORD)).status_code == 200
+
+
+async def test_five_failures_over_more_than_a_minute_lock_nobody(office: Office) -> None:
+    now = clock.now()
+    for number in range(8):
+        with clock.fixed(clock.later(now, seconds=20 * number)):
+            assert (await _sign_in(office.http, "alice", "wrong")).status_code == 401
+
+
+async def test_the_lockout_is_counted_across_workers_and_survives_a_restart(office: Office, rooms: Rooms) -> None:
+    for username in ("alice", "ALICE", "Alice"):
+        await _sign_in(office.http, username, "wrong")
+    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
+        transport = httpx.ASGITransport(app.create(other))
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
+            assert (await _sign_in(http, "alice", "wrong")).status_code == 401
+            assert (await _sign_in(office.http, "alice", "wrong")).status_code == 401
+            assert (await _sign_in(http, "alice", PASSWORD)).status_code == 429
+    assert (await _sign_in(office.http, "alice", PASSWORD)).status_code == 429
+
+
+async def test_of_many_wrong_attempts_at_once_five_at_most_are_told_so(office: Office) -> None:
+    answers = await asyncio.gather(*(_sign_in(office.http, "carol", f"guess {number}") for number in range(20)))
+
+    assert sorted(each.status_code for each in answers) == [401] * 5 + [429] * 15
+
+
+async def test_signing_out_ends_the_own_session_alone(office: Office) -> None:
+    token = (await _sign_in(office.http, "alice", PASSWORD)).json()["token"]
+    office.tokens["alice elsewhere"] = token
+
+    await office.value("alice elsewhere", "session.revoke")
+
+    assert (await office.call("alice elsewhere", "lead.list", {"limit": 1})).status_code == 401
+    assert (await office.call("alice", "lead.list", {"limit": 1})).status_code == 200
+
+
+async def test_a_person_ends_their_other_sessions_and_nobody_elses(office: Office) -> None:
+    sessions = await office.all("session", "root")
+    mine = await office.all("session", "alice")
+    assert len(mine) == 1
+    others = next(each["id"] for each in sessions if each["id"] != mine[0]["id"])
+
+    assert await office.refused("alice", "session.revoke", id=others) == "no such record"
+    await office.value("root", "session.revoke", id=mine[0]["id"])
+    assert (await office.call("alice", "lead.list", {"limit": 1})).status_code == 401
+
+
+async def test_switching_a_person_off_ends_sessions_and_agents_for_good_on_every_worker(
+    office: Office, rooms: Rooms
+) -> None:
+    agent = await office.agent("bob")
+    bob = (await office.first("user", username="bob"))["id"]
+    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
+        transport = httpx.ASGITransport(app.create(other))
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
+            elsewhere = Office(other, http, office.tokens)
+            for who in ("bob", agent):
+                assert (await elsewhere.call(who, "lead.list", {"limit": 1})).status_code == 200
+            await office.value("root", "user.update", id=bob, is_active=False)
+            for who in ("bob", agent):
+                assert (await elsewhere.call(who, "lead.list", {"limit": 1})).status_code == 401
+    assert (await _sign_in(office.http, "bob", PASSWORD)).status_code == 401
+
+    await office.value("root", "user.update", id=bob, is_active=True)
+
+    for who in ("bob", agent):
+        assert (await office.call(who, "lead.list", {"limit": 1})).status_code == 401
+    assert (await _sign_in(office.http, "bob", PASSWORD)).status_code == 200
+
+
+async def test_tokens_are_stored_as_hashes_alone(office: Office) -> None:
+    await office.agent("alice")
+    rows = await office.service.records.database.fetch("SELECT digest FROM credential")
+
+    assert rows
+    stored = {bytes(row[0]) for row in rows}
+    assert not any(token.encode() in each for each in stored for token in office.tokens.values())
+
+
+@pytest.mark.parametrize("username", ["\0", "\ud800", "x" * 5000, "ALICE", " alice"])
+async def test_a_strange_user_name_is_wrong_and_nothing_more(office: Office, username: str) -> None:
+    answer = await office.http.post(
+        "/api/auth/login",
+        content=b'{"username":%s,"password":"x"}' % json.dumps(username).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+
+    assert answer.status_code in (400, 401)

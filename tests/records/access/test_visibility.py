@@ -1,0 +1,137 @@
+"""Roles and grants an administrator makes while the service runs: fields, rows, and how grants add up."""
+
+from typing import Any
+
+from tests.records.office import Office
+
+Grant = dict[str, object]
+
+
+async def person(office: Office, name: str, *grants: Grant) -> str:
+    """A person with a role of its own that has these grants; signed in by that name."""
+    user = await office.value("root", "user.create", username=name)
+    role = await office.value("root", "role.create", title=f"role of {name}")
+    await office.value("root", "user_role.create", user=user["id"], role=role["id"])
+    for grant in grants:
+        await office.value("root", "grant.create", role=role["id"], **grant)
+    link = (await office.value("root", "user.invite", id=user["id"]))["link"]
+    token = link.partition("token=")[2]
+    page = await office.http.get(link)
+    assert page.status_code == 200
+    form = {"token": token, "password": "a long password"}
+    done = await office.http.post("/setup", data=form)
+    assert done.status_code == 200, done.text
+    answer = await office.http.post("/api/auth/login", json={"username": name, "password": form["password"]})
+    office.tokens[name] = answer.json()["token"]
+    return str(user["id"])
+
+
+LIST: Grant = {"model": "lead", "commands": "get,list,search,update", "clear": "title,stage", "write": "title"}
+
+
+async def test_a_field_that_nobody_granted_is_hidden(office: Office) -> None:
+    await person(office, "dan", LIST)
+
+    rows: list[dict[str, Any]] = await office.value("dan", "lead.list", limit=3)
+
+    assert {tuple(each) for each in rows} == {("id", "revision", "title", "stage")}
+    denied = await office.denied("dan", "lead.list", limit=1)
+    assert denied == sorted(denied)
+    assert {"lead.contact_email", "lead.party", "lead.notes"} <= set(denied)
+
+
+async def test_grants_add_up_and_the_most_visible_wins(office: Office) -> None:
+    await person(
+        office,
+        "dan",
+        {**LIST, "masked": "contact_email,contact_name"},
+        {"model": "lead", "commands": "qualify", "clear": "contact_email"},
+    )
+
+    row = (await office.value("dan", "lead.list", limit=1))[0]
+
+    assert "@" in row["contact_email"]
+    assert row["contact_name"].startswith("PERSON_")
+    new = await office.first("lead", stage="new")
+    assert (await office.value("dan", "lead.qualify", id=new["id"]))["stage"] == "qualified"
+
+
+async def test_a_row_rule_hides_every_other_record_from_every_command(office: Office) -> None:
+    rule = '[{"field": "stage", "op": "in", "value": ["new", "won"]}]'
+    await person(office, "dan", {**LIST, "commands": "*", "rows": rule})
+
+    rows = await office.value("dan", "lead.search", limit=5)
+    assert rows["total"] == 200
+    counted = await office.value("dan", "lead.count_by", field="stage")
+    assert "lost" not in str(counted)
+    hidden = (await office.first("lead", stage="lost"))["id"]
+    missing = "0" * 24
+    for command, more in (
+        ("get", {}), ("update", {"title": "x"}), ("delete", {}), ("qualify", {}), ("history", {}),
+    ):  # fmt: skip
+        answers = [await office.call("dan", f"lead.{command}", {"id": each, **more}) for each in (hidden, missing)]
+        assert answers[0].status_code == 400
+        assert answers[0].content == answers[1].content, command
+
+
+async def test_a_rule_may_refer_to_the_caller(office: Office) -> None:
+    rule = '[{"field": "owner", "op": "eq", "value": {"stand": "CALLER"}}]'
+    dan = await person(office, "dan", {**LIST, "commands": "*", "clear": "*", "write": "*", "rows": rule})
+
+    assert await office.all("lead", "dan") == []
+    made = await office.value("dan", "lead.create", title="mine")
+
+    assert [each["id"] for each in await office.all("lead", "dan")] == [made["id"]]
+    # Its owner is a user dan sees: himself.
+    assert made["owner"] == dan
+
+
+async def test_a_ref_to_a_record_that_does_not_exist_for_the_caller_is_empty(office: Office) -> None:
+    rule = '[{"field": "kind", "op": "eq", "value": "person"}]'
+    await person(
+        office,
+        "dan",
+        {**LIST, "clear": "title,party", "write": "title,party"},
+        {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule},
+    )
+    companies = {each["id"] for each in await office.all("party") if each["kind"] == "company"}
+    leads = {each["id"]: each for each in await office.all("lead")}
+
+    for row in await office.all("lead", "dan"):
+        party = leads[row["id"]]["party"]
+        assert row["party"] == (None if party in companies else party)
+    lead = next(iter(leads))
+    refused = [await office.refused("dan", "lead.update", id=lead, party=each) for each in (min(companies), "0" * 24)]
+    assert refused[0] == refused[1]
+
+
+async def test_a_revision_counts_only_visible_changes(office: Office) -> None:
+    await person(office, "dan", LIST)
+    lead = (await office.first("lead"))["id"]
+    before = (await office.value("dan", "lead.get", id=lead))["revision"]
+
+    await office.value("alice", "lead.update", id=lead, notes="not for dan")
+
+    assert (await office.value("dan", "lead.get", id=lead))["revision"] == before
+    changed = await office.value("dan", "lead.update", id=lead, title="for dan", revision=before)
+    assert changed["revision"] == before + 1
+
+
+async def test_restricted_fields_stay_with_their_roles_whatever_is_granted(office: Office) -> None:
+    await person(office, "dan", {"model": "party", "commands": "*", "clear": "*", "write": "*"})
+
+    assert await office.denied("dan", "party.list", limit=1) == ["party.tax_id"]
+    for who, sees in (("alice", False), ("bob", False), ("carol", True), ("root", True)):
+        assert ("tax_id" in (await office.value(who, "party.list", limit=1))[0]) is sees
+
+
+async def test_a_grant_that_cannot_be_understood_is_refused_or_grants_nothing(office: Office) -> None:
+    role = (await office.first("role", title="clerk"))["id"]
+    for broken in (
+        {"model": "nothing", "commands": "get"},
+        {"model": "lead", "commands": "fly"},
+        {"model": "lead", "commands": "get", "clear": "titel"},
+        {"model": "lead", "commands": "get", "rows": "stage = new"},
+        {"model": "lead", "commands": "get", "rows": '[{"field": "stage", "op": "eq", "value": "sold"}]'},
+    ):
+        assert "grant." in await office.refused("root", "grant.create", role=role, **broken), broken
