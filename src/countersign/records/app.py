@@ -14,10 +14,10 @@ from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.http.ratelimit import RateLimited
 from countersign.kernel.security.masterkey import MasterKey, load_master_key
 from countersign.records import edge, key, modules, own, rendering, welcome
-from countersign.records.access import grants, lockout
+from countersign.records.access import grant_checks, grants, lockout
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
-from countersign.records.approvals import expiry
+from countersign.records.approvals import expiry, policy
 from countersign.records.approvals.visible import with_plans
 from countersign.records.audit.chain import Chain
 from countersign.records.commands import command, export, history, import_
@@ -114,6 +114,7 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
                 headers={"Retry-After": str(max(1, quota.reset_s))},
             )
 
+    names = command.names_of(records.registry, own.SENTENCES)
     engine = Engine(
         records=records,
         vault=Vault(records.secret),
@@ -123,8 +124,12 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
         render=rendering.render,
         unknown_tokens=unknown_token,
         readings={},
+        checks={
+            "grant": partial(grant_checks.check_grant, records.registry, names),
+            "role": partial(grant_checks.check_role, records.registry, names),
+            "setting": partial(policy.check_setting, records.registry, names),
+        },
     )
-    names = command.names_of(records.registry, own.SENTENCES)
     callers = Callers(records, names, partial(with_plans, dialect=records.database.dialect))
     return Service(records, engine, callers, Dispatch(engine, READING, own.commands()))
 

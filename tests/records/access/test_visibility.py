@@ -135,3 +135,24 @@ async def test_a_grant_that_cannot_be_understood_is_refused_or_grants_nothing(of
         {"model": "lead", "commands": "get", "rows": '[{"field": "stage", "op": "eq", "value": "sold"}]'},
     ):
         assert "grant." in await office.refused("root", "grant.create", role=role, **broken), broken
+
+
+async def test_a_setting_that_cannot_be_understood_is_refused(office: Office) -> None:
+    for title, value in (
+        ("color", '"red"'),
+        ("approval:lead.fly", "{}"),
+        ("approval:lead.update", "two"),
+        ("approval:lead.update", '{"n": 0}'),
+        ("approval:lead.update", '{"people": 2}'),
+        ("approval:lead.update", '{"when": {"field": "titel", "op": "eq", "value": "x"}}'),
+        ("approval:lead.update", '{"when": {"field": "expected_revenue_minor", "op": "gt", "value": "x"}}'),
+        ("approval:lead.update", '{"when": {"field": "stage", "op": "in", "value": "new"}}'),
+    ):
+        assert "setting." in await office.refused("root", "setting.create", title=title, value=value), value
+    large = '{"n": 2, "when": {"field": "expected_revenue_minor", "op": "gt", "value": 100000}}'
+    await office.value("root", "setting.create", title="approval:lead.update", value=large)
+
+
+async def test_a_role_has_only_rights_that_there_are(office: Office) -> None:
+    assert "role.rights" in await office.refused("root", "role.create", title="x", rights="base.everything")
+    await office.value("root", "role.create", title="x", rights="base.unmask")

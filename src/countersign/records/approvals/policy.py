@@ -1,20 +1,26 @@
 """What needs a person's approval, and whose: from declarations, settings, and where an answer would be a leak."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import msgspec
 
-from countersign.declare import Where
+from countersign.declare import BadValue, Declared, Where
+from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
 from countersign.declare.where import OPERATORS, Operator
 from countersign.records.access.view import ModelView
+from countersign.records.access.visibility import Commands
 from countersign.records.approvals import provenance
 from countersign.records.commands import guard, locks, select
 from countersign.records.commands.prepared import Prepared
+from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
 from countersign.records.commands.stored import record_of
+
+PREFIX = "approval:"
+"""What the titles of settings that ask for approval begin with."""
 
 _SETTING = "SELECT value FROM setting WHERE title = $1"
 
@@ -129,8 +135,49 @@ async def policy_of(run: Run, commands: Sequence[str]) -> Policy:
     return Policy(needs, min(groups) if groups else None, not_owner)
 
 
+def check_setting(registry: Registry, commands: Commands, values: Mapping[str, Stored]) -> None:
+    """That a setting is one there is, with a value it can have.
+
+    Raises:
+        BadInput: it is not.
+    """
+    title = str(values["title"])
+    model_name, _, command = title.removeprefix(PREFIX).partition(".")
+    model = registry.models.get(model_name)
+    if not title.startswith(PREFIX) or model is None or command not in commands.get(model_name, ()):
+        raise BadInput(f"setting.title must be {PREFIX}<model>.<command>, of a command there is")
+    try:
+        policy = msgspec.json.decode(str(values["value"]), type=_Policy)
+    except msgspec.DecodeError as error:
+        raise BadInput(f'setting.value must be like {{"n": 2, "group": "sales_manager"}}: {error}') from error
+    if policy.n < 1:
+        raise BadInput("setting.value: n is how many people must approve, 1 or more")
+    if policy.when is not None:
+        _check_when(model, policy.when)
+
+
+def _check_when(model: Declared, when: _When) -> None:
+    field = model.fields.get(when.field)
+    if field is None or when.op not in field.operators:
+        raise BadInput(f"setting.value: when must name a field of {model.name} and an operator that fits it")
+    try:
+        _ = [field.operand(each) for each in _operands(when)]
+    except BadValue as error:
+        raise BadInput(f"setting.value: when on {model.name}.{when.field}: value {error}") from error
+
+
+def _operands(when: _When) -> list[object]:
+    if when.op == "is_null":
+        if not isinstance(when.value, bool):
+            raise BadInput("setting.value: when with is_null needs true or false")
+        return []
+    if when.op == "in":
+        return cast("list[object]", when.value) if isinstance(when.value, list) else [None]
+    return [when.value]
+
+
 async def _setting(run: Run, command: str) -> _Policy | None:
-    row = await run.reader.fetch_one(_SETTING, f"approval:{command}")
+    row = await run.reader.fetch_one(_SETTING, f"{PREFIX}{command}")
     if row is None:
         return None
     try:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
 from countersign.kernel.database.port import Dialect, Reader, Transaction
 from countersign.records.access.view import Caller, Domain, ModelView
@@ -30,9 +31,13 @@ class Rendering(Protocol):
         ...
 
 
+Check = Callable[[Mapping[str, Stored]], None]
+"""What one of the engine's own models asks of a record's values beyond its fields; raises `Refused`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What commands work with beside the database: made once per process."""
+    """What commands work with beside the database: made once per process. `checks` are by model."""
 
     records: Records
     vault: Vault
@@ -42,6 +47,7 @@ class Engine:
     render: Rendering
     unknown_tokens: Callable[[Caller], None]
     readings: dict[tuple[int, str], tuple[object, Reading]]
+    checks: Mapping[str, Check]
 
     @property
     def registry(self) -> Registry:

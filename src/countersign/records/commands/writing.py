@@ -60,6 +60,7 @@ async def insert(run: Run, model: Declared, given: Mapping[str, Given], command:
     values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
     values |= {name: 0 for name, field in model.fields.items() if field.sum_of is not None}
     values |= computed(model, values)
+    _check(run, model, values)
     await _require_unique(run, model, values, None)
     held = await _hold(run, model, values, given, record_id)
     bound = insertion_values(model, record_id, values, {name: each.id for name, each in held.items()})
@@ -88,6 +89,7 @@ async def update(
     values = _with_computed(model, record, {name: each.stored for name, each in changed.items()})
     if not values:
         return False
+    _check(run, model, {**record.values, **values})
     await _require_unique(run, model, values, record.id)
     before = await _held_before(run, record, values)
     held = await _hold(run, model, values, changed, record.id)
@@ -255,6 +257,12 @@ async def _unlink(run: Run, model: Declared, record_id: str, old: Mapping[str, H
     for name in old:
         await run.engine.vault.drop_aliases(run.transaction, model.name, record_id, name)
     await run.engine.vault.release(run.transaction, [each.id for each in old.values()])
+
+
+def _check(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:
+    check = run.engine.checks.get(model.name)
+    if check is not None:
+        check(values)
 
 
 async def _require_unique(run: Run, model: Declared, values: Mapping[str, Stored], own_id: str | None) -> None:
