@@ -87,12 +87,15 @@ def input_schema(view: ModelView, name: str) -> Schema:
     if name == "import":
         return _object({"csv": {"type": "string"}, "dry_run": {"type": "boolean"}}, ["csv"])
     if name == "count_by":
-        fields = [each for each in clear_fields(view) if each != "id" and view.model.fields[each].kind in KINDS]
-        by = {"type": "string", "enum": fields}
+        by = {"type": "string", "enum": _grouped(view)}
         return _object({"field": by, "filter": query_properties(view)["filter"]}, ["field"])
     if name == "delete":
         return _object({"id": _ID, "revision": _REVISION}, ["id"])
     return _writing(view, name)
+
+
+def _grouped(view: ModelView) -> list[str]:
+    return [name for name in view.fields if view.sees_in_clear(name) and view.model.fields[name].kind in KINDS]
 
 
 def _writing(view: ModelView, name: str) -> Schema:
