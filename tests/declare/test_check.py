@@ -5,7 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from countersign.declare import DeclarationError, Text
+from countersign.declare import (
+    CALLER,
+    TODAY,
+    Date,
+    DeclarationError,
+    Grant,
+    Move,
+    Ref,
+    Role,
+    Select,
+    Text,
+    Workflow,
+    where,
+)
 from countersign.declare.access import ADMINISTRATOR
 from countersign.declare.check import STAGES
 from countersign.declare.registry import Registry
@@ -47,6 +60,34 @@ def test_names_of_the_full_length_are_taken() -> None:
     plant = model("Plant", {"h" * 40: Text()}, name="p" * 40)
 
     assert registry(plant).models.keys() == {"user", "p" * 40}
+
+
+def test_right_conditions_are_taken() -> None:
+    rows = (
+        where("id", eq=CALLER),
+        where("owner", in_=[CALLER]),
+        where("title", eq=CALLER),
+        where("sown", lte=TODAY),
+        where("state", gt="seed"),
+        where("owner", is_null=False),
+        where("title", contains=""),
+    )
+    guards = (where("sown", lte=TODAY), where("state", in_=("seed", "grown")))
+    plant = model(
+        "Plant",
+        {
+            "title": Text(),
+            "sown": Date(),
+            "owner": Ref("user"),
+            "state": Select("seed", "grown"),
+            "workflow": Workflow("state", grow=Move("seed", to="grown", guards=guards)),
+        },
+        locked=guards,
+    )
+
+    found = registry(plant, roles=(Role("gardener", Grant(model="plant", rows=rows)),))
+
+    assert found.models["plant"].locked == guards
 
 
 def test_two_models_of_one_name_are_refused_with_both_files() -> None:

@@ -137,6 +137,6 @@ CASES: list[Case] = [
     granted("take it out of write", write=("sown",)),
     granted("correct it", rows=(where("colour", eq="red"),)),
     granted("correct it", rows=(where("id", eq=5),)),
-    granted("take it out", rows=(where("title", eq=CALLER),)),
+    granted("take it out", rows=(where("height", eq=CALLER),)),
     granted("use in_", rows=tuple(where("height", eq=each) for each in range(51))),
 ]

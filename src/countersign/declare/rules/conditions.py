@@ -7,6 +7,7 @@ from countersign.declare.errors import BadValue
 from countersign.declare.fields.date import Date
 from countersign.declare.fields.field import Field
 from countersign.declare.fields.ref import Ref
+from countersign.declare.fields.text import Text
 from countersign.declare.model import Declared
 from countersign.declare.rules.whole import Whole, of_field
 from countersign.declare.where import CALLER, TODAY, Where
@@ -46,7 +47,7 @@ def _misfit_of_value(field: Field | None, value: object, said: str, *, is_row_ru
     if value is CALLER:
         if is_row_rule and _holds_person(field):
             return None
-        return f'{said}: CALLER is for the rows of a grant, with a Ref("user") or id: take it out'
+        return f'{said}: CALLER is for the rows of a grant, with a Ref("user"), id or Text: take it out'
     if value is TODAY:
         return None if isinstance(field, Date) else f"{said}: TODAY is compared with a Date: take it out"
     if field is None:
@@ -59,7 +60,7 @@ def _misfit_of_value(field: Field | None, value: object, said: str, *, is_row_ru
 
 
 def _holds_person(field: Field | None) -> bool:
-    return field is None or (isinstance(field, Ref) and field.target == "user")
+    return field is None or isinstance(field, Text) or (isinstance(field, Ref) and field.target == "user")
 
 
 def locks_fit(whole: Whole) -> Iterator[str]:

@@ -1,0 +1,45 @@
+"""Computed fields are made in the order they need each other in, and empty where a source is."""
+
+import pytest
+
+from countersign.declare import Number, Text
+from countersign.declare.computing import computed
+from tests.declare.planting import model
+
+
+def doubled(base: int) -> int:
+    """Twice the base."""
+    return base * 2
+
+
+def described(double: int, title: str) -> str:
+    """A sentence about another computed field."""
+    return f"{title}: {double}"
+
+
+def halved(base: int) -> float:
+    """What no field can hold."""
+    return base / 2
+
+
+# Declared before what it is made from.
+PLANT = model(
+    "Plant",
+    {"text": Text(computed=described), "double": Number(computed=doubled), "title": Text(), "base": Number()},
+).declared
+
+
+def test_a_computed_field_may_be_made_from_another() -> None:
+    assert computed(PLANT, {"title": "oak", "base": 4}) == {"double": 8, "text": "oak: 8"}
+
+
+def test_what_is_made_from_an_empty_field_is_empty() -> None:
+    assert computed(PLANT, {"title": "oak", "base": None}) == {"double": None, "text": None}
+    assert computed(PLANT, {"base": 0}) == {"double": 0, "text": None}
+
+
+def test_what_no_field_can_hold_is_a_fault_of_the_module() -> None:
+    plant = model("Plant", {"base": Number(), "half": Number(computed=halved)}).declared
+
+    with pytest.raises(TypeError, match="gives text or a whole number"):
+        computed(plant, {"base": 1})
