@@ -53,13 +53,15 @@ class RowWork:
 
     async def _make(self, transaction: Transaction, work: Work, last: str) -> str | None:
         model = self._registry.models[work.table]
+        total = self._total(work)
+        if total is not None:
+            return await _add_up(transaction, total, last)
         names = list(model.fields)
         rows = await _rows(transaction, work.table, "".join(f', "{name}"' for name in names), "", last)
-        total = self._total(work)
         changes: list[tuple[str, Value]] = []
         for record_id, *values in rows:
             known: dict[str, Stored] = dict(zip(names, values, strict=True))
-            made = await _summed(transaction, total, record_id) if total else computed(model, known)[work.field]
+            made = computed(model, known)[work.field]
             if made != known[work.field]:
                 changes.append((record_id, made))
         if model.fields[work.field].personal:
@@ -106,10 +108,13 @@ async def _fold(transaction: Transaction, work: Work, last: str) -> str | None:
     return await _write(transaction, work.table, work.field + FOLDED, changes)
 
 
-async def _summed(transaction: Transaction, total: Total, parent_id: str) -> int:
-    text = f'SELECT coalesce(sum("{total.of}"), 0) FROM "{total.child.name}" WHERE "{total.by}" = $1'
-    row = await transaction.fetch_one(text, parent_id)
-    return 0 if row is None else int(row[0])
+async def _add_up(transaction: Transaction, total: Total, last: str) -> str | None:
+    parent = total.parent.name
+    column = f"""
+, (SELECT coalesce(sum("{total.of}"), 0) FROM "{total.child.name}" AS child WHERE child."{total.by}" = "{parent}".id)
+"""
+    rows = await _rows(transaction, parent, column, "", last)
+    return await _write(transaction, parent, total.field, [(record_id, int(summed)) for record_id, summed in rows])
 
 
 async def _rows(transaction: Transaction, table: str, columns: str, condition: str, last: str) -> list[Row]:

@@ -1,0 +1,207 @@
+"""An upgrade that is killed before any of its statements goes on from there, and ends where an unharmed one ends."""
+
+import asyncio
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from countersign.kernel.database.port import Database, Row
+from countersign.records import key
+from countersign.records.masking.vault import Vault, Wanted
+from countersign.records.schema.install import installed
+from countersign.records.schema.rows import BATCH
+from tests.records.schema.conftest import MASTER, Figures, all_of, opened, put, put_many, shape, upgrade
+from tests.records.schema.killed import AFTER, BEFORE
+from tests.servers.countersign import SOURCE
+from tests.servers.postgres import Cluster
+
+LEADS = BATCH + 7
+EVERY = 9
+
+
+class State(NamedTuple):
+    """All there is: the schema, what is noted of it, the rows, and the vault, whose random ids are numbered."""
+
+    shape: str
+    noted: object
+    under_way: int
+    rows: dict[str, list[Row]]
+    vault: list[tuple[int, str, int]]
+
+
+async def furnish(url: str) -> None:
+    """Install BEFORE, with rows that every step has something to do with."""
+    database = await opened(url)
+    await upgrade(database, *BEFORE)
+    vault = Vault(await key.secret(database, MASTER))
+    async with database.transaction() as transaction:
+        held = await vault.hold(transaction, [Wanted("PERSON", name, True) for name in ("Ada", "Ada", "Bob")])
+    leads = [f"b{number:023x}" for number in range(LEADS)]
+    stages = ("new", "lost", None)
+    await put_many(
+        database,
+        "lead",
+        [
+            {"id": each, "title": f"T{number}", "mail": f"m{number % 5}@example.com", "stage": stages[number % 3]}
+            for number, each in enumerate(leads)
+        ],
+    )
+    await put(database, "lead", title="Nick", nick="Ada", nick__value=held[0].id, size=7)
+    notes = [await put(database, "note", lead=leads[number // 2], text="same") for number in range(4)]
+    for note, name, value in ((notes[0], "Ada", held[1]), (notes[1], "Bob", held[2])):
+        await put(database, "gone", note=note, name=name, name__value=value.id)
+    await database.close()
+
+
+async def state(url: str) -> State:
+    """Everything that two upgrades must have made the same."""
+    database = await opened(url)
+    values = [row[0] for row in await all_of(database, "lead", "mail__value")]
+    values += [row[0] for row in await all_of(database, "note", "text__value")]
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    vault = [(numbers.get(row[0], -1), row[1], row[2]) for row in await _vault(database)]
+    rows = {
+        "lead": await all_of(
+            database, "lead", "id", "title", "mail", "size", "stage", "total_minor", "task", "title__folded"
+        ),
+        "note": await all_of(database, "note", "id", "lead", "text", "rank", "cost_minor"),
+        "task": await all_of(database, "task", "id"),
+        "values": [(numbers[value],) for value in values],
+    }
+    under_way = len(await database.fetch("SELECT module FROM module_state"))
+    found = State(await shape(database), await installed(database), under_way, rows, sorted(vault))
+    await database.close()
+    return found
+
+
+async def _vault(database: Database) -> list[Row]:
+    return await database.fetch("SELECT id, label, refs FROM pii_value")
+
+
+class Copies:
+    """Makes copies of a furnished database."""
+
+    def __init__(self, url: str, folder: Path, cluster: Cluster | None) -> None:
+        self.url = url
+        self._folder = folder
+        self._cluster = cluster
+        self._numbers = count(1)
+
+    def another(self) -> str:
+        """The address of another copy."""
+        number = next(self._numbers)
+        if self._cluster is None:
+            path = self._folder / f"copy_{number}.sqlite"
+            for file in self._folder.glob("furnished.sqlite*"):
+                shutil.copy(file, file.with_name(file.name.replace("furnished", f"copy_{number}")))
+            return f"sqlite:///{path}"
+        name = f"killed_{number}"
+        self._cluster.sql(f"DROP DATABASE IF EXISTS killed_{number - 2} WITH (FORCE)")
+        self._cluster.sql(f"CREATE DATABASE {name} TEMPLATE killed_furnished")
+        return self._cluster.url(name)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def copies(request: pytest.FixtureRequest, tmp_path: Path) -> Copies:
+    """A furnished database of each engine, to be copied."""
+    if request.param == "sqlite":
+        made = Copies(f"sqlite:///{tmp_path}/furnished.sqlite", tmp_path, None)
+    else:
+        cluster: Cluster = request.getfixturevalue("postgres_cluster")
+        cluster.sql("DROP DATABASE IF EXISTS killed_furnished", "CREATE DATABASE killed_furnished TEMPLATE template0")
+        made = Copies(cluster.url("killed_furnished"), tmp_path, cluster)
+    asyncio.run(furnish(made.url))
+    return made
+
+
+class Killer:
+    """The process that forks upgrades and lets them be killed."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def upgrade(self, url: str, last: int) -> str:
+        """Upgrade until the statement with that number; how it ended."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{last} {url}\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().strip()
+
+
+@pytest.fixture
+def killer() -> Iterator[Killer]:
+    """The process, ended with the test."""
+    command = [sys.executable, "-m", "tests.records.schema.killed"]
+    with subprocess.Popen(
+        command, cwd=SOURCE.parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield Killer(process)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def test_a_kill_before_any_statement_changes_nothing_of_the_end(
+    copies: Copies, killer: Killer, is_full: bool, figures: Figures
+) -> None:
+    whole = copies.another()
+    assert killer.upgrade(whole, 0) == "done"
+    expected = asyncio.run(state(whole))
+
+    kills = 0
+    for last in range(1, 2000, 1 if is_full else EVERY):
+        url = copies.another()
+        ended = killer.upgrade(url, last)
+        if ended == "done":
+            break
+        assert ended == "killed"
+        assert killer.upgrade(url, 0) == "done", last
+        assert asyncio.run(state(url)) == expected, last
+        kills += 1
+
+    figures |= {"kills": kills, "different": 0}
+    assert kills > 100 // (1 if is_full else EVERY)
+
+
+def test_kills_one_after_the_other_only_cost_time(copies: Copies, killer: Killer) -> None:
+    whole, url = copies.another(), copies.another()
+    assert killer.upgrade(whole, 0) == "done"
+    expected = asyncio.run(state(whole))
+
+    ends = [killer.upgrade(url, 40) for _ in range(30)]
+
+    kills = ends.index("done")
+    assert set(ends[:kills]) == {"killed"}
+    assert kills > 3
+    assert asyncio.run(state(url)) == expected
+
+
+def test_two_that_upgrade_at_once_share_the_steps(copies: Copies) -> None:
+    whole, url = copies.another(), copies.url
+
+    async def both() -> tuple[list[str], list[str]]:
+        first, second = await opened(url), await opened(url)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(upgrade(each, *AFTER, destroy=True)) for each in (first, second)]
+        await first.close()
+        await second.close()
+        return tasks[0].result(), tasks[1].result()
+
+    async def alone() -> None:
+        database = await opened(whole)
+        await upgrade(database, *AFTER, destroy=True)
+        await database.close()
+
+    asyncio.run(alone())
+    first, second = asyncio.run(both())
+
+    assert first
+    assert second
+    assert not set(first) & set(second), "each step is taken once"
+    assert asyncio.run(state(url)) == asyncio.run(state(whole))
