@@ -11,7 +11,6 @@ from countersign.kernel import telemetry
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import SharedMemoryCounters
-from countersign.kernel.http.ratelimit import RateLimited
 from countersign.kernel.security.masterkey import MasterKey, load_master_key
 from countersign.records import edge, key, modules, own, rendering, welcome
 from countersign.records.access import grant_checks, grants, lockout
@@ -25,6 +24,7 @@ from countersign.records.commands.command import Answering
 from countersign.records.commands.run import Body, Engine, Run
 from countersign.records.context import Records
 from countersign.records.dispatch import Dispatch
+from countersign.records.guessing import Guessing
 from countersign.records.handlers import Handlers
 from countersign.records.masking.grammar import Grammar
 from countersign.records.masking.masks import MaskStore
@@ -35,8 +35,6 @@ from countersign.settings import BadSetting, Settings
 SCHEMA = "records"
 FORM = "application/x-www-form-urlencoded"
 TEND_EVERY_S = 60
-UNKNOWN_TOKENS = 20
-UNKNOWN_WINDOW_S = 600
 
 @dataclass(frozen=True, slots=True)
 class Service:
@@ -103,17 +101,6 @@ def _master_key(settings: Settings, data: Path) -> MasterKey:
 
 def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
     """The service over an open context."""
-
-    def unknown_token(caller: Caller) -> None:
-        name = f"unknown-token\0{caller.user_id}\0{caller.agent or ''}"
-        quota = counters.hit_now(name, UNKNOWN_TOKENS, UNKNOWN_WINDOW_S)
-        if not quota.allowed:
-            telemetry.logger("masking").warning("too many unknown tokens", user=caller.user_id)
-            raise RateLimited(
-                f"more than {UNKNOWN_TOKENS} unknown tokens in {UNKNOWN_WINDOW_S // 60} minutes",
-                headers={"Retry-After": str(max(1, quota.reset_s))},
-            )
-
     names = command.names_of(records.registry, own.SENTENCES)
     engine = Engine(
         records=records,
@@ -122,7 +109,7 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
         grammar=Grammar(records.registry.labels),
         masks_of=MaskStore(),
         render=rendering.render,
-        unknown_tokens=unknown_token,
+        unknown_tokens=Guessing(counters).count,
         readings={},
         checks={
             "grant": partial(grant_checks.check_grant, records.registry, names),

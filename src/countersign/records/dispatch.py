@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from countersign.kernel import telemetry
 from countersign.kernel.database.errors import ConstraintViolation
 from countersign.kernel.errors import NotFound
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.approvals import policy, propose
 from countersign.records.approvals.propose import Proposal
-from countersign.records.commands import command, import_
+from countersign.records.commands import command, import_, writing
 from countersign.records.commands.command import Answering
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.refusals import BadInput, TooManyUnknownTokens
 from countersign.records.commands.run import Body, Engine, Run, actor_of
 from countersign.records.documents.meta import Approvals
 
@@ -47,6 +48,21 @@ class Dispatch:
         """
         view = view_of(caller, model, name)
         run = Run(self.engine, caller, self.engine.records.database, actor_of(caller, request_id))
+        try:
+            return await self._run(run, view, name, body)
+        except TooManyUnknownTokens as refused:
+            if refused.is_first:
+                await self._note_guessing(run, view)
+            raise
+
+    async def _note_guessing(self, run: Run, view: ModelView) -> None:
+        """Somebody should look at who tries tokens; what it tried is rolled back by now."""
+        telemetry.logger("masking").warning("too many unknown tokens", user_id=run.caller.user_id)
+        async with self.engine.records.database.transaction() as transaction:
+            await writing.note(run.within(transaction), "base.unknown_tokens", view.model, None, {})
+
+    async def _run(self, run: Run, view: ModelView, name: str, body: Body) -> Done | Proposal:
+        caller, model = run.caller, view.model.name
         if command.is_writing(view.model, name):
             return await self._write(run, view, name, body)
         if name == "import" and caller.is_agent:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from countersign.kernel.http.ratelimit import RateLimited
 from countersign.records.access.view import Caller
 from countersign.records.commands import incoming
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.refusals import BadInput, TooManyUnknownTokens
 from countersign.records.masking.grammar import Grammar
 from countersign.records.masking.permutation import SIZE, Permutation
 from tests.records.figures import Figures
@@ -188,8 +187,8 @@ async def test_guessing_tokens_is_slowed_down(book: Inside, agent: Caller) -> No
     for number in range(25):
         try:
             await book.value(agent, "contact", "create", email=f"EMAIL_{number}")
-        except (BadInput, RateLimited) as error:
+        except (BadInput, TooManyUnknownTokens) as error:
             outcomes.append(type(error).__name__)
 
     assert outcomes[:20] == ["BadInput"] * 20
-    assert outcomes[20:] == ["RateLimited"] * 5
+    assert outcomes[20:] == ["TooManyUnknownTokens"] * 5

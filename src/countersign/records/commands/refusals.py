@@ -11,6 +11,18 @@ class BadInput(Refused):
     title = "Input refused"
 
 
+class TooManyUnknownTokens(Refused):
+    """The caller has sent too many placeholder tokens that mean nothing; `is_first`: nobody was told yet."""
+
+    status = 429
+    code = "too_many_unknown_tokens"
+    title = "Too many unknown tokens"
+
+    def __init__(self, detail: str, *, is_first: bool, retry_after_s: int) -> None:
+        super().__init__(detail, headers={"Retry-After": str(retry_after_s)})
+        self.is_first = is_first
+
+
 def no_such_record() -> BadInput:
     """The one answer for a missing record and for one the caller may not see."""
     return BadInput("no such record")

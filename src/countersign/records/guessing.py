@@ -1,0 +1,31 @@
+"""Counts placeholder tokens that mean nothing, so that nobody finds one that does by trying."""
+
+from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.records.access.view import Caller
+from countersign.records.commands.refusals import TooManyUnknownTokens
+
+MOST = 20
+WINDOW_S = 600
+
+
+class Guessing:
+    """The unknown tokens of each caller, over all workers of the node."""
+
+    def __init__(self, counters: SharedMemoryCounters) -> None:
+        self._counters = counters
+
+    def count(self, caller: Caller) -> None:
+        """Count one more.
+
+        Raises:
+            TooManyUnknownTokens: there were more than `MOST` within `WINDOW_S` seconds.
+        """
+        name = f"unknown-token\0{caller.user_id}\0{caller.agent or ''}"
+        quota = self._counters.hit_now(name, MOST, WINDOW_S)
+        if not quota.allowed:
+            is_first = self._counters.hit_now(f"{name}\0told", 1, WINDOW_S).allowed
+            raise TooManyUnknownTokens(
+                f"more than {MOST} unknown tokens in {WINDOW_S // 60} minutes",
+                is_first=is_first,
+                retry_after_s=max(1, quota.reset_s),
+            )

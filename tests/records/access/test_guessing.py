@@ -1,0 +1,26 @@
+"""Trying tokens: after twenty that mean nothing within ten minutes, the caller waits and the audit knows."""
+
+from countersign.kernel import clock
+from tests.records.office import Office
+
+
+async def test_after_twenty_unknown_tokens_comes_429_and_the_audit_tells(office: Office) -> None:
+    agent, other = await office.agent("alice", label="one"), await office.agent("alice", label="two")
+    lead = (await office.first("lead"))["id"]
+    body = {"id": lead, "contact_email": "EMAIL_12345"}
+    for _ in range(20):
+        answer = await office.call(agent, "lead.update", body)
+        assert (answer.status_code, answer.json()) == (400, {"error": "unknown token EMAIL_12345"})
+
+    for _ in range(3):
+        answer = await office.call(agent, "lead.update", body)
+        assert answer.status_code == 429
+        assert int(answer.headers["retry-after"]) >= 1
+
+    entries = await office.all("audit_entry")
+    assert [each["agent"] for each in entries if each["command"] == "base.unknown_tokens"] == ["one"]
+    # What it does beside goes on, and others are not held up.
+    assert (await office.call(agent, "lead.list", {"limit": 1})).status_code == 200
+    assert (await office.call(other, "lead.update", body)).status_code == 400
+    with clock.fixed(clock.later(clock.now(), seconds=601)):
+        assert (await office.call(agent, "lead.update", body)).status_code == 400
