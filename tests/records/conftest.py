@@ -71,4 +71,4 @@ async def office(rooms: Rooms) -> AsyncIterator[Office]:
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
-            yield Office(service, client, rooms.tokens)
+            yield Office(client, rooms.tokens, service)

@@ -32,9 +32,15 @@ async def furnish(wanted: Settings) -> dict[str, str]:
 class Office:
     """Who calls is named: a person of the demonstration, or an agent made before."""
 
-    service: app.Service
     http: httpx.AsyncClient
     tokens: dict[str, str] = field(default_factory=dict[str, str])
+    opened: app.Service | None = None
+
+    @property
+    def service(self) -> app.Service:
+        """The service, where it runs in the test's own process."""
+        assert self.opened is not None, "this office is served by another process"
+        return self.opened
 
     def headers(self, who: str) -> dict[str, str]:
         """The Authorization of somebody."""

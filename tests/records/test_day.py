@@ -1,12 +1,33 @@
 """The day of the API's promise: an agent works leads on masked data and proposes, a person approves."""
 
+from pathlib import Path
 from typing import Any
 
+import httpx
+
+from countersign.records import app
 from countersign.records.audit.verify import verify
-from tests.records.office import Office
+from tests.records.conftest import Rooms
+from tests.records.office import ROOT_URL, Office
+from tests.servers.countersign import served
 
 
-async def test_an_agent_works_a_lead_on_masked_data_and_a_person_approves(office: Office) -> None:
+async def test_an_agent_works_a_lead_on_masked_data_and_a_person_approves(rooms: Rooms) -> None:
+    settings = {
+        "COUNTERSIGN_MASTER_KEY": rooms.settings.master_key,
+        "COUNTERSIGN_DATABASE_URL": rooms.settings.database_url,
+        "COUNTERSIGN_RESERVE_MIB": "0",
+    }
+    data = Path(rooms.settings.data)
+    with served(data, service="records", settings=settings) as running:
+        async with httpx.AsyncClient(base_url=running.url, timeout=30) as client:
+            await _day(Office(client, rooms.tokens))
+        assert ".example" not in running.log.read_text()
+    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
+        assert (await verify(service.records.database, service.records.secret)).faults == ()
+
+
+async def _day(office: Office) -> None:
     agent = await office.agent("alice", "lead.*", "party.*", label="mailbot")
     leads = await _listed(office, agent)
     first, second = _of_one_contact(leads)
@@ -14,9 +35,6 @@ async def test_an_agent_works_a_lead_on_masked_data_and_a_person_approves(office
     await _worked(office, agent, first)
     plan_id = await _proposed(office, agent, second)
     await _approved(office, plan_id, second)
-
-    records = office.service.records
-    assert (await verify(records.database, records.secret)).faults == ()
 
 
 async def _listed(office: Office, agent: str) -> list[dict[str, Any]]:

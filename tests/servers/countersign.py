@@ -48,10 +48,12 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def served(data: Path, *options: str, settings: Mapping[str, str] | None = None) -> Iterator[Running]:
-    """Serve the store of the data directory on a free port until the block ends."""
+def served(
+    data: Path, *options: str, service: str = "distribution", settings: Mapping[str, str] | None = None
+) -> Iterator[Running]:
+    """Serve a service of the data directory on a free port until the block ends."""
     port = free_port()
-    command = [*COMMAND, "serve", "distribution", "--data", data, "--port", str(port), *options]
+    command = [*COMMAND, "serve", service, "--data", data, "--port", str(port), *options]
     log = data.with_name(data.name + ".log")
     # Counters of requests would make tests depend on how fast they are.
     quotas = {f"COUNTERSIGN_RATE_{kind}": "1000000" for kind in ("ANONYMOUS", "PERSON", "TOKEN")}

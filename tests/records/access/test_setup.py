@@ -20,7 +20,7 @@ async def empty(database_url: str, tmp_path: Path) -> AsyncIterator[Office]:
     async with app.opened(settings(str(tmp_path / "data"), database_url), ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
-            yield Office(service, client)
+            yield Office(client, {}, service)
 
 
 async def _link(office: Office) -> str:

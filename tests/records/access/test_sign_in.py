@@ -100,7 +100,7 @@ async def test_switching_a_person_off_ends_sessions_and_agents_for_good_on_every
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
         transport = httpx.ASGITransport(app.create(other))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            elsewhere = Office(other, http, office.tokens)
+            elsewhere = Office(http, office.tokens, other)
             for who in ("bob", agent):
                 assert (await elsewhere.call(who, "lead.list", {"limit": 1})).status_code == 200
             await office.value("root", "user.update", id=bob, is_active=False)
