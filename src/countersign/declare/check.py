@@ -24,6 +24,8 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
     (modules.modules_named, modules.needs_are_there, modules.needs_run_one_way),
     (names.models_named, names.fields_named, names.actions_named, fields.fields_present, workflows.one_workflow),
     (
+        fields.options_are_known,
+        models.options_are_known,
         fields.kinds_fit_module,
         fields.money_named,
         fields.ranges_open,
@@ -43,6 +45,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
     (
         computed.computed_one_way,
         computed.made_as_secret_as_sources,
+        computed.totals_make_plain_fields,
         models.commands_are_known,
         models.shown_as_a_field,
         models.locked_with_a_ref,

@@ -29,7 +29,8 @@ class ModelOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """A model as the engine knows it; `source` is the file it stands in, `summary` its docstring."""
+    """A model as the engine knows it; `source` is the file it stands in, `summary` its docstring, `misspelt` what its
+    class statement says that means nothing."""
 
     name: str
     label: str
@@ -42,6 +43,7 @@ class Declared:
     shown_as: str
     commands: tuple[str, ...]
     source: str
+    misspelt: tuple[str, ...] = ()
 
     def field(self, name: str) -> Field:
         """The field of that name.
@@ -93,6 +95,7 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         shown_as=options.get("shown_as") or _first_text(fields),
         commands=options.get("commands", GENERATED + EXTRA),
         source=source,
+        misspelt=tuple(options.keys() - ModelOptions.__annotations__.keys()),
     )
 
 

@@ -1,13 +1,18 @@
 """Which modules are switched on: `base`, and those the operator names, found through their entry points."""
 
+import traceback
 from collections.abc import Sequence
 from importlib.metadata import entry_points
+from pathlib import Path
 
+from countersign import declare
 from countersign.declare import DeclarationError, Module
 from countersign.declare.registry import Registry
 from countersign.records import base
 
 GROUP = "countersign.modules"
+
+_OURS = Path(declare.__file__).parents[1]
 
 
 def names(setting: str) -> tuple[str, ...]:
@@ -39,8 +44,19 @@ def _module(name: str) -> Module:
         )
     try:
         loaded: object = points[0].load()
-    except (ImportError, AttributeError, SyntaxError) as error:
-        raise DeclarationError(f"module {name!r} ({points[0].value}) cannot be imported: {error}") from error
+    except Exception as error:  # whatever a stranger's code does wrong; told with the place in that code
+        text = f"{_place(error)}{type(error).__name__}: {error}"
+        raise DeclarationError(f"module {name!r} ({points[0].value}) cannot be imported: {text}") from error
     if not isinstance(loaded, Module) or loaded.name != name:
         raise DeclarationError(f"{points[0].value} must be a Module called {name!r}: correct its entry point")
     return loaded
+
+
+def _place(error: Exception) -> str:
+    """The last line of the module's own code that was reached; nothing when none was."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename)]
+    return f"{frames[-1].filename}, line {frames[-1].lineno}: " if frames else ""
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith("<") or Path(filename).is_relative_to(_OURS) or "importlib" in Path(filename).parts

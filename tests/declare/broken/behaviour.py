@@ -70,6 +70,7 @@ SOIL = Module("soil", version="1.0.0", models=(model("Bed", {"title": Text()}),)
 ON_BED = Role("gardener", Grant(model="bed"))
 
 CASES: list[Case] = [
+    broken(models.options_are_known, "plant.shown", "correct it to one of name", plant(shown="title")),
     broken(models.commands_are_known, "plant.commands", "name some of get", plant(commands=("get", "fetch"))),
     broken(models.commands_are_known, "plant.commands", "take one out", plant(commands=("get", "get"))),
     broken(models.shown_as_a_field, "plant.shown_as", "name a field of plant", plant(shown_as="name")),

@@ -1,5 +1,6 @@
 """Fields that break a rule, one case for each way."""
 
+from collections.abc import Callable
 from typing import cast
 
 from countersign.declare import (
@@ -54,6 +55,11 @@ def of_b(b: int) -> int:
     return b
 
 
+def misspelt(**options: object) -> Text:
+    """A field whose author mistook a word."""
+    return cast("Callable[..., Text]", Text)(**options)
+
+
 def showing(hidden: Text) -> type[Model]:
     """A model with a computed field over one that hides."""
     return model("Plant", {"title": hidden, "shown": Text(computed=doubled)})
@@ -64,6 +70,7 @@ SOIL = Module("soil", version="1.0.0", models=(model("Bed", {"title": Text()}),)
 BED = model("Bed", {"title": Text(), "area": Number(sum_of="plant.area"), "shown": Number()})
 
 CASES: list[Case] = [
+    field(fields.options_are_known, "correct it to one of label", misspelt(personl="PERSON")),
     field(fields.kinds_fit_module, "use Date", Moment()),
     field(fields.kinds_fit_module, "use Date", Structure()),
     field(fields.money_named, "call it price_minor", Money(), name="price"),
@@ -132,6 +139,20 @@ CASES: list[Case] = [
     ),
     broken(
         computed.totals_add_up, "bed.area", "correct its kind", BED, model("Plant", {"area": Text(), "bed": Ref("bed")})
+    ),
+    broken(
+        computed.totals_make_plain_fields,
+        "bed.area",
+        "take that out",
+        model("Bed", {"area": Number(sum_of="plant.area", unique=True)}),
+        model("Plant", {"area": Number(), "bed": Ref("bed")}),
+    ),
+    broken(
+        computed.totals_make_plain_fields,
+        "bed.shown",
+        "take that out",
+        model("Bed", {"title": Number(sum_of="plant.area"), "shown": Text(computed=doubled, personal="BED")}),
+        model("Plant", {"area": Number(), "bed": Ref("bed")}),
     ),
     field(computed.declassified_is_made, "grant it", Text(declassify=True)),
     broken(

@@ -57,6 +57,7 @@ class Field(ABC):
 
     def __init__(self, **options: Unpack[FieldOptions]) -> None:
         self.name = ""
+        self.misspelt = tuple(options.keys() - FieldOptions.__annotations__.keys())
         self._label = options.get("label", "")
         self.help = options.get("help", "")
         self.required = options.get("required", False)

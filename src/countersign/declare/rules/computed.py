@@ -79,8 +79,7 @@ def _reached(whole: Whole, model: Declared, field: Field) -> set[Place]:
         place = left.pop()
         if place not in found:
             found.add(place)
-            owner = whole.models[place[0]]
-            left += _sources(owner, owner.fields[place[1]])
+            left += _sources(whole.models[place[0]], _field(whole, place))
     return found
 
 
@@ -89,6 +88,19 @@ def _sources(model: Declared, field: Field) -> list[Place]:
     own = () if field.computed is None else inspect.signature(field.computed).parameters
     child, _, of = (field.sum_of or "").partition(".")
     return [*((model.name, name) for name in own), *([(child, of)] if field.sum_of else [])]
+
+
+def totals_make_plain_fields(whole: Whole) -> Iterator[str]:
+    """What a total goes into is neither personal nor unique: it changes by itself, and nobody could be refused."""
+    for model, field in whole.fields():
+        is_special = field.personal or field.unique
+        if is_special and (field.sum_of or any(_field(whole, each).sum_of for each in _reached(whole, model, field))):
+            text = "it changes whenever a total does, so that it cannot be personal or unique: take that out"
+            yield of_field(model, field.name, text)
+
+
+def _field(whole: Whole, place: Place) -> Field:
+    return whole.models[place[0]].fields[place[1]]
 
 
 def declassified_is_made(whole: Whole) -> Iterator[str]:
@@ -103,7 +115,7 @@ def made_as_secret_as_sources(whole: Whole) -> Iterator[str]:
     """What is made from a personal or restricted field is personal or restricted too (leaks, L23)."""
     for model, field in whole.fields():
         for place in () if field.declassify else _sources(model, field):
-            source = whole.models[place[0]].fields[place[1]]
+            source = _field(whole, place)
             shown = ".".join(place)
             if source.personal and not field.personal:
                 text = f"it shows what {shown} hides, which is personal: make it personal too, or say declassify=True"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from countersign.declare.errors import BadValue
 from countersign.declare.fields.date import Date
-from countersign.declare.fields.field import Field
+from countersign.declare.fields.field import Field, FieldOptions
 from countersign.declare.fields.moment import Moment
 from countersign.declare.fields.number import LARGEST, Money, Number
 from countersign.declare.fields.ref import Ref
@@ -35,6 +35,14 @@ def fields_present(whole: Whole) -> Iterator[str]:
 
 def _is_field(value: object) -> bool:
     return isinstance(value, Field)
+
+
+def options_are_known(whole: Whole) -> Iterator[str]:
+    """What is said of a field means something: a misspelt `personal` would hide nothing."""
+    for model, field in whole.fields():
+        for name in field.misspelt:
+            known = ", ".join(FieldOptions.__annotations__)
+            yield of_field(model, field.name, f"{name} means nothing: correct it to one of {known}")
 
 
 def kinds_fit_module(whole: Whole) -> Iterator[str]:

@@ -3,8 +3,16 @@
 from collections.abc import Iterator
 
 from countersign.declare.fields.ref import Ref
-from countersign.declare.model import EXTRA, GENERATED
+from countersign.declare.model import EXTRA, GENERATED, ModelOptions
 from countersign.declare.rules.whole import Whole, of_field
+
+
+def options_are_known(whole: Whole) -> Iterator[str]:
+    """What the class statement says means something."""
+    for model in whole.models.values():
+        for name in model.misspelt:
+            known = ", ".join(ModelOptions.__annotations__)
+            yield of_field(model, name, f"the class statement's {name} means nothing: correct it to one of {known}")
 
 
 def commands_are_known(whole: Whole) -> Iterator[str]:
