@@ -59,7 +59,7 @@ def test_a_module_that_no_package_offers_is_named_with_those_there_are() -> None
 @pytest.mark.parametrize(
     ("name", "text", "place", "reason"),
     [
-        ("gone", "", "foreign_away:module", r"'gone' \(foreign_away:module\) cannot be imported: ModuleNotFoundError: No"),
+        ("gone", "", "foreign_away:module", r"'gone' \(foreign_away:module\) cannot be imported: ModuleNotFound"),
         ("bare", "", "", r"'bare' \(foreign_bare:module\) cannot be imported: .*attribute 'module'"),
         ("crooked", "def module(:\n", "", r"'crooked' .* cannot be imported: "),
         ("unnamed", "module = Module()\n", "", r"foreign_unnamed\.py, line 1: NameError: name 'Module' is not defined"),
