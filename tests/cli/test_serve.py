@@ -69,12 +69,6 @@ def test_what_cannot_be_served_so_is_a_usage_error(run: Run, tmp_path: Path, arg
     assert not (tmp_path / "data").exists()
 
 
-def test_the_records_service_is_not_part_of_this_version(run: Run, tmp_path: Path) -> None:
-    done = run("serve", "records", "--data", tmp_path)
-
-    assert done.returncode == Exit.NOT_INCLUDED
-
-
 def test_a_port_that_is_taken_is_explained(run: Run, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = run("serve", "distribution", "--data", tmp_path / "data", "--port", str(taken.getsockname()[1]))

@@ -27,13 +27,15 @@ class DataLock:
 
 
 @contextmanager
-def held(data: Path) -> Generator[DataLock]:
+def held(data: Path, doing: str = "") -> Generator[DataLock]:
     """Hold the lock of the data directory, which is made when missing (0700), until the block is left.
+
+    `doing` is what a failure says could not be done; it is serving, unless something else is said.
 
     Raises:
         Failure: another process holds it, or the directory cannot be written.
     """
-    doing = f"cannot serve {data}"
+    doing = doing or f"cannot serve {data}"
     path = data / FILE_NAME
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)

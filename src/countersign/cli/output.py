@@ -30,7 +30,6 @@ class Exit(IntEnum):
     CHECKSUM = 7
     STORAGE_FULL = 8
     RATE_LIMITED = 9
-    NOT_INCLUDED = 10
     INTERRUPTED = 130
 
 
@@ -45,7 +44,6 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.CHECKSUM: "The bytes are not the ones that were announced (422 `checksum_mismatch`).",
     Exit.STORAGE_FULL: "No room is left, here or on the server (507).",
     Exit.RATE_LIMITED: "Too many requests, even after waiting as the server asked (429).",
-    Exit.NOT_INCLUDED: "The service is not part of this version.",
     Exit.INTERRUPTED: "Interrupted with ctrl-C; `push` and `download` continue when run again.",
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from countersign.kernel import telemetry
 from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.security.masterkey import MasterKey, load_master_key
@@ -59,16 +60,9 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
     registry = modules.found(modules.names(settings.modules))
     data = Path(settings.data)
     await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
-    master = _master_key(settings, data)
+    master = master_key(settings, data)
     async with AsyncExitStack() as stack:
-        url = settings.database_url or f"sqlite:///{(data / 'records.sqlite').absolute()}"
-        database = await open_database(
-            url,
-            schema=SCHEMA,
-            pool=settings.database_pool,
-            read_deadline_s=settings.read_deadline_s,
-            reserve_bytes=settings.reserve_mib << 20,
-        )
+        database = await open_tables(settings)
         stack.push_async_callback(database.close)
         await install.upgrade(database, registry, master)
         async with database.transaction() as transaction:
@@ -89,7 +83,34 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
         yield assembled(records, counters)
 
 
-def _master_key(settings: Settings, data: Path) -> MasterKey:
+def database_file(settings: Settings) -> Path:
+    """Where the database is, unless it is PostgreSQL's."""
+    return (Path(settings.data) / "records.sqlite").absolute()
+
+
+async def open_tables(settings: Settings) -> Database:
+    """The configured database as it is, not upgraded; the caller closes it.
+
+    Raises:
+        Unavailable: it cannot be opened or reached.
+        ValueError: the setting is no database address.
+    """
+    return await open_database(
+        settings.database_url or f"sqlite:///{database_file(settings)}",
+        schema=SCHEMA,
+        pool=settings.database_pool,
+        read_deadline_s=settings.read_deadline_s,
+        reserve_bytes=settings.reserve_mib << 20,
+    )
+
+
+def master_key(settings: Settings, data: Path) -> MasterKey:
+    """The operator's master key; in a data directory with SQLite it is made when missing.
+
+    Raises:
+        BadSetting: PostgreSQL is used and no key was given.
+        MasterKeyRefused: what was given is no key, or others may read it.
+    """
     if settings.database_url and not (settings.master_key or settings.master_key_file):
         raise BadSetting(
             "with PostgreSQL every node needs the same master key: set COUNTERSIGN_MASTER_KEY or "

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from countersign.declare import BadValue, Field
+from countersign.declare.fields.field import Stored
 from countersign.records.access.people import set_password
 from countersign.records.commands import writing
 from countersign.records.commands.given import Given
@@ -17,14 +19,13 @@ async def add(
     """A new person; its id. `hashed` is the hash of a password.
 
     Raises:
-        BadInput: the user name is taken or does not fit, or there is no such role.
+        BadInput: a value is taken or does not fit, or there is no such role.
     """
     models = run.engine.registry.models
     fields = models["user"].fields
+    values = {"username": username, "name": name, "email": email}
     given = {
-        "username": Given(fields["username"].read(username)),
-        "name": Given(name),
-        "email": Given(email),
+        **{each: Given(_read(fields[each], value)) for each, value in values.items()},
         "is_active": Given(1),
     }
     user_id = await writing.insert(run, models["user"], given, "user.create")
@@ -37,3 +38,10 @@ async def add(
     if hashed is not None:
         await set_password(run.transaction, user_id, hashed)
     return user_id
+
+
+def _read(field: Field, value: str | None) -> Stored:
+    try:
+        return None if value is None else field.read(value)
+    except BadValue as error:
+        raise BadInput(f"{field.name} {error}") from error

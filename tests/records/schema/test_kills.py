@@ -22,7 +22,7 @@ from tests.servers.countersign import SOURCE
 from tests.servers.postgres import Cluster
 
 LEADS = BATCH + 7
-EVERY = 9
+EVERY = 31
 
 
 class State(NamedTuple):
@@ -102,7 +102,8 @@ class Copies:
                 shutil.copy(file, file.with_name(file.name.replace("furnished", f"copy_{number}")))
             return f"sqlite:///{path}"
         name = f"killed_{number}"
-        self._cluster.sql(f"DROP DATABASE IF EXISTS killed_{number - 2} WITH (FORCE)")
+        gone = (name, f"killed_{max(number - 2, 0)}")
+        self._cluster.sql(*(f"DROP DATABASE IF EXISTS {each} WITH (FORCE)" for each in gone))
         self._cluster.sql(f"CREATE DATABASE {name} TEMPLATE killed_furnished")
         return self._cluster.url(name)
 

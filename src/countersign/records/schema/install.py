@@ -82,7 +82,7 @@ async def plan(database: Database, registry: Registry) -> Plan:
         SchemaMismatch: the database was made by newer code.
     """
     if not await is_installed(database):
-        return Plan(tuple(between(EMPTY, wanted(registry, EMPTY), database.dialect)), ())
+        return from_empty(registry)
     # In a transaction, since looking through all rows may take longer than a read is given.
     async with database.transaction() as transaction:
         before = await installed(transaction)
@@ -90,6 +90,11 @@ async def plan(database: Database, registry: Registry) -> Plan:
         seen = tuple([await examined(transaction, step) for step in steps])
         found = [await obstacle(transaction, registry, step, is_planned=True) for step in steps]
     return Plan(seen, tuple(text for text in found if text))
+
+
+def from_empty(registry: Registry) -> Plan:
+    """What an upgrade of an empty database would do."""
+    return Plan(tuple(between(EMPTY, wanted(registry, EMPTY), "sqlite")), ())
 
 
 async def upgrade(database: Database, registry: Registry, master: MasterKey, *, destroy: bool = False) -> list[Step]:

@@ -1,0 +1,76 @@
+"""The records of a data directory, opened for one piece of administration."""
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from countersign.cli import configuration, lock, store
+from countersign.cli.output import Exit, Failure
+from countersign.declare import DeclarationError
+from countersign.kernel.database.port import Database
+from countersign.records import app
+from countersign.settings import Settings
+
+ResultT = TypeVar("ResultT")
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+
+def run(data: str | None, doing: str, work: Callable[[app.Service], Awaitable[ResultT]]) -> ResultT:
+    """What the work makes of the service in the data directory (None: the configured one), beside a running server.
+
+    Raises:
+        Failure: a setting or module cannot be used, the records cannot be opened, or the work was refused.
+    """
+    settings = configuration.load(data=data)
+
+    async def open_and_work() -> ResultT:
+        async with app.opened(settings, root_url(settings), is_loopback=True) as service:
+            return await work(service)
+
+    return settled(open_and_work(), doing)
+
+
+def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
+    """The result of the work; refusals become the failure of a command.
+
+    Raises:
+        Failure: the work was refused, or a setting or module cannot be used.
+    """
+    try:
+        return store.settled(work, doing)
+    except DeclarationError as error:
+        remedy = "Correct it, or leave its module out of COUNTERSIGN_MODULES."
+        raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
+
+
+@asynccontextmanager
+async def tables(settings: Settings) -> AsyncGenerator[Database | None]:
+    """The database as it is, not upgraded, until the block is left; None while SQLite's file was not made.
+
+    Raises:
+        Unavailable: it cannot be opened or reached.
+        ValueError: the setting is no database address.
+    """
+    if not settings.database_url and not app.database_file(settings).exists():
+        yield None
+        return
+    database = await app.open_tables(settings)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+def root_url(settings: Settings) -> str:
+    """The service's public address: the configured one, else where it was last served, else the default."""
+    if settings.records_url:
+        return settings.records_url.rstrip("/")
+    try:
+        served: object = json.loads((Path(settings.data) / lock.FILE_NAME).read_text())["records"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return DEFAULT_URL
+    return served if isinstance(served, str) and urlsplit(served).hostname else DEFAULT_URL

@@ -1,0 +1,40 @@
+"""`countersign user`: people of the records service."""
+
+import click
+
+from countersign.cli import output, record_store
+from countersign.cli.administration import data_option
+from countersign.records import app, people
+from countersign.records.access import setup
+from countersign.records.access.view import Caller, View
+from countersign.records.commands.run import Actor, Run
+
+
+@click.group()
+def user() -> None:
+    """People of the records service, who sign in with a user name and a password."""
+
+
+@user.command("create")
+@click.argument("username")
+@click.option("--name", help="What others read.")
+@click.option("--email", help="The person's e-mail address.")
+@click.option("--role", "roles", multiple=True, metavar="ROLE", help="A role to give; may be said several times.")
+@data_option
+@output.json_option
+def create_user(
+    username: str, *, name: str | None, email: str | None, roles: tuple[str, ...], data: str | None
+) -> None:
+    """Create the person USERNAME; the link that is printed lets them set a password, once, within a day."""
+
+    async def work(service: app.Service) -> tuple[str, str]:
+        async with service.records.database.transaction() as transaction:
+            nobody = Caller("person", "", "", "", View({}))
+            run = Run(service.engine, nobody, transaction, Actor("", request_id="command line"), transaction)
+            user_id = await people.add(run, username, name, email, roles, None)
+            secret = await setup.invite(transaction, user_id)
+        return user_id, setup.address(service.records, secret)
+
+    user_id, link = record_store.run(data, f"cannot create the person {username}", work)
+    output.answer({"id": user_id, "username": username, "roles": list(roles), "setup_url": link}, link)
+    output.note(f"Give this link to {username} alone: it sets the password, works once, and ends after a day.")
