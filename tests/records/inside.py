@@ -144,6 +144,6 @@ class Inside:
     async def plan_of(self, statement: str, values: Sequence[Any]) -> str:
         """How the engine answers a statement, in its own words."""
         database = self.service.records.database
-        word = "EXPLAIN QUERY PLAN" if database.dialect == "sqlite" else "EXPLAIN (COSTS OFF)"
+        word = "EXPLAIN QUERY PLAN" if database.dialect == "sqlite" else "EXPLAIN"
         rows = await database.scan(f"{word} {statement}", *values)
         return "\n".join(cast(str, row[-1]) for row in rows)

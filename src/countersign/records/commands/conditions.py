@@ -126,8 +126,8 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
     if operator == "is_null":
         return f"{expression} IS {_emptiness(name, value)}"
     if operator == "in":
-        values = [_operand(field, name, each) for each in _several(name, value)]
-        return f"{expression} IN ({_listed(scope, field, values)})"
+        values = dict.fromkeys(_operand(field, name, each) for each in _several(name, value))
+        return _among(scope, field, expression, list(values))
     operand = _operand(field, name, value)
     if operator == "contains":
         return _contained(scope, field, folded(cast(str, operand)))
@@ -153,16 +153,19 @@ def _several(name: str, value: object) -> list[object]:
     return values
 
 
-def _listed(scope: Scope, field: Field, values: Sequence[Stored]) -> str:
-    """The values of `in`: one by one while they are few, so that they are planned with; else as one JSON parameter,
-    since both engines take fewer parameters than a filter may hold values (API document, Limits)."""
+def _among(scope: Scope, field: Field, expression: str, values: Sequence[Stored]) -> str:
+    """That it is one of the values: each its own parameter while they are few, so that they are planned with; else
+    all in one of JSON, since both engines take fewer parameters than a filter may hold values (API document, Limits).
+    """
     put = scope.parameters.put
     if len(values) <= MOST_SINGLY:
-        return ", ".join(put(each) for each in values)
+        return f"{expression} IN ({', '.join(put(each) for each in values)})"
     listed = put(msgspec.json.encode(values).decode())
     if scope.dialect == "sqlite":
-        return f"SELECT value FROM json_each({listed})"
-    return f"SELECT jsonb_array_elements_text({listed}::text::jsonb)::{field.column.lower()}"
+        return f"{expression} IN (SELECT value FROM json_each({listed}))"
+    # An array, made once, finds its rows by an index; a table of values is joined by a scan.
+    elements = f"jsonb_array_elements_text({listed}::text::jsonb)::{field.column.lower()}"
+    return f"{expression} = ANY (ARRAY(SELECT {elements}))"
 
 
 def _operand(field: Field, name: str, value: object) -> Stored:

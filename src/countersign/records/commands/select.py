@@ -4,7 +4,7 @@ from countersign.declare import Declared, Field
 from countersign.kernel.database.port import Dialect, Value
 from countersign.records.access.view import Rows
 from countersign.records.commands import conditions
-from countersign.records.commands.query import Key, Query
+from countersign.records.commands.query import Query
 from countersign.records.commands.reading import Reading
 from countersign.records.commands.sql import Parameters, all_of
 
@@ -36,7 +36,7 @@ def _page(reading: Reading, rows: Rows, query: Query, parameters: Parameters) ->
     scope = reading.scope(parameters)
     columns = ", ".join(reading.columns(scope))
     where = _where(scope, reading, rows, query)
-    order = _order(scope, reading, query.order)
+    order = _order(scope, reading, query)
     text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE {where} ORDER BY {order}'
     if query.limit is not None:
         text += f" LIMIT {parameters.put(query.limit)}"
@@ -97,15 +97,19 @@ def _where(scope: conditions.Scope, reading: Reading, rows: Rows, query: Query) 
     return all_of(found)
 
 
-def _order(scope: conditions.Scope, reading: Reading, keys: tuple[Key, ...]) -> str:
+def _order(scope: conditions.Scope, reading: Reading, query: Query) -> str:
     terms: list[str] = []
-    for key in keys:
+    # Where all rows have one value there is nothing to order by, and the index that finds them has them by id.
+    fixed = {each.field for each in query.filter if each.operator == "eq"}
+    for key in query.order:
         if key.field == "id":
             terms.append(f"{scope.alias}.id {'DESC' if key.is_descending else 'ASC'}")
             continue
         field: Field = conditions.clear_field(reading.view, key.field)
+        if key.field in fixed:
+            continue
         expression = field.ordered(scope.value_of(field))
         terms.append(f"{expression} {'DESC' if key.is_descending else 'ASC'} NULLS LAST")
-    if not any(key.field == "id" for key in keys):
+    if not any(key.field == "id" for key in query.order):
         terms.append(f"{scope.alias}.id")
     return ", ".join(terms)
