@@ -11,7 +11,7 @@ from countersign.kernel.database import postgres
 from countersign.kernel.database.errors import ConstraintViolation
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
-from countersign.kernel.errors import StorageFull, Unavailable
+from countersign.kernel.errors import InvalidRequest, StorageFull, Unavailable
 from tests.kernel.database.probes import PUT, put, things
 from tests.servers.process import free_port
 
@@ -141,6 +141,8 @@ async def test_more_callers_than_connections_wait_for_their_turn(shop: Database)
     ("error", "meaning"),
     [
         (asyncpg.DiskFullError, StorageFull),
+        (asyncpg.ProgramLimitExceededError, InvalidRequest),
+        (asyncpg.StatementTooComplexError, type(None)),
         (asyncpg.TooManyConnectionsError, Unavailable),
         (asyncpg.AdminShutdownError, Unavailable),
         (asyncpg.CannotConnectNowError, Unavailable),

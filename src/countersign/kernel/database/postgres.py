@@ -11,10 +11,10 @@ from typing import NoReturn, Protocol, cast
 
 import asyncpg
 
-from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
+from countersign.kernel.database.errors import ConstraintViolation, ValueTooLarge, WrittenOutsideTransaction
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.settled import settled
-from countersign.kernel.errors import Refused, StorageFull, Unavailable
+from countersign.kernel.errors import InvalidRequest, Refused, StorageFull, Unavailable
 
 BATCH = 500
 CACHED_STATEMENTS = 500
@@ -358,10 +358,14 @@ def refuse(error: BaseException) -> NoReturn:
 
     Raises:
         StorageFull: no room on the server's volume.
+        InvalidRequest: a value is too long for an index.
         Unavailable: the server cannot be reached, is out of something, or gave up waiting.
         ConstraintViolation: a rule of the schema was broken.
+        ValueTooLarge: a value does not fit into an index.
         WrittenOutsideTransaction: the statement writes and stood outside a transaction.
     """
+    if isinstance(error, asyncpg.ProgramLimitExceededError) and "index row" in str(error):
+        raise ValueTooLarge(str(error)) from error
     if isinstance(error, asyncpg.IntegrityConstraintViolationError):
         raise ConstraintViolation(str(error)) from error
     if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
@@ -376,6 +380,9 @@ def refusal(error: BaseException) -> Refused | None:
     """What the error means to a caller, or None when the statement itself is at fault."""
     if isinstance(error, asyncpg.DiskFullError):
         return StorageFull("There is no room left for the database.")
+    if type(error) is asyncpg.ProgramLimitExceededError:
+        # An entry of an index takes 2,704 bytes, after compression; SQLite knows no such limit.
+        return InvalidRequest("a text is too long to be indexed (some 650 of the longest characters): shorten it")
     if isinstance(error, TimeoutError):
         return Unavailable("The database did not answer in time; narrow the search, or try again.")
     if isinstance(error, OSError | asyncpg.InternalClientError) or _is_closed(error):
