@@ -5,8 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,8 +13,8 @@ import httpx
 import pytest
 
 from tests import docs
-from tests.servers.countersign import COMMAND, SOURCE, environment
-from tests.servers.process import answers, free_port, serving
+from tests.servers.countersign import COMMAND, SOURCE, environment, served
+from tests.servers.process import free_port
 
 EXAMPLE = docs.ROOT / "examples/module"
 PASSWORD = "countersign-demo"
@@ -70,20 +69,6 @@ def person(url: str, name: str) -> Caller:
     return Caller(url, answer.json()["token"])
 
 
-@contextmanager
-def served(data: Path, site: Path) -> Generator[str]:
-    """The records service with the example's module beside the shipped ones; its address."""
-    port, log = free_port(), data.with_name("serve.log")
-    variables = {"PYTHONPATH": f"{site}{os.pathsep}{SOURCE}", "COUNTERSIGN_MODULES": MODULES}
-    command = [*COMMAND, "serve", "records", "--demo", "--data", data, "--port", str(port)]
-    with serving(
-        ["env", *(f"{name}={value}" for name, value in variables.items()), *command],
-        is_ready=lambda: answers(port) and "Stop with ctrl-C" in log.read_text(),
-        log=log,
-    ):
-        yield f"http://127.0.0.1:{port}"
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example, installed."""
@@ -93,12 +78,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def url(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A demonstration with the example, in which bob, a clerk, is a storekeeper too."""
-    with served(tmp_path_factory.mktemp("office") / "data", site) as address:
-        root = person(address, "root")
+    data = tmp_path_factory.mktemp("office") / "data"
+    settings = {"PYTHONPATH": f"{site}{os.pathsep}{SOURCE}", "COUNTERSIGN_MODULES": MODULES}
+    with served(data, "--demo", service="records", settings=settings) as running:
+        root = person(running.url, "root")
         bob = root.value("user.list", filter=[{"field": "username", "op": "eq", "value": "bob"}])[0]
         role = root.value("role.list", filter=[{"field": "title", "op": "eq", "value": "storekeeper"}])[0]
         root.value("user_role.create", user=bob["id"], role=role["id"])
-        yield address
+        yield running.url
 
 
 def lent(keeper: Caller, contact: str) -> Any:
