@@ -1,0 +1,121 @@
+"""Whatever the models were before, an upgrade leads to the very schema that an empty database gets."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from itertools import count
+from pathlib import Path
+
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from countersign.declare import Bool, Date, Field, LongText, Model, Number, Ref, Select, Text
+from countersign.kernel.database.describe import describe
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
+from countersign.records.schema.install import installed
+from countersign.records.schema.snapshot import Column, Table
+from tests.records.schema.conftest import Figures, column_of, model, put, upgrade
+
+FIELDS: Mapping[str, Callable[[], Field]] = {
+    "text": Text,
+    "indexed text": lambda: Text(index=True),
+    "unique text": lambda: Text(unique=True),
+    "address": lambda: Text(personal="EMAIL"),
+    "indexed address": lambda: Text(personal="EMAIL", index=True, linked=False),
+    "phone": lambda: Text(personal="PHONE", required=True, default="1"),
+    "long text": LongText,
+    "notes": lambda: LongText(personal="NOTES"),
+    "number": lambda: Number(index=True),
+    "unique number": lambda: Number(unique=True),
+    "flag": lambda: Bool(required=True, default=True),
+    "select": lambda: Select("a", "b", index=True),
+    "turned select": lambda: Select("b", "a", index=True),
+    "short select": lambda: Select("a", required=True, default="a"),
+    "day": lambda: Date(index=True),
+    "ref to one": lambda: Ref("one"),
+    "ref to two": lambda: Ref("two"),
+}
+VALUES: Mapping[str, int | str | None] = {"number": 1, "bool": 1, "select": "b", "date": "2026-01-01", "ref": None}
+
+Declared = dict[str, dict[str, str]]
+NAMES = ("one", "two", "three")
+SEQUENCES = st.lists(
+    st.dictionaries(
+        st.sampled_from(NAMES),
+        st.dictionaries(st.sampled_from(("a", "b", "c", "d")), st.sampled_from(sorted(FIELDS)), min_size=1),
+    ),
+    min_size=2,
+    max_size=5,
+)
+_numbers = count(1)
+
+
+def models(declared: Declared) -> list[type[Model]]:
+    """The models; a ref to one that is not among them is a text."""
+    return [
+        model(
+            name,
+            **{
+                field: Text() if kind.startswith("ref") and kind.split()[-1] not in declared else FIELDS[kind]()
+                for field, kind in fields.items()
+            },
+        )
+        for name, fields in declared.items()
+    ]
+
+
+async def fill(database: Database, table: Table) -> None:
+    """One row with a value in every field that can have one."""
+    values = {column.name: _value(column) for column in table.columns if column.kind}
+    await put(database, table.name, **values)
+
+
+def _value(column: Column) -> int | str | None:
+    return column.options[-1] if column.options else VALUES.get(column.kind, "1")
+
+
+async def compare(url: str, folder: Path, sequence: list[Declared]) -> None:
+    """Upgrade from each to the next, with a row in every table, and compare with the last one made from empty."""
+    number = next(_numbers)
+    grown, fresh = [await opened(url, folder, f"{name}_{number}") for name in ("grown", "fresh")]
+    try:
+        for declared in sequence:
+            known = (await installed(grown)).tables if declared is not sequence[0] else {}
+            await upgrade(grown, *models(declared), destroy=True)
+            for name, table in (await installed(grown)).tables.items():
+                if name not in known:
+                    await fill(grown, table)
+        await upgrade(fresh, *models(sequence[-1]))
+
+        assert (await describe(grown)).replace("grown_", "fresh_") == await describe(fresh)
+        assert await upgrade(grown, *models(sequence[-1])) == []
+        for name in sequence[-1]:
+            assert len(await column_of(grown, name, "id")) == 1
+    finally:
+        await grown.close()
+        await fresh.close()
+
+
+async def opened(url: str, folder: Path, name: str) -> Database:
+    """An empty database of that name: a file, or a schema."""
+    here = f"sqlite:///{folder}/{name}.sqlite" if url.startswith("sqlite") else url
+    return await open_database(here, schema=name, pool=2, reserve_bytes=0)
+
+
+def test_any_way_of_changes_leads_to_the_schema_that_is_made_from_empty(
+    database_url: str, tmp_path: Path, is_full: bool, figures: Figures
+) -> None:
+    @settings(
+        max_examples=200 if is_full else 25,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )
+    @given(SEQUENCES)
+    @example([{name: {"a": "ref to two", "b": "ref to one"} for name in ("one", "two")}, {}])
+    @example([{"one": {"a": "select", "b": "address"}}, {"one": {"a": "short select", "b": "notes"}}])
+    def changes(sequence: list[Declared]) -> None:
+        asyncio.run(compare(database_url, tmp_path, sequence))
+
+    changes()
+    figures |= {"sequences": 200, "different": 0}
