@@ -16,7 +16,7 @@ setup: $(VENV)/.run ## Create .venv and install the product into it
 
 setup-dev: $(VENV)/.dev ## Add what tests and checks need
 
-run: setup ## Serve a demonstration store on http://127.0.0.1:8480
+run: setup ## Serve both with demonstration data: the store on :8480, records on :8080
 	$(BIN)/countersign serve --demo --data data
 
 test: check ## Check, then run all tests but the long ones

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tests.servers.countersign import environment
 
 ROOT = Path(__file__).parents[1]
-PORT = "8480"
+PORT, RECORDS_PORT = "8480", "8080"
 LIMIT_S = 120
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -53,14 +53,16 @@ def matches(shown: str, printed: str) -> bool:
     return re.fullmatch(pattern, printed.strip()) is not None
 
 
-def run(tour: list[Command], folder: Path, port: int, **variables: str) -> Printed:
-    """Run the commands in one shell that begins in the folder; `port` is taken where they say 8480.
+def run(tour: list[Command], folder: Path, port: int, records_port: int = 0, **variables: str) -> Printed:
+    """Run the commands in one shell that begins in the folder; `port` is taken where they say 8480, `records_port`
+    where they say 8080.
 
     What they leave running in the background ends with this call, whether they came to their end or not.
     """
     lines: list[str] = []
     for command in tour:
-        lines += [command.line.replace(PORT, str(port)), f"echo '{_END}'"]
+        line = command.line.replace(PORT, str(port)).replace(RECORDS_PORT, str(records_port))
+        lines += [line, f"echo '{_END}'"]
     known = environment(COUNTERSIGN_SERVER=f"http://127.0.0.1:{port}", HOME=str(folder), **variables)
     known["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{known['PATH']}"
     shell = subprocess.Popen(
@@ -81,12 +83,12 @@ def run(tour: list[Command], folder: Path, port: int, **variables: str) -> Print
     return Printed(output.split(f"{_END}\n"), errors)
 
 
-def differences(tour: list[Command], printed: Printed, port: int) -> list[str]:
+def differences(tour: list[Command], printed: Printed, port: int, records_port: int = 0) -> list[str]:
     """Each command whose output is not what the document shows, with that output."""
     found = [
         f"$ {command.line}\n{output}"
         for command, output in zip(tour, printed.outputs, strict=False)
-        if not matches(command.shown.replace(PORT, str(port)), output)
+        if not matches(command.shown.replace(PORT, str(port)).replace(RECORDS_PORT, str(records_port)), output)
     ]
     if len(printed.outputs) != len(tour) + 1:
         found.append(f"{len(tour)} commands, {len(printed.outputs) - 1} came to an end")

@@ -36,15 +36,15 @@ NEVER_A_PROBLEM = {
 @pytest.mark.parametrize("name", RUN)
 def test_every_command_of_a_page_does_what_the_page_says(name: str, tmp_path: Path) -> None:
     tour = docs.commands((docs.ROOT / name).read_text())
-    port = free_port()
+    ports = free_port(), free_port()
 
-    printed = docs.run(tour, tmp_path, port)
+    printed = docs.run(tour, tmp_path, *ports)
 
-    assert not "\n".join(docs.differences(tour, printed, port))
+    assert not "\n".join(docs.differences(tour, printed, *ports))
 
 
-def test_the_tutorial_is_among_the_pages_that_are_run() -> None:
-    assert "docs/tutorial/first-release.md" in RUN
+def test_the_tutorials_are_among_the_pages_that_are_run() -> None:
+    assert {"docs/tutorial/first-release.md", "docs/tutorial/first-agent.md"} <= set(RUN)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(docs.ROOT).as_posix())

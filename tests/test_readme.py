@@ -13,7 +13,7 @@ from tests.tour.archives import dependency_wheel
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Running]:
     """What `make run` leaves going."""
-    with served(tmp_path / "data", "--demo") as running:
+    with served(tmp_path / "data", "--demo", service="both") as running:
         yield running
 
 
@@ -23,10 +23,11 @@ def test_the_tour_runs_as_it_is_printed(store: Running, tmp_path: Path) -> None:
     packages.mkdir()
     dependency_wheel("click", packages)
 
-    printed = docs.run(tour, tmp_path, store.port, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(packages))
+    ports = store.port, store.records_port
+    printed = docs.run(tour, tmp_path, *ports, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(packages))
 
-    assert len(tour) >= 10
-    assert not "\n".join(docs.differences(tour, printed, store.port))
+    assert len(tour) >= 20
+    assert not "\n".join(docs.differences(tour, printed, *ports))
 
 
 def test_a_changed_output_is_noticed() -> None:

@@ -32,6 +32,7 @@ class Running(NamedTuple):
     data: Path
     port: int
     log: Path
+    records_port: int = 0
 
     @property
     def url(self) -> str:
@@ -51,9 +52,13 @@ class Running(NamedTuple):
 def served(
     data: Path, *options: str, service: str = "distribution", settings: Mapping[str, str] | None = None
 ) -> Iterator[Running]:
-    """Serve a service of the data directory on a free port until the block ends."""
-    port = free_port()
-    command = [*COMMAND, "serve", service, "--data", data, "--port", str(port), *options]
+    """Serve a service of the data directory on a free port until the block ends; "both" serves both."""
+    port, records_port = free_port(), free_port()
+    command: list[str | Path] = [*COMMAND, "serve", *options, "--data", data]
+    if service == "both":
+        command += ["--distribution-port", str(port), "--records-port", str(records_port)]
+    else:
+        command += [service, "--port", str(port)]
     log = data.with_name(data.name + ".log")
     # Counters of requests would make tests depend on how fast they are.
     quotas = {f"COUNTERSIGN_RATE_{kind}": "1000000" for kind in ("ANONYMOUS", "PERSON", "TOKEN")}
@@ -63,4 +68,4 @@ def served(
         is_ready=lambda: answers(port) and "Stop with ctrl-C" in log.read_text(),
         log=log,
     ):
-        yield Running(data, port, log)
+        yield Running(data, port, log, records_port)

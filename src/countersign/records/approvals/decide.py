@@ -9,6 +9,7 @@ import msgspec
 from countersign.kernel import clock
 from countersign.kernel.database.errors import ConstraintViolation
 from countersign.kernel.errors import NotFound
+from countersign.records.access import domains
 from countersign.records.access.view import Caller
 from countersign.records.approvals import policy, steps
 from countersign.records.approvals.model import PLAN
@@ -231,11 +232,13 @@ async def end(run: Run, plan: StoredRecord, state: str, *, reason: str | None = 
         f"plan.{state}",
     )
     await steps.let_go(run.engine.vault, run.transaction, plan.id)
+    if plan.values["person"] is not None:
+        await domains.close_unused_domains(run.transaction, str(plan.values["person"]))
 
 
 async def set_fields(run: Run, plan: StoredRecord, values: Mapping[str, Any], command_id: str) -> None:
     """Write fields of the plan, with its audit."""
     given = {name: Given(value) for name, value in values.items()}
-    await writing.update(run, PLAN, plan, given, command_id)
+    await writing.update(run.about_plan(plan.id), PLAN, plan, given, command_id)
 
 

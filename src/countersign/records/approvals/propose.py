@@ -94,7 +94,7 @@ async def _store(
     for position, each in enumerate(prepared):
         await run.transaction.run(_ADD_STEP, plan_id, position, each.id, each.model, each.record_id)
     # The audit says that it was proposed; with which values, the plan says.
-    await writing.note(run, "plan.propose", PLAN, plan_id, {})
+    await writing.note(run.about_plan(plan_id), "plan.propose", PLAN, plan_id, {})
 
 
 def _json(value: object) -> str:

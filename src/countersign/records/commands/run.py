@@ -123,6 +123,10 @@ class Run:
         """The caller's view of a model it may use."""
         return self.caller.view.models[model]
 
+    def about_plan(self, plan_id: str) -> "Run":
+        """The same command, its audit naming the plan."""
+        return replace(self, actor=replace(self.actor, plan_id=plan_id))
+
     def within(self, transaction: Transaction) -> "Run":
         """The same command, working in a transaction."""
         return replace(self, reader=transaction, open_transaction=transaction)
