@@ -11,7 +11,7 @@ from typing import NoReturn, Protocol, cast
 
 import asyncpg
 
-from countersign.kernel.database.errors import ConstraintViolation, ValueTooLarge, WrittenOutsideTransaction
+from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.settled import settled
 from countersign.kernel.errors import InvalidRequest, Refused, StorageFull, Unavailable
@@ -361,11 +361,8 @@ def refuse(error: BaseException) -> NoReturn:
         InvalidRequest: a value is too long for an index.
         Unavailable: the server cannot be reached, is out of something, or gave up waiting.
         ConstraintViolation: a rule of the schema was broken.
-        ValueTooLarge: a value does not fit into an index.
         WrittenOutsideTransaction: the statement writes and stood outside a transaction.
     """
-    if isinstance(error, asyncpg.ProgramLimitExceededError) and "index row" in str(error):
-        raise ValueTooLarge(str(error)) from error
     if isinstance(error, asyncpg.IntegrityConstraintViolationError):
         raise ConstraintViolation(str(error)) from error
     if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
