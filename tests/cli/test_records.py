@@ -1,0 +1,194 @@
+"""Administration of the records service: its modules' tables, its people, its audit."""
+
+import json
+import sqlite3
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+from tests.cli.test_postgres import MASTER_KEY
+from tests.servers.countersign import served
+
+PASSWORD = "a long enough password"
+Settings = dict[str, str]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def settings(request: pytest.FixtureRequest) -> Settings:
+    """The settings of an empty database: once SQLite in the data directory, once PostgreSQL."""
+    if request.param == "sqlite":
+        return {}
+    url: str = request.getfixturevalue("postgres_url")
+    return {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory that is still to be made."""
+    return tmp_path / "data"
+
+
+def test_modules_are_planned_applied_and_listed(run: Run, data: Path, settings: Settings) -> None:
+    listed = run("modules", "list", "--json", "--data", data, **settings)
+    planned = run("modules", "plan", "--json", "--data", data, **settings)
+    tried = run("modules", "apply", "--dry-run", "--json", "--data", data, **settings)
+    untouched = not data.exists()
+    applied = run("modules", "apply", "--json", "--data", data, **settings)
+    again = run("modules", "apply", "--data", data, **settings)
+    after = run("modules", "list", "--data", data, **settings)
+
+    steps = [step["what"] for step in json.loads(planned.stdout)["steps"]]
+    assert untouched
+    assert {each["installed"] for each in json.loads(listed.stdout)["modules"]} == {None}
+    assert json.loads(tried.stdout) == json.loads(planned.stdout)
+    assert "create the table lead" in steps
+    assert json.loads(applied.stdout)["applied"] == steps
+    assert again.stdout == "Everything is up to date.\n"
+    assert "crm\t1.0.0\t1.0.0\ton\tSales\n" in after.stdout
+
+
+def test_a_module_that_was_switched_off_is_dropped_when_that_is_said(
+    run: Run, data: Path, settings: Settings
+) -> None:
+    fewer = {**settings, "COUNTERSIGN_MODULES": "party"}
+    assert run("modules", "apply", "--data", data, **settings).returncode == Exit.OK
+
+    shown = run("modules", "plan", "--data", data, **fewer)
+    tried = run("modules", "apply", "--destroy", "--dry-run", "--data", data, **fewer)
+    refused = run("modules", "apply", "--data", data, **fewer)
+    started = run("serve", "records", "--port", "0", "--data", data, **fewer)
+    kept = run("modules", "plan", "--data", data, **settings)
+    destroyed = run("modules", "apply", "--destroy", "--data", data, **fewer)
+    listed = run("modules", "list", "--data", data, **fewer)
+
+    assert "! drop the table lead with its records\n" in shown.stdout
+    assert "  drop the index of lead by " in shown.stdout
+    assert "--destroy" in shown.stderr
+    assert tried.returncode == Exit.OK
+    assert [refused.returncode, started.returncode] == [Exit.CONFLICT, Exit.CONFLICT]
+    assert "run `countersign modules apply --destroy`" in started.stderr
+    assert kept.stdout == "Everything is up to date.\n"
+    assert destroyed.returncode == Exit.OK, destroyed.stderr
+    assert "crm\t-\t-\toff\t\n" in listed.stdout
+
+
+def test_modules_are_not_applied_to_what_is_being_served(run: Run, data: Path) -> None:
+    with served(data, service="records"):
+        applied = run("modules", "apply", "--data", data)
+        planned = run("modules", "plan", "--data", data)
+
+    assert applied.returncode == Exit.CONFLICT
+    assert "cannot upgrade the modules" in applied.stderr
+    assert planned.stdout == "Everything is up to date.\n"
+
+
+def test_a_module_that_nobody_installed_is_a_wrong_setting(run: Run, data: Path) -> None:
+    done = run("modules", "plan", "--data", data, COUNTERSIGN_MODULES="no_such")
+
+    assert done.returncode == Exit.USAGE
+    assert "COUNTERSIGN_MODULES names 'no_such'" in done.stderr
+    assert not data.exists()
+
+
+def test_a_person_made_here_sets_a_password_by_the_link_once_and_signs_in(
+    run: Run, data: Path, settings: Settings
+) -> None:
+    made = run(
+        *("user", "create", "zoe", "--name", "Zoe", "--email", "zoe@example.com"),
+        *("--role", "administrator", "--role", "clerk", "--data", data),
+        **settings,
+    )
+    link = urlsplit(made.stdout.strip())
+    (token,) = parse_qs(link.query)["token"]
+    with served(data, service="records", settings=settings) as server, httpx.Client(base_url=server.url) as client:
+        shown = client.get("/setup", params={"token": token})
+        sent = [client.post("/setup", data={"token": token, "password": PASSWORD}).status_code for _ in range(2)]
+        signed_in = client.post("/api/auth/login", json={"username": "zoe", "password": PASSWORD})
+        session = {"Authorization": f"Bearer {signed_in.json()['token']}"}
+        people = client.post("/api/user/list", json={}, headers=session).json()["value"]
+        entries = client.post("/api/audit_entry/list", json={}, headers=session).text
+
+    assert made.returncode == Exit.OK, made.stderr
+    assert made.stdout.count("\n") == 1
+    assert (link.scheme, link.path) == ("http", "/setup")
+    assert token not in made.stderr + server.log.read_text()
+    assert shown.status_code == 200
+    assert sent[0] == 200
+    assert sent[1] != 200
+    assert [(each["username"], each["name"], each["email"]) for each in people] == [("zoe", "Zoe", "zoe@example.com")]
+    assert "user_role.create" in entries
+    assert token not in entries
+
+
+def test_a_person_who_cannot_be_made_leaves_nothing_behind(run: Run, data: Path, settings: Settings) -> None:
+    no_role = run("user", "create", "zoe", "--role", "no_such", "--data", data, **settings)
+    too_long = run("user", "create", "z" * 101, "--data", data, **settings)
+    made = run("user", "create", "zoe", "--json", "--data", data, **settings)
+    taken = run("user", "create", "zoe", "--data", data, **settings)
+
+    refused = (no_role, too_long, taken)
+    assert made.returncode == Exit.OK, made.stderr
+    assert json.loads(made.stdout)["setup_url"].startswith("http://127.0.0.1:8080/setup?token=")
+    assert [each.returncode for each in refused] == [Exit.FAILED] * 3
+    assert "there is no role no_such" in no_role.stderr
+    assert "username must have 100 characters at most" in too_long.stderr
+    assert "must be unique" in taken.stderr
+    assert not any("Traceback" in each.stderr for each in refused)
+
+
+def test_people_still_work_after_a_module_has_gone(run: Run, data: Path) -> None:
+    made = run("user", "create", "zoe", "--role", "administrator", "--role", "clerk", "--data", data)
+    fewer = {"COUNTERSIGN_MODULES": "party"}
+    (token,) = parse_qs(urlsplit(made.stdout.strip()).query)["token"]
+    assert run("modules", "apply", "--destroy", "--data", data, **fewer).returncode == Exit.OK
+    with served(data, service="records", settings=fewer) as server, httpx.Client(base_url=server.url) as client:
+        client.post("/setup", data={"token": token, "password": PASSWORD})
+        signed_in = client.post("/api/auth/login", json={"username": "zoe", "password": PASSWORD})
+        session = {"Authorization": f"Bearer {signed_in.json()['token']}"}
+        meta = client.get("/api/meta", headers=session)
+        history = client.post("/api/audit_entry/list", json={}, headers=session)
+
+    assert [each["name"] for each in meta.json()["modules"]] == ["base", "party"]
+    assert "lead" not in {each["name"] for each in meta.json()["models"]}
+    assert history.status_code == 200
+
+
+def test_an_audit_as_it_was_written_is_intact(run: Run, data: Path, settings: Settings) -> None:
+    nothing = run("audit", "verify", "--data", data, **settings)
+    run("user", "create", "zoe", "--role", "administrator", "--data", data, **settings)
+    done = run("audit", "verify", "--data", data, **settings)
+    as_json = run("audit", "verify", "--json", "--data", data, **settings)
+
+    assert nothing.returncode == Exit.NOT_FOUND
+    assert (done.returncode, done.stdout) == (Exit.OK, "The audit is intact: 2 entries.\n")
+    assert json.loads(as_json.stdout) == {"ok": True, "entries": 2, "faults": []}
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        ("UPDATE audit_entry SET command = 'user.delete' WHERE number = 2", "lane 0, number 2 (id {id}): this entry,"),
+        ("DELETE FROM audit_entry WHERE number = 1", "lane 0, number 1 (id {id}): this entry is missing"),
+        ("DELETE FROM audit_entry WHERE number = 2", "lane 0, number 2: this entry and all after it are missing"),
+        ("DELETE FROM audit_lane", "lane 0, number 0: the head of the lane is missing"),
+    ],
+)
+def test_what_was_done_to_the_audit_is_told_with_its_place(run: Run, data: Path, harm: str, said: str) -> None:
+    run("user", "create", "zoe", "--role", "administrator", "--data", data)
+    database = sqlite3.connect(data / "records.sqlite")
+    with database:
+        (second,) = database.execute("SELECT id FROM audit_entry WHERE number = 2").fetchone()
+        database.execute(harm)
+    database.close()
+
+    done = run("audit", "verify", "--data", data)
+    as_json = run("audit", "verify", "--json", "--data", data)
+
+    assert (done.returncode, as_json.returncode) == (Exit.FAILED, Exit.FAILED)
+    assert done.stdout.startswith(said.format(id=second)), done.stdout
+    assert done.stdout.count("\n") == 1
+    assert [each["lane"] for each in json.loads(as_json.stdout)["faults"]] == [0]
