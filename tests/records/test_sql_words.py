@@ -1,0 +1,91 @@
+"""Models and fields may be called as SQL calls its own things: no statement trips over them."""
+
+import csv
+from pathlib import Path
+
+from countersign.declare import Bool, Date, Model, Move, Number, Ref, Select, Text, Workflow, where
+from tests.records import inside
+
+POSITIVE = where("where", gt=0)
+
+
+class Order(Model, shown_as="group"):
+    """Called after a word of SQL, as are all its fields."""
+
+    group = Text(required=True, index=True, unique=True)
+    select = Select("all", "distinct", "union", index=True)
+    where = Number(index=True)
+    desc = Text(personal="PERSON")
+    primary = Bool(default=False)
+    default = Date()
+    user = Ref("user")
+    references = Ref("order", on_delete="cascade")
+    limit = Number(sum_of="values.offset")
+
+    workflow = Workflow("select", check=Move("all", to="distinct", guards=(POSITIVE,)))
+
+
+class Values(Model, shown_as="id"):
+    """Lines whose names are no better."""
+
+    table = Ref("order", required=True, on_delete="cascade")
+    offset = Number(default=1)
+
+
+async def test_every_command_works_on_them(database_url: str, tmp_path: Path) -> None:
+    async with inside.opened(database_url, tmp_path, Order, Values) as service:
+        root = await service.member()
+        first = await service.value(root, "order", "create", group="a", where=1, desc="Ada", user=root.user_id)
+        second = await service.value(root, "order", "create", group="b", where=2, references=first["id"])
+        await service.value(root, "values", "create", table=first["id"], offset=7)
+
+        assert (await service.value(root, "order", "get", id=first["id"]))["limit"] == 7
+        changed = await service.value(root, "order", "update", id=second["id"], group="c", select="distinct")
+        assert (changed["group"], changed["select"], changed["revision"]) == ("c", "distinct", 2)
+        assert (await service.value(root, "order", "check", id=first["id"]))["select"] == "distinct"
+
+        conditions = [
+            {"field": "group", "op": "contains", "value": "C"},
+            {"field": "select", "op": "gt", "value": "all"},
+            {"field": "where", "op": "in", "value": [1, 2]},
+            {"field": "default", "op": "is_null", "value": True},
+            {"field": "references", "op": "eq", "value": first["id"]},
+            {"field": "primary", "op": "ne", "value": True},
+        ]
+        found = await service.value(root, "order", "search", filter=conditions, order=[{"field": "desc"}])
+        assert (found["total"], [row["id"] for row in found["rows"]]) == (1, [second["id"]])
+        for name in Order.declared.fields:
+            listed = await service.value(root, "order", "list", order=[{"field": name, "dir": "desc"}])
+            assert len(listed) == 2
+
+
+async def test_they_are_grouped_exported_imported_and_deleted(database_url: str, tmp_path: Path) -> None:
+    async with inside.opened(database_url, tmp_path, Order, Values) as service:
+        root = await service.member()
+        made = await service.value(root, "order", "create", group="a", user=root.user_id)
+        await service.value(root, "order", "create", group="b", references=made["id"])
+        await service.value(root, "values", "create", table=made["id"])
+
+        groups = await service.value(root, "order", "count_by", field="select")
+        assert groups == [{"value": "all", "count": 2}]
+        text = (await service.value(root, "order", "export", content_type="text/csv"))["text"]
+        assert sorted(row["group"] for row in csv.DictReader(text.splitlines())) == ["a", "b"]
+        await service.value(root, "order", "import", csv="group,where,desc\nd,3,Grace\n")
+        assert len(await service.value(root, "order", "history", id=made["id"])) == 1
+        await service.value(root, "order", "delete", id=made["id"])
+
+        left = await service.value(root, "order", "list")
+        assert [row["group"] for row in left] == ["d"]
+        assert await service.value(root, "values", "list") == []
+
+
+async def test_an_agent_sees_tokens_in_them(database_url: str, tmp_path: Path) -> None:
+    async with inside.opened(database_url, tmp_path, Order, Values) as service:
+        made = await service.value(service.administrator(), "order", "create", group="a", desc="Ada")
+        agent = await service.agent("scout")
+
+        token = (await service.value(agent, "order", "get", id=made["id"]))["desc"]
+        again = await service.value(agent, "order", "create", group="b", desc=token)
+
+        assert token.startswith("PERSON_")
+        assert again["desc"] == token
