@@ -81,8 +81,11 @@ class _Copies:
     def shown(self, view: ModelView, name: str, value: object) -> object:
         """A value as the viewer sees the field: in clear, as a token, or erased."""
         field = view.model.fields[name]
+        if value is None:
+            return None
         if not isinstance(value, dict):
-            return None if value is None else field.show(cast(Stored, value))
+            # A copy from before the field was personal has no token.
+            return ERASED if view.fields[name] == "masked" else field.show(cast(Stored, value))
         copy = msgspec.convert(value, _Copy)
         if copy.value not in self._keys:
             return ERASED
