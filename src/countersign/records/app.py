@@ -125,7 +125,7 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
     names = command.names_of(records.registry, own.SENTENCES)
     engine = Engine(
         records=records,
-        vault=Vault(records.secret),
+        vault=Vault(records.secret, records.database.dialect),
         chain=Chain(records.database.dialect, records.secret),
         grammar=Grammar(records.registry.labels),
         masks_of=MaskStore(),

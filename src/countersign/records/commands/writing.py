@@ -62,7 +62,7 @@ async def insert(run: Run, model: Declared, given: Mapping[str, Given], command:
     values |= computed(model, values)
     _check(run, model, values)
     await _require_unique(run, model, values, None)
-    held = await _hold(run, model, values, given, record_id)
+    held = await _hold(run, model, values, {})
     bound = insertion_values(model, record_id, values, {name: each.id for name, each in held.items()})
     await run.transaction.run(insertion(model), *bound)
     await _link_aliases(run, model, given, record_id)
@@ -92,7 +92,7 @@ async def update(
     _check(run, model, {**record.values, **values})
     await _require_unique(run, model, values, record.id)
     before = await _held_before(run, record, values)
-    held = await _hold(run, model, values, changed, record.id)
+    held = await _hold(run, model, values, before)
     personal = [name for name in personal_fields(model) if name in values]
     await _write(run, model, record, values, {name: held[name].id if name in held else None for name in personal})
     shown_before = await _aliases(run, model, record.id, before)
@@ -199,19 +199,21 @@ async def _write(
 
 
 async def _hold(
-    run: Run, model: Declared, values: Mapping[str, Stored], given: Mapping[str, Given], record_id: str
+    run: Run, model: Declared, values: Mapping[str, Stored], before: Mapping[str, Held]
 ) -> dict[str, Held]:
-    """Value ids for the personal ones among the values; token-like text among the others is kept as literals."""
+    """Value ids for the personal ones among the values, in place of those before; token-like text among the others is
+    kept as literals."""
     names = [name for name in personal_fields(model) if values.get(name) is not None]
     wanted = [
         Wanted(model.fields[name].personal or "", str(values[name]), model.fields[name].linked) for name in names
     ]
-    held = dict(zip(names, await run.engine.vault.hold(run.transaction, wanted), strict=True))
+    releasing = [each.id for each in before.values()]
+    held = dict(zip(names, await run.engine.vault.hold(run.transaction, wanted, releasing), strict=True))
     grammar = run.engine.grammar
-    for name, value in values.items():
-        if isinstance(value, str) and name not in held and grammar.might_hold_token(value):
-            for token in grammar.tokens(value):
-                await run.transaction.run(_ADD_LITERAL, token.text, int.from_bytes(ids.random_bytes(6)))
+    texts = [value for name, value in values.items() if isinstance(value, str) and name not in held]
+    found = {token.text for text in texts if grammar.might_hold_token(text) for token in grammar.tokens(text)}
+    for literal in sorted(found):
+        await run.transaction.run(_ADD_LITERAL, literal, int.from_bytes(ids.random_bytes(6)))
     return held
 
 

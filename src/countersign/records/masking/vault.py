@@ -3,14 +3,14 @@
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from countersign.kernel import ids
-from countersign.kernel.database.port import Reader, Transaction, Value
+from countersign.kernel.database.port import Dialect, Reader, Transaction, Value
 from countersign.kernel.security.sealed import derived
 
 ID_BITS = 48
@@ -26,6 +26,7 @@ ON CONFLICT (hash) DO UPDATE SET refs = pii_value.refs + excluded.refs
 RETURNING id, hash, key
 """
 _HOLD_AGAIN = "UPDATE pii_value SET refs = refs + 1 WHERE id = $1 RETURNING id, hash, key"
+_LINKED = "SELECT id, label, hash, key FROM pii_value WHERE id IN ({ids}) AND hash IS NOT NULL"
 _RELEASE = "UPDATE pii_value SET refs = refs - $2 WHERE id = $1"
 _FORGET = "DELETE FROM pii_value WHERE id = $1 AND refs <= 0"
 _ALIASES = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3"
@@ -52,15 +53,20 @@ class Wanted(NamedTuple):
 class Vault:
     """The vault of one database; it never stores a value, only keyed hashes of linked ones."""
 
-    def __init__(self, secret: bytes) -> None:
-        """Takes the database's secret, from which its keys derive."""
+    def __init__(self, secret: bytes, dialect: Dialect = "sqlite") -> None:
+        """Takes the database's secret, from which its keys derive, and whether writers may run side by side."""
+        self._dialect: Dialect = dialect
         self._hash_key = derived(secret, b"", "vault/hash")
         self._seal_key = derived(secret, b"", "vault/seal")
 
-    async def hold(self, transaction: Transaction, wanted: Sequence[Wanted]) -> list[Held]:
-        """One more reference to each value, in their order; values that are new get random ids."""
-        if not wanted:
-            return []
+    async def hold(
+        self, transaction: Transaction, wanted: Sequence[Wanted], releasing: Collection[int] = ()
+    ) -> list[Held]:
+        """One more reference to each value, in their order; values that are new get random ids.
+
+        `releasing` are the ids that the same transaction releases next: they are taken together with the others, so
+        that whoever holds one value and waits for another waits in the same order as everybody.
+        """
         hashes = list(map(self._hash_of, wanted))
         places = [hashed or ids.random_bytes(_HASH_BYTES) for hashed in hashes]
         counts = Counter(places)
@@ -69,10 +75,21 @@ class Vault:
             for place, hashed, each in zip(places, hashes, wanted, strict=True)
         }
         held = {place: _held(row) for place, row in rows.items()}
-        # Always in the same order, so that two transactions never wait for each other.
+        rows = await self._untouched(transaction, releasing) | rows
+        if not rows:
+            return []
         inserted = await _insert(transaction, [rows[place] for place in sorted(rows)])
         held |= {bytes(hashed): Held(value_id, bytes(key)) for value_id, hashed, key in inserted if hashed is not None}
         return [held[place] for place in places]
+
+    async def _untouched(self, transaction: Transaction, value_ids: Collection[int]) -> dict[bytes, list[Value]]:
+        """Rows that are there and keep their references: writing them takes them."""
+        if not value_ids or self._dialect == "sqlite":
+            # SQLite lets one writer in at a time.
+            return {}
+        places = ", ".join(f"${number}" for number in range(1, len(value_ids) + 1))
+        found = await transaction.fetch(_LINKED.format(ids=places), *value_ids)
+        return {bytes(hashed): [value_id, label, hashed, key, 0, None] for value_id, label, hashed, key in found}
 
     def _hash_of(self, wanted: Wanted) -> bytes | None:
         return self._hash(wanted.label, wanted.text) if wanted.linked else None
@@ -90,7 +107,11 @@ class Vault:
 
     async def release(self, transaction: Transaction, value_ids: Iterable[int]) -> None:
         """One reference less to each; a value nobody holds any more is forgotten, and its sealed copies with it."""
-        for value_id in sorted(value_ids):
+        released = sorted(value_ids)
+        if len(released) > 1:
+            # In the order of `hold`.
+            await self.hold(transaction, (), released)
+        for value_id in released:
             await transaction.run(_RELEASE, value_id, 1)
             await transaction.run(_FORGET, value_id)
 

@@ -1,0 +1,47 @@
+"""Writers who share values at the same time: nobody is refused, and every reference is counted."""
+
+import asyncio
+import random
+
+from countersign.records.access.view import Caller
+from tests.records.inside import Inside
+from tests.records.masking.test_vault import held, recounted
+
+WRITERS = 4
+TURNS = 25
+
+
+async def test_writers_who_exchange_shared_values_do_not_wait_for_each_other_in_a_circle(
+    book: Inside, root: Caller
+) -> None:
+    people = [f"p{number}@example.com" for number in range(3)]
+    for _ in range(WRITERS):
+        await book.value(root, "contact", "create", email=people[0], other_email=people[1], phone="1")
+    contacts = [row["id"] for row in await book.value(root, "contact", "list")]
+
+    async def write(number: int) -> None:
+        luck = random.Random(number)
+        for _ in range(TURNS):
+            first, second = luck.sample(people, 2)
+            await book.value(
+                root, "contact", "update", id=contacts[number], email=first, other_email=second, phone=luck.choice("12")
+            )
+
+    await asyncio.gather(*(write(number) for number in range(WRITERS)))
+
+    assert dict(await book.rows("SELECT id, refs FROM pii_value")) == await recounted(book)
+    assert sum(refs for _, refs in await held(book)) == 3 * WRITERS
+
+
+async def test_writers_who_make_and_delete_the_same_values_count_right(book: Inside, root: Caller) -> None:
+    async def write(number: int) -> None:
+        luck = random.Random(number)
+        for _ in range(TURNS):
+            values = {"email": f"p{luck.randrange(3)}@x", "other_email": f"p{luck.randrange(3)}@x", "phone": "1"}
+            made = await book.value(root, "contact", "create", **values)
+            if luck.random() < 0.8:
+                await book.value(root, "contact", "delete", id=made["id"])
+
+    await asyncio.gather(*(write(number) for number in range(WRITERS)))
+
+    assert dict(await book.rows("SELECT id, refs FROM pii_value")) == await recounted(book)
