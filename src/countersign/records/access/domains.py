@@ -1,7 +1,6 @@
 """Token domains: within which a placeholder token means something; opened with a token, closed with the last one."""
 
 from countersign.kernel import clock, ids
-from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.security.sealed import derived
 from countersign.records.access.view import Domain
@@ -10,12 +9,11 @@ SALT_BYTES = 32
 PURPOSE = "domain"
 
 _OPEN = """
-INSERT INTO token_domain (id, user_id, label, salt, has_aliases, opened_at, closed_at)
-VALUES ($1, $2, $3, $4, 0, $5, NULL)
+INSERT INTO token_domain (id, user_id, label, salt, opened_at, closed_at)
+VALUES ($1, $2, $3, $4, $5, NULL)
 ON CONFLICT DO NOTHING
 """
 _OPENED = "SELECT id, salt FROM token_domain WHERE user_id = $1 AND label = $2 AND closed_at IS NULL"
-_HAS_ALIASES = "UPDATE token_domain SET has_aliases = 1 WHERE id = $1 AND has_aliases = 0"
 _UNUSED = """
 SELECT id
 FROM token_domain AS domain
@@ -47,12 +45,6 @@ async def find_domain(reader: Reader, secret: bytes, user_id: str, label: str) -
     """The open domain, its key derived from the database's secret; None when there is none."""
     row = await reader.fetch_one(_OPENED, user_id, label)
     return None if row is None else Domain(row[0], derived(secret, bytes(row[1]), PURPOSE))
-
-
-async def note_alias(transaction: Transaction, domain_id: str) -> None:
-    """From now on the domain's tokens must be looked for among aliases too."""
-    if await transaction.run(_HAS_ALIASES, domain_id):
-        await versions.bump(transaction, "access")
 
 
 async def close_unused_domains(transaction: Transaction, user_id: str | None) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from countersign.kernel.database.port import Dialect, Row
 from countersign.records.access.view import Domain, ModelView, View
 from countersign.records.commands.conditions import Scope
 from countersign.records.commands.sql import Parameters, column
+from countersign.records.schema.snapshot import ALIASED
 
 Record: TypeAlias = msgspec.Struct
 """One record as JSON shows it: a struct whose members are `id`, `revision` and the fields of the view."""
@@ -42,6 +43,7 @@ class Reading:
         self._domain = domain
         self._bits = bits
         self.names = ("id", "revision", *model_view.fields)
+        self.text_of_one: str | None = None
         self.shape: Any = _shape(model.name, self.names)
         places = [(place, model.fields[name]) for place, name in enumerate(model_view.fields, 2)]
         self._masked = tuple((place, field) for place, field in places if model_view.fields[field.name] == "masked")
@@ -83,10 +85,9 @@ class Reading:
         if self._domain is None or not field.linked:
             return canonical
         domain = scope.parameters.put(self._domain.id)
-        # Whether there are aliases at all is asked once a statement, in its own snapshot: what was known of the domain
-        # before may be older than the first alias, and then a guess would be shown the token of the value it met.
+        # Most records never had an alias, and say so in their own row: nothing has to be looked up for them.
         return (
-            f"CASE WHEN (SELECT has_aliases FROM token_domain WHERE id = {domain}) = 0 THEN {canonical} ELSE "
+            f"CASE WHEN {scope.alias}.changed < {ALIASED} THEN {canonical} ELSE "
             f"coalesce((SELECT alias.value_id FROM pii_alias AS alias WHERE alias.model = '{self.view.model.name}' "
             f"AND alias.record_id = {scope.alias}.id AND alias.field = '{field.name}' "
             f"AND alias.domain_id = {domain}), {canonical}) END"
@@ -128,12 +129,11 @@ def _shown(places: Iterable[tuple[int, Field]]) -> tuple[tuple[int, Callable[[St
 
 def _mask(rows: list[list[Any]], masked: tuple[tuple[int, Field], ...], masks: Masks) -> None:
     """Put tokens for value ids, all of a page in one go."""
-    places = [
-        (values, place, field.personal) for place, field in masked for values in rows if values[place] is not None
-    ]
-    numbers = masks.tokens([values[place] for values, place, _ in places])
-    for (values, place, label), number in zip(places, numbers, strict=True):
-        values[place] = f"{label}_{number}"
+    filled = [(place, field.personal, [each for each in rows if each[place] is not None]) for place, field in masked]
+    numbers = iter(masks.tokens([each[place] for place, _, holders in filled for each in holders]))
+    for place, label, holders in filled:
+        for each, number in zip(holders, numbers, strict=False):
+            each[place] = f"{label}_{number}"
 
 
 @lru_cache(maxsize=4096)

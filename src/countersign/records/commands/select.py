@@ -66,12 +66,18 @@ def page_with_total(reading: Reading, rows: Rows, query: Query) -> Statement:
 
 def one(reading: Reading, rows: Rows, record_id: str) -> Statement:
     """The record of that id, if the caller may see it."""
+    is_kept = rows is reading.view.visible
+    if is_kept and reading.text_of_one is not None:
+        return Statement(reading.text_of_one, [record_id])
     parameters = Parameters(record_id)
     scope = reading.scope(parameters)
     columns = ", ".join(reading.columns(scope))
     seen = conditions.any_of(scope, reading.view.model, rows)
-    text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE t.id = $1'
-    return Statement(text if rows is None else f"{text} AND {seen}", parameters.values)
+    text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE t.id = $1 AND {seen}'
+    if is_kept and len(parameters.values) == 1:
+        # Nothing in it but the id changes from call to call.
+        reading.text_of_one = text
+    return Statement(text, parameters.values)
 
 
 def existing(model: Declared, rows: Rows, record_id: str, dialect: Dialect) -> Statement:

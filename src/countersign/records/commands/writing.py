@@ -11,7 +11,7 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Total
 from countersign.kernel import clock, ids
 from countersign.kernel.database import versions
-from countersign.records.access import domains, revoke
+from countersign.records.access import revoke
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import Entry
 from countersign.records.commands import select
@@ -27,6 +27,7 @@ from countersign.records.commands.stored import (
     updating,
 )
 from countersign.records.masking.vault import Held, Wanted
+from countersign.records.schema.snapshot import ALIASED
 
 _ACCESS_MODELS = frozenset({"user", "role", "user_role", "grant", "session", "agent_token", "setting"})
 _NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
@@ -227,7 +228,7 @@ async def _link_aliases(run: Run, model: Declared, given: Mapping[str, Given], r
         if alias is None:
             continue
         await vault.add_alias(run.transaction, model.name, record_id, name, domain.id, alias.id)
-        await domains.note_alias(run.transaction, domain.id)
+        await run.transaction.run(f'UPDATE "{model.name}" SET changed = changed | $2 WHERE id = $1', record_id, ALIASED)
 
 
 async def _aliases(

@@ -38,7 +38,6 @@ CREATE TABLE token_domain (
     user_id TEXT NOT NULL,
     label TEXT NOT NULL,
     salt BLOB NOT NULL,
-    has_aliases BIGINT NOT NULL DEFAULT 0,
     opened_at BIGINT NOT NULL,
     closed_at BIGINT
 );

@@ -11,6 +11,9 @@ from countersign.declare.registry import Total
 from countersign.kernel.database.port import Dialect
 
 MOST_BITS = 62
+ALIASED = 1 << MOST_BITS
+"""The bit of `changed` above those of the fields: some token domain has a value id of its own for a value."""
+
 
 FOLDED = "__folded"
 VALUE = "__value"
