@@ -149,3 +149,12 @@ async def test_deleting_what_it_wrote_leaves_no_joined_token_in_the_audit(
 
     assert [entry["changes"]["email"] for entry in entries] == [[None, written["email"]], [written["email"], None]]
     assert token not in str(entries)
+
+
+async def test_its_own_token_under_another_label_means_nothing(book: Inside, agent: Caller) -> None:
+    mine = (await book.value(agent, "contact", "create", email=KNOWN))["email"]
+    relabelled = mine.replace("EMAIL", "PHONE")
+
+    for field in ("phone", "notes"):
+        with pytest.raises(BadInput, match=f"unknown token {relabelled}"):
+            await book.value(agent, "contact", "create", **{field: relabelled})

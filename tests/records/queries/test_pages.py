@@ -193,3 +193,29 @@ async def test_names_that_are_no_fields_are_unknown(samples: Inside, caller: Cal
         condition = {"field": name, "op": "is_null", "value": True}
         assert await refused(samples, caller, filter=[condition]) == f"unknown field sample.{name}"
         assert await refused(samples, caller, order=[{"field": name}]) == f"unknown field sample.{name}"
+
+
+async def test_moments_are_filtered_and_ordered_as_instants(samples: Inside, caller: Caller) -> None:
+    for _ in range(5):
+        await samples.value(caller, "sample", "create")
+    entries = await samples.value(caller, "audit_entry", "list", order=[{"field": "at"}, {"field": "number"}])
+    moments = [entry["at"] for entry in entries]
+
+    async def found(operator: str, value: Any) -> list[str]:
+        condition = {"field": "at", "op": operator, "value": value}
+        rows = await samples.value(caller, "audit_entry", "list", filter=[condition], order=[{"field": "at"}])
+        return [row["at"] for row in rows]
+
+    assert moments == sorted(moments)
+    assert await found("is_null", False) == moments
+    assert await found("is_null", True) == []
+    # What is shown in milliseconds is kept in microseconds: the whole second around it is sure to hold it.
+    assert await found("gte", moments[0][:19] + "Z") == moments
+    assert await found("lt", "9999-12-31T23:59:59Z") == moments
+    assert await found("gt", "9999-12-31T23:59:59.999999Z") == []
+    east = moments[0][:19] + "+23:00"
+    assert await found("gt", east) == moments
+    for wrong in ("2026-11-20", "2026-11-20T10:00:00", "2026-02-30T10:00:00Z", "2026-11-20T25:00:00Z", 5, None, True):
+        condition = {"field": "at", "op": "gt", "value": wrong}
+        with pytest.raises(BadInput, match=r"audit_entry\.at"):
+            await samples.value(caller, "audit_entry", "list", filter=[condition])
