@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from itertools import count
+from types import new_class
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 def model(name: str, /, **fields: Field | Workflow) -> type[Model]:
     """A model of that name with these fields."""
-    return type(Model)(name.title(), (Model,), dict(fields), name=name)
+    return new_class(name.title(), (Model,), {"name": name}, lambda members: members.update(fields))
 
 
 def registry(*models: type[Model], version: str = "1") -> Registry:

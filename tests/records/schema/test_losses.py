@@ -22,6 +22,14 @@ from tests.records.schema.conftest import (
 )
 
 
+def _length_of_title(title: str) -> int:
+    return len(title)
+
+
+def _length(stage: str) -> int:
+    return len(stage)
+
+
 async def refused(database: Database, *models: type[Model]) -> str:
     """Why the upgrade is refused for what it would lose; nothing was changed."""
     before = (await shape(database), await installed(database))
@@ -93,7 +101,7 @@ async def test_a_dropped_model_is_refused_and_then_dropped_with_its_revisions(da
         (Text, "2026-01-01", Date, "a text cannot become a date"),
         (Number, 1, Bool, "a number cannot become a bool"),
         (lambda: Ref("lead"), None, lambda: Ref("other"), "a ref to lead cannot become a ref to other"),
-        (Number, 1, lambda: Number(computed=lambda title: len(title)), "a number cannot become a computed number"),
+        (Number, 1, lambda: Number(computed=_length_of_title), "a number cannot become a computed number"),
     ],
 )
 async def test_a_field_of_another_kind_begins_empty_when_that_was_asked_for(
@@ -123,7 +131,7 @@ async def test_an_option_that_no_record_holds_goes_unasked(database: Database) -
 async def test_an_option_that_records_hold_is_refused_and_then_taken_out_of_them(
     database: Database, options: Mapping[str, Any], instead: str | None
 ) -> None:
-    made = {"length": Number(computed=lambda stage: len(stage))}
+    made = {"length": Number(computed=_length)}
     await upgrade(database, model("lead", stage=Select("new", "lost", "gone", **options), **made))
     await put(database, "lead", stage="lost", length=4)
     await put(database, "lead", stage="new", length=3)

@@ -11,6 +11,22 @@ from tests.records.schema.conftest import MASTER, all_of, column_of, model, put,
 MANY = 2 * BATCH + 3
 
 
+def _shown(title: str, total_minor: int) -> str:
+    return f"{title} {total_minor}"
+
+
+def _amount(count: int, price_minor: int) -> int:
+    return count * price_minor
+
+
+def _first(first: str) -> str:
+    return first
+
+
+def _both(first: str, last: str) -> str:
+    return f"{first} {last}"
+
+
 async def test_an_optional_field_is_added_and_empty(database: Database) -> None:
     await upgrade(database, model("lead", title=Text()))
     await put(database, "lead", title="One")
@@ -73,7 +89,7 @@ async def test_computed_fields_and_totals_are_made_after_what_they_are_made_from
         model(
             "bill",
             title=Text(),
-            shown=Text(computed=lambda title, total_minor: f"{title} {total_minor}"),
+            shown=Text(computed=_shown),
             total_minor=Money(sum_of="line.amount_minor"),
         ),
         model(
@@ -81,7 +97,7 @@ async def test_computed_fields_and_totals_are_made_after_what_they_are_made_from
             bill=Ref("bill"),
             count=Number(),
             price_minor=Money(required=True, default=5),
-            amount_minor=Money(computed=lambda count, price_minor: count * price_minor),
+            amount_minor=Money(computed=_amount),
         ),
     )
 
@@ -92,11 +108,11 @@ async def test_computed_fields_and_totals_are_made_after_what_they_are_made_from
 
 
 async def test_what_was_made_from_another_field_is_made_anew(database: Database) -> None:
-    await upgrade(database, model("lead", first=Text(), last=Text(), name=Text(computed=lambda first: first)))
+    await upgrade(database, model("lead", first=Text(), last=Text(), name=Text(computed=_first)))
     await put(database, "lead", first="Ada", last="L", name="Ada", name__folded="ada")
 
     taken = await upgrade(
-        database, model("lead", first=Text(), last=Text(), name=Text(computed=lambda first, last: f"{first} {last}"))
+        database, model("lead", first=Text(), last=Text(), name=Text(computed=_both))
     )
 
     assert taken == ["compute lead.name", "fold lead.name for searching"]

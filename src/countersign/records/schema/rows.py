@@ -12,7 +12,7 @@ from countersign.records.schema.checks import substitute
 from countersign.records.schema.snapshot import FOLDED, VALUE
 from countersign.records.schema.steps import Work
 
-BATCH = 500
+BATCH = 2_000
 
 
 class RowWork:
