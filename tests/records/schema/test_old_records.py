@@ -5,8 +5,9 @@ from countersign.kernel import clock
 from countersign.kernel.database.port import Database
 from countersign.records import key
 from countersign.records.masking.vault import Vault, Wanted
-from countersign.records.schema.rows import BATCH
-from tests.records.schema.conftest import MASTER, all_of, column_of, model, put, put_many, upgrade
+from countersign.records.schema.rows import BATCH, RowWork
+from countersign.records.schema.steps import Work
+from tests.records.schema.conftest import MASTER, all_of, column_of, model, put, put_many, registry, upgrade
 
 MANY = 2 * BATCH + 3
 
@@ -143,6 +144,26 @@ async def test_values_of_a_field_that_becomes_personal_get_ids_in_the_vault(data
     assert len({notes for _, _, notes in found}) == MANY, "free text is never linked"
     refs = dict(await database.fetch("SELECT id, refs FROM pii_value WHERE label = 'EMAIL'"))
     assert refs == {value: sum(mail == each for each, _, _ in found) for mail, value in ids.items()}
+
+
+async def test_work_is_done_in_bounded_batches_each_after_the_last_record_of_the_one_before(
+    database: Database,
+) -> None:
+    lead = model("lead", title=Text(), size=Number(required=True, default=1))
+    await upgrade(database, lead)
+    ids = [f"{number:024x}" for number in range(BATCH + 1)]
+    await put_many(database, "lead", [{"id": each} for each in ids])
+    rows, work = RowWork(registry(lead), Vault(b"s" * 32)), Work("default", "lead", "size")
+
+    async with database.transaction() as transaction:
+        first = await rows.batch(transaction, work, "")
+        filled = await transaction.fetch_one("SELECT count(*) FROM lead WHERE size = 1")
+        second = await rows.batch(transaction, work, first or "")
+        third = await rows.batch(transaction, work, second or "")
+
+    assert filled is not None
+    assert filled[0] == BATCH
+    assert (first, second, third) == (ids[-2], ids[-1], None)
 
 
 async def test_an_id_given_by_an_upgrade_is_the_one_that_writing_gives(database: Database) -> None:
