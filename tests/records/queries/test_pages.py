@@ -209,8 +209,18 @@ async def test_moments_are_filtered_and_ordered_as_instants(samples: Inside, cal
     assert moments == sorted(moments)
     assert await found("is_null", False) == moments
     assert await found("is_null", True) == []
-    # What is shown in milliseconds is kept in microseconds: the whole second around it is sure to hold it.
-    assert await found("gte", moments[0][:19] + "Z") == moments
+    for shown in moments:
+        # They are kept in microseconds and compared as they are shown.
+        assert await found("eq", shown) == await found("in", [shown]) == [each for each in moments if each == shown]
+        assert await found("ne", shown) == [each for each in moments if each != shown]
+        assert await found("gt", shown) == [each for each in moments if each > shown]
+        assert await found("gte", shown) == [each for each in moments if each >= shown]
+        assert await found("lt", shown) == [each for each in moments if each < shown]
+        assert await found("lte", shown) == [each for each in moments if each <= shown]
+        between = shown[:-1] + "5Z"
+        assert await found("eq", between) == await found("in", [between]) == []
+        assert await found("gt", between) == await found("gte", between) == [each for each in moments if each > shown]
+        assert await found("lt", between) == await found("lte", between) == [each for each in moments if each <= shown]
     assert await found("lt", "9999-12-31T23:59:59Z") == moments
     assert await found("gt", "9999-12-31T23:59:59.999999Z") == []
     east = moments[0][:19] + "+23:00"

@@ -1,11 +1,11 @@
 """Conditions as SQL: a caller's filters, the rows a role sees, guards and locks, all in the same words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import msgspec
 
-from countersign.declare import CALLER, TODAY, BadValue, Declared, Field, Ref, Select, Text
+from countersign.declare import CALLER, TODAY, BadValue, Declared, Field, Moment, Ref, Select, Text
 from countersign.declare.fields.field import Stored
 from countersign.declare.where import Operator, Where
 from countersign.kernel import clock
@@ -19,6 +19,9 @@ from countersign.records.commands.sql import Parameters, all_of, column
 
 MOST_SINGLY = 100
 """Values of one `in` up to which each is a parameter."""
+
+SHOWN_US = 1_000
+"""Microseconds in the unit that instants are shown in."""
 
 _COMPARISON = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
@@ -129,6 +132,8 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
         values = dict.fromkeys(_operand(field, name, each) for each in _several(name, value))
         return _among(scope, field, expression, list(values))
     operand = _operand(field, name, value)
+    if isinstance(field, Moment):
+        return _at(expression, operator, put, cast(int, operand))
     if operator == "contains":
         return _contained(scope, field, folded(cast(str, operand)))
     if operator == "ne":
@@ -136,6 +141,17 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
     if isinstance(field, Select) and operator != "eq":
         expression, operand = field.ordered(expression), field.rank(operand)
     return f"{expression} {_COMPARISON[operator]} {put(operand)}"
+
+
+def _at(expression: str, operator: Operator, put: Callable[[Stored], str], moment: int) -> str:
+    """A comparison of instants as they are shown, in whole milliseconds, though microseconds are kept."""
+    first, after = -(-moment // SHOWN_US) * SHOWN_US, (moment // SHOWN_US + 1) * SHOWN_US
+    if operator == "eq":
+        return f"({expression} >= {put(first)} AND {expression} < {put(after)})"
+    if operator == "ne":
+        return f"({expression} < {put(first)} OR {expression} >= {put(after)} OR {expression} IS NULL)"
+    bound = first if operator in ("gte", "lt") else after
+    return f"{expression} {'>=' if operator in ('gt', 'gte') else '<'} {put(bound)}"
 
 
 def _emptiness(name: str, value: object) -> str:
@@ -158,6 +174,8 @@ def _among(scope: Scope, field: Field, expression: str, values: Sequence[Stored]
     all in one of JSON, since both engines take fewer parameters than a filter may hold values (API document, Limits).
     """
     put = scope.parameters.put
+    if isinstance(field, Moment):
+        expression = f"({expression} - {expression} % {SHOWN_US})"
     if len(values) <= MOST_SINGLY:
         return f"{expression} IN ({', '.join(put(each) for each in values)})"
     listed = put(msgspec.json.encode(values).decode())
