@@ -3,7 +3,8 @@
 import dataclasses
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -153,32 +154,37 @@ def ignore(caller: Caller) -> None:
     """Let an unknown token pass uncounted."""
 
 
+def tokens_of(seen: Mapping[str, dict[str, Any]], contacts: Iterable[str]) -> list[str]:
+    """The tokens of e-mails and phones as somebody sees them."""
+    return [seen[each][name] for each in contacts for name in ("email", "phone")]
+
+
+async def seen_by(book: Inside, caller: Caller) -> dict[str, dict[str, Any]]:
+    """All contacts by id as the caller sees them."""
+    return {row["id"]: row for row in await book.value(caller, "contact", "list")}
+
+
 async def test_the_commands_refuse_every_such_token(
     book: Inside, root: Caller, agent: Caller, crowd: list[str]
 ) -> None:
     """500 tokens against the 300 values of a database: a chance of 5e-10 that one means somebody."""
     luck = random.Random(7)
-    clerk = await book.agent("clerk")
-    own = {row["id"]: row for row in await book.value(agent, "contact", "list")}
-    foreign = {row["id"]: row for row in await book.value(clerk, "contact", "list")}
-    for each in crowd[:50]:
+    gone, there = crowd[:50], crowd[50:]
+    own = await seen_by(book, agent)
+    foreign = tokens_of(await seen_by(book, await book.agent("clerk")), there)
+    for each in gone:
         await book.value(root, "contact", "delete", id=each)
     # Not the brake on guessing is tried here, but what it protects.
     engine = dataclasses.replace(book.service.engine, unknown_tokens=ignore)
     run = dataclasses.replace(book.run(agent), engine=engine)
-    alive = [own[each][name] for each in crowd[50:] for name in ("email", "phone")]
-    hopeless = [own[each][name] for each in crowd[:50] for name in ("email", "phone")]
-    hopeless += [foreign[each][name] for each in crowd[50:] for name in ("email", "phone")]
-    mutated = [luck.choice(MUTATIONS)(luck, luck.choice(alive)) for _ in range(200)]
-    hopeless += [each for each in mutated if each not in alive]
+    alive, stale = tokens_of(own, there), tokens_of(own, gone)
+    mutated = {luck.choice(MUTATIONS)(luck, luck.choice(alive)) for _ in range(200)} - set(alive)
 
-    for text in hopeless:
-        for token in engine.grammar.tokens(text):
-            with pytest.raises(BadInput, match="unknown token"):
-                await incoming.resolve(run, token)
+    for token in engine.grammar.tokens(" ".join([*stale, *foreign, *sorted(mutated)])):
+        with pytest.raises(BadInput, match="unknown token"):
+            await incoming.resolve(run, token)
 
-    for text in alive:
-        (token,) = engine.grammar.tokens(text)
+    for token in engine.grammar.tokens(" ".join(alive)):
         assert (await incoming.resolve(run, token))[1].startswith("person" if token.label == "EMAIL" else "+49")
 
 

@@ -136,6 +136,12 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
         return _at(expression, operator, put, cast(int, operand))
     if operator == "contains":
         return _contained(scope, field, folded(cast(str, operand)))
+    return _compared_with(field, operator, expression, operand, put)
+
+
+def _compared_with(
+    field: Field, operator: Operator, expression: str, operand: Stored, put: Callable[[Stored], str]
+) -> str:
     if operator == "ne":
         return f"({expression} <> {put(operand)} OR {expression} IS NULL)"
     if isinstance(field, Select) and operator != "eq":

@@ -1,6 +1,6 @@
 """Writing one record: the row, its vault entries, the totals it counts into and its audit, in one transaction."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -202,20 +202,22 @@ async def _write(
 async def _hold(
     run: Run, model: Declared, values: Mapping[str, Stored], before: Mapping[str, Held]
 ) -> dict[str, Held]:
-    """Value ids for the personal ones among the values, in place of those before; token-like text among the others is
-    kept as literals."""
+    """Value ids for the personal ones among the values, in place of those before."""
     names = [name for name in personal_fields(model) if values.get(name) is not None]
     wanted = [
         Wanted(model.fields[name].personal or "", str(values[name]), model.fields[name].linked) for name in names
     ]
+    await _keep_literals(run, [value for name, value in values.items() if isinstance(value, str) and name not in names])
     releasing = [each.id for each in before.values()]
-    held = dict(zip(names, await run.engine.vault.hold(run.transaction, wanted, releasing), strict=True))
+    return dict(zip(names, await run.engine.vault.hold(run.transaction, wanted, releasing), strict=True))
+
+
+async def _keep_literals(run: Run, texts: Sequence[str]) -> None:
+    """Make sure that token-like text, which no vault holds, can be sent as LITERAL tokens."""
     grammar = run.engine.grammar
-    texts = [value for name, value in values.items() if isinstance(value, str) and name not in held]
     found = {token.text for text in texts if grammar.might_hold_token(text) for token in grammar.tokens(text)}
     for literal in sorted(found):
         await run.transaction.run(_ADD_LITERAL, literal, int.from_bytes(ids.random_bytes(6)))
-    return held
 
 
 async def _link_aliases(run: Run, model: Declared, given: Mapping[str, Given], record_id: str) -> None:
@@ -283,15 +285,20 @@ async def _after_write(
 ) -> None:
     """Bring the totals that the record counts into up to date, and tell everybody when rights may have changed."""
     for total in run.engine.registry.totals[model.name]:
-        if now.get(total.of) == before.get(total.of) and now.get(total.by) == before.get(total.by):
-            continue
-        for parent_id in sorted({str(each) for each in (now.get(total.by), before.get(total.by)) if each}):
+        for parent_id in _parents(total, now, before):
             await _recount(run, total, parent_id)
     if model.name in _ACCESS_MODELS:
         await versions.bump(run.transaction, "access")
     if model.name == "user" and before.get("is_active") and not now.get("is_active"):
         # For good: switching the person on again brings no old session or agent back.
         await revoke.end_all_of(run.transaction, record_id)
+
+
+def _parents(total: Total, now: Mapping[str, Stored], before: Mapping[str, Stored]) -> list[str]:
+    """The records whose total the change touches: the one it counts into, and the one it did."""
+    if now.get(total.of) == before.get(total.of) and now.get(total.by) == before.get(total.by):
+        return []
+    return sorted({str(each) for each in (now.get(total.by), before.get(total.by)) if each})
 
 
 async def _recount(run: Run, total: Total, parent_id: str) -> None:
