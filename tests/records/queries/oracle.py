@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from countersign.declare import Declared, Field, Select
+from countersign.declare.where import OPERATORS, Operator
 
 Record: TypeAlias = Mapping[str, Any]
 Query: TypeAlias = Mapping[str, Any]
 
 TEXTS = ("text", "longtext")
-EVERYWHERE = ("eq", "ne", "in", "is_null")
 RANGES: Mapping[str, Callable[[Any, Any], bool]] = {
     "gt": lambda value, operand: value > operand,
     "gte": lambda value, operand: value >= operand,
@@ -19,11 +19,12 @@ RANGES: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def operators(model: Declared, name: str) -> tuple[str, ...]:
+def operators(model: Declared, name: str) -> tuple[Operator, ...]:
     """The operators that fit a field (API document, Filter 2)."""
     kind = "text" if name == "id" else model.fields[name].kind
-    ranges = () if kind in ("bool", "ref") else tuple(RANGES)
-    return (*EVERYWHERE, *ranges, *(("contains",) if kind in TEXTS else ()))
+    odd = {"contains"} if kind not in TEXTS else set[str]()
+    odd |= set(RANGES) if kind in ("bool", "ref") else set()
+    return tuple(each for each in OPERATORS if each not in odd)
 
 
 def folded(text: str) -> str:

@@ -5,12 +5,12 @@ import random
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from countersign.declare import Model
+from countersign.declare import Grant, Model, Ref, Where
 from countersign.records.access.view import Caller
 from countersign.records.commands.count_by import KINDS as GROUPED
 from tests.records import inside
@@ -23,39 +23,89 @@ SLOW = (HealthCheck.too_slow, HealthCheck.nested_given, HealthCheck.data_too_lar
 ROWS = 60
 
 
+class Viewer(NamedTuple):
+    """Somebody who asks: the fields he sees in clear, and the records as he sees them."""
+
+    caller: Caller
+    names: list[str]
+    records: list[Record]
+
+
 class World:
-    """A database with records of one random model, and who asks."""
+    """A database with records of one random model, and who asks: somebody who sees all, and somebody who does not."""
 
     def __init__(self, opened: Inside) -> None:
         self.opened = opened
-        self.caller: Caller = opened.administrator()
         self.model = opened.models["thing"]
-        self.records: list[Record] = []
+        self.viewers: list[Viewer] = []
 
-    async def ask(self, command: str, query: Query) -> Any:
+    async def ask(self, caller: Caller, command: str, query: Query) -> Any:
         """What a command answers."""
-        return await self.opened.value(self.caller, "thing", command, **query)
+        return await self.opened.value(caller, "thing", command, **query)
 
     async def fill(self, luck: random.Random) -> None:
         """Make targets and records that refer to them and to each other."""
-        targets = [(await self.opened.value(self.caller, "target", "create"))["id"] for _ in range(4)]
-        ids: list[str] = []
+        root = self.opened.administrator()
+        targets = [(await self.opened.value(root, "target", "create"))["id"] for _ in range(4)]
+        records: list[Record] = []
         for _ in range(luck.choice([0, 1, ROWS, ROWS])):
-            made = await self.ask("create", worlds.rows(luck, self.model, {"target": targets, "thing": ids}))
-            ids.append(made["id"])
-            self.records.append(made)
+            refs = {"target": targets, "thing": [each["id"] for each in records]}
+            records.append(await self.ask(root, "create", worlds.rows(luck, self.model, refs)))
+        self.viewers = [Viewer(root, list(self.model.fields), records), await self.restricted(luck, records)]
 
-    async def check(self, query: Query, name: str) -> None:
+    async def restricted(self, luck: random.Random, records: list[Record]) -> Viewer:
+        """Somebody of two roles: each shows some fields, and the records that meet one or two conditions."""
+        names = sorted(luck.sample(list(self.model.fields), luck.randint(1, len(self.model.fields))))
+        alternatives = [[worlds.rule(luck, self.model, records) for _ in range(luck.randint(1, 2))] for _ in range(2)]
+        grants = [
+            Grant(model="thing", commands="*", clear=tuple(names[place::2]), rows=tuple(rules))
+            for place, rules in enumerate(alternatives)
+        ]
+        caller = await self.opened.person(*grants, Grant(model="target", commands="*", clear="*"))
+        queries = [{"filter": [vars_of(each) for each in rules]} for rules in alternatives]
+        seen = {each["id"] for query in queries for each in oracle.filtered(self.model, records, query)}
+        shown = [self.shown(each, names, seen) for each in records if each["id"] in seen]
+        return Viewer(caller, names, shown)
+
+    def shown(self, record: Record, names: list[str], seen: set[str]) -> Record:
+        """A record as somebody sees it who sees these fields, and of the records only these."""
+        fields = {name: field for name, field in self.model.fields.items() if name in names}
+        return {
+            "id": record["id"],
+            "revision": 1,
+            **{
+                # A ref to a record that does not exist for him is empty.
+                name: None if isinstance(field, Ref) and field.target == "thing" and record[name] not in seen
+                else record[name]
+                for name, field in fields.items()
+            },
+        }  # fmt: skip
+
+    async def check(self, viewer: Viewer, query: Query, name: str) -> None:
         """One case: list, search and count_by of a query against the oracle."""
-        expected = oracle.page(self.model, self.records, query)
-        found = await self.ask("search", query)
+        expected = oracle.page(self.model, viewer.records, query)
+        found = await self.ask(viewer.caller, "search", query)
         assert found["rows"] == expected
-        assert found["total"] == len(oracle.filtered(self.model, self.records, query))
-        assert await self.ask("list", query) == expected
-        if name in self.model.fields and self.model.fields[name].kind in GROUPED:
+        assert found["total"] == len(oracle.filtered(self.model, viewer.records, query))
+        assert await self.ask(viewer.caller, "list", query) == expected
+        if self.model.fields[name].kind in GROUPED:
             condition = {"filter": query["filter"]} if "filter" in query else {}
-            groups = oracle.groups(self.model, self.records, name, condition)
-            assert await self.ask("count_by", {"field": name, **condition}) == groups
+            groups = oracle.groups(self.model, viewer.records, name, condition)
+            assert await self.ask(viewer.caller, "count_by", {"field": name, **condition}) == groups
+
+
+def vars_of(rule: Where) -> dict[str, Any]:
+    """A rule in the words of a filter."""
+    return {"field": rule.field, "op": rule.operator, "value": rule.value}
+
+
+def cases(world: World) -> st.SearchStrategy[tuple[Viewer, Query, str]]:
+    """Somebody, what he asks, and a field he sees."""
+    return st.sampled_from(world.viewers).flatmap(
+        lambda viewer: st.tuples(
+            st.just(viewer), worlds.queries(world.model, viewer.names, viewer.records), st.sampled_from(viewer.names)
+        )
+    )
 
 
 @asynccontextmanager
@@ -90,13 +140,13 @@ async def test_queries_give_what_the_oracle_gives(
         counted["models"] += 1
         opening = filled(database_url, tmp_path, counted["models"], model, seed)
         world: World = here(opening.__aenter__())
-        counted["records"] += len(world.records)
+        counted["records"] += len(world.viewers[0].records)
 
         @settings(quick, max_examples=each)
-        @given(worlds.queries(world.model, world.records), st.sampled_from(list(world.model.fields)))
-        def on_a_query(query: Query, name: str) -> None:
+        @given(cases(world))
+        def on_a_query(case: tuple[Viewer, Query, str]) -> None:
             counted["cases"] += 1
-            here(world.check(query, name))
+            here(world.check(*case))
 
         try:
             on_a_query()

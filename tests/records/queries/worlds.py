@@ -7,7 +7,7 @@ from unicodedata import normalize
 
 from hypothesis import strategies as st
 
-from countersign.declare import Bool, Date, Declared, Field, LongText, Model, Money, Number, Ref, Select, Text
+from countersign.declare import Bool, Date, Declared, Field, LongText, Model, Money, Number, Ref, Select, Text, Where
 from tests.records.queries import oracle
 from tests.records.queries.oracle import Query, Record
 
@@ -77,10 +77,20 @@ def rows(luck: random.Random, model: Declared, refs: Mapping[str, Sequence[str]]
     return given | {name: None for name in model.fields if name not in given and luck.random() < 0.5}
 
 
+def rule(luck: random.Random, model: Declared, records: Sequence[Record]) -> Where:
+    """A condition of a role's rows, with a value that some record has."""
+    name = luck.choice(["id", *model.fields])
+    there = [record[name] for record in records if record[name] is not None]
+    operator = luck.choice(oracle.operators(model, name)) if there else "is_null"
+    if operator == "is_null":
+        return Where(name, operator, luck.random() < 0.5)
+    return Where(name, operator, luck.sample(there, min(len(there), 5)) if operator == "in" else luck.choice(there))
+
+
 @st.composite
-def conditions(draw: st.DrawFn, model: Declared, records: Sequence[Record]) -> dict[str, Any]:
+def conditions(draw: st.DrawFn, model: Declared, names: Sequence[str], records: Sequence[Record]) -> dict[str, Any]:
     """One condition on a field or id, mostly with a value that some record has."""
-    name = draw(st.sampled_from(["id", *model.fields]))
+    name = draw(st.sampled_from(["id", *names]))
     operator = draw(st.sampled_from(oracle.operators(model, name)))
     if operator == "is_null":
         return {"field": name, "op": operator, "value": draw(st.booleans())}
@@ -114,14 +124,14 @@ def operands(model: Declared, name: str, records: Sequence[Record]) -> st.Search
 
 
 @st.composite
-def queries(draw: st.DrawFn, model: Declared, records: Sequence[Record]) -> Query:
-    """A whole query, each part at random left out."""
+def queries(draw: st.DrawFn, model: Declared, names: Sequence[str], records: Sequence[Record]) -> Query:
+    """A whole query on these fields, each part at random left out."""
     query: dict[str, Any] = {}
     if draw(st.booleans()):
-        query["filter"] = draw(st.lists(conditions(model, records), max_size=3))
+        query["filter"] = draw(st.lists(conditions(model, names, records), max_size=3))
     if draw(st.booleans()):
         key = st.fixed_dictionaries(
-            {"field": st.sampled_from(["id", *model.fields])}, optional={"dir": st.sampled_from(["asc", "desc"])}
+            {"field": st.sampled_from(["id", *names])}, optional={"dir": st.sampled_from(["asc", "desc"])}
         )
         query["order"] = draw(st.lists(key, max_size=5))
     if draw(st.booleans()):
