@@ -90,9 +90,7 @@ async def test_writing_by_token_keeps_the_link(book: Inside, root: Caller, agent
     assert await book.rows("SELECT refs FROM pii_value") == [(2,)]
 
 
-async def test_the_token_of_a_replaced_guess_means_nothing_any_more(
-    book: Inside, root: Caller, agent: Caller
-) -> None:
+async def test_the_token_of_a_replaced_guess_means_nothing_any_more(book: Inside, root: Caller, agent: Caller) -> None:
     written = await book.value(agent, "contact", "create", email=KNOWN)
     later = await refreshed(book)
 

@@ -32,10 +32,10 @@ async def seen(book: Inside, caller: Caller, record_id: str) -> dict[str, Any]:
 
 async def refused(book: Inside, caller: Caller, command: str = "create", **values: str) -> str:
     """Why a command is refused, nothing being written."""
-    before = await book.rows('SELECT count(*), coalesce(sum(revision), 0) FROM contact')
+    before = await book.rows("SELECT count(*), coalesce(sum(revision), 0) FROM contact")
     with pytest.raises(BadInput) as caught:
         await book.value(caller, "contact", command, **values)
-    assert await book.rows('SELECT count(*), coalesce(sum(revision), 0) FROM contact') == before
+    assert await book.rows("SELECT count(*), coalesce(sum(revision), 0) FROM contact") == before
     return str(caught.value)
 
 
