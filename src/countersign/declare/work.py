@@ -21,7 +21,7 @@ class Work(Protocol):
         """Set fields of the record, also ones that are readonly to callers."""
         ...
 
-    async def create(self, model: str, **values: object) -> str:
+    async def create(self, model: str, /, **values: object) -> str:
         """Make a record; its id.
 
         Raises:
@@ -29,11 +29,11 @@ class Work(Protocol):
         """
         ...
 
-    async def find(self, model: str, **values: object) -> str | None:
+    async def find(self, model: str, /, **values: object) -> str | None:
         """The id of a record with exactly these values, or None."""
         ...
 
-    async def count(self, model: str, **values: object) -> int:
+    async def count(self, model: str, /, **values: object) -> int:
         """How many records have exactly these values."""
         ...
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from countersign.kernel import telemetry
 from countersign.kernel.database.open import open_database
-from countersign.kernel.database.port import Database
+from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.security.masterkey import MasterKey, load_master_key
@@ -23,6 +23,7 @@ from countersign.records.audit.chain import Chain
 from countersign.records.commands import command, export, history, import_
 from countersign.records.commands.command import Answering
 from countersign.records.commands.run import Body, Engine, Run
+from countersign.records.commands.telling import with_audit
 from countersign.records.context import Records
 from countersign.records.dispatch import Dispatch
 from countersign.records.guessing import Guessing
@@ -138,8 +139,13 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
             "setting": partial(policy.check_setting, records.registry, names),
         },
     )
-    callers = Callers(records, names, partial(with_plans, dialect=records.database.dialect))
+    callers = Callers(records, names, partial(_narrowed, dialect=records.database.dialect))
     return Service(records, engine, callers, Dispatch(engine, READING, own.commands()))
+
+
+def _narrowed(caller: Caller, dialect: Dialect) -> Caller:
+    """The caller with the plans and audit entries that exist for it."""
+    return with_audit(with_plans(caller, dialect), dialect)
 
 
 async def _history(run: Run, model: str, body: Body) -> object:

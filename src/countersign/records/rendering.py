@@ -1,14 +1,15 @@
 """Plans and audit entries as a viewer may see them: every value they speak of goes through its view of that model."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
 
-from countersign.declare import Field
+from countersign.declare import Field, Ref
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import steps
+from countersign.records.commands import incoming
 from countersign.records.commands.reading import Reading
 from countersign.records.commands.run import Run
 
@@ -58,31 +59,44 @@ async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[o
     """Before and after of the fields the viewer sees; of an unknown model, nothing."""
     if view is None:
         return {}
+    seen = {name: pair for name, pair in changes.items() if name in view.fields}
     copies = _Copies(run)
-    await copies.find(value for pair in changes.values() for value in pair)
-    return {
-        name: [copies.shown(view, name, each) for each in pair] for name, pair in changes.items() if name in view.fields
-    }
+    await copies.find((view, name, value) for name, pair in seen.items() for value in pair)
+    return {name: [copies.shown(view, name, each) for each in pair] for name, pair in seen.items()}
 
 
 class _Copies:
-    """Opens the copies of personal values for one viewer."""
+    """Opens the copies of personal values for one viewer, and knows which records it sees among those referred to."""
 
     def __init__(self, run: Run, texts: Mapping[int, str] | None = None) -> None:
         self._run = run
         self._texts = texts or {}
         self._keys: Mapping[int, bytes] = {}
+        self._seen: set[tuple[str, object]] = set()
 
-    async def find(self, values: Iterable[object]) -> None:
-        """Fetch the keys of all copies among the values."""
-        wanted = {msgspec.convert(each, _Copy).value for each in values if isinstance(each, dict)}
+    async def find(self, values: Iterable[tuple[ModelView, str, object]]) -> None:
+        """Fetch what showing these values of fields takes."""
+        wanted: set[int] = set()
+        targets: dict[str, set[str]] = {}
+        for view, name, value in values:
+            field = view.model.fields[name]
+            if isinstance(value, dict):
+                wanted.add(msgspec.convert(value, _Copy).value)
+            elif isinstance(field, Ref) and isinstance(value, str):
+                targets.setdefault(field.target, set()).add(value)
         self._keys = await self._run.engine.vault.keys(self._run.reader, sorted(wanted))
+        for target, record_ids in targets.items():
+            found = await incoming.among(self._run, target, sorted(record_ids))
+            self._seen |= {(target, each) for each in found}
 
     def shown(self, view: ModelView, name: str, value: object) -> object:
-        """A value as the viewer sees the field: in clear, as a token, or erased."""
+        """A value as the viewer sees the field: in clear, as a token, or erased; a ref to what it does not see is
+        empty, as in the record itself."""
         field = view.model.fields[name]
         if value is None:
             return None
+        if isinstance(field, Ref):
+            return value if (field.target, value) in self._seen else None
         if not isinstance(value, dict):
             # A copy from before the field was personal has no token.
             return ERASED if view.fields[name] == "masked" else field.show(cast(Stored, value))
@@ -109,20 +123,43 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     texts = await steps.kept_texts(run, run.reader, plan_id)
     copies = _Copies(run, texts)
     diff: list[dict[str, Any]] = msgspec.json.decode(bytes(values[places["diff"]])) if "diff" in places else []
-    await copies.find([*(each[side] for each in diff for side in ("before", "after")), *_kept(kept)])
+    await copies.find([*_seen_in_diff(run, diff), *_seen_in_input(run, kept)])
     if "input" in places:
         values[places["input"]] = _input(run, copies, kept)
     if "diff" in places:
         values[places["diff"]] = _diff(run, copies, diff)
     if "effects" in places:
         values[places["effects"]] = _effects(run, values[places["effects"]])
-    if "digest" in places and run.caller.is_agent:
-        # It is made from more than an agent may know.
+    if run.caller.is_agent:
+        _keep_from_agent(values, places)
+
+
+def _keep_from_agent(values: list[Any], places: Mapping[str, int]) -> None:
+    """The digest is made from more than an agent may know, and an error may tell of it: it learns the kind alone."""
+    if "digest" in places:
         values[places["digest"]] = None
+    if "error" in places and values[places["error"]] is not None:
+        is_stale = "state" in places and values[places["state"]] == "stale"
+        values[places["error"]] = "stale" if is_stale else "refused"
 
 
-def _kept(kept: Sequence[steps.Step]) -> list[object]:
-    return [{"value": value.value} for step in kept for value in step.given.values() if value.value is not None]
+def _seen_in_diff(run: Run, diff: Sequence[Mapping[str, Any]]) -> Iterator[tuple[ModelView, str, object]]:
+    for each in diff:
+        view = run.caller.view.models.get(each["model"])
+        if view is not None and each["field"] in view.fields:
+            yield view, each["field"], each["before"]
+            yield view, each["field"], each["after"]
+
+
+def _seen_in_input(run: Run, kept: Sequence[steps.Step]) -> Iterator[tuple[ModelView, str, object]]:
+    for step in kept:
+        view = run.caller.view.models.get(step.model)
+        if view is not None:
+            yield from ((view, name, _raw(value)) for name, value in step.given.items() if name in view.fields)
+
+
+def _raw(value: steps.Value) -> object:
+    return value.stored if value.value is None else {"value": value.value}
 
 
 def _input(run: Run, copies: _Copies, kept: Sequence[steps.Step]) -> object:
@@ -132,8 +169,7 @@ def _input(run: Run, copies: _Copies, kept: Sequence[steps.Step]) -> object:
         members: dict[str, object] = {} if step.record_id is None else {"id": step.record_id}
         for name, value in step.given.items():
             if view is not None and name in view.fields:
-                raw = value.stored if value.value is None else {"value": value.value}
-                members[name] = copies.shown(view, name, raw)
+                members[name] = copies.shown(view, name, _raw(value))
         shown.append({"command": step.id, "input": members})
     return shown[0]["input"] if len(shown) == 1 else {"steps": shown}
 

@@ -7,19 +7,7 @@ from countersign.declare import where
 from countersign.kernel.database.port import Dialect, Value
 from countersign.records.access.view import Caller, Rows, View
 from countersign.records.commands.conditions import Scope, any_of
-from countersign.records.commands.sql import Parameters
-
-
-class _Taken(Parameters):
-    """Parameters of a statement that is being made elsewhere."""
-
-    def __init__(self, put: Callable[[Value], str]) -> None:
-        super().__init__()
-        self._put = put
-
-    def put(self, value: Value) -> str:
-        """The placeholder for the value in that statement."""
-        return self._put(value)
+from countersign.records.commands.sql import Borrowed
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +33,7 @@ class Decidable:
                 if rows is None:
                     free.append(put(f"{name}.{command}"))
                     continue
-                reached = any_of(Scope(self.dialect, _Taken(put), "target"), view.model, rows)
+                reached = any_of(Scope(self.dialect, Borrowed(put), "target"), view.model, rows)
                 found.append(
                     f"(step.command = {put(f'{name}.{command}')} AND (step.record_id IS NULL OR EXISTS "
                     f'(SELECT 1 FROM "{name}" AS target WHERE target.id = step.record_id AND {reached})))'

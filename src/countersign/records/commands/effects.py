@@ -52,7 +52,7 @@ class Hands:
         """
         self.changes |= _read(self._model, values)
 
-    async def create(self, model: str, **values: object) -> str:
+    async def create(self, model: str, /, **values: object) -> str:
         """Make a record of another model; its id.
 
         Raises:
@@ -71,13 +71,13 @@ class Hands:
         await locks.require_open(self._run, declared, stored, self._command)
         return await writing.insert(self._run, declared, given, f"{model}.create")
 
-    async def find(self, model: str, **values: object) -> str | None:
+    async def find(self, model: str, /, **values: object) -> str | None:
         """The id of the first record with exactly these values, or None."""
         text, bound = self._matching("id", model, values)
         row = await self._run.transaction.fetch_one(f"{text} ORDER BY id LIMIT 1", *bound)
         return None if row is None else str(row[0])
 
-    async def count(self, model: str, **values: object) -> int:
+    async def count(self, model: str, /, **values: object) -> int:
         """How many records have exactly these values."""
         text, bound = self._matching("count(*)", model, values)
         row = await self._run.transaction.fetch_one(text, *bound)

@@ -13,13 +13,12 @@ from countersign.records.commands.run import Body, Run
 
 MOST = 1_000
 
-_ENTRIES = f"""
+_ENTRIES = """
 SELECT e.at, e.command, u.username, e.agent, e.changes
 FROM audit_entry AS e
 LEFT JOIN "user" AS u ON u.id = e.user_id
 WHERE e.record_id = $1 AND e.model = $2
 ORDER BY e.at DESC, e.number DESC
-LIMIT {MOST}
 """
 
 Changed: TypeAlias = Callable[
@@ -52,6 +51,7 @@ async def history(run: Run, model: str, body: Body, changed: Changed) -> list[En
     found: list[Entry] = []
     for at, command, username, agent, changes in await run.reader.fetch(_ENTRIES, str(body["id"]), model):
         seen = await changed(run, view, msgspec.json.decode(changes))
-        if seen:
+        # Counted after what is hidden was left out, or else hidden changes would push seen ones away.
+        if seen and len(found) < MOST:
             found.append(Entry(clock.rfc3339(at), command, username, agent, seen))
     return found

@@ -79,6 +79,21 @@ async def exists(run: Run, model: str, record_id: str) -> bool:
     return await run.reader.fetch_one(text, *parameters.values) is not None
 
 
+async def among(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[str]:
+    """Those of the records that exist for the caller."""
+    view = run.caller.view.models.get(model)
+    if view is None:
+        return frozenset()
+    if view.visible is None:
+        return frozenset(record_ids)
+    parameters = Parameters()
+    scope = conditions.Scope(run.engine.dialect, parameters, "t")
+    places = ", ".join(parameters.put(each) for each in record_ids)
+    seen = conditions.any_of(scope, view.model, view.visible)
+    text = f'SELECT t.id FROM "{model}" AS t WHERE t.id IN ({places}) AND {seen}'
+    return frozenset(row[0] for row in await run.reader.fetch(text, *parameters.values))
+
+
 async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> tuple[str, Given]:
     """The text with its tokens replaced by what they stand for, in one pass, never looked at again."""
     grammar = run.engine.grammar

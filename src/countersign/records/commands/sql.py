@@ -1,5 +1,7 @@
 """The pieces statements are put together from: names from declarations, values as parameters."""
 
+from collections.abc import Callable
+
 from countersign.kernel.database.port import Value
 
 
@@ -13,6 +15,18 @@ class Parameters:
         """The placeholder that stands for the value."""
         self.values.append(value)
         return f"${len(self.values)}"
+
+
+class Borrowed(Parameters):
+    """Parameters of a statement that is being made elsewhere."""
+
+    def __init__(self, put: Callable[[Value], str]) -> None:
+        super().__init__()
+        self._put = put
+
+    def put(self, value: Value) -> str:
+        """The placeholder for the value in that statement."""
+        return self._put(value)
 
 
 def column(table: str, name: str) -> str:

@@ -1,0 +1,259 @@
+"""Requests for two worlds: made at random from what was seen before, with placeholders where the worlds' tokens go."""
+
+import json
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from countersign.declare import Declared, Ref, Select
+from countersign.declare.registry import Registry
+from countersign.kernel import ids
+
+OPERATORS = ("eq", "ne", "contains", "in", "gt", "gte", "lt", "lte", "is_null")
+MODELS = ("lead", "party", "activity", "ticket", "invoice", "product")
+GUESSES = {
+    "PERSON": ("Ada Lovelace 3", "Grace 2", "Katherine the 2th", "Someone New"),
+    "EMAIL": ("contact1@a.example", "1.someone.else@elsewhere.example", "new@new.example"),
+    "TAXID": ("AT00000003", "FR00000000039", "XX30"),
+    "SKU": ("SKU-1", "SKU-1X", "MORE-2", "SKU-0"),
+}
+EVERY_GUESS = tuple(each for several in GUESSES.values() for each in several)
+_MARK = re.compile(r"⟦(\d+)⟧")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request: its method, path and body; ⟦7⟧ in the body is the seventh known token of each world."""
+
+    path: str
+    body: Mapping[str, object] | None = None
+    accept: str = "*/*"
+
+    def content(self, tokens: list[str]) -> bytes:
+        """The body as one world gets it."""
+        text = json.dumps(self.body, ensure_ascii=False)
+        return _MARK.sub(lambda found: tokens[int(found[1])], text).encode()
+
+
+@dataclass
+class Known:
+    """What the generator knows: ids by model (hidden and missing ones too) and those that were seen, the fields of
+    the caller, the labels of its tokens, its plans."""
+
+    ids: dict[str, list[str]]
+    seen: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    fields: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    labels: list[str] = field(default_factory=list[str])
+    plans: list[str] = field(default_factory=list[str])
+
+
+def made_ids() -> dict[str, list[str]]:
+    """Ids of records in both worlds, in world b alone, and in none."""
+    found: dict[str, list[str]] = {}
+    for model in MODELS:
+        found[model] = [_id(model, number) for number in range(26)]
+        found[model] += [_id(model, f"more {number}") for number in range(5)] + ["0" * 24, "x"]
+    return found
+
+
+def _id(model: str, key: object) -> str:
+    with ids.seeded(f"{model}/{key}"):
+        return ids.new_record_id()
+
+
+class Requests:
+    """An endless row of requests."""
+
+    def __init__(self, registry: Registry, seed: int, *, deletes: bool = True) -> None:
+        """`deletes`: whether there are requests to delete. A person is told when hidden records stand in the way;
+        an agent only ever proposes."""
+        self._chance = random.Random(seed)
+        self._registry = registry
+        self.known = Known(made_ids())
+        self._kinds: list[tuple[int, Callable[[Declared], Asked]]] = [
+            (22, self._list),
+            (10, self._search),
+            (8, self._get),
+            (14, self._update),
+            (10, self._create),
+            (7 if deletes else 0, self._delete),
+            (9, self._action),
+            (5, self._history),
+            (5, self._count_by),
+            (4, self._export),
+            (3, self._import),
+            (6, self._plans),
+            (3, self._propose),
+            (3, self._audit),
+            (3, self._other),
+            (6, self._guess),
+        ]
+
+    def next(self) -> Asked:
+        """One more request."""
+        weights = [weight for weight, _ in self._kinds]
+        (_, make), = self._chance.choices(self._kinds, weights)
+        return make(self._registry.models[self._chance.choice(MODELS)])
+
+    def _pick(self, *values: Any) -> Any:
+        return self._chance.choice(values)
+
+    def _chances(self, percent: int) -> bool:
+        return self._chance.randrange(100) < percent
+
+    def _record(self, model: str) -> str:
+        seen = self.known.seen.get(model)
+        return self._chance.choice(seen if seen and self._chances(50) else self.known.ids.get(model) or ["x"])
+
+    def _token(self, label: str | None = None) -> str:
+        fitting = [n for n, each in enumerate(self.known.labels) if label is None or each == label]
+        if not fitting or self._chances(10):
+            return self._pick("EMAIL_123", "PERSON_99", "email_123", "<EMAIL>", "EMAIL-9", "[EMAIL_55]", "LITERAL_4")
+        return f"⟦{self._chance.choice(fitting)}⟧"
+
+    def _field(self, model: Declared) -> str:
+        if self._chances(6):
+            return self._pick("nothing", "id", "revision", "party.name", "")
+        seen = self.known.fields.get(model.name)
+        if seen and self._chances(70):
+            return self._chance.choice(seen)
+        return self._chance.choice(list(model.fields))
+
+    def _value(self, model: Declared, name: str) -> object:
+        field = model.fields.get(name)
+        if self._chances(7):
+            return self._pick(None, True, 1.5, "", [], {}, -1, "x" * 1100)
+        if isinstance(field, Select):
+            return self._chance.choice(field.options)
+        if isinstance(field, Ref):
+            return self._record(field.target)
+        kind = "text" if field is None else field.kind
+        if kind in ("number", "money"):
+            return self._pick(0, 1, 2, 5, 1000, 3000, 7777)
+        if kind == "date":
+            return self._pick("2026-12-03", "2026-11-05", "2027-01-01", "2026-02-30")
+        if kind == "bool":
+            return self._pick(True, False)
+        return self._text(None if field is None else field.personal)
+
+    def _text(self, label: str | None) -> str:
+        if label is not None and self._chances(60):
+            whole = self._token(label if self._chances(80) else None)
+            return whole if self._chances(70) else f"Write to {whole}, or {self._token()}"
+        if self._chances(8):
+            return f"about {self._token()}"
+        return self._pick(*EVERY_GUESS, "Order 2", "Order", "It broke 1", "Visible 2", "https://3.example", "EMAIL_12")
+
+    def _condition(self, model: Declared) -> dict[str, object]:
+        name = self._field(model)
+        operator = self._chance.choice(OPERATORS)
+        value = self._value(model, name)
+        if operator == "in":
+            value = [value, self._value(model, name)]
+        if operator == "is_null":
+            value = self._pick(True, False)
+        return {"field": name, "op": operator, "value": value}
+
+    def _query(self, model: Declared, *, is_plain: bool = False) -> dict[str, object]:
+        body: dict[str, object] = {}
+        if self._chances(55):
+            body["filter"] = [self._condition(model) for _ in range(self._pick(1, 1, 2))]
+        if self._chances(55):
+            keys = [{"field": self._field(model), "dir": self._pick("asc", "desc")} for _ in range(self._pick(1, 1, 2))]
+            body["order"] = keys
+        if not is_plain and self._chances(50):
+            body |= {"limit": self._pick(1, 2, 5, 50), "offset": self._pick(0, 0, 1, 3, 1000)}
+        return body
+
+    def _list(self, model: Declared) -> Asked:
+        return Asked(f"/api/{model.name}/list", self._query(model))
+
+    def _search(self, model: Declared) -> Asked:
+        return Asked(f"/api/{model.name}/search", self._query(model))
+
+    def _get(self, model: Declared) -> Asked:
+        return Asked(f"/api/{model.name}/get", {"id": self._record(model.name)})
+
+    def _history(self, model: Declared) -> Asked:
+        return Asked(f"/api/{model.name}/history", {"id": self._record(model.name)})
+
+    def _given(self, model: Declared, most: int) -> dict[str, object]:
+        names = {self._field(model) for _ in range(self._chance.randint(1, most))}
+        return {name: self._value(model, name) for name in sorted(names)}
+
+    def _create(self, model: Declared) -> Asked:
+        body = self._given(model, 3)
+        for name, each in model.fields.items():
+            if each.required and not each.readonly and self._chances(90):
+                body.setdefault(name, self._value(model, name))
+        return Asked(f"/api/{model.name}/create", body)
+
+    def _update(self, model: Declared) -> Asked:
+        body = {**self._given(model, 2), "id": self._record(model.name)}
+        if self._chances(25):
+            body["revision"] = self._pick(1, 2, 3)
+        return Asked(f"/api/{model.name}/update", body)
+
+    def _guess(self, model: Declared) -> Asked:
+        """Somebody's value in clear, into a field where it may be confirmed."""
+        fields = [name for name in self.known.fields.get(model.name, ()) if model.fields[name].personal]
+        fields += [name for name in self.known.fields.get(model.name, ()) if model.fields[name].unique]
+        name = self._pick(*fields, "notes")
+        label = model.fields[name].personal if name in model.fields else None
+        guesses = GUESSES.get(label or name.upper(), EVERY_GUESS)
+        body = {"id": self._record(model.name), name: self._chance.choice(guesses)}
+        return Asked(f"/api/{model.name}/update", body)
+
+    def _delete(self, model: Declared) -> Asked:
+        return Asked(f"/api/{model.name}/delete", {"id": self._record(model.name)})
+
+    def _action(self, model: Declared) -> Asked:
+        moves = [] if model.workflow is None else list(model.workflow.moves)
+        body = {"id": self._record(model.name), **(self._given(model, 1) if self._chances(30) else {})}
+        return Asked(f"/api/{model.name}/{self._pick(*moves, 'fly')}", body)
+
+    def _count_by(self, model: Declared) -> Asked:
+        return Asked(f"/api/{model.name}/count_by", {"field": self._field(model)})
+
+    def _export(self, model: Declared) -> Asked:
+        accept = self._pick("*/*", "text/csv", "application/x-ndjson")
+        return Asked(f"/api/{model.name}/export", self._query(model, is_plain=True), accept)
+
+    def _import(self, model: Declared) -> Asked:
+        name = self._field(model)
+        rows = "\n".join(f'"{self._value(model, name)}"' for _ in range(2))
+        return Asked(f"/api/{model.name}/import", {"csv": f"{name}\n{rows}\n", "dry_run": self._pick(True, False)})
+
+    def _plans(self, _: Declared) -> Asked:
+        name = self._pick("list", "search", "get", "get", "withdraw", "reject", "watch")
+        if name in ("list", "search"):
+            order = [{"field": "proposed_at", "dir": "desc"}]
+            return Asked(f"/api/plan/{name}", {"order": order, "limit": 20})
+        if name == "watch":
+            return Asked("/api/plan/watch", {"since": 0, "wait_s": 0})
+        plan_id = self._chance.choice([*self.known.plans[-8:], "0" * 24])
+        return Asked(f"/api/plan/{name}", {"id": plan_id, **({"reason": "no"} if name == "reject" else {})})
+
+    def _propose(self, model: Declared) -> Asked:
+        steps: list[object] = []
+        for each in (self._update(model), self._delete(model), self._create(model))[: self._pick(1, 2, 3)]:
+            name = each.path.removeprefix("/api/").replace("/", ".")
+            steps.append({"command": name, "input": each.body})
+        why = self._pick("because", f"ask {self._token()}")
+        return Asked("/api/plan/propose", {"steps": steps, "why": why})
+
+    def _audit(self, _: Declared) -> Asked:
+        order = [{"field": self._pick("id", "at", "command")}]
+        return Asked(f"/api/audit_entry/{self._pick('list', 'search')}", {"order": order})
+
+    def _other(self, model: Declared) -> Asked:
+        return self._pick(
+            Asked("/api/commands"),
+            Asked("/api/meta"),
+            Asked("/api/openapi.json"),
+            Asked("/api/auth/agent-token", {"scopes": [f"{model.name}.*"], "label": self._text("EMAIL")}),
+            Asked(f"/api/approve/{self._chance.choice([*self.known.plans[-3:], 'x'])}", {}),
+            Asked(f"/api/{self._pick('user', 'session', 'agent_token', 'role', 'setting')}/list", {}),
+        )

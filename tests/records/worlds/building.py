@@ -1,0 +1,294 @@
+"""Two databases that differ only in what one caller may not see."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+import httpx
+
+from countersign.kernel import clock, ids
+from countersign.kernel.clock import Instant
+from countersign.kernel.database import versions
+from countersign.kernel.security import passwords
+from countersign.records import app, people
+from countersign.records.access.view import Caller, View
+from countersign.records.commands import action, effects, writing
+from countersign.records.commands.run import Actor, Run
+from countersign.settings import Settings
+from tests.records.office import ROOT_URL
+
+Variant = Literal["a", "b"]
+Audience = Literal["bob", "dan", "carol"]
+
+STARTED = Instant(1_790_000_000_000_000)
+PASSWORD = "a long password"
+PARTIES, LEADS, ACTIVITIES, INVOICES, TICKETS = 18, 26, 12, 8, 14
+ROLES = {"root": ["administrator"], "bob": ["clerk"], "carol": ["accountant"], "dan": []}
+STAGES = ("new", "qualified", "proposed", "won", "lost")
+
+DAN: tuple[dict[str, str], ...] = (
+    {
+        "model": "lead",
+        "commands": "*",
+        "clear": "title,stage,source,party,expected_close",
+        "masked": "contact_name,contact_email",
+        "write": "title,source,party,stage,expected_close,contact_name,contact_email",
+        "rows": '[{"field":"stage","op":"in","value":["new","qualified"]}]',
+    },
+    {
+        "model": "party",
+        "commands": "get,list,search,create,update,delete,export,history,count_by",
+        "clear": "kind,website,is_active",
+        "masked": "name",
+        "write": "name,website,kind",
+        "rows": '[{"field":"kind","op":"eq","value":"person"}]',
+    },
+    {
+        "model": "activity",
+        "commands": "get,list,search,create,update,delete,finish,history,count_by,export",
+        "clear": "lead,kind,subject,state",
+        "masked": "notes",
+        "write": "lead,kind,subject,notes",
+    },
+    {
+        "model": "ticket",
+        "commands": "*",
+        "clear": "subject,state,priority,party",
+        "masked": "requester_email,description",
+        "write": "subject,priority,party,requester_email,description,state",
+        "rows": '[{"field":"priority","op":"ne","value":"urgent"}]',
+    },
+    {
+        "model": "invoice",
+        "commands": "get,list,search,history,count_by,post,settle,cancel,export",
+        "clear": "number,state,due",
+        "rows": '[{"field":"state","op":"ne","value":"paid"}]',
+    },
+    {"model": "product", "commands": "*", "clear": "sku,name", "write": "sku,name,unit_price_minor",
+     "rows": '[{"field":"name","op":"contains","value":"Visible"}]'},
+    {"model": "audit_entry", "commands": "get,list,search", "clear": "command,model,fields,changes,record_id"},
+)  # fmt: skip
+
+
+@dataclass
+class World:
+    """One of the two databases: its service, a client, and what its callers' bearer tokens are."""
+
+    service: app.Service
+    http: httpx.AsyncClient
+    tokens: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@asynccontextmanager
+async def opened(settings: Settings, variant: Variant, audience: Audience) -> AsyncGenerator[World]:
+    """The world for this audience: `a` and `b` look the same to it."""
+    async with app.opened(settings, ROOT_URL, is_loopback=True) as service:
+        with clock.fixed(STARTED):
+            await _Building(service, variant, audience).everything()
+        transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
+            world = World(service, http)
+            with clock.fixed(STARTED), ids.seeded("signing in"):
+                await _sign_in(world, audience)
+            await _salt_anew(service)
+            yield world
+
+
+async def _salt_anew(service: app.Service) -> None:
+    """Ids are the same in both worlds; what tokens are made from never is."""
+    async with service.records.database.transaction() as transaction:
+        for row in await transaction.fetch("SELECT id FROM token_domain"):
+            await transaction.run("UPDATE token_domain SET salt = $2 WHERE id = $1", row[0], ids.random_bytes(32))
+        await versions.bump(transaction, "access")
+
+
+async def _sign_in(world: World, audience: str) -> None:
+    answer = await world.http.post("/api/auth/login", json={"username": audience, "password": PASSWORD})
+    world.tokens["person"] = answer.json()["token"]
+    headers = {"Authorization": f"Bearer {world.tokens['person']}"}
+    body = {"scopes": ["*"], "label": "scout"}
+    answer = await world.http.post("/api/auth/agent-token", json=body, headers=headers)
+    world.tokens["agent"] = answer.json()["token"]
+    # A person who sees masked fields gets a token domain with the first call.
+    await world.http.get("/api/meta", headers=headers)
+
+
+class _Building:
+    def __init__(self, service: app.Service, variant: Variant, audience: Audience) -> None:
+        self._service = service
+        self._is_b = variant == "b"
+        self._audience = audience
+        self._people: dict[str, str] = {}
+
+    async def everything(self) -> None:
+        """Everything the audience sees is the same; ids of what both worlds have are the same too."""
+        hashed = await passwords.hash_password(PASSWORD)
+        async with self._service.records.database.transaction() as transaction:
+            nobody = Caller("person", "", "", "", View({}))
+            actor = Actor("0" * 24, request_id="made")
+            self._run = Run(self._service.engine, nobody, transaction, actor, transaction)
+            await self._everybody(hashed)
+            for number in range(PARTIES):
+                await self._party(number)
+            for number in range(LEADS):
+                await self._lead(number)
+            for number in range(ACTIVITIES):
+                await self._activity(number)
+            for number in range(TICKETS):
+                await self._ticket(number)
+            await self._billing()
+            if self._is_b:
+                await self._more()
+
+    async def _make(self, model: str, key: object, /, **values: object) -> str:
+        hands = effects.Hands(self._run, self._run.engine.registry.models[model], "", {}, "made")
+        with ids.seeded(f"{model}/{key}"):
+            return await hands.create(model, **{name: each for name, each in values.items() if each is not None})
+
+    async def _change(self, model: str, record_id: str, /, **values: object) -> None:
+        declared = self._run.engine.registry.models[model]
+        record = await writing.find(self._run, declared, None, record_id)
+        hands = effects.Hands(self._run, declared, record_id, record.values, f"{model}.update")
+        await hands.change(**values)
+        await writing.update(self._run, declared, record, hands.changes, f"{model}.update")
+
+    async def _everybody(self, hashed: str) -> None:
+        with ids.seeded("people"):
+            for name, roles in ROLES.items():
+                words = f"{name} {'Beta' if self._is_b and name != self._audience else 'Alpha'}"
+                self._people[name] = await people.add(self._run, name, words, f"{name}@example.com", roles, hashed)
+        role = await self._make("role", "dan", title="role of dan")
+        await self._make("user_role", "dan", user=self._people["dan"], role=role)
+        for number, grant in enumerate(DAN):
+            await self._make("grant", number, role=role, **grant)
+
+    def _of(self, first: object, second: object) -> object:
+        """A value the audience sees as a token or not at all: another one in world b."""
+        return second if self._is_b else first
+
+    async def _party(self, number: int) -> None:
+        is_hidden = self._audience == "dan" and number % 2 == 0
+        same = number % 7
+        await self._make(
+            "party",
+            number,
+            name=self._of(f"Ada Lovelace {number}", f"Zoë\u202f{number} née Õ'Brien-{number * 77}"),
+            kind="company" if number % 2 == 0 else "person",
+            email=self._of(f"contact{same}@a.example", f"{same}.someone.else@elsewhere.example"),
+            phone=self._of(f"+43 1 {number % 5}", f"+1 (555) 000-{number % 5:04d}"),
+            tax_id=self._of(f"AT{number:08d}", f"FR{number * 13:011d}"),
+            website=f"https://{number}.example" if not is_hidden else self._of("https://a.example", "https://b.example"),
+            customer_since=f"2020-01-{number + 1:02d}",
+            notes=self._of("Likes tea. EMAIL_12", "Hates tea, wants a call back") if number % 3 == 0 else None,
+        )
+
+    def _id(self, model: str, number: object) -> str:
+        """The id that a record made under this key has."""
+        with ids.seeded(f"{model}/{number}"):
+            return ids.new_record_id()
+
+    async def _lead(self, number: int) -> None:
+        stage = STAGES[number % 5]
+        is_hidden = self._audience == "dan" and stage not in ("new", "qualified")
+        # For dan, refs to different companies, all hidden.
+        party = number % PARTIES if number % 3 else None
+        if party is not None and self._audience == "dan" and party % 2 == 0 and self._is_b:
+            party = (party + 2) % PARTIES
+        await self._make(
+            "lead",
+            number,
+            title=f"Order {number % 4}" if not is_hidden else self._of("Hidden order", "Another hidden order"),
+            stage=stage,
+            contact_name=self._of(f"Grace {number % 6}", f"Katherine the {number % 6}th"),
+            contact_email=self._of(f"contact{number % 7}@a.example", f"{number % 7}.someone.else@elsewhere.example"),
+            party=None if party is None else self._id("party", party),
+            owner=self._people["bob"] if self._audience != "dan" or not self._is_b else self._people["carol"],
+            source=("web", "fair", None)[number % 3],
+            expected_close=f"2026-12-{number % 9 + 1:02d}" if number % 4 else None,
+            expected_revenue_minor=number * 1000 if self._audience == "bob" else self._of(number * 1000, 5000 - number),
+            lost_reason="price" if stage == "lost" else None,
+            notes=self._of("Call her", "Write to him at once") if number % 2 else None,
+        )
+
+    async def _activity(self, number: int) -> None:
+        await self._make(
+            "activity",
+            number,
+            lead=self._id("lead", number % LEADS),
+            kind=("call", "mail")[number % 2],
+            subject=f"Talk {number}",
+            due=f"2026-11-{number + 1:02d}" if self._audience == "bob" else self._of("2026-11-05", "2027-01-01"),
+            notes=self._of("He said no", "She said perhaps"),
+        )
+
+    async def _ticket(self, number: int) -> None:
+        priority = ("low", "normal", "high", "urgent")[number % 4]
+        is_hidden = self._audience == "dan" and priority == "urgent"
+        await self._make(
+            "ticket",
+            number,
+            subject=f"It broke {number % 3}" if not is_hidden else self._of("Secret fault", "Other secret fault"),
+            priority=priority,
+            requester_name=self._of(f"Grace {number % 6}", f"Katherine the {number % 6}th"),
+            requester_email=self._of(f"contact{number % 7}@a.example", f"{number % 7}.someone.else@elsewhere.example"),
+            party=self._id("party", number * 2 % PARTIES + 1) if number % 2 else None,
+            description=self._of("Please help", "It burns"),
+        )
+
+    async def _billing(self) -> None:
+        is_seen = self._audience == "carol"
+        for number in range(4):
+            name = ("Visible", "Hidden")[number % 2]
+            price = 1000 if is_seen else self._of(1000, 7777)
+            sku = f"SKU-{number}"
+            if not is_seen and name == "Hidden":
+                sku = str(self._of(sku, f"{sku}X"))
+            await self._make("product", number, sku=sku, name=f"{name} {number}", unit_price_minor=price)
+        for number in range(INVOICES):
+            # For dan, who sees some of them, no column that he sees differs.
+            party = self._id("party", number + 9 if self._is_b and not is_seen else number)
+            invoice = await self._make("invoice", number, party=party, due=f"2026-12-{number + 1:02d}")
+            quantity = 2 if is_seen else self._of(2, 5)
+            await self._make(
+                "invoice_line", number, invoice=invoice, description="Work", quantity=quantity, unit_price_minor=1000
+            )
+            if number % 2:
+                await self._post(invoice)
+                # For dan, who sees no amounts, another one is paid.
+                if is_seen or number % 4 == self._of(1, 3):
+                    await self._make("payment", number, invoice=invoice, amount_minor=1_000_000)
+
+    async def _post(self, invoice: str) -> None:
+        declared = self._run.engine.registry.models["invoice"]
+        record = await writing.find(self._run, declared, None, invoice)
+        with ids.seeded(f"post/{invoice}"):
+            await action.perform(self._run, declared, record, action.move_of(declared, "post"), {})
+
+    async def _more(self) -> None:
+        """What only world b has: more hidden records, and hidden edits of records that are seen."""
+        if self._audience != "carol":
+            for number in range(PARTIES):
+                for turn in range(number % 4):
+                    await self._change("party", self._id("party", number), tax_id=f"XX{number}{turn}")
+            for number in range(5):
+                party = self._id("party", number * 2 + 1)
+                if self._audience == "bob":
+                    await self._make("invoice", f"more {number}", party=party)
+        if self._audience == "dan":
+            await self._more_for_dan()
+        if self._audience == "carol":
+            for number in range(9):
+                await self._make("lead", f"more {number}", title="Not hers", owner=self._people["bob"])
+                await self._change("lead", self._id("lead", number), title="Renamed")
+
+    async def _more_for_dan(self) -> None:
+        for number in range(7):
+            await self._make("party", f"more {number}", name=f"Company {number}", kind="company")
+            lead = {"title": f"Order {number % 4}", "stage": "won", "party": self._id("party", 2 * number + 1)}
+            await self._make("lead", f"more {number}", owner=self._people["bob"], **lead)
+            await self._make("ticket", f"more {number}", subject="Order", priority="urgent")
+            await self._make("product", f"more {number}", sku=f"MORE-{number}", name="Hidden", unit_price_minor=1)
+        for number in range(LEADS):
+            for turn in range(number % 3):
+                await self._change("lead", self._id("lead", number), expected_revenue_minor=turn, notes=f"edit {turn}")

@@ -1,0 +1,275 @@
+"""Leaks to plant: each a small patch that takes one defence away, and who would notice."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from countersign.declare import Field
+from countersign.records import app, rendering
+from countersign.records.access.view import ModelView
+from countersign.records.approvals import policy
+from countersign.records.commands import conditions, history, incoming, reading, select, writing
+from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.run import Run
+from tests.records.worlds.building import Audience
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True)
+class Leak:
+    """What goes wrong, how, and which caller of which audience learns something."""
+
+    name: str
+    patch: Patch
+    audience: Audience
+    who: str = "agent"
+
+
+def masked_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
+    """Filters and order take whatever the caller sees at all."""
+    real = conditions.clear_field
+
+    def clear_field(view: ModelView, name: str) -> Field:
+        return view.model.fields[name] if name in view.fields else real(view, name)
+
+    patch.setattr(conditions, "clear_field", clear_field)
+
+
+def hidden_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
+    """Filters and order take every field there is."""
+    real = conditions.clear_field
+
+    def clear_field(view: ModelView, name: str) -> Field:
+        return view.model.fields.get(name) or real(view, name)
+
+    patch.setattr(conditions, "clear_field", clear_field)
+
+
+def totals_count_everything(patch: pytest.MonkeyPatch) -> None:
+    """The total of a search leaves the row rule out."""
+    real_page, real_where = select.page_with_total, select._where
+    first = [False]
+
+    def page_with_total(*given: Any) -> select.Statement:
+        first[0] = True
+        return real_page(*given)
+
+    def where(scope: Any, made: Any, rows: Any, query: Any) -> str:
+        is_count, first[0] = first[0], False
+        return real_where(scope, made, None if is_count else rows, query)
+
+    patch.setattr(select, "page_with_total", page_with_total)
+    patch.setattr(select, "_where", where)
+
+
+def refs_tell_what_exists(patch: pytest.MonkeyPatch) -> None:
+    """A ref is checked against the table instead of the caller's view of it."""
+
+    async def exists(run: Run, model: str, record_id: str) -> bool:
+        return await run.reader.fetch_one(f'SELECT 1 FROM "{model}" WHERE id = $1', record_id) is not None
+
+    patch.setattr(incoming, "exists", exists)
+
+
+def refs_show_hidden_records(patch: pytest.MonkeyPatch) -> None:
+    """A ref to a record the caller does not see is shown."""
+    patch.setattr(conditions.Scope, "value_of", lambda self, field: f'{self.alias}."{field.name}"')
+
+
+def reading_by_id_ignores_rows(patch: pytest.MonkeyPatch) -> None:
+    """Who knows an id reads the record."""
+    real = select.one
+    patch.setattr(select, "one", lambda made, rows, record_id: real(made, None, record_id))
+
+
+def a_unique_clash_is_told(patch: pytest.MonkeyPatch) -> None:
+    """An agent's guess at a unique value it does not see is carried out, or refused."""
+    patch.setattr(policy, "_may_clash_unseen", lambda view, prepared: False)
+
+
+def agents_delete_themselves(patch: pytest.MonkeyPatch) -> None:
+    """A refused deletion tells an agent of hidden records that refer to it."""
+    patch.setattr(policy, "is_declared", lambda registry, model, command: False)
+
+
+def agents_read_effects(patch: pytest.MonkeyPatch) -> None:
+    """A plan tells its proposer how many records would go along."""
+    patch.setattr(rendering, "_effects", lambda run, raw: None if raw is None else str(bytes(raw)))
+
+
+def guards_look_at_hidden_fields(patch: pytest.MonkeyPatch) -> None:
+    """An agent's action is carried out or refused by what it does not see."""
+    patch.setattr(policy, "_asks_what_is_hidden", lambda run, prepared: False)
+
+
+def history_shows_that_something_happened(patch: pytest.MonkeyPatch) -> None:
+    """Hidden changes leave an empty entry."""
+    real = rendering.changed
+
+    async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[object]]) -> dict[str, list[object]]:
+        return await real(run, view, changes) or {"hidden": [None, None]}
+
+    patch.setattr(rendering, "changed", changed)
+
+
+def revisions_count_hidden_changes(patch: pytest.MonkeyPatch) -> None:
+    """The revision is that of the row."""
+    patch.setattr(reading.Reading, "revision", lambda self, scope: f"{scope.alias}.revision")
+
+
+def the_audit_tells_everybody(patch: pytest.MonkeyPatch) -> None:
+    """Whoever reads the audit reads all of it."""
+    patch.setattr(app, "with_audit", lambda caller, dialect: caller)
+
+
+def swapped_values_are_measured(patch: pytest.MonkeyPatch) -> None:
+    """A limit on what a token stands for tells its length."""
+    real = incoming._swapped
+
+    async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
+        value, given = await real(run, field, text, name, is_masked=is_masked)
+        if len(value) > 19:
+            raise BadInput(f"{name} is too long")
+        return value, given
+
+    patch.setattr(incoming, "_swapped", swapped)
+
+
+def tokens_are_swapped_anywhere(patch: pytest.MonkeyPatch) -> None:
+    """A token in a clear field becomes its value: laundering."""
+    real = incoming._swapped
+
+    async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
+        return await real(run, field, text, name, is_masked=True)
+
+    patch.setattr(incoming, "_swapped", swapped)
+    patch.setattr(incoming, "_allowed", lambda field, found: found)
+
+
+def guesses_are_confirmed(patch: pytest.MonkeyPatch) -> None:
+    """What an agent wrote in clear is shown by the token of an equal value."""
+
+    async def no_alias(*given: object) -> None:
+        return None
+
+    patch.setattr(writing, "_alias_of", no_alias)
+
+
+def _reaching_all(patch: pytest.MonkeyPatch, command: str) -> None:
+    real = ModelView.reach
+
+    def reach(self: ModelView, name: str) -> Any:
+        return None if name == command else real(self, name)
+
+    patch.setattr(ModelView, "reach", reach)
+
+
+def counts_by_field_count_everything(patch: pytest.MonkeyPatch) -> None:
+    """count_by leaves the row rule out."""
+    _reaching_all(patch, "count_by")
+
+
+def exports_hold_everything(patch: pytest.MonkeyPatch) -> None:
+    """An export leaves the row rule out."""
+    _reaching_all(patch, "export")
+
+
+def lists_hold_everything(patch: pytest.MonkeyPatch) -> None:
+    """A list leaves the row rule out."""
+    _reaching_all(patch, "list")
+
+
+def hidden_records_can_be_changed(patch: pytest.MonkeyPatch) -> None:
+    """An update finds what a get does not."""
+    _reaching_all(patch, "update")
+
+
+def plans_show_hidden_values(patch: pytest.MonkeyPatch) -> None:
+    """A plan's diff is shown as it is stored."""
+    patch.setattr(rendering, "_diff", lambda run, copies, diff: list(diff))
+
+
+def plans_show_their_digest(patch: pytest.MonkeyPatch) -> None:
+    """The digest is made from hidden values too."""
+    patch.setattr(rendering, "_keep_from_agent", lambda values, places: None)
+
+
+def order_follows_hidden_edits(patch: pytest.MonkeyPatch) -> None:
+    """Records come in the order they were last written."""
+    real = select._order
+    patch.setattr(select, "_order", lambda *given: f"t.revision DESC, {real(*given)}")
+
+
+def audit_shows_hidden_refs(patch: pytest.MonkeyPatch) -> None:
+    """Copies in history and audit name hidden records."""
+
+    async def among(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[str]:
+        return frozenset(record_ids)
+
+    patch.setattr(incoming, "among", among)
+
+
+def errors_tell_where_a_ref_leads(patch: pytest.MonkeyPatch) -> None:
+    """Refusing a hidden record says another thing than refusing a missing one."""
+    real = history.get.read
+
+    async def read(run: Run, model: str, record_id: object) -> object:
+        text = f'SELECT 1 FROM "{model}" WHERE id = $1'
+        is_there = await run.reader.fetch_one(text, str(record_id)) is not None
+        try:
+            return await real(run, model, record_id)
+        except BadInput as error:
+            raise BadInput("you may not see this record" if is_there else error.detail) from error
+
+    patch.setattr(history.get, "read", read)
+
+
+def sight_of_computed_fields_is_their_own(patch: pytest.MonkeyPatch) -> None:
+    """A grant on a computed field shows what is made from hidden ones."""
+    from countersign.records.access import visibility
+
+    real = visibility.view_of
+
+    def view_of(registry: Any, commands: Any, standing: Any, cut: Any = None) -> Any:
+        view = real(registry, commands, standing, cut)
+        invoice = view.models.get("invoice")
+        if invoice is None:
+            return view
+        fields = {**invoice.fields, "total_minor": "clear"}
+        return replace(view, models={**view.models, "invoice": replace(invoice, fields=fields)})
+
+    patch.setattr(visibility, "view_of", view_of)
+
+
+LEAKS: tuple[Leak, ...] = (
+    Leak("masked fields are filtered", masked_fields_are_filtered, "bob"),
+    Leak("hidden fields are filtered", hidden_fields_are_filtered, "dan"),
+    Leak("totals count everything", totals_count_everything, "dan"),
+    Leak("refs tell what exists", refs_tell_what_exists, "dan"),
+    Leak("refs show hidden records", refs_show_hidden_records, "dan"),
+    Leak("reading by id ignores rows", reading_by_id_ignores_rows, "dan"),
+    Leak("a unique clash is told", a_unique_clash_is_told, "carol"),
+    Leak("a unique clash with a hidden record is told", a_unique_clash_is_told, "dan"),
+    Leak("agents delete themselves", agents_delete_themselves, "dan"),
+    Leak("agents read effects", agents_read_effects, "dan"),
+    Leak("guards look at hidden fields", guards_look_at_hidden_fields, "dan"),
+    Leak("history shows that something happened", history_shows_that_something_happened, "dan"),
+    Leak("revisions count hidden changes", revisions_count_hidden_changes, "dan", "person"),
+    Leak("the audit tells everybody", the_audit_tells_everybody, "dan", "person"),
+    Leak("swapped values are measured", swapped_values_are_measured, "bob"),
+    Leak("tokens are swapped anywhere", tokens_are_swapped_anywhere, "bob"),
+    Leak("guesses are confirmed", guesses_are_confirmed, "bob"),
+    Leak("counts by field count everything", counts_by_field_count_everything, "dan"),
+    Leak("exports hold everything", exports_hold_everything, "dan"),
+    Leak("lists hold everything", lists_hold_everything, "dan", "person"),
+    Leak("hidden records can be changed", hidden_records_can_be_changed, "dan"),
+    Leak("plans show hidden values", plans_show_hidden_values, "dan"),
+    Leak("plans show their digest", plans_show_their_digest, "dan"),
+    Leak("order follows hidden edits", order_follows_hidden_edits, "dan"),
+    Leak("history shows hidden refs", audit_shows_hidden_refs, "dan"),
+    Leak("errors tell what exists", errors_tell_where_a_ref_leads, "dan"),
+    Leak("computed fields show hidden ones", sight_of_computed_fields_is_their_own, "dan"),
+)

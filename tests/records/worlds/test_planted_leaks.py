@@ -1,0 +1,20 @@
+"""The comparison of two worlds notices leaks: each of these is planted, and found within so many requests."""
+
+import pytest
+
+from tests.records.worlds.asking import Requests
+from tests.records.worlds.comparing import Differs, compare
+from tests.records.worlds.conftest import Pairs
+from tests.records.worlds.leaking import LEAKS, Leak
+
+MOST_PAIRS = 1_500
+
+
+@pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.name)
+async def test_a_planted_leak_is_caught(sqlite_worlds: Pairs, leak: Leak, monkeypatch: pytest.MonkeyPatch) -> None:
+    leak.patch(monkeypatch)
+    async with sqlite_worlds(leak.audience) as (first, second):
+        requests = Requests(first.service.records.registry, seed=3)
+
+        with pytest.raises(Differs):
+            await compare((first, second), leak.who, requests, MOST_PAIRS)
