@@ -191,25 +191,28 @@ class _Building:
     async def _lead(self, number: int) -> None:
         stage = STAGES[number % 5]
         is_hidden = self._audience == "dan" and stage not in ("new", "qualified")
-        # For dan, refs to different companies, all hidden.
-        party = number % PARTIES if number % 3 else None
-        if party is not None and self._audience == "dan" and party % 2 == 0 and self._is_b:
-            party = (party + 2) % PARTIES
         await self._make(
             "lead",
             number,
-            title=f"Order {number % 4}" if not is_hidden else self._of("Hidden order", "Another hidden order"),
+            title=self._of("Hidden order", "Another hidden order") if is_hidden else f"Order {number % 4}",
             stage=stage,
             contact_name=self._of(f"Grace {number % 6}", f"Katherine the {number % 6}th"),
             contact_email=self._of(f"contact{number % 7}@a.example", f"{number % 7}.someone.else@elsewhere.example"),
-            party=None if party is None else self._id("party", party),
-            owner=self._people["bob"] if self._audience != "dan" or not self._is_b else self._people["carol"],
+            party=self._party_of_lead(number) if number % 3 else None,
+            owner=self._people["bob"] if self._audience != "dan" else self._of(self._people["bob"], self._people["carol"]),
             source=("web", "fair", None)[number % 3],
-            expected_close=f"2026-12-{number % 9 + 1:02d}" if number % 4 else None,
+            expected_close=(f"2026-12-{number % 9 + 1:02d}", None)[number % 4 == 0],
             expected_revenue_minor=number * 1000 if self._audience == "bob" else self._of(number * 1000, 5000 - number),
-            lost_reason="price" if stage == "lost" else None,
-            notes=self._of("Call her", "Write to him at once") if number % 2 else None,
+            lost_reason=("price", None)[stage != "lost"],
+            notes=(None, self._of("Call her", "Write to him at once"))[number % 2],
         )
+
+    def _party_of_lead(self, number: int) -> str:
+        party = number % PARTIES
+        if self._audience == "dan" and party % 2 == 0:
+            # Another company, and he sees neither.
+            party = (party + 2) % PARTIES if self._is_b else party
+        return self._id("party", party)
 
     async def _activity(self, number: int) -> None:
         await self._make(
@@ -240,24 +243,24 @@ class _Building:
         is_seen = self._audience == "carol"
         for number in range(4):
             name = ("Visible", "Hidden")[number % 2]
+            is_same = is_seen or name == "Visible"
+            sku = f"SKU-{number}" if is_same else self._of(f"SKU-{number}", f"SKU-{number}X")
             price = 1000 if is_seen else self._of(1000, 7777)
-            sku = f"SKU-{number}"
-            if not is_seen and name == "Hidden":
-                sku = str(self._of(sku, f"{sku}X"))
             await self._make("product", number, sku=sku, name=f"{name} {number}", unit_price_minor=price)
         for number in range(INVOICES):
-            # For dan, who sees some of them, no column that he sees differs.
-            party = self._id("party", number + 9 if self._is_b and not is_seen else number)
-            invoice = await self._make("invoice", number, party=party, due=f"2026-12-{number + 1:02d}")
-            quantity = 2 if is_seen else self._of(2, 5)
-            await self._make(
-                "invoice_line", number, invoice=invoice, description="Work", quantity=quantity, unit_price_minor=1000
-            )
-            if number % 2:
-                await self._post(invoice)
-                # For dan, who sees no amounts, another one is paid.
-                if is_seen or number % 4 == self._of(1, 3):
-                    await self._make("payment", number, invoice=invoice, amount_minor=1_000_000)
+            await self._invoice(number, is_seen=is_seen)
+
+    async def _invoice(self, number: int, *, is_seen: bool) -> None:
+        """For dan, who sees invoices without parties and amounts, others are paid in world b."""
+        is_moved = self._is_b and not is_seen
+        party = self._id("party", number + 9 if is_moved else number)
+        invoice = await self._make("invoice", number, party=party, due=f"2026-12-{number + 1:02d}")
+        line = {"description": "Work", "quantity": 5 if is_moved else 2, "unit_price_minor": 1000}
+        await self._make("invoice_line", number, invoice=invoice, **line)
+        if number % 2:
+            await self._post(invoice)
+            if is_seen or number % 4 == self._of(1, 3):
+                await self._make("payment", number, invoice=invoice, amount_minor=1_000_000)
 
     async def _post(self, invoice: str) -> None:
         declared = self._run.engine.registry.models["invoice"]
