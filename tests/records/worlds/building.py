@@ -199,7 +199,7 @@ class _Building:
             contact_name=self._of(f"Grace {number % 6}", f"Katherine the {number % 6}th"),
             contact_email=self._of(f"contact{number % 7}@a.example", f"{number % 7}.someone.else@elsewhere.example"),
             party=self._party_of_lead(number) if number % 3 else None,
-            owner=self._people["bob"] if self._audience != "dan" else self._of(self._people["bob"], self._people["carol"]),
+            owner=self._people["carol" if self._is_b and self._audience == "dan" else "bob"],
             source=("web", "fair", None)[number % 3],
             expected_close=(f"2026-12-{number % 9 + 1:02d}", None)[number % 4 == 0],
             expected_revenue_minor=number * 1000 if self._audience == "bob" else self._of(number * 1000, 5000 - number),
