@@ -59,6 +59,21 @@ class Office:
         self.tokens[name] = answer.json()["token"]
         return name
 
+    async def person(self, name: str, *grants: Mapping[str, object]) -> str:
+        """A person with a role of its own that has these grants, signed in by that name; its id."""
+        user = await self.value("root", "user.create", username=name)
+        role = await self.value("root", "role.create", title=f"role of {name}")
+        await self.value("root", "user_role.create", user=user["id"], role=role["id"])
+        for grant in grants:
+            await self.value("root", "grant.create", role=role["id"], **grant)
+        link = (await self.value("root", "user.invite", id=user["id"]))["link"]
+        form = {"token": link.partition("token=")[2], "password": "a long password"}
+        done = await self.http.post("/setup", data=form)
+        assert done.status_code == 200, done.text
+        answer = await self.http.post("/api/auth/login", json={"username": name, "password": form["password"]})
+        self.tokens[name] = answer.json()["token"]
+        return cast("str", user["id"])
+
     async def post(self, who: str, path: str, body: object) -> httpx.Response:
         """A POST of JSON."""
         return await self.http.post(path, json=body, headers=self.headers(who))

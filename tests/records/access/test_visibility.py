@@ -7,30 +7,11 @@ from tests.records.office import Office
 Grant = dict[str, object]
 
 
-async def person(office: Office, name: str, *grants: Grant) -> str:
-    """A person with a role of its own that has these grants; signed in by that name."""
-    user = await office.value("root", "user.create", username=name)
-    role = await office.value("root", "role.create", title=f"role of {name}")
-    await office.value("root", "user_role.create", user=user["id"], role=role["id"])
-    for grant in grants:
-        await office.value("root", "grant.create", role=role["id"], **grant)
-    link = (await office.value("root", "user.invite", id=user["id"]))["link"]
-    token = link.partition("token=")[2]
-    page = await office.http.get(link)
-    assert page.status_code == 200
-    form = {"token": token, "password": "a long password"}
-    done = await office.http.post("/setup", data=form)
-    assert done.status_code == 200, done.text
-    answer = await office.http.post("/api/auth/login", json={"username": name, "password": form["password"]})
-    office.tokens[name] = answer.json()["token"]
-    return str(user["id"])
-
-
 LIST: Grant = {"model": "lead", "commands": "get,list,search,update", "clear": "title,stage", "write": "title"}
 
 
 async def test_a_field_that_nobody_granted_is_hidden(office: Office) -> None:
-    await person(office, "dan", LIST)
+    await office.person("dan", LIST)
 
     rows: list[dict[str, Any]] = await office.value("dan", "lead.list", limit=3)
 
@@ -41,8 +22,7 @@ async def test_a_field_that_nobody_granted_is_hidden(office: Office) -> None:
 
 
 async def test_grants_add_up_and_the_most_visible_wins(office: Office) -> None:
-    await person(
-        office,
+    await office.person(
         "dan",
         {**LIST, "masked": "contact_email,contact_name"},
         {"model": "lead", "commands": "qualify", "clear": "contact_email"},
@@ -58,7 +38,7 @@ async def test_grants_add_up_and_the_most_visible_wins(office: Office) -> None:
 
 async def test_a_row_rule_hides_every_other_record_from_every_command(office: Office) -> None:
     rule = '[{"field": "stage", "op": "in", "value": ["new", "won"]}]'
-    await person(office, "dan", {**LIST, "commands": "*", "rows": rule})
+    await office.person("dan", {**LIST, "commands": "*", "rows": rule})
 
     rows = await office.value("dan", "lead.search", limit=5)
     assert rows["total"] == 200
@@ -76,7 +56,7 @@ async def test_a_row_rule_hides_every_other_record_from_every_command(office: Of
 
 async def test_a_rule_may_refer_to_the_caller(office: Office) -> None:
     rule = '[{"field": "owner", "op": "eq", "value": {"stand": "CALLER"}}]'
-    dan = await person(office, "dan", {**LIST, "commands": "*", "clear": "*", "write": "*", "rows": rule})
+    dan = await office.person("dan", {**LIST, "commands": "*", "clear": "*", "write": "*", "rows": rule})
 
     assert await office.all("lead", "dan") == []
     made = await office.value("dan", "lead.create", title="mine")
@@ -88,8 +68,7 @@ async def test_a_rule_may_refer_to_the_caller(office: Office) -> None:
 
 async def test_a_ref_to_a_record_that_does_not_exist_for_the_caller_is_empty(office: Office) -> None:
     rule = '[{"field": "kind", "op": "eq", "value": "person"}]'
-    await person(
-        office,
+    await office.person(
         "dan",
         {**LIST, "clear": "title,party", "write": "title,party"},
         {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule},
@@ -106,7 +85,7 @@ async def test_a_ref_to_a_record_that_does_not_exist_for_the_caller_is_empty(off
 
 
 async def test_a_revision_counts_only_visible_changes(office: Office) -> None:
-    await person(office, "dan", LIST)
+    await office.person("dan", LIST)
     lead = (await office.first("lead"))["id"]
     before = (await office.value("dan", "lead.get", id=lead))["revision"]
 
@@ -118,7 +97,7 @@ async def test_a_revision_counts_only_visible_changes(office: Office) -> None:
 
 
 async def test_restricted_fields_stay_with_their_roles_whatever_is_granted(office: Office) -> None:
-    await person(office, "dan", {"model": "party", "commands": "*", "clear": "*", "write": "*"})
+    await office.person("dan", {"model": "party", "commands": "*", "clear": "*", "write": "*"})
 
     assert await office.denied("dan", "party.list", limit=1) == ["party.tax_id"]
     for who, sees in (("alice", False), ("bob", False), ("carol", True), ("root", True)):

@@ -1,0 +1,291 @@
+"""Channels of tokens, plans, history, logs, documents, caches and rights."""
+
+import io
+import json
+from contextlib import redirect_stderr
+from typing import Any
+
+import pytest
+
+from countersign.kernel import telemetry
+from countersign.kernel.database import versions
+from countersign.records import dispatch, handlers, rendering
+from countersign.records.access import visibility
+from countersign.records.access.view import Domain
+from countersign.records.commands import export, listing, writing
+from countersign.records.commands.run import Engine
+from countersign.records.documents import inputs, openapi
+from countersign.records.masking.masks import DomainMasks, MaskStore
+from countersign.records.masking.vault import Wanted
+from tests.records.leaks.channel import channel, dan, put, same
+from tests.records.office import Office
+from tests.records.worlds import leaking
+
+
+def _linking_everything(patch: pytest.MonkeyPatch) -> None:
+    put(patch, writing, "Wanted", lambda label, text, linked: Wanted(label, text, True))
+
+
+@channel(26, _linking_everything)
+async def l26(office: Office) -> None:
+    """Equal tokens are equal values only where that was declared."""
+    for title in ("one", "two"):
+        await office.value("alice", "lead.create", title=title, contact_email="same@x.example", notes="Same words")
+    rows = [row for row in await office.all("lead", "bob") if row["title"] in ("one", "two")]
+    assert rows[0]["contact_email"] == rows[1]["contact_email"]
+    assert rows[0]["notes"] != rows[1]["notes"]
+
+
+@channel(27, leaking.guesses_are_confirmed)
+async def l27(office: Office) -> None:
+    """What an agent writes in clear is never shown by the token of an equal value."""
+    agent = await office.agent("alice")
+    lead = (await office.value(agent, "lead.list", limit=1))[0]
+    clear = (await office.value("alice", "lead.get", id=lead["id"]))["contact_email"]
+    for guess in (clear, clear.upper()):
+        made = await office.value(agent, "lead.create", title="x", contact_email=guess)
+        assert made["contact_email"] != lead["contact_email"]
+
+
+def _sharing_one_domain(patch: pytest.MonkeyPatch) -> None:
+    masks = DomainMasks(Domain("shared", b"k" * 32))
+    put(patch, MaskStore, "__call__", lambda self, caller: masks)
+
+
+@channel(28, _sharing_one_domain)
+async def l28(office: Office) -> None:
+    """A token means nothing to anybody else."""
+    one, two = await office.agent("alice", label="one"), await office.agent("alice", label="two")
+    lead = (await office.value(one, "lead.list", limit=1))[0]
+    said = await office.refused(two, "lead.update", id=lead["id"], contact_email=lead["contact_email"])
+    assert said == f"unknown token {lead['contact_email']}"
+
+
+@channel(29, leaking.tokens_are_swapped_anywhere)
+async def l29(office: Office) -> None:
+    """A token is refused wherever its value would be read in clear."""
+    agent = await office.agent("alice")
+    lead = (await office.value(agent, "lead.list", limit=1))[0]
+    token = lead["contact_email"]
+    for field, text in (("title", token), ("title", f"Ask {token}."), ("lost_reason", token)):
+        said = await office.refused(agent, "lead.update", id=lead["id"], **{field: text})
+        assert said == f"token not allowed in lead.{field}"
+    for field in ("source", "party", "stage"):
+        assert (await office.call(agent, "lead.update", {"id": lead["id"], field: token})).status_code == 400
+    asked = [{"field": "title", "op": "contains", "value": token}]
+    assert (await office.call(agent, "lead.list", {"filter": asked, "limit": 1})).status_code == 400
+    steps = [{"command": "lead.delete", "input": {"id": lead["id"]}}]
+    assert (await office.call(agent, "plan.propose", {"steps": steps, "why": token})).status_code == 400
+
+
+@channel(30, leaking.plans_show_hidden_values)
+async def l30(office: Office) -> None:
+    """A plan shows its proposer tokens, and nothing of fields it does not read."""
+    await dan(office)
+    agent = await office.agent("dan")
+    lead = await office.first("lead", stage="new")
+    plan_id = await office.proposed(agent, "lead.delete", id=lead["id"])
+    answer = await office.call(agent, "plan.get", {"id": plan_id})
+    shown = {each["field"] for each in answer.json()["value"]["diff"]}
+    assert shown <= {"title", "stage", "party", "source", "contact_name", "contact_email"}
+    assert "lead.notes" in answer.json()["denied"]
+    assert lead["contact_email"] not in answer.text
+
+
+def _showing_history_as_it_was(patch: pytest.MonkeyPatch) -> None:
+    async def changed(run: Any, view: Any, changes: Any) -> Any:
+        return changes
+
+    put(patch, rendering, "changed", changed)
+
+
+@channel(31, _showing_history_as_it_was)
+async def l31(office: Office) -> None:
+    """History is read by the rights of now."""
+    await dan(office)
+    lead = await office.value("alice", "lead.create", title="x", lost_reason="hidden from dan", contact_name="Ada")
+    await office.value("alice", "lead.update", id=lead["id"], notes="also hidden")
+    answer = await office.call("dan", "lead.history", {"id": lead["id"]})
+    assert len(answer.json()["value"]) == 1
+    told = json.dumps(answer.json()["value"])
+    assert not [word for word in ("hidden from dan", "also hidden", '"Ada"', "lost_reason") if word in told]
+
+
+def _logging_everything(patch: pytest.MonkeyPatch) -> None:
+    put(patch, telemetry, "_redact", lambda _, __, event: event)
+
+
+@channel(32, _logging_everything)
+async def l32(office: Office) -> None:
+    """No log line holds a token, a password or a value of a request."""
+    written = io.StringIO()
+    with redirect_stderr(written):
+        telemetry.configure("debug")
+        log = telemetry.logger("trial")
+        for token in (office.tokens["alice"], f"Bearer {office.tokens['bob']}"):
+            log.error("refused", said=f"the header was {token}", authorization=token)
+        await office.call("alice", "lead.create", {"title": "canary-title", "contact_email": "canary@x.example"})
+        await office.call("alice", "lead.create", {"title": 5, "contact_email": "canary@x.example"})
+    assert "refused" in written.getvalue()
+    for canary in (office.tokens["alice"], office.tokens["bob"], "canary@x.example", "canary-title"):
+        assert canary not in written.getvalue()
+
+
+def _exporting_clear(patch: pytest.MonkeyPatch) -> None:
+    async def stream(run: Any, model: str, asked: Any, command: str = "list") -> Any:
+        rows = await run.reader.fetch(f'SELECT id, name, email FROM "{model}"')
+        yield [listing.Found([row], 0) for row in rows]
+
+    put(patch, export.listing, "stream", stream)
+
+
+@channel(33, _exporting_clear)
+async def l33(office: Office) -> None:
+    """Every form of an answer comes from one place: an export holds what a list holds."""
+    rows = await office.value("bob", "party.list", limit=30)
+    text = await _exported(office)
+    assert [json.loads(line) for line in text.splitlines()][:30] == rows
+
+
+async def _exported(office: Office) -> str:
+    clerk = (await office.first("role", title="clerk"))["id"]
+    await office.value("root", "grant.create", role=clerk, model="party", commands="export")
+    headers = {**office.headers("bob"), "Accept": "application/x-ndjson"}
+    return (await office.http.post("/api/party/export", json={}, headers=headers)).text
+
+
+def _describing_everything(patch: pytest.MonkeyPatch) -> None:
+    real = inputs._object
+    put(patch, inputs, "_object", lambda properties, required: {**real(properties, required), "not": "tax_id"})
+
+
+@channel(34, _describing_everything)
+async def l34(office: Office) -> None:
+    """No name of what is hidden stands in a description."""
+    for path in ("/api/commands", "/api/meta", "/api/openapi.json"):
+        text = (await office.http.get(path, headers=office.headers("bob"))).text
+        assert not [word for word in ("tax_id", "invoice_line", "payment", "audit_entry") if word in text], path
+
+
+def _sharing_readings(patch: pytest.MonkeyPatch) -> None:
+    made: dict[str, Any] = {}
+    real = Engine.reading
+    put(patch, Engine, "reading", lambda self, caller, view: made.setdefault(view.model.name, real(self, caller, view)))
+
+
+@channel(35, _sharing_readings)
+async def l35(office: Office) -> None:
+    """What one caller is answered is never kept for another."""
+    for who in ("carol", "bob", "alice", "bob", "carol"):
+        row = (await office.value(who, "party.list", limit=1))[0]
+        assert ("tax_id" in row) is (who == "carol")
+        assert row["name"].startswith("PERSON_") is (who == "bob")
+
+
+def _remembering_rights(patch: pytest.MonkeyPatch) -> None:
+    async def bump(*given: object) -> None:
+        """Nobody is told."""
+
+    put(patch, versions, "bump", bump)
+
+
+@channel(36, _remembering_rights)
+async def l36(office: Office) -> None:
+    """A revoked token is refused at the next call."""
+    agent = await office.agent("bob")
+    assert (await office.call(agent, "lead.list", {"limit": 1})).status_code == 200
+    token = (await office.value("bob", "agent_token.list"))[0]
+    await office.value("bob", "agent_token.revoke", id=token["id"])
+    assert (await office.call(agent, "lead.list", {"limit": 1})).status_code == 401
+
+
+@channel(37, _remembering_rights)
+async def l37(office: Office) -> None:
+    """A right that is taken between two pages is gone for the second."""
+    await office.person("dan", {"model": "product", "commands": "list", "clear": "sku"})
+    assert len(await office.value("dan", "product.list", limit=2)) == 2
+    role = (await office.first("role", title="role of dan"))["id"]
+    grant = next(each["id"] for each in await office.all("grant") if each["role"] == role)
+    await office.value("root", "grant.delete", id=grant)
+    assert (await office.call("dan", "product.list", {"limit": 2, "offset": 2})).status_code == 404
+
+
+@channel(38, leaking.exports_hold_everything)
+async def l38(office: Office) -> None:
+    """An export keeps the rules of rows and fields."""
+    who = await dan(office)
+    text = (await office.value(who, "lead.export"))["text"]
+    assert len(text.splitlines()) == 201
+    assert "@" not in text
+
+
+def _looking_before_refusing(patch: pytest.MonkeyPatch) -> None:
+    real = dispatch.view_of
+
+    def view_of(caller: Any, model: str, name: str) -> Any:
+        if model == "invoice":
+            _ASKED.append(model)
+        return real(caller, model, name)
+
+    put(patch, dispatch, "view_of", view_of)
+    put(patch, handlers, "view_of", view_of)
+
+
+_ASKED: list[str] = []
+
+
+@channel(39, _looking_before_refusing)
+async def l39(office: Office) -> None:
+    """Hidden and unknown take the same way: as many statements, and nothing beside."""
+    unknown = await office.call("bob", "x.y", {"id": "x"})
+    database = type(office.service.records.database)
+    counts: list[int] = []
+    for command in ("invoice.get", "nothing.get", "lead.delete"):
+        _ASKED.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("fetch", "fetch_one", "scan"):
+                put(patch, database, name, _counting(getattr(database, name)))
+            same(await office.call("bob", command, {"id": "x"}), unknown)
+        counts.append(len(_ASKED))
+    assert len(set(counts)) == 1, counts
+
+
+def _counting(real: Any) -> Any:
+    async def counted(*given: Any) -> Any:
+        _ASKED.append("statement")
+        return await real(*given)
+
+    return counted
+
+
+def _documenting_everything(patch: pytest.MonkeyPatch) -> None:
+    real = openapi.document
+    put(patch, openapi, "document", lambda *given: {**real(*given), "x-models": ["invoice_line"]})
+
+
+@channel(43, _documenting_everything)
+async def l43(office: Office) -> None:
+    """Documents and refused methods are the caller's own."""
+    text = (await office.http.get("/api/openapi.json", headers=office.headers("bob"))).text
+    assert "invoice_line" not in text
+    for method in ("GET", "PUT", "DELETE"):
+        answers = [
+            await office.http.request(method, f"/api/{model}/list", headers=office.headers("bob"))
+            for model in ("invoice", "nothing", "lead")
+        ]
+        same(*answers)
+
+
+def _inheriting(patch: pytest.MonkeyPatch) -> None:
+    put(patch, visibility, "_is_administrator", lambda standing: bool(standing.roles))
+
+
+@channel(45, _inheriting)
+async def l45(office: Office) -> None:
+    """Rights are the sum of the grants of one's roles, and nothing is inherited."""
+    await office.person("dan", {"model": "product", "commands": "list", "clear": "sku"})
+    listed = (await office.http.get("/api/commands", headers=office.headers("dan"))).json()["commands"]
+    assert {each["id"] for each in listed if not each["id"].startswith(("plan.", "session.", "agent_token."))} == {
+        "product.list",
+        "user.get",
+    }

@@ -1,0 +1,189 @@
+"""Channels of filters, order, totals and the shape of queries."""
+
+import json
+from typing import Any
+
+import pytest
+
+from countersign.records import edge
+from countersign.records.commands import conditions, query, select
+from tests.records.leaks.channel import OPERATORS, channel, condition, dan, put, same
+from tests.records.office import Office
+from tests.records.worlds import leaking
+
+
+@channel(1, leaking.hidden_fields_are_filtered)
+async def l01(office: Office) -> None:
+    """A filter on a hidden field fails as one on a misspelt name."""
+    hidden = await office.call("bob", "party.list", condition("tax_id", "eq", "x"))
+    misspelt = await office.call("bob", "party.list", condition("tax_ix", "eq", "x"))
+    assert hidden.status_code == 400
+    assert hidden.text == misspelt.text.replace("tax_ix", "tax_id")
+
+
+@channel(2, leaking.masked_fields_are_filtered)
+async def l02(office: Office) -> None:
+    """No operator compares a hidden or masked field."""
+    for field in ("tax_id", "email", "name", "notes"):
+        for op in OPERATORS:
+            value = {"in": ["a"], "is_null": True}.get(op, "a")
+            said = await office.refused("bob", "party.list", **condition(field, op, value))
+            assert said == f"unknown field party.{field}"
+
+
+@channel(3, leaking.hidden_fields_are_filtered)
+async def l03(office: Office) -> None:
+    """No key of the order is a hidden field, first or later, up or down."""
+    for order in ([{"field": "tax_id"}], [{"field": "kind"}, {"field": "tax_id", "dir": "desc"}]):
+        assert await office.refused("bob", "party.list", order=order) == "unknown field party.tax_id"
+
+
+@channel(4, leaking.masked_fields_are_filtered)
+async def l04(office: Office) -> None:
+    """No key of the order is a masked field."""
+    agent = await office.agent("root")
+    for field in ("name", "email", "tax_id", "notes"):
+        assert await office.refused(agent, "party.list", order=[{"field": field}]) == f"unknown field party.{field}"
+
+
+def _searching_more(patch: pytest.MonkeyPatch) -> None:
+    real = conditions._contained
+
+    def contained(scope: Any, field: Any, needle: str) -> str:
+        made = real(scope, field, needle)
+        return f'({made} OR coalesce({scope.alias}."contact_email", \'\') = {scope.parameters.put(needle)})'
+
+    put(patch, conditions, "_contained", contained)
+
+
+@channel(5, _searching_more)
+async def l05(office: Office) -> None:
+    """No search finds a record by a value that is not read in clear."""
+    lead = await office.first("lead")
+    for field in ("title", "lost_reason", "id"):
+        assert await office.value("bob", "lead.list", **condition(field, "contains", lead["contact_email"])) == []
+
+
+def _following_paths(patch: pytest.MonkeyPatch) -> None:
+    real = conditions.clear_field
+    put(patch, conditions, "clear_field", lambda view, name: real(view, "title" if "." in name else name))
+
+
+@channel(6, _following_paths)
+async def l06(office: Office) -> None:
+    """No path leads through a ref."""
+    for path in ("party.tax_id", "owner.username", "party.name", "party.id"):
+        assert await office.refused("bob", "lead.list", **condition(path, "eq", "x")) == f"unknown field lead.{path}"
+        assert await office.refused("bob", "lead.list", order=[{"field": path}]) == f"unknown field lead.{path}"
+
+
+@channel(7, leaking.totals_count_everything)
+async def l07(office: Office) -> None:
+    """A total counts what the caller's own query finds."""
+    who = await dan(office)
+    for limits in ({"limit": 1}, {"limit": 5, "offset": 9_999}):
+        assert (await office.value(who, "lead.search", **limits))["total"] == 200
+
+
+@channel(8, leaking.masked_fields_are_filtered)
+async def l08(office: Office) -> None:
+    """Nothing is grouped or counted by a field that is not read in clear."""
+    for field in ("contact_email", "contact_name", "notes"):
+        assert await office.refused("bob", "lead.count_by", field=field) == f"unknown field lead.{field}"
+    for command in ("lead.min", "lead.max", "lead.sum", "lead.group_by", "lead.aggregate"):
+        assert (await office.call("root", command)).status_code == 404
+
+
+def _taking_unknown_keys(patch: pytest.MonkeyPatch) -> None:
+    put(patch, query, "_members", lambda value, what, known: value)
+    real = query.read
+    names = ("filter", "order", "limit", "offset")
+    put(patch, query, "read", lambda body, command: real({n: v for n, v in body.items() if n in names}, command))
+
+
+@channel(9, _taking_unknown_keys)
+async def l09(office: Office) -> None:
+    """No part of a query is dropped."""
+    for body in ({"filtre": []}, {"filter": [{"field": "title", "op": "eq", "value": "x", "or": 1}]}):
+        assert (await office.call("alice", "lead.list", {**body, "limit": 1})).status_code == 400
+
+
+def _taking_repeated_keys(patch: pytest.MonkeyPatch) -> None:
+    put(patch, edge, "_refuse_repeated", lambda raw: None)
+
+
+@channel(10, _taking_repeated_keys)
+async def l10(office: Office) -> None:
+    """Odd, repeated and nested keys reach nothing below."""
+    for key in ("__proto__", "where", "$where", "filter.field", "t1.password", "filter[0]"):
+        assert key in await office.refused("alice", "lead.list", limit=1, **{key: {}})
+    headers = {**office.headers("alice"), "Content-Type": "application/json"}
+    twice = b'{"limit":1,"filter":[],"filter":[]}'
+    assert (await office.http.post("/api/lead/list", content=twice, headers=headers)).status_code == 400
+
+
+@channel(25, leaking.masked_fields_are_filtered)
+async def l25(office: Office) -> None:
+    """Whether a masked field is empty cannot be asked."""
+    said = await office.refused("bob", "lead.list", **condition("contact_phone", "is_null", True))
+    assert said == "unknown field lead.contact_phone"
+
+
+@channel(41, leaking.order_follows_hidden_edits)
+async def l41(office: Office) -> None:
+    """Ties are broken by the random id, whatever was edited."""
+    who = await dan(office)
+    lead = (await office.value(who, "lead.list", limit=50))[30]
+    before = [each["id"] for each in await office.value(who, "lead.list", order=[{"field": "stage"}])]
+    await office.value("alice", "lead.update", id=lead["id"], notes="hidden from dan")
+    assert [each["id"] for each in await office.value(who, "lead.list", order=[{"field": "stage"}])] == before
+
+
+def _taking_empty_lists(patch: pytest.MonkeyPatch) -> None:
+    put(patch, conditions, "_several", lambda name, value: list(value))
+
+
+@channel(46, _taking_empty_lists)
+async def l46(office: Office) -> None:
+    """An empty list of values is refused, not passed over."""
+    assert (await office.call("alice", "lead.list", condition("title", "in", []))).status_code == 400
+
+
+@channel(47, _taking_unknown_keys)
+async def l47(office: Office) -> None:
+    """Nothing can be renamed or picked in an answer."""
+    for key in ("fields", "alias", "select", "include", "expand"):
+        assert key in await office.refused("bob", "party.list", limit=1, **{key: ["tax_id"]})
+
+
+@channel(48, _following_paths)
+async def l48(office: Office) -> None:
+    """A caller writes no expressions."""
+    for text in ("1/0.", "title || notes.", "lower(title).", "id) OR (1=1.", "title.x"):
+        assert (await office.call("alice", "lead.list", condition(text, "eq", "x"))).status_code == 400
+        assert (await office.call("alice", "lead.list", {"order": [{"field": text}]})).status_code == 400
+
+
+@channel(49, leaking.totals_count_everything)
+async def l49(office: Office) -> None:
+    """A total is exact: as many as can be listed."""
+    who = await dan(office)
+    for stage in ("new", "won", "lost"):
+        asked = condition("stage", "eq", stage)
+        listed = await office.value(who, "lead.list", **asked)
+        assert (await office.value(who, "lead.search", **asked))["total"] == len(listed)
+
+
+def _locking_first(patch: pytest.MonkeyPatch) -> None:
+    real = select.existing
+    put(patch, select, "existing", lambda model, rows, record_id, dialect: real(model, None, record_id, dialect))
+
+
+@channel(42, _locking_first)
+async def l42(office: Office) -> None:
+    """A record that is hidden is not locked: nobody waits for it, and its statement leaves it out."""
+    who = await dan(office)
+    hidden = (await office.first("lead", stage="lost"))["id"]
+    answers = [await office.call(who, "lead.update", {"id": each, "title": "x"}) for each in (hidden, "0" * 24)]
+    same(*answers)
+    assert json.loads(answers[0].content) == {"error": "no such record"}

@@ -1,0 +1,267 @@
+"""Channels of records, refs, refusals and workflow."""
+
+from typing import Any
+
+import pytest
+
+from countersign.declare import BadValue
+from countersign.declare.fields.text import Text
+from countersign.kernel import ids
+from countersign.records import dispatch, handlers
+from countersign.records.access import visibility
+from countersign.records.commands import create, delete, incoming, outgoing
+from countersign.records.commands.refusals import BadInput
+from tests.records.leaks.channel import channel, dan, put, same
+from tests.records.office import Office
+from tests.records.worlds import leaking
+
+
+def _letting_drivers_speak(patch: pytest.MonkeyPatch) -> None:
+    class Never(Exception):
+        """Nothing raises it."""
+
+    put(patch, dispatch, "ConstraintViolation", Never)
+
+
+@channel(11, _letting_drivers_speak)
+async def l11(office: Office) -> None:
+    """What the database refuses is told in our own words."""
+    from countersign.records.commands import writing
+
+    async def quicker(*given: object) -> None:
+        """Somebody else writes the same between the check and the write."""
+
+    with pytest.MonkeyPatch.context() as race:
+        race.setattr(writing, "_require_unique", quicker)
+        taken = (await office.first("product"))["sku"]
+        answer = await office.call("carol", "product.create", {"sku": taken, "name": "x", "unit_price_minor": 1})
+    assert answer.status_code == 400, answer.text
+    assert not [word for word in ("UNIQUE", "constraint", "product_", taken) if word in answer.text]
+
+
+def _echoing_values(patch: pytest.MonkeyPatch) -> None:
+    real = Text.read
+
+    def read(self: Text, value: object) -> object:
+        try:
+            return real(self, value)
+        except BadValue as error:
+            raise BadValue(f"{error}, not {value}") from error
+
+    put(patch, Text, "read", read)
+
+
+async def _too_long(office: Office) -> tuple[str, str, str]:
+    """An agent's refusal of a value whose tokens stand for more than fits; the token and the clear name."""
+    agent = await office.agent("alice")
+    lead = (await office.value(agent, "lead.list", limit=1))[0]
+    clear = (await office.value("alice", "lead.get", id=lead["id"]))["contact_name"]
+    text = " ".join([lead["contact_name"]] * 200)
+    return await office.refused(agent, "lead.update", id=lead["id"], contact_name=text), text, clear
+
+
+@channel(12, _echoing_values)
+async def l12(office: Office) -> None:
+    """An error never holds what a token stands for."""
+    said, _, clear = await _too_long(office)
+    assert clear not in said
+
+
+def _telling_lengths(patch: pytest.MonkeyPatch) -> None:
+    real = Text.read
+
+    def read(self: Text, value: object) -> object:
+        try:
+            return real(self, value)
+        except BadValue as error:
+            raise BadValue(f"{error} (it has {len(str(value))})") from error
+
+    put(patch, Text, "read", read)
+
+
+@channel(40, _telling_lengths)
+async def l40(office: Office) -> None:
+    """A limit on what tokens stand for is told without its length."""
+    said, _, clear = await _too_long(office)
+    assert str(200 * len(clear) + 199) not in said
+    assert "1000" in said.replace(",", "")
+
+
+def _telling_what_is_forbidden(patch: pytest.MonkeyPatch) -> None:
+    real = dispatch.view_of
+
+    def view_of(caller: Any, model: str, name: str) -> Any:
+        if model in ("invoice", "lead") and model not in caller.view.models:
+            raise BadInput("you may not use this")
+        return real(caller, model, name)
+
+    put(patch, dispatch, "view_of", view_of)
+    put(patch, handlers, "view_of", view_of)
+
+
+@channel(13, _telling_what_is_forbidden)
+async def l13(office: Office) -> None:
+    """Unknown, hidden and forbidden are one 404."""
+    agent = await office.agent("bob", "party.get")
+    calls = [("bob", "invoice.get"), ("bob", "nothing.get"), ("bob", "lead.delete"), (agent, "lead.get")]
+    same(*[await office.call(who, command, {"id": "x"}) for who, command in calls])
+
+
+@channel(14, leaking.hidden_records_can_be_changed)
+async def l14(office: Office) -> None:
+    """A record that a rule hides is as absent for every command."""
+    who = await dan(office)
+    hidden = (await office.first("lead", stage="qualified"))["id"]
+    for command, more in (("get", {}), ("update", {"title": "x"}), ("delete", {}), ("propose", {}), ("history", {})):
+        same(*[await office.call(who, f"lead.{command}", {"id": each, **more}) for each in (hidden, "0" * 24)])
+
+
+def _counting_ids(patch: pytest.MonkeyPatch) -> None:
+    numbers = iter(range(10**9))
+    put(patch, ids, "new_record_id", lambda: f"{next(numbers):024x}")
+
+
+@channel(15, _counting_ids)
+async def l15(office: Office) -> None:
+    """An id tells neither when nor how many."""
+    made = [(await office.value("alice", "lead.create", title="x"))["id"] for _ in range(12)]
+    assert made != sorted(made)
+    assert len({each[:8] for each in made}) == 12
+
+
+@channel(16, leaking.refs_tell_what_exists)
+async def l16(office: Office) -> None:
+    """A ref to a hidden record is refused as one to none."""
+    rule = '[{"field": "kind", "op": "eq", "value": "person"}]'
+    who = await dan(office, {"model": "party", "commands": "get,list", "clear": "kind", "rows": rule})
+    hidden = (await office.first("party", kind="company"))["id"]
+    for body in ({"title": "x"}, {"title": "x", "stage": "new"}):
+        same(*[await office.call(who, "lead.create", {**body, "party": each}) for each in (hidden, "0" * 24)])
+
+
+@channel(17, leaking.refs_show_hidden_records)
+async def l17(office: Office) -> None:
+    """A ref whose target is hidden is empty."""
+    who = await dan(office)
+    assert {each["party"] for each in await office.all("lead", who)} == {None}
+
+
+@channel(18, leaking.a_unique_clash_is_told)
+async def l18(office: Office) -> None:
+    """An agent's guess at a unique value becomes a plan, right or wrong."""
+    agent = await office.agent("carol")
+    taken = next(each["tax_id"] for each in await office.all("party", "carol") if each["tax_id"])
+    party = next(each["id"] for each in await office.all("party", "carol") if not each["tax_id"])
+    for guess in (taken, "EU000000000000"):
+        answer = await office.call(agent, "party.update", {"id": party, "tax_id": guess})
+        assert answer.status_code == 202, answer.text
+
+
+@channel(19, leaking.agents_delete_themselves)
+async def l19(office: Office) -> None:
+    """Whether something refers to a record is not told to the agent that would delete it."""
+    agent = await office.agent("root")
+    used = (await office.first("invoice"))["party"]
+    free = (await office.value("root", "party.create", name="Nobody's"))["id"]
+    for party in (used, free):
+        answer = await office.call(agent, "party.delete", {"id": party})
+        assert answer.status_code == 202, answer.text
+
+
+def _dropping_unknown_fields(patch: pytest.MonkeyPatch) -> None:
+    put(patch, incoming, "_require_writable", lambda view, name: None)
+
+
+@channel(20, _dropping_unknown_fields)
+async def l20(office: Office) -> None:
+    """Nothing is created or else updated."""
+    lead = (await office.first("lead"))["id"]
+    for key, value in (("id", lead), ("on_conflict", "update"), ("upsert", True)):
+        assert key in await office.refused("alice", "lead.create", title="x", **{key: value})
+
+
+@channel(21, leaking.guards_look_at_hidden_fields)
+async def l21(office: Office) -> None:
+    """A guard over what an agent does not read is looked at by a person."""
+    await dan(office, {"model": "invoice", "commands": "get,list,settle", "clear": "number,state"})
+    agent = await office.agent("dan")
+    first, second = [each for each in await office.all("invoice") if each["state"] == "posted"][:2]
+    await office.value("carol", "payment.create", invoice=first["id"], amount_minor=first["open_minor"])
+    for invoice in (first, second):
+        answer = await office.call(agent, "invoice.settle", {"id": invoice["id"]})
+        assert answer.status_code == 202, answer.text
+
+
+def _naming_what_misses(patch: pytest.MonkeyPatch) -> None:
+    put(patch, create, "_missing", lambda view, name: BadInput(f"{view.model.name}.{name} is required"))
+
+
+@channel(22, _naming_what_misses)
+async def l22(office: Office) -> None:
+    """A hidden field that is required is never named."""
+    await dan(office, {"model": "ticket", "commands": "create,get", "clear": "priority", "write": "priority"})
+    assert "subject" not in await office.refused("dan", "ticket.create", priority="low")
+
+
+def _not_looking_through(patch: pytest.MonkeyPatch) -> None:
+    put(patch, visibility._LookedThrough, "_worked_out", lambda self, model, name: self._granted[model].get(name))
+
+
+@channel(23, _not_looking_through)
+async def l23(office: Office) -> None:
+    """A computed field is hidden with its sources."""
+    granted = {"model": "invoice", "commands": "get,list", "clear": "number,state,total_minor,open_minor"}
+    await dan(office, granted)
+    row = (await office.value("dan", "invoice.list", limit=1))[0]
+    assert set(row) == {"id", "revision", "number", "state"}
+
+
+def _denying_by_row(patch: pytest.MonkeyPatch) -> None:
+    real = handlers.Envelope
+    put(patch, handlers, "Envelope", lambda denied, value: real(denied if value else (), value))
+
+
+@channel(24, _denying_by_row)
+async def l24(office: Office) -> None:
+    """What is denied is the same for no row as for many."""
+    none = {"filter": [{"field": "id", "op": "eq", "value": "x"}], "limit": 1}
+    assert await office.denied("bob", "party.list", **none) == await office.denied("bob", "party.list", limit=9)
+
+
+def _embedding_people(patch: pytest.MonkeyPatch) -> None:
+    real = outgoing.records
+
+    async def records(run: Any, reading: Any, rows: Any) -> list[Any]:
+        return [{"record": each, "created_by": {"name": "Alice"}} for each in await real(run, reading, rows)]
+
+    put(patch, outgoing, "records", records)
+
+
+@channel(44, _embedding_people)
+async def l44(office: Office) -> None:
+    """A record is flat: no document of another record rides in it."""
+    for model in ("lead", "party", "ticket", "activity"):
+        for row in await office.value("bob", f"{model}.list", limit=20):
+            assert not [name for name, value in row.items() if isinstance(value, dict | list)], row
+
+
+def _checking_references(patch: pytest.MonkeyPatch) -> None:
+    real = delete.check
+
+    async def check(run: Any, view: Any, body: Any) -> Any:
+        prepared = await real(run, view, body)
+        for referrer in run.engine.registry.referrers[view.model.name]:
+            if referrer.ref.on_delete == "refuse":
+                await delete._require_free(run, referrer, prepared.record_id, prepared.id)
+        return prepared
+
+    put(patch, delete, "check", check)
+
+
+@channel(50, _checking_references)
+async def l50(office: Office) -> None:
+    """A proposal is checked by what the agent may know, the rest when it is approved."""
+    agent = await office.agent("root")
+    used = (await office.first("invoice"))["party"]
+    steps = [{"command": "party.delete", "input": {"id": used}}]
+    assert (await office.call(agent, "plan.propose", {"steps": steps})).status_code == 202
