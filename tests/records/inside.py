@@ -99,7 +99,7 @@ class Inside:
 
     async def caller_of(self, token_id: str) -> Caller:
         """The agent that calls with a token."""
-        found = await self.service.callers.agent(token_id)
+        found = await self.service.callers.agent(self.service.records.database, token_id)
         assert found is not None
         return found
 

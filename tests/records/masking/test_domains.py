@@ -33,7 +33,7 @@ async def test_a_second_token_of_the_label_takes_up_the_domain(book: Inside) -> 
 
     assert await token_of(book, rotated, made) == token
     assert (await book.value(rotated, "contact", "create", email=token))["email"] == token
-    assert await book.service.callers.agent(first) is None
+    assert await book.service.callers.agent(book.service.records.database, first) is None
 
 
 async def test_other_labels_and_other_people_have_other_tokens(book: Inside) -> None:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Reader
 from countersign.kernel.http.call import Headers
 from countersign.kernel.security import secrets
 from countersign.records.access import domains, grants, visibility
@@ -67,15 +68,26 @@ class Callers:
         token = token.strip()
         return await self._caller_with(token) if kind.lower() == "bearer" and token else None
 
-    async def agent(self, token_id: str) -> Caller | None:
+    async def agent(self, reader: Reader, token_id: str) -> Caller | None:
         """The agent of an agent_token record, as it would be let in now; None when it no longer would.
+
+        All is read by the given reader, and nothing kept: a transaction that asked for a second connection could wait
+        for those that wait for it.
 
         Raises:
             Unavailable: the database cannot be reached.
         """
-        number = (await self._records.versions())[0]
-        found = await self._agent(number, token_id)
-        return None if found is None else found.caller
+        row = await reader.fetch_one(_AGENT, token_id, clock.now())
+        if row is None:
+            return None
+        user_id, label, scopes, unmask, _ = row
+        standing = await grants.standing_of(reader, self._records.registry, user_id)
+        domain = await domains.find_domain(reader, self._records.secret, user_id, label)
+        if standing is None or domain is None:
+            return None
+        cut = Cut(grants.listed(scopes), frozenset(grants.listed(unmask)))
+        view = visibility.view_of(self._records.registry, self._commands, standing, cut)
+        return self._narrow(_agent_of(token_id, label, standing, cut, view, domain))
 
     async def _caller_with(self, token: str) -> Caller | None:
         number = (await self._records.versions())[0]
@@ -118,17 +130,8 @@ class Callers:
         if standing is None:
             return None
         cut = Cut(grants.listed(scopes), frozenset(grants.listed(unmask)))
-        caller = Caller(
-            kind="agent",
-            user_id=user_id,
-            username=standing.username,
-            credential_id=token_id,
-            view=self._view(number, standing, cut),
-            roles=standing.roles,
-            domain=await self._domain(user_id, label),
-            agent=label,
-            scopes=cut.scopes,
-        )
+        view, domain = self._view(number, standing, cut), await self._domain(user_id, label)
+        caller = _agent_of(token_id, label, standing, cut, view, domain)
         return _Known(number, expires_at, self._narrow(caller))
 
     async def _standing(self, user_id: str) -> Standing | None:
@@ -153,3 +156,17 @@ class Callers:
         if found is None:
             raise LookupError("a token domain was closed in the moment it was opened")
         return found
+
+
+def _agent_of(token_id: str, label: str, standing: Standing, cut: Cut, view: View, domain: Domain) -> Caller:
+    return Caller(
+        kind="agent",
+        user_id=standing.user_id,
+        username=standing.username,
+        credential_id=token_id,
+        view=view,
+        roles=standing.roles,
+        domain=domain,
+        agent=label,
+        scopes=cut.scopes,
+    )

@@ -8,6 +8,7 @@ import msgspec
 
 from countersign.kernel import clock
 from countersign.kernel.database.errors import ConstraintViolation
+from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound
 from countersign.records.access import domains
 from countersign.records.access.view import Caller
@@ -34,7 +35,7 @@ ORDER BY a.at, u.username
 class Agents(Protocol):
     """How a decision finds out what the proposing agent may do now."""
 
-    async def agent(self, token_id: str) -> Caller | None:
+    async def agent(self, reader: Reader, token_id: str) -> Caller | None:
         """The agent of a token record, as it would be let in now; None when it no longer is."""
         ...
 
@@ -95,7 +96,7 @@ async def _decide(
     kept = steps.decoded(str(plan.values["input"]))
     try:
         _require_time(plan)
-        agent = await _require_agent(agents, plan, kept)
+        agent = await _require_agent(run, agents, plan, kept)
         await _require_unchanged(run, kept)
         if digest is not None and digest != plan.values["digest"]:
             raise BadInput("digest is another: read the plan again before you approve it")
@@ -160,8 +161,8 @@ def _require_time(plan: StoredRecord) -> None:
         raise Ended("expired", "")
 
 
-async def _require_agent(agents: Agents, plan: StoredRecord, kept: Sequence[Step]) -> Caller:
-    agent = await agents.agent(str(plan.values["agent_token"] or ""))
+async def _require_agent(run: Run, agents: Agents, plan: StoredRecord, kept: Sequence[Step]) -> Caller:
+    agent = await agents.agent(run.reader, str(plan.values["agent_token"] or ""))
     if agent is None:
         raise Ended("failed", "the proposing agent's token is no longer valid")
     for step in kept:

@@ -1,0 +1,52 @@
+"""Opens an office, and dies by SIGKILL before the K-th statement of one request: `python dying.py JSON`.
+
+Prints `done` when the request came to its answer first.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+import httpx
+
+from countersign.records import app
+from tests.records.office import ROOT_URL, settings
+
+STATEMENTS = ("fetch", "fetch_one", "run", "run_many")
+
+
+def _count(kind: type, last: int) -> None:
+    left = [last]
+
+    def counting(real: Any) -> Any:
+        async def counted(*given: Any) -> Any:
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return await real(*given)
+
+        return counted
+
+    for name in STATEMENTS:
+        if hasattr(kind, name):
+            setattr(kind, name, counting(getattr(kind, name)))
+
+
+async def _run(asked: dict[str, Any]) -> None:
+    async with app.opened(settings(asked["data"], asked["url"]), ROOT_URL, is_loopback=True) as service:
+        transport = httpx.ASGITransport(app.create(service))
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
+            headers = {"Authorization": f"Bearer {asked['token']}"}
+            await http.get("/api/commands", headers=headers)
+            async with service.records.database.transaction() as transaction:
+                kind = type(transaction)
+            _count(kind, asked["last"])
+            answer = await http.post(asked["path"], json=asked["body"], headers=headers)
+    sys.stdout.write("done" if answer.status_code == 200 else answer.text)
+
+
+if __name__ == "__main__":
+    asyncio.run(_run(json.loads(sys.argv[1])))

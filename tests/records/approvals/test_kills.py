@@ -1,0 +1,143 @@
+"""Killed between any two statements, an approval has happened or has not; a post too."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+
+from countersign.records import app
+from countersign.records.audit.verify import verify
+from tests.records.conftest import Rooms
+from tests.records.figures import Figures
+from tests.records.office import ROOT_URL, Office
+from tests.servers.countersign import SOURCE, environment
+
+EVERY = 6
+MOST_STATEMENTS = 300
+PROGRAM = Path(__file__).with_name("dying.py")
+
+
+class Request(NamedTuple):
+    """What is asked of the process that dies."""
+
+    who: str
+    path: str
+    body: dict[str, object]
+
+
+@asynccontextmanager
+async def _opened(rooms: Rooms) -> AsyncGenerator[Office]:
+    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
+        transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+            yield Office(client, rooms.tokens, service)
+
+
+def _dies(rooms: Rooms, request: Request, last: int) -> bool:
+    """Whether a process that runs the request died before its statement of that number."""
+    asked = {
+        "data": rooms.settings.data,
+        "url": rooms.settings.database_url,
+        "token": rooms.tokens[request.who],
+        "path": request.path,
+        "body": request.body,
+        "last": last,
+    }
+    paths = f"{SOURCE}{os.pathsep}{SOURCE.parent}"
+    command = [sys.executable, PROGRAM, json.dumps(asked)]
+    done = subprocess.run(
+        command, env=environment(PYTHONPATH=paths), capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    assert done.returncode or done.stdout == "done", done.stdout
+    return done.returncode != 0
+
+
+async def _sound(office: Office) -> None:
+    records = office.service.records
+    assert (await verify(records.database, records.secret)).faults == ()
+
+
+async def test_a_batch_killed_between_any_two_statements_is_whole_or_not_there(
+    rooms: Rooms, is_full: bool, figures: Figures
+) -> None:
+    async with _opened(rooms) as office:
+        agent = await office.agent("alice")
+        lead = await office.value("alice", "lead.create", title="Before", contact_email="ada@x.example")
+        steps = [
+            {"command": "lead.update", "input": {"id": lead["id"], "title": "After"}},
+            {"command": "lead.create", "input": {"title": "Beside"}},
+        ]
+        plan_id = await office.proposed(agent, "plan.propose", steps=steps)
+    last, kills = 1, 0
+    while _dies(rooms, Request("alice", f"/api/approve/{plan_id}", {}), last):
+        kills += 1
+        async with _opened(rooms) as office:
+            assert (await office.value("alice", "plan.get", id=plan_id))["state"] == "pending"
+            titles = {each["title"] for each in await office.all("lead", "alice")}
+            assert "Before" in titles
+            assert titles.isdisjoint({"After", "Beside"})
+            await _sound(office)
+        last += 1 if is_full else EVERY
+        assert last < MOST_STATEMENTS
+    async with _opened(rooms) as office:
+        assert (await office.value("alice", "plan.get", id=plan_id))["state"] == "executed"
+        assert {"After", "Beside"} <= {each["title"] for each in await office.all("lead", "alice")}
+        await _sound(office)
+    figures.update({"kills": kills, "halves": 0})
+    assert kills > 3
+
+
+async def test_a_deletion_killed_between_any_two_statements_is_whole_or_not_there(
+    rooms: Rooms, is_full: bool, figures: Figures
+) -> None:
+    async with _opened(rooms) as office:
+        agent = await office.agent("alice")
+        lead = await office.value("alice", "lead.create", title="Doomed", contact_email="ada@x.example", notes="n")
+        activity = await office.value("alice", "activity.create", lead=lead["id"], subject="Call")
+        plan_id = await office.proposed(agent, "lead.delete", id=lead["id"])
+    last, kills = 1, 0
+    while _dies(rooms, Request("alice", f"/api/approve/{plan_id}", {}), last):
+        kills += 1
+        async with _opened(rooms) as office:
+            assert (await office.value("alice", "plan.get", id=plan_id))["state"] == "pending"
+            assert (await office.value("alice", "lead.get", id=lead["id"]))["title"] == "Doomed"
+            assert (await office.value("alice", "activity.get", id=activity["id"]))["lead"] == lead["id"]
+            await _sound(office)
+        last += 1 if is_full else EVERY
+        assert last < MOST_STATEMENTS
+    async with _opened(rooms) as office:
+        assert (await office.value("alice", "plan.get", id=plan_id))["state"] == "executed"
+        assert await office.refused("alice", "lead.get", id=lead["id"]) == "no such record"
+        assert await office.refused("alice", "activity.get", id=activity["id"]) == "no such record"
+        await _sound(office)
+    figures.update({"kills": kills, "halves": 0})
+    assert kills > 3
+
+
+async def test_a_post_killed_between_any_two_statements_takes_no_number(
+    rooms: Rooms, is_full: bool, figures: Figures
+) -> None:
+    async with _opened(rooms) as office:
+        first, second = [each["id"] for each in await office.all("invoice", "carol") if each["state"] == "draft"][:2]
+        known = {each["number"] for each in await office.all("invoice", "carol") if each["number"]}
+    last, kills = 1, 0
+    while _dies(rooms, Request("carol", "/api/invoice/post", {"id": first}), last):
+        kills += 1
+        last += 1 if is_full else EVERY
+        assert last < MOST_STATEMENTS
+    async with _opened(rooms) as office:
+        posted = await office.value("carol", "invoice.get", id=first)
+        after = await office.value("carol", "invoice.post", id=second)
+        await _sound(office)
+    year = posted["number"][:4]
+    count = len([each for each in known if each.startswith(year)])
+    assert [posted["number"], after["number"]] == [f"{year}-{count + 1:06d}", f"{year}-{count + 2:06d}"]
+    figures.update({"kills": kills, "gaps": 0, "doubles": 0})

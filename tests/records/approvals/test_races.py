@@ -1,0 +1,100 @@
+"""Many at once: a plan is executed once, ends in one state, and invoices are numbered without gap or double."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+
+import httpx
+
+from countersign.records.audit.verify import verify
+from tests.records.figures import Figures
+from tests.records.office import Office
+
+APPROVERS = 64
+POSTS, POSTS_FULL = 200, 1_000
+
+
+async def _audited(office: Office, command: str, plan_id: str) -> int:
+    asked = [{"field": "plan_id", "op": "eq", "value": plan_id}, {"field": "command", "op": "eq", "value": command}]
+    entries = await office.value("root", "audit_entry.list", filter=asked)
+    return len([each for each in entries if each["model"] == "lead"])
+
+
+async def test_64_approvals_at_once_execute_a_plan_once(office: Office) -> None:
+    agent = await office.agent("alice")
+    lead = (await office.value("alice", "lead.create", title="Only once"))["id"]
+    plan_id = await office.proposed(agent, "lead.delete", id=lead)
+    approvers = ("alice", "root")
+
+    answers = await asyncio.gather(*(office.approve(approvers[n % 2], plan_id) for n in range(APPROVERS)))
+
+    assert Counter(each.status_code for each in answers) == {200: APPROVERS}
+    assert {each.text for each in answers} == {answers[0].text}
+    assert answers[0].json()["value"] == {"plan_id": plan_id, "state": "executed", "result": {"id": lead}}
+    assert await _audited(office, "lead.delete", plan_id) == 1
+    records = office.service.records
+    assert (await verify(records.database, records.secret)).faults == ()
+
+
+async def test_approving_rejecting_and_withdrawing_at_once_end_in_one_state(office: Office) -> None:
+    agent = await office.agent("alice")
+    seen: Counter[str] = Counter()
+    for number in range(12):
+        lead = (await office.value("alice", "lead.create", title=f"{number}"))["id"]
+        plan_id = await office.proposed(agent, "lead.delete", id=lead)
+        calls = [
+            office.approve("root", plan_id),
+            office.call("alice", "plan.reject", {"id": plan_id, "reason": "no"}),
+            office.call(agent, "plan.withdraw", {"id": plan_id}),
+        ]
+        answers: Sequence[httpx.Response] = await asyncio.gather(*calls[number % 3 :], *calls[: number % 3])
+
+        state = (await office.value("alice", "plan.get", id=plan_id))["state"]
+        is_there = (await office.call("alice", "lead.get", {"id": lead})).status_code == 200
+        assert state in ("executed", "rejected", "withdrawn")
+        assert is_there is (state != "executed")
+        assert sorted(each.status_code for each in answers) == [200, 400, 400]
+        seen[state] += 1
+    assert len(seen) > 1
+
+
+async def test_of_two_people_who_must_approve_both_are_needed_whatever_the_order(office: Office) -> None:
+    await office.value("root", "setting.create", title="approval:lead.delete", value='{"n": 2}')
+    agent = await office.agent("alice")
+    lead = (await office.value("alice", "lead.create", title="Two"))["id"]
+    plan_id = await office.proposed(agent, "lead.delete", id=lead)
+
+    alone = await asyncio.gather(*(office.approve("alice", plan_id) for _ in range(8)))
+
+    assert {each.json()["value"]["state"] for each in alone} == {"pending"}
+    assert [each["by"] for each in alone[0].json()["value"]["approvals"]] == ["alice"]
+    both = await asyncio.gather(*(office.approve(who, plan_id) for who in ("alice", "root", "alice", "root")))
+    assert "executed" in {each.json()["value"]["state"] for each in both}
+    assert await _audited(office, "lead.delete", plan_id) == 1
+
+
+async def test_invoices_posted_at_once_are_numbered_without_gap_or_double(
+    office: Office, is_full: bool, figures: Figures
+) -> None:
+    count = POSTS_FULL if is_full else POSTS
+    invoices = [each["id"] for each in await office.all("invoice") if each["state"] == "draft"]
+    party = (await office.first("party"))["id"]
+    while len(invoices) < count:
+        made = (await office.value("carol", "invoice.create", party=party))["id"]
+        line = {"description": "Work", "quantity": 1, "unit_price_minor": 100}
+        await office.value("carol", "invoice_line.create", invoice=made, **line)
+        invoices.append(made)
+
+    # Each is posted twice, by two people: one of them is refused.
+    answers: list[httpx.Response] = []
+    for start in range(0, count, 50):
+        some = invoices[start : start + 50]
+        calls = [office.call(who, "invoice.post", {"id": each}) for each in some for who in ("carol", "root")]
+        answers += await asyncio.gather(*calls)
+
+    assert Counter(each.status_code for each in answers) == {200: count, 400: count}
+    numbers = sorted(each["number"] for each in await office.all("invoice") if each["number"])
+    year = max(numbers)[:4]
+    mine = [each for each in numbers if each.startswith(year)]
+    assert mine == [f"{year}-{number:06d}" for number in range(1, len(mine) + 1)]
+    figures.update({"posts": 2 * count, "numbers": len(mine), "gaps": 0, "doubles": 0})
