@@ -3,7 +3,7 @@
 import json
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,28 +13,43 @@ from countersign.kernel import ids
 
 OPERATORS = ("eq", "ne", "contains", "in", "gt", "gte", "lt", "lte", "is_null")
 MODELS = ("lead", "party", "activity", "ticket", "invoice", "product")
+ENGINE_MODELS = ("user", "session", "agent_token", "role", "grant", "setting", "token_domain", "pii_value")
+HIDDEN_MODELS = ("dossier", "dossiers")
+"""A model that only world b has, and one that no world has."""
+
 GUESSES = {
     "PERSON": ("Ada Lovelace 3", "Grace 2", "Katherine the 2th", "Someone New"),
     "EMAIL": ("contact1@a.example", "1.someone.else@elsewhere.example", "new@new.example"),
     "TAXID": ("AT00000003", "FR00000000039", "XX30"),
     "SKU": ("SKU-1", "SKU-1X", "MORE-2", "SKU-0"),
 }
+NOBODYS = ("SKU-0", "SKU-2", "MINE-1", "MINE-2", "MINE-3")
+"""Values of unique fields that no hidden record has."""
+
 EVERY_GUESS = tuple(each for several in GUESSES.values() for each in several)
-_MARK = re.compile(r"⟦(\d+)⟧")
+OTHERS = "⟦~"
+_MARK = re.compile(r"⟦(~?)(\d+)⟧")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One request: its method, path and body; ⟦7⟧ in the body is the seventh known token of each world."""
+    """One request. ⟦7⟧ in the body is the seventh known token of each world, ⟦~7⟧ that of the other world; a raw body
+    is sent as it is."""
 
     path: str
     body: Mapping[str, object] | None = None
     accept: str = "*/*"
+    method: str = ""
+    raw: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def content(self, tokens: list[str]) -> bytes:
-        """The body as one world gets it."""
-        text = json.dumps(self.body, ensure_ascii=False)
-        return _MARK.sub(lambda found: tokens[int(found[1])], text).encode()
+    def sent(self) -> str:
+        """The body before the marks are replaced."""
+        return json.dumps(self.body, ensure_ascii=False) if self.raw is None else self.raw.decode("latin-1")
+
+    def content(self, tokens: Sequence[tuple[str, str]]) -> bytes:
+        """The body as one world gets it; of the tokens, its own come first, those of the other world second."""
+        return _MARK.sub(lambda found: tokens[int(found[2])][bool(found[1])], self.sent()).encode()
 
 
 @dataclass
@@ -47,6 +62,7 @@ class Known:
     fields: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     labels: list[str] = field(default_factory=list[str])
     plans: list[str] = field(default_factory=list[str])
+    etags: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def made_ids() -> dict[str, list[str]]:
@@ -55,6 +71,7 @@ def made_ids() -> dict[str, list[str]]:
     for model in MODELS:
         found[model] = [_id(model, number) for number in range(26)]
         found[model] += [_id(model, f"more {number}") for number in range(5)] + ["0" * 24, "x"]
+    found["plan"] = ["0" * 24, "x"]
     return found
 
 
@@ -66,9 +83,10 @@ def _id(model: str, key: object) -> str:
 class Requests:
     """An endless row of requests."""
 
-    def __init__(self, registry: Registry, seed: int, *, deletes: bool = True) -> None:
-        """`deletes`: whether there are requests to delete. A person is told when hidden records stand in the way;
-        an agent only ever proposes."""
+    def __init__(self, registry: Registry, seed: int, *, is_agent: bool) -> None:
+        """An agent only ever proposes what hidden records may stand in the way of. A person is told (a deletion
+        refused, a unique value taken, a guard that does not hold) and so is not sent into their way here: that is documented."""
+        self._is_agent = is_agent
         self._chance = random.Random(seed)
         self._registry = registry
         self.known = Known(made_ids())
@@ -78,7 +96,7 @@ class Requests:
             (8, self._get),
             (14, self._update),
             (10, self._create),
-            (7 if deletes else 0, self._delete),
+            (7 if is_agent else 0, self._delete),
             (9, self._action),
             (5, self._history),
             (5, self._count_by),
@@ -87,15 +105,24 @@ class Requests:
             (6, self._plans),
             (3, self._propose),
             (3, self._audit),
-            (3, self._other),
+            (5, self._other),
+            (4, self._crooked),
             (6, self._guess),
+            (3, self._launder),
+            (5, self._again),
         ]
+        self._asked: list[Asked] = []
 
     def next(self) -> Asked:
         """One more request."""
         weights = [weight for weight, _ in self._kinds]
         (_, make), = self._chance.choices(self._kinds, weights)
-        return make(self._registry.models[self._chance.choice(MODELS)])
+        self._asked.append(make(self._registry.models[self._chance.choice(MODELS)]))
+        return self._asked[-1]
+
+    def pause_s(self) -> int:
+        """How long after the last request this one comes: now and then many come at once, or none for a while."""
+        return self._chance.choice((1, 1, 20, 60))
 
     def _pick(self, *values: Any) -> Any:
         return self._chance.choice(values)
@@ -111,7 +138,7 @@ class Requests:
         fitting = [n for n, each in enumerate(self.known.labels) if label is None or each == label]
         if not fitting or self._chances(10):
             return self._pick("EMAIL_123", "PERSON_99", "email_123", "<EMAIL>", "EMAIL-9", "[EMAIL_55]", "LITERAL_4")
-        return f"⟦{self._chance.choice(fitting)}⟧"
+        return f"⟦{'~' if self._chances(6) else ''}{self._chance.choice(fitting)}⟧"
 
     def _field(self, model: Declared) -> str:
         if self._chances(6):
@@ -125,6 +152,8 @@ class Requests:
         field = model.fields.get(name)
         if self._chances(7):
             return self._pick(None, True, 1.5, "", [], {}, -1, "x" * 1100)
+        if field is not None and field.unique and not self._is_agent:
+            return self._pick(*NOBODYS)
         if isinstance(field, Select):
             return self._chance.choice(field.options)
         if isinstance(field, Ref):
@@ -198,21 +227,47 @@ class Requests:
 
     def _guess(self, model: Declared) -> Asked:
         """Somebody's value in clear, into a field where it may be confirmed."""
-        fields = [name for name in self.known.fields.get(model.name, ()) if model.fields[name].personal]
-        fields += [name for name in self.known.fields.get(model.name, ()) if model.fields[name].unique]
+        if self._chances(50):
+            # What is unique: where a guess is right, nobody else may have the value.
+            model = self._registry.models[self._pick("party", "product")]
+            fields = ["tax_id" if model.name == "party" else "sku"]
+        else:
+            fields = [name for name in self.known.fields.get(model.name, ()) if model.fields[name].personal]
         name = self._pick(*fields, "notes")
         label = model.fields[name].personal if name in model.fields else None
         guesses = GUESSES.get(label or name.upper(), EVERY_GUESS)
+        if name in model.fields and model.fields[name].unique and not self._is_agent:
+            guesses = NOBODYS
         body = {"id": self._record(model.name), name: self._chance.choice(guesses)}
         return Asked(f"/api/{model.name}/update", body)
+
+    def _launder(self, model: Declared) -> Asked:
+        """A token into a field that the caller reads in clear."""
+        names = [name for name in self.known.fields.get(model.name, ()) if not model.fields[name].personal]
+        texts = [name for name in names if model.fields[name].kind == "text"]
+        return Asked(
+            f"/api/{model.name}/update",
+            {"id": self._record(model.name), self._pick(*texts, "title"): self._pick(self._token(), "LITERAL_4")},
+        )
+
+    def _again(self, model: Declared) -> Asked:
+        """Something asked before, deletions and guesses first: only what the caller can see may have changed since."""
+        before = [each for each in self._asked[-60:] if each.path.endswith(("/delete", "/update"))]
+        return self._chance.choice(before) if before else self._get(model)
 
     def _delete(self, model: Declared) -> Asked:
         return Asked(f"/api/{model.name}/delete", {"id": self._record(model.name)})
 
     def _action(self, model: Declared) -> Asked:
-        moves = [] if model.workflow is None else list(model.workflow.moves)
+        moves = [] if model.workflow is None else [name for name in model.workflow.moves if self._may_try(model, name)]
         body = {"id": self._record(model.name), **(self._given(model, 1) if self._chances(30) else {})}
         return Asked(f"/api/{model.name}/{self._pick(*moves, 'fly')}", body)
+
+    def _may_try(self, model: Declared, name: str) -> bool:
+        """A person learns from a move whether its guards hold, also those over fields it does not see."""
+        guards = () if model.workflow is None else model.workflow.moves[name].guards
+        seen = self.known.fields.get(model.name, ())
+        return self._is_agent or all(each.field in seen for each in guards)
 
     def _count_by(self, model: Declared) -> Asked:
         return Asked(f"/api/{model.name}/count_by", {"field": self._field(model)})
@@ -233,7 +288,7 @@ class Requests:
             return Asked(f"/api/plan/{name}", {"order": order, "limit": 20})
         if name == "watch":
             return Asked("/api/plan/watch", {"since": 0, "wait_s": 0})
-        plan_id = self._chance.choice([*self.known.plans[-8:], "0" * 24])
+        plan_id = self._chance.choice([*self.known.plans[-8:], *self.known.ids["plan"]])
         return Asked(f"/api/plan/{name}", {"id": plan_id, **({"reason": "no"} if name == "reject" else {})})
 
     def _propose(self, model: Declared) -> Asked:
@@ -249,11 +304,27 @@ class Requests:
         return Asked(f"/api/audit_entry/{self._pick('list', 'search')}", {"order": order})
 
     def _other(self, model: Declared) -> Asked:
+        document = self._pick("/api/commands", "/api/meta", "/api/openapi.json")
+        known = {"If-None-Match": self._pick('"0"', "*", *self.known.etags.values())} if self._chances(50) else {}
         return self._pick(
-            Asked("/api/commands"),
-            Asked("/api/meta"),
-            Asked("/api/openapi.json"),
+            Asked(document, headers=known),
+            Asked(document),
             Asked("/api/auth/agent-token", {"scopes": [f"{model.name}.*"], "label": self._text("EMAIL")}),
-            Asked(f"/api/approve/{self._chance.choice([*self.known.plans[-3:], 'x'])}", {}),
-            Asked(f"/api/{self._pick('user', 'session', 'agent_token', 'role', 'setting')}/list", {}),
+            Asked(f"/api/approve/{self._chance.choice([*self.known.plans[-3:], *self.known.ids['plan']])}", {}),
+            Asked(f"/api/{self._pick(*ENGINE_MODELS)}/list", {}),
+            Asked(f"/api/{self._pick(*HIDDEN_MODELS)}/{self._pick('list', 'get', 'create', 'fly')}", {}),
+            Asked(f"/api/{self._pick(*HIDDEN_MODELS)}/count_by", {"field": "party"}),
+        )
+
+    def _crooked(self, model: Declared) -> Asked:
+        """What is refused before a command is reached, or names things that are not there."""
+        path = f"/api/{self._pick(model.name, *HIDDEN_MODELS)}/{self._pick('list', 'get', 'fly', 'delete')}"
+        raw = self._pick(b"", b"[]", b"{", b'{"id":"x","id":"y"}', b'{"__proto__":{}}', b"\xff", b'{"id":"\\u0000"}')
+        return self._pick(
+            Asked(path, raw=raw),
+            Asked(path, {"id": self._record(model.name)}, headers={"Content-Type": "text/plain"}),
+            Asked(path, {"id": self._record(model.name)}, headers={"Authorization": "Bearer nobody's"}),
+            Asked(path, method=self._pick("GET", "PUT", "DELETE")),
+            Asked(f"{path}/more", {"id": self._record(model.name)}),
+            Asked(f"/api/{model.name}/list", {"where": [], "filter": [self._condition(model)]}),
         )

@@ -1,8 +1,8 @@
 """Two databases that differ only in what one caller may not see."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import httpx
@@ -19,12 +19,15 @@ from countersign.settings import Settings
 from tests.records.office import ROOT_URL
 
 Variant = Literal["a", "b"]
-Audience = Literal["bob", "dan", "carol"]
+Audience = Literal["alice", "bob", "dan", "carol"]
 
 STARTED = Instant(1_790_000_000_000_000)
 PASSWORD = "a long password"
+Step = tuple[str, Mapping[str, object]]
+"""What somebody else does: a path and a body."""
+
 PARTIES, LEADS, ACTIVITIES, INVOICES, TICKETS = 18, 26, 12, 8, 14
-ROLES = {"root": ["administrator"], "bob": ["clerk"], "carol": ["accountant"], "dan": []}
+ROLES = {"root": ["administrator"], "alice": ["sales_manager"], "bob": ["clerk"], "carol": ["accountant"], "dan": []}
 STAGES = ("new", "qualified", "proposed", "won", "lost")
 
 DAN: tuple[dict[str, str], ...] = (
@@ -73,26 +76,62 @@ DAN: tuple[dict[str, str], ...] = (
 
 @dataclass
 class World:
-    """One of the two databases: its service, a client, and what its callers' bearer tokens are."""
+    """One of the two databases: its service, a client, what its callers' bearer tokens are, and in world b the plans
+    of others with what others do there meanwhile."""
 
     service: app.Service
     http: httpx.AsyncClient
     tokens: dict[str, str] = field(default_factory=dict[str, str])
+    plans: list[str] = field(default_factory=list[str])
+    steps: tuple[Step, ...] = ()
+
+    async def call(self, who: str, path: str, body: object) -> httpx.Response:
+        """A POST of JSON."""
+        return await self.http.post(path, json=body, headers={"Authorization": f"Bearer {self.tokens[who]}"})
+
+    async def hidden_step(self, number: int) -> None:
+        """Let others do the next of what the audience does not see."""
+        path, body = self.steps[number % len(self.steps)]
+        said = {name: f"{each} {number}" if name in TURNING else each for name, each in body.items()}
+        if path.endswith("/update"):
+            said.setdefault("id", made_id(path.split("/")[2], number % 13))
+        with ids.seeded(f"hidden {number}"):
+            answer = await self.call("root", path, said)
+        assert answer.status_code == 200, answer.text
 
 
 @asynccontextmanager
 async def opened(settings: Settings, variant: Variant, audience: Audience) -> AsyncGenerator[World]:
     """The world for this audience: `a` and `b` look the same to it."""
+    if variant == "b":
+        settings = replace(settings, modules=f"{settings.modules},archive")
     async with app.opened(settings, ROOT_URL, is_loopback=True) as service:
         with clock.fixed(STARTED):
             await _Building(service, variant, audience).everything()
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
             world = World(service, http)
-            with clock.fixed(STARTED), ids.seeded("signing in"):
+            with clock.fixed(STARTED):
                 await _sign_in(world, audience)
+                if variant == "b":
+                    await _let_others_work(world, audience)
             await _salt_anew(service)
             yield world
+
+
+async def _let_others_work(world: World, audience: Audience) -> None:
+    """Others have agents of the same label, whose plans are about what the audience sees, too; where people of the
+    audience would see those, about the rest alone."""
+    answer = await world.http.post("/api/auth/login", json={"username": "root", "password": PASSWORD})
+    world.tokens["root"] = answer.json()["token"]
+    for label in ("scout", "other"):
+        answer = await world.call("root", "/api/auth/agent-token", {"scopes": ["*"], "label": label})
+        world.tokens[label] = answer.json()["token"]
+    world.steps = STEPS["sales" if audience in ("alice", "bob") else audience]
+    leads = [number for number in range(LEADS) if STAGES[number % 5] == "won"] if audience == "dan" else range(6)
+    for number, label in zip(leads, ("scout", "other", "scout", "other", "scout", "other"), strict=False):
+        answer = await world.call(label, "/api/lead/delete", {"id": made_id("lead", number)})
+        world.plans.append(answer.json()["plan_id"])
 
 
 async def _salt_anew(service: app.Service) -> None:
@@ -104,14 +143,51 @@ async def _salt_anew(service: app.Service) -> None:
 
 
 async def _sign_in(world: World, audience: str) -> None:
+    with ids.seeded("signing in"):
+        await _get_tokens(world, audience)
+
+
+async def _get_tokens(world: World, audience: str) -> None:
     answer = await world.http.post("/api/auth/login", json={"username": audience, "password": PASSWORD})
     world.tokens["person"] = answer.json()["token"]
-    headers = {"Authorization": f"Bearer {world.tokens['person']}"}
-    body = {"scopes": ["*"], "label": "scout"}
-    answer = await world.http.post("/api/auth/agent-token", json=body, headers=headers)
+    answer = await world.call("person", "/api/auth/agent-token", {"scopes": ["*"], "label": "scout"})
     world.tokens["agent"] = answer.json()["token"]
     # A person who sees masked fields gets a token domain with the first call.
-    await world.http.get("/api/meta", headers=headers)
+    await world.http.get("/api/meta", headers={"Authorization": f"Bearer {world.tokens['person']}"})
+
+
+def made_id(model: str, key: object) -> str:
+    """The id that a record made under this key has."""
+    with ids.seeded(f"{model}/{key}"):
+        return ids.new_record_id()
+
+
+TURNING = frozenset({"tax_id", "sku"})
+"""What must be another value at every turn."""
+
+STEPS: Mapping[str, tuple[Step, ...]] = {
+    # Sales sees neither tax numbers nor invoices.
+    "sales": (
+        ("/api/party/update", {"tax_id": "ZZ"}),
+        ("/api/invoice/create", {"party": made_id("party", 3)}),
+        ("/api/product/create", {"sku": "NEW", "name": "New", "unit_price_minor": 1}),
+        ("/api/party/update", {"tax_id": "YY"}),
+    ),
+    "dan": (
+        ("/api/lead/update", {"expected_revenue_minor": 77}),
+        ("/api/ticket/create", {"subject": "It broke", "priority": "urgent", "party": made_id("party", 1)}),
+        ("/api/product/create", {"sku": "NEW", "name": "New", "unit_price_minor": 1}),
+        ("/api/lead/update", {"id": made_id("lead", 3), "title": "Won", "party": made_id("party", 5)}),
+        ("/api/lead/update", {"expected_revenue_minor": 78}),
+    ),
+    # Carol sees neither leads nor tickets.
+    "carol": (
+        ("/api/lead/create", {"title": "Order 1", "party": made_id("party", 1)}),
+        ("/api/lead/update", {"title": "Renamed again"}),
+        ("/api/ticket/create", {"subject": "It broke", "party": made_id("party", 2)}),
+        ("/api/lead/update", {"title": "And again"}),
+    ),
+}
 
 
 class _Building:
@@ -119,6 +195,7 @@ class _Building:
         self._service = service
         self._is_b = variant == "b"
         self._audience = audience
+        self._is_sales = audience in ("alice", "bob")
         self._people: dict[str, str] = {}
 
     async def everything(self) -> None:
@@ -183,11 +260,6 @@ class _Building:
             notes=self._of("Likes tea. EMAIL_12", "Hates tea, wants a call back") if number % 3 == 0 else None,
         )
 
-    def _id(self, model: str, number: object) -> str:
-        """The id that a record made under this key has."""
-        with ids.seeded(f"{model}/{number}"):
-            return ids.new_record_id()
-
     async def _lead(self, number: int) -> None:
         stage = STAGES[number % 5]
         is_hidden = self._audience == "dan" and stage not in ("new", "qualified")
@@ -202,7 +274,7 @@ class _Building:
             owner=self._people["carol" if self._is_b and self._audience == "dan" else "bob"],
             source=("web", "fair", None)[number % 3],
             expected_close=(f"2026-12-{number % 9 + 1:02d}", None)[number % 4 == 0],
-            expected_revenue_minor=number * 1000 if self._audience == "bob" else self._of(number * 1000, 5000 - number),
+            expected_revenue_minor=number * 1000 if self._is_sales else self._of(number * 1000, 5000 - number),
             lost_reason=("price", None)[stage != "lost"],
             notes=(None, self._of("Call her", "Write to him at once"))[number % 2],
         )
@@ -212,16 +284,16 @@ class _Building:
         if self._audience == "dan" and party % 2 == 0:
             # Another company, and he sees neither.
             party = (party + 2) % PARTIES if self._is_b else party
-        return self._id("party", party)
+        return made_id("party", party)
 
     async def _activity(self, number: int) -> None:
         await self._make(
             "activity",
             number,
-            lead=self._id("lead", number % LEADS),
+            lead=made_id("lead", number % LEADS),
             kind=("call", "mail")[number % 2],
             subject=f"Talk {number}",
-            due=f"2026-11-{number + 1:02d}" if self._audience == "bob" else self._of("2026-11-05", "2027-01-01"),
+            due=f"2026-11-{number + 1:02d}" if self._is_sales else self._of("2026-11-05", "2027-01-01"),
             notes=self._of("He said no", "She said perhaps"),
         )
 
@@ -235,7 +307,7 @@ class _Building:
             priority=priority,
             requester_name=self._of(f"Grace {number % 6}", f"Katherine the {number % 6}th"),
             requester_email=self._of(f"contact{number % 7}@a.example", f"{number % 7}.someone.else@elsewhere.example"),
-            party=self._id("party", number * 2 % PARTIES + 1) if number % 2 else None,
+            party=made_id("party", number * 2 % PARTIES + 1) if number % 2 else None,
             description=self._of("Please help", "It burns"),
         )
 
@@ -253,7 +325,7 @@ class _Building:
     async def _invoice(self, number: int, *, is_seen: bool) -> None:
         """For dan, who sees invoices without parties and amounts, others are paid in world b."""
         is_moved = self._is_b and not is_seen
-        party = self._id("party", number + 9 if is_moved else number)
+        party = made_id("party", number + 9 if is_moved else number)
         invoice = await self._make("invoice", number, party=party, due=f"2026-12-{number + 1:02d}")
         line = {"description": "Work", "quantity": 5 if is_moved else 2, "unit_price_minor": 1000}
         await self._make("invoice_line", number, invoice=invoice, **line)
@@ -273,25 +345,41 @@ class _Building:
         if self._audience != "carol":
             for number in range(PARTIES):
                 for turn in range(number % 4):
-                    await self._change("party", self._id("party", number), tax_id=f"XX{number}{turn}")
+                    await self._change("party", made_id("party", number), tax_id=f"XX{number}{turn}")
             for number in range(5):
-                party = self._id("party", number * 2 + 1)
-                if self._audience == "bob":
+                party = made_id("party", number * 2 + 1)
+                if self._is_sales:
                     await self._make("invoice", f"more {number}", party=party)
         if self._audience == "dan":
             await self._more_for_dan()
         if self._audience == "carol":
             for number in range(9):
                 await self._make("lead", f"more {number}", title="Not hers", owner=self._people["bob"])
-                await self._change("lead", self._id("lead", number), title="Renamed")
+                await self._change("lead", made_id("lead", number), title="Renamed")
+
+        for number in range(3):
+            await self._archive(number)
+
+    async def _archive(self, number: int) -> None:
+        """Records that are gone, and records of a model that only this world has, which refer to what is seen."""
+        model = "lead" if self._audience == "carol" else "product"
+        values: dict[str, object] = {"title": "Gone", "owner": self._people["bob"]}
+        if model == "product":
+            values = {"sku": f"GONE-{number}", "name": "Gone", "unit_price_minor": 1}
+        gone = await self._make(model, f"gone {number}", **values)
+        declared = self._run.engine.registry.models[model]
+        record = await writing.find(self._run, declared, None, gone)
+        await writing.delete(self._run, declared, record, f"{model}.delete")
+        party, lead = made_id("party", number), made_id("lead", number)
+        await self._make("dossier", number, title="Secret", party=party, lead=lead, writer="Grace 1")
 
     async def _more_for_dan(self) -> None:
         for number in range(7):
             await self._make("party", f"more {number}", name=f"Company {number}", kind="company")
-            lead = {"title": f"Order {number % 4}", "stage": "won", "party": self._id("party", 2 * number + 1)}
+            lead = {"title": f"Order {number % 4}", "stage": "won", "party": made_id("party", 2 * number + 1)}
             await self._make("lead", f"more {number}", owner=self._people["bob"], **lead)
             await self._make("ticket", f"more {number}", subject="Order", priority="urgent")
             await self._make("product", f"more {number}", sku=f"MORE-{number}", name="Hidden", unit_price_minor=1)
         for number in range(LEADS):
             for turn in range(number % 3):
-                await self._change("lead", self._id("lead", number), expected_revenue_minor=turn, notes=f"edit {turn}")
+                await self._change("lead", made_id("lead", number), expected_revenue_minor=turn, notes=f"edit {turn}")

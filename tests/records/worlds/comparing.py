@@ -2,18 +2,41 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
 
 import httpx
 
 from countersign.kernel import clock, ids
-from tests.records.worlds.asking import Asked, Requests
+from countersign.kernel.http.conditional import etag_of
+from tests.records.worlds.asking import OTHERS, Asked, Requests
 from tests.records.worlds.building import STARTED, World
+
+OTHERS_EVERY = 9
+"""After how many requests somebody else changes something in world b."""
+
+MANY_TOKENS = 40
+MOST_KINSHIP = 0.75
+"""Of 40 pairs at random, one set in a million is so alike."""
 
 
 class Differs(AssertionError):
     """The worlds answer differently: the caller learned something it may not see."""
+
+
+@dataclass
+class Compared:
+    """How often each status was answered, and how many tokens were seen."""
+
+    statuses: Counter[int] = field(default_factory=Counter[int])
+    tokens: int = 0
+
+    @property
+    def carried_out(self) -> int:
+        """How many requests were carried out or proposed."""
+        return sum(count for status, count in self.statuses.items() if status < 300)
 
 
 class Renaming:
@@ -26,57 +49,79 @@ class Renaming:
         self._back: dict[str, str] = {}
         self.pairs: list[tuple[str, str]] = []
 
-    def match(self, first: str, second: str) -> bool:
-        """Whether the texts are the same up to the renaming; new tokens extend it."""
+    def match(self, first: str, second: str, sent: str) -> bool:
+        """Whether the texts are the same up to the renaming; new tokens extend it. `sent` is what the caller wrote:
+        it may come back as it was, tokens of the other world too."""
         mine, theirs = self._token.findall(first), self._token.findall(second)
         if len(mine) != len(theirs) or self._token.split(first) != self._token.split(second):
             return False
-        return all(self._is_pair(a, b) for a, b in zip(mine, theirs, strict=True))
+        return all(self._is_pair(a, b, sent) for a, b in zip(mine, theirs, strict=True))
 
-    def _is_pair(self, first: str, second: str) -> bool:
+    def _is_pair(self, first: str, second: str, sent: str) -> bool:
         if first.partition("_")[0] != second.partition("_")[0]:
             return False
-        if first == second and first not in self._there:
-            # What the caller wrote itself comes back in errors as it was sent.
+        if first == second:
+            # Tokens are made from chance: what is equal in both worlds was no secret, or is numbered by a counter.
+            return first in sent
+        if OTHERS in sent and self._there.get(second) == first:
             return True
         if first not in self._there and second not in self._back:
             self._there[first], self._back[second] = second, first
             self.pairs.append((first, second))
         return self._there.get(first) == second and self._back.get(second) == first
 
+    def kinship(self) -> float:
+        """How far the numbers of both worlds follow each other, by rank: 1 when whoever knows the order of the ones
+        knows that of the others, around 0 when they say nothing (Spearman)."""
+        count = len(self.pairs)
+        numbers = [[int(pair[place].partition("_")[2]) for pair in self.pairs] for place in (0, 1)]
+        ranks = [[sorted(each).index(number) for number in each] for each in numbers]
+        return 1 - 6 * sum((a - b) ** 2 for a, b in zip(*ranks, strict=True)) / (count * (count * count - 1))
 
-async def _ask(world: World, who: str, asked: Asked, tokens: list[str]) -> httpx.Response:
-    headers = {"Authorization": f"Bearer {world.tokens[who]}", "Accept": asked.accept}
-    if asked.body is None:
-        return await world.http.get(asked.path, headers=headers)
-    headers["Content-Type"] = "application/json"
-    return await world.http.post(asked.path, content=asked.content(tokens), headers=headers)
+
+async def _ask(world: World, who: str, asked: Asked, tokens: Sequence[tuple[str, str]]) -> httpx.Response:
+    """`tokens` are those of this world, each with its counterpart in the other."""
+    headers = {"Authorization": f"Bearer {world.tokens[who]}", "Accept": asked.accept, **asked.headers}
+    if asked.body is None and asked.raw is None:
+        return await world.http.request(asked.method or "GET", asked.path, headers=headers)
+    headers.setdefault("Content-Type", "application/json")
+    content = asked.content(tokens) if asked.raw is None else asked.raw
+    return await world.http.request(asked.method or "POST", asked.path, content=content, headers=headers)
 
 
-async def compare(worlds: tuple[World, World], who: str, requests: Requests, count: int) -> int:
-    """Ask both worlds `count` times, one second apart; how many were carried out or proposed.
+async def compare(worlds: tuple[World, World], who: str, requests: Requests, count: int) -> Compared:
+    """Ask both worlds `count` times, while in world b others go on changing what the caller does not see.
 
     Raises:
         Differs: an answer is another one in the other world, beyond the renaming.
     """
     first, second = worlds
+    assert first is not second
     with clock.fixed(clock.later(STARTED, seconds=30)):
         await _look(first, who, requests)
+    requests.known.ids["plan"] += second.plans
     renaming = Renaming(sorted(first.service.records.registry.labels))
-    carried_out = 0
+    found = Compared()
+    now = clock.later(STARTED, seconds=60)
     for number in range(count):
         asked = requests.next()
-        with clock.fixed(clock.later(STARTED, seconds=60 + number)):
+        now = clock.later(now, seconds=requests.pause_s())
+        with clock.fixed(now):
+            if number % OTHERS_EVERY == 0:
+                await second.hidden_step(number // OTHERS_EVERY)
             answers: list[httpx.Response] = []
             for place, world in enumerate(worlds):
+                tokens = [(pair[place], pair[1 - place]) for pair in renaming.pairs]
                 with ids.seeded(f"request {number}"):
-                    answers.append(await _ask(world, who, asked, [pair[place] for pair in renaming.pairs]))
+                    answers.append(await _ask(world, who, asked, tokens))
         _hold(asked, renaming, *answers)
-        carried_out += answers[0].status_code < 300
+        found.statuses[answers[0].status_code] += 1
         requests.known.labels = [pair[0].partition("_")[0] for pair in renaming.pairs]
         _learn(requests, asked, answers[0])
-    assert first is not second
-    return carried_out
+    found.tokens = len(renaming.pairs)
+    if found.tokens >= MANY_TOKENS and abs(renaming.kinship()) > MOST_KINSHIP:
+        raise Differs(f"the numbers of {found.tokens} tokens follow each other: {renaming.kinship():.2f}")
+    return found
 
 
 async def _look(world: World, who: str, requests: Requests) -> None:
@@ -93,10 +138,10 @@ async def _look(world: World, who: str, requests: Requests) -> None:
 def _hold(asked: Asked, renaming: Renaming, first: httpx.Response, second: httpx.Response) -> None:
     heads = [(each.status_code, sorted(_headers(each))) for each in (first, second)]
     texts = [_canonical(asked, each) for each in (first, second)]
-    if not renaming.match(*texts) or heads[0] != heads[1]:
+    if heads[0] != heads[1] or not renaming.match(texts[0], texts[1], asked.sent()):
         place = next((n for n, (a, b) in enumerate(_pieces(*texts)) if a != b), 0)
         shown = [" ".join(each.split('"')[max(0, place - 12) : place + 12]) for each in texts]
-        raise Differs(f"{asked.path} {asked.body}\na: {heads[0]} … {shown[0]} …\nb: {heads[1]} … {shown[1]} …")
+        raise Differs(f"{asked.path} {asked.sent()}\na: {heads[0]} … {shown[0]} …\nb: {heads[1]} … {shown[1]} …")
 
 
 def _canonical(asked: Asked, answer: httpx.Response) -> str:
@@ -122,14 +167,15 @@ def _pieces(first: str, second: str) -> Iterator[tuple[str, str]]:
 
 
 def _headers(answer: httpx.Response) -> list[tuple[str, str]]:
-    # Tokens differ in length, and so does what is made from the bytes that hold them; a random number says nothing.
-    return [(name, value) for name, value in answer.headers.items() if name not in _OF_BYTES]
-
-
-_OF_BYTES = {"content-length", "etag", "x-request-id"}
+    """All of them. Tokens differ in length, and so does what is made from the bytes that hold them: of these headers
+    it counts whether they say what the bytes are."""
+    made = {"content-length": str(len(answer.content)), "etag": etag_of(answer.content)}
+    return [(name, "true" if made.get(name) == value else value) for name, value in answer.headers.items()]
 
 
 def _learn(requests: Requests, asked: Asked, answer: httpx.Response) -> None:
+    if answer.headers.get("etag") and answer.status_code == 200:
+        requests.known.etags[asked.path] = answer.headers["etag"]
     if answer.status_code == 202:
         requests.known.plans.append(answer.json()["plan_id"])
     if answer.status_code == 200 and asked.path.endswith("/create"):

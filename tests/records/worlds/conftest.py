@@ -1,28 +1,60 @@
 """Pairs of worlds on each database."""
 
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from tests.records.figures import Figures, figures, is_full, pytest_runtest_makereport
 from tests.records.office import settings
 from tests.records.worlds import building
 from tests.records.worlds.building import Audience, World
 from tests.servers.postgres import PostgresFactory
 
+__all__ = ["Figures", "figures", "is_full", "pytest_runtest_makereport"]
+
+ARCHIVE = """
+from countersign.declare import LongText, Model, Module, Ref, Text, where
+
+class Dossier(Model, locked=(where("writer", eq="Nobody"),)):
+    title = Text()
+    party = Ref("party")
+    lead = Ref("lead", on_delete="cascade")
+    writer = Text(personal="PERSON")
+
+module = Module("archive", version="1", label="Archive", needs=("party", "crm"), models=(Dossier,))
+"""
+"""A module that only world b has, and that nobody is granted anything of."""
+
 Pairs = Callable[[Audience], AbstractAsyncContextManager[tuple[World, World]]]
 
 
 def _pairs(folder: Path, new_url: Callable[[], str]) -> Pairs:
+    numbers = count(1)
+
     @asynccontextmanager
     async def pair(audience: Audience) -> AsyncGenerator[tuple[World, World]]:
-        first = settings(str(folder / "a"), new_url())
-        second = settings(str(folder / "b"), new_url())
+        number = next(numbers)
+        first = settings(str(folder / f"a{number}"), new_url())
+        second = settings(str(folder / f"b{number}"), new_url())
         async with building.opened(first, "a", audience) as one, building.opened(second, "b", audience) as two:
             yield one, two
 
     return pair
+
+
+@pytest.fixture(autouse=True)
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install the module of world b, as far as Python can tell."""
+    (tmp_path / "worlds_archive.py").write_text(ARCHIVE)
+    info = tmp_path / "worlds_archive-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: worlds-archive\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[countersign.modules]\narchive = worlds_archive:module\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
 
 
 @pytest.fixture
