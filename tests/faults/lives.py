@@ -12,10 +12,11 @@ MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
 
 
 class Lives:
-    """The store of a data directory, one process after the other. `settings` may be changed before a start."""
+    """A service of a data directory, one process after the other. `settings` may be changed before a start."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, service: str = "distribution") -> None:
         self.data = data
+        self.service = service
         self.port = free_port()
         self.log = data.with_name(data.name + ".log")
         self.settings = {
@@ -38,7 +39,7 @@ class Lives:
 
     def begin(self, *options: str) -> None:
         """Start a process; it does not answer yet. It dies with the tests (Linux)."""
-        command = [*COMMAND, "serve", "distribution", "--data", str(self.data), "--port", str(self.port), *options]
+        command = [*COMMAND, "serve", self.service, "--data", str(self.data), "--port", str(self.port), *options]
         setpriv = shutil.which("setpriv")
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
