@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
-from countersign.declare import Field, Ref
+from countersign.declare import Ref
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import steps
@@ -14,7 +14,7 @@ from countersign.records.commands.reading import Reading
 from countersign.records.commands.run import Run
 
 ERASED = "[erased]"
-"""What is shown for a personal value that nobody holds any more."""
+"""What is shown for a personal value that no record the viewer sees holds any more."""
 
 
 class _Copy(msgspec.Struct):
@@ -73,18 +73,25 @@ class _Copies:
         self._texts = texts or {}
         self._keys: Mapping[int, bytes] = {}
         self._seen: set[tuple[str, object]] = set()
+        self._held: frozenset[int] = frozenset()
 
     async def find(self, values: Iterable[tuple[ModelView, str, object]]) -> None:
         """Fetch what showing these values of fields takes."""
         wanted: set[int] = set()
+        linked: dict[str, set[int]] = {}
         targets: dict[str, set[str]] = {}
         for view, name, value in values:
             field = view.model.fields[name]
             if isinstance(value, dict):
-                wanted.add(msgspec.convert(value, _Copy).value)
+                copy = msgspec.convert(value, _Copy)
+                wanted.add(copy.value)
+                if field.linked and field.personal:
+                    linked.setdefault(field.personal, set()).add(self._id(view, name, copy))
             elif isinstance(field, Ref) and isinstance(value, str):
                 targets.setdefault(field.target, set()).add(value)
         self._keys = await self._run.engine.vault.keys(self._run.reader, sorted(wanted))
+        for label, value_ids in linked.items():
+            self._held |= await incoming.held(self._run, label, sorted(value_ids))
         for target, record_ids in targets.items():
             found = await incoming.among(self._run, target, sorted(record_ids))
             self._seen |= {(target, each) for each in found}
@@ -101,19 +108,30 @@ class _Copies:
             # A copy from before the field was personal has no token.
             return ERASED if view.fields[name] == "masked" else field.show(cast(Stored, value))
         copy = msgspec.convert(value, _Copy)
-        if copy.value not in self._keys:
+        if not self._is_known(view, name, copy):
             return ERASED
         if view.fields[name] == "masked":
-            return self._token(field, copy)
+            masks = self._run.masks
+            return ERASED if masks is None else f"{field.personal}_{masks.tokens([self._id(view, name, copy)])[0]}"
         if copy.value in self._texts:
             return self._texts[copy.value]
         return self._run.engine.vault.unseal(self._keys[copy.value], copy.sealed) or ERASED
 
-    def _token(self, field: Field, copy: _Copy) -> str:
-        masks, domain = self._run.masks, self._run.caller.domain
-        # What its own agents wrote in clear is never joined with an equal value that was there before.
-        value_id = copy.value if domain is None else copy.aliases.get(domain.id, copy.value)
-        return ERASED if masks is None else f"{field.personal}_{masks.tokens([value_id])[0]}"
+    def _is_known(self, view: ModelView, name: str, copy: _Copy) -> bool:
+        """Whether the value is still there, as far as the viewer sees: one that several may hold would tell, by not
+        being erased, that a hidden record holds it."""
+        if copy.value not in self._keys:
+            return False
+        is_alone = not view.model.fields[name].linked or copy.value in self._texts
+        return is_alone or self._id(view, name, copy) in self._held
+
+    def _id(self, view: ModelView, name: str, copy: _Copy) -> int:
+        """The value id that is shown. What its own agents wrote in clear is never joined with an equal value that
+        was there before."""
+        domain = self._run.caller.domain
+        if domain is None or view.fields[name] != "masked":
+            return copy.value
+        return copy.aliases.get(domain.id, copy.value)
 
 
 async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:

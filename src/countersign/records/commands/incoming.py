@@ -17,6 +17,7 @@ from countersign.records.masking.grammar import Token
 _VALUE = "SELECT id, label, domain_id FROM pii_value WHERE id = $1"
 _LITERAL = "SELECT text FROM literal WHERE value_id = $1"
 _ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1 AND domain_id = $2"
+_ALIASES = "SELECT value_id, model, record_id, field FROM pii_alias WHERE domain_id = $1 AND value_id IN ({places})"
 _PLANNED = """
 SELECT v.sealed
 FROM plan_value AS v
@@ -181,6 +182,27 @@ def holders(run: Run, label: str) -> list[tuple[str, str]]:
         for name in view.fields
         if view.model.fields[name].personal == label and isinstance(view.model.fields[name], Text)
     ]
+
+
+async def held(run: Run, label: str, value_ids: Sequence[int]) -> frozenset[int]:
+    """Those of the values that stand in a record the caller sees: whether others hold them is not told."""
+    found: set[int] = set()
+    for model, field in holders(run, label):
+        parameters = Parameters()
+        scope = conditions.Scope(run.engine.dialect, parameters, "t")
+        places = ", ".join(parameters.put(each) for each in value_ids)
+        view = run.view_of(model)
+        seen = conditions.any_of(scope, view.model, view.visible)
+        column = f't."{field}__value"'
+        text = f'SELECT DISTINCT {column} FROM "{model}" AS t WHERE {column} IN ({places}) AND {seen}'
+        found |= {row[0] for row in await run.reader.fetch(text, *parameters.values)}
+    if run.caller.domain is not None:
+        parameters = Parameters(run.caller.domain.id)
+        text = _ALIASES.format(places=", ".join(parameters.put(each) for each in value_ids))
+        for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
+            if await text_in(run, model, field, "id", record_id) is not None:
+                found.add(value_id)
+    return frozenset(found)
 
 
 async def text_in(run: Run, model: str, field: str, by: str, value: str | int) -> str | None:
