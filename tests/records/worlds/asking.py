@@ -85,7 +85,8 @@ class Requests:
 
     def __init__(self, registry: Registry, seed: int, *, is_agent: bool) -> None:
         """An agent only ever proposes what hidden records may stand in the way of. A person is told (a deletion
-        refused, a unique value taken, a guard that does not hold) and so is not sent into their way here: that is documented."""
+        refused, a unique value taken, a guard that does not hold), which is documented; so it is not sent into their
+        way here."""
         self._is_agent = is_agent
         self._chance = random.Random(seed)
         self._registry = registry
@@ -110,6 +111,7 @@ class Requests:
             (6, self._guess),
             (3, self._launder),
             (5, self._again),
+            (4, self._right_guess),
         ]
         self._asked: list[Asked] = []
 
@@ -241,6 +243,15 @@ class Requests:
         body = {"id": self._record(model.name), name: self._chance.choice(guesses)}
         return Asked(f"/api/{model.name}/update", body)
 
+    def _right_guess(self, _: Declared) -> Asked:
+        """What a record really holds in one of the worlds, and the same once more."""
+        number = self._chance.randrange(14)
+        name, prefix = self._pick(("lead", "contact"), ("ticket", "requester"))
+        mails = (f"contact{number % 7}@a.example", f"{number % 7}.someone.else@elsewhere.example")
+        names = (f"Grace {number % 6}", f"Katherine the {number % 6}th")
+        value = self._pick({f"{prefix}_email": self._pick(*mails)}, {f"{prefix}_name": self._pick(*names)})
+        return Asked(f"/api/{name}/update", {"id": self.known.ids[name][number], **value})
+
     def _launder(self, model: Declared) -> Asked:
         """A token into a field that the caller reads in clear."""
         names = [name for name in self.known.fields.get(model.name, ()) if not model.fields[name].personal]
@@ -251,7 +262,10 @@ class Requests:
         )
 
     def _again(self, model: Declared) -> Asked:
-        """Something asked before, deletions and guesses first: only what the caller can see may have changed since."""
+        """Something asked before, or a deletion of what others change: for the caller nothing has changed."""
+        if self._is_agent and self._chances(50):
+            name = self._pick("party", "lead")
+            return Asked(f"/api/{name}/delete", {"id": self.known.ids[name][self._pick(0, 1, 2, 3)]})
         before = [each for each in self._asked[-60:] if each.path.endswith(("/delete", "/update"))]
         return self._chance.choice(before) if before else self._get(model)
 

@@ -94,7 +94,7 @@ class World:
         path, body = self.steps[number % len(self.steps)]
         said = {name: f"{each} {number}" if name in TURNING else each for name, each in body.items()}
         if path.endswith("/update"):
-            said.setdefault("id", made_id(path.split("/")[2], number % 13))
+            said.setdefault("id", made_id(path.split("/")[2], number % 4))
         with ids.seeded(f"hidden {number}"):
             answer = await self.call("root", path, said)
         assert answer.status_code == 200, answer.text

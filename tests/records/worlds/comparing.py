@@ -14,7 +14,7 @@ from countersign.kernel.http.conditional import etag_of
 from tests.records.worlds.asking import OTHERS, Asked, Requests
 from tests.records.worlds.building import STARTED, World
 
-OTHERS_EVERY = 9
+OTHERS_EVERY = 7
 """After how many requests somebody else changes something in world b."""
 
 MANY_TOKENS = 40
