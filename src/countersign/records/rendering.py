@@ -9,7 +9,7 @@ from countersign.declare import Ref
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import steps
-from countersign.records.commands import incoming
+from countersign.records.commands import incoming, promise
 from countersign.records.commands.reading import Reading
 from countersign.records.commands.run import Run
 
@@ -103,6 +103,9 @@ class _Copies:
         if value is None:
             return None
         if isinstance(field, Ref):
+            step = promise.step_of(value)
+            if step is not None:
+                return {promise.STEP: step}
             return value if (field.target, value) in self._seen else None
         if not isinstance(value, dict):
             # A copy from before the field was personal has no token.

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from countersign.kernel import clock
 from countersign.kernel.errors import NotFound
 from countersign.records.approvals import decide, propose
-from countersign.records.commands import command, get, incoming, listing
+from countersign.records.commands import command, get, incoming, listing, promise
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.reading import Record
 from countersign.records.commands.refusals import BadInput, no_such_record
@@ -21,7 +22,7 @@ OWN: Mapping[str, str] = {
     "propose": "Propose one or several commands to be approved as one, all or nothing.",
     "watch": "Wait until plans change, up to 25 seconds; answers those that did and a cursor to go on from.",
 }
-MOST_STEPS = 20
+MOST_STEPS = promise.MOST
 LONGEST_REASON = 1_000
 LONGEST_WAIT_S = 25
 _PAUSE_S = 0.5
@@ -111,9 +112,10 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
         raise BadInput("plans are proposed by agents; run the commands themselves")
     async with run.engine.records.database.transaction() as transaction:
         inside = run.within(transaction)
-        prepared = [
-            await _step(inside, position, each) for position, each in enumerate(cast("list[object]", given))
-        ]
+        prepared: list[Prepared] = []
+        for position, each in enumerate(cast("list[object]", given)):
+            made = {promise.promised(n): step.model for n, step in enumerate(prepared) if step.command == "create"}
+            prepared.append(await _step(replace(inside, made=made), position, each))
         return await propose.propose(inside, prepared, why=why)
 
 
@@ -130,7 +132,8 @@ async def _step(run: Run, position: int, value: object) -> Prepared:
     if not isinstance(body, dict):
         raise BadInput(f"step {position}: input must be an object")
     try:
-        return await command.check(run, view, name, cast("dict[str, object]", body))
+        given = promise.redeemed(view.model, cast("dict[str, object]", body), run.made)
+        return await command.check(run, view, name, given)
     except BadInput as refused:
         raise BadInput(f"step {position}: {refused.detail}") from refused
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from countersign.declare import Ref
 from countersign.kernel import clock
 from countersign.kernel.database.errors import ConstraintViolation
 from countersign.kernel.database.port import Reader
@@ -15,8 +16,9 @@ from countersign.records.access.view import Caller
 from countersign.records.approvals import policy, steps
 from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.steps import Step
-from countersign.records.commands import command, conditions, select, writing
+from countersign.records.commands import command, conditions, promise, select, writing
 from countersign.records.commands.given import Given
+from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Actor, Run
 from countersign.records.commands.sql import Parameters
@@ -210,12 +212,26 @@ async def _execute(run: Run, plan: StoredRecord, kept: Sequence[Step]) -> object
     try:
         async with run.transaction.savepoint():
             prepared = await steps.prepared_of(run, plan.id, kept)
-            results = [{"id": await command.apply(acting, each)} for each in prepared]
+            results: list[dict[str, str]] = []
+            for each in prepared:
+                kept_promise = _with_made(run, each, results)
+                results.append({"id": await command.apply(acting, kept_promise)})
     except BadInput as refused:
         raise Ended("failed", refused.detail) from refused
     except ConstraintViolation as error:
         raise Ended("failed", "it clashes with a change made meanwhile") from error
     return results[0] if len(results) == 1 else {"steps": results}
+
+
+def _with_made(run: Run, prepared: Prepared, results: Sequence[Mapping[str, str]]) -> Prepared:
+    """The command with the ids that earlier steps have by now."""
+    fields = run.engine.registry.models[prepared.model].fields
+    given = dict(prepared.given)
+    for name, value in prepared.given.items():
+        step = promise.step_of(value.stored) if isinstance(fields[name], Ref) else None
+        if step is not None:
+            given[name] = Given(results[step]["id"])
+    return replace(prepared, given=given)
 
 
 async def end(run: Run, plan: StoredRecord, state: str, *, reason: str | None = None, error: str | None = None) -> None:

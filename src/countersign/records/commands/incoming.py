@@ -73,6 +73,8 @@ async def exists(run: Run, model: str, record_id: str) -> bool:
     view = run.caller.view.models.get(model)
     if view is None or not record_id:
         return False
+    if record_id in run.made:
+        return run.made[record_id] == model
     parameters = Parameters(record_id)
     scope = conditions.Scope(run.engine.dialect, parameters, "t")
     seen = conditions.any_of(scope, view.model, view.visible)

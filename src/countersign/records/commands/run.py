@@ -1,7 +1,7 @@
 """One command under way: who runs it, in which transaction, and what the engine does beside it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from countersign.declare.fields.field import Stored
@@ -91,6 +91,7 @@ class Actor:
 class Run:
     """A command being run by a caller. `reader` reads as the command should: inside its transaction, if it has one.
 
+    `made` says which model a record has that an earlier step of the same plan is going to make, by its promised id.
     `writer_domain` is the token domain of whoever wrote the values, where that is not the caller: an approved plan's
     values are the agent's.
     """
@@ -101,6 +102,7 @@ class Run:
     actor: Actor
     open_transaction: Transaction | None = None
     writer_domain: Domain | None = None
+    made: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def domain(self) -> Domain | None:

@@ -1,0 +1,245 @@
+"""A plan's way to each of its ends, who decides, and what proposer and approver see of it."""
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.records import app
+from tests.records.office import Office
+
+
+async def _plan(office: Office, agent: str) -> tuple[str, str]:
+    lead = (await office.value("alice", "lead.create", title="Doomed", contact_email="ada@x.example"))["id"]
+    return await office.proposed(agent, "lead.delete", id=lead), str(lead)
+
+
+async def _state(office: Office, plan_id: str) -> str:
+    return str((await office.value("alice", "plan.get", id=plan_id))["state"])
+
+
+@pytest.fixture
+async def agent(office: Office) -> str:
+    """An agent of alice."""
+    return await office.agent("alice", label="mailbot")
+
+
+async def test_executed_and_a_repeat_answers_the_same(office: Office, agent: str) -> None:
+    plan_id, lead = await _plan(office, agent)
+
+    first = await office.approve("alice", plan_id, note="fine")
+    again = await office.approve("root", plan_id)
+
+    assert first.json() == again.json() == {
+        "denied": [],
+        "value": {"plan_id": plan_id, "state": "executed", "result": {"id": lead}},
+    }
+    plan = await office.value("alice", "plan.get", id=plan_id)
+    assert (plan["state"], plan["approvals"][0]["by"]) == ("executed", "alice")
+
+
+async def test_rejected_with_a_reason_that_the_proposer_reads(office: Office, agent: str) -> None:
+    plan_id, lead = await _plan(office, agent)
+
+    assert "reason" in await office.refused("alice", "plan.reject", id=plan_id)
+    await office.value("alice", "plan.reject", id=plan_id, reason="not now")
+
+    assert (await office.value(agent, "plan.get", id=plan_id))["reason"] == "not now"
+    answer = await office.approve("alice", plan_id)
+    assert (answer.status_code, answer.json()) == (
+        400,
+        {"error": "plan is rejected", "plan_id": plan_id, "state": "rejected"},
+    )
+    assert (await office.value("alice", "lead.get", id=lead))["id"] == lead
+
+
+async def test_withdrawn_by_its_proposer_alone(office: Office, agent: str) -> None:
+    plan_id, _ = await _plan(office, agent)
+    other = await office.agent("alice", label="other")
+
+    assert await office.refused(other, "plan.withdraw", id=plan_id) == "no such record"
+    await office.value(agent, "plan.withdraw", id=plan_id)
+
+    assert await _state(office, plan_id) == "withdrawn"
+
+
+async def test_expired_when_its_time_has_come(office: Office, agent: str) -> None:
+    plan_id, lead = await _plan(office, agent)
+    later = clock.later(clock.now(), seconds=8 * 86400)
+
+    with clock.fixed(later):
+        office.tokens["later"] = (
+            await office.http.post("/api/auth/login", json={"username": "alice", "password": "countersign-demo"})
+        ).json()["token"]
+        answer = await office.approve("later", plan_id)
+        await app.tend(office.service)
+
+    assert answer.json()["state"] == "expired"
+    assert await _state(office, plan_id) == "expired"
+    assert (await office.value("alice", "lead.get", id=lead))["id"] == lead
+
+
+async def test_tending_ends_plans_whose_time_has_come(office: Office, agent: str) -> None:
+    plan_id, _ = await _plan(office, agent)
+
+    with clock.fixed(clock.later(clock.now(), seconds=8 * 86400)):
+        await app.tend(office.service)
+
+    assert await _state(office, plan_id) == "expired"
+    ended = await office.first("audit_entry", command="plan.expired")
+    assert ended["plan_id"] == plan_id
+
+
+async def test_stale_when_the_record_changed_even_back(office: Office, agent: str) -> None:
+    plan_id, lead = await _plan(office, agent)
+    await office.value("alice", "lead.update", id=lead, title="Other")
+    await office.value("alice", "lead.update", id=lead, title="Doomed")
+
+    answer = await office.approve("alice", plan_id)
+
+    assert answer.json()["state"] == "stale"
+    assert answer.json()["error"].startswith("plan is stale: lead ")
+    assert (await office.value(agent, "plan.get", id=plan_id))["error"] == "stale"
+
+
+async def test_failed_when_the_agent_lost_its_token(office: Office, agent: str) -> None:
+    plan_id, lead = await _plan(office, agent)
+    token = next(each for each in await office.all("agent_token", "alice") if each["title"] == "mailbot")
+    await office.value("alice", "agent_token.revoke", id=token["id"])
+
+    assert (await office.approve("alice", plan_id)).json()["state"] == "failed"
+    assert (await office.value("alice", "lead.get", id=lead))["id"] == lead
+
+
+async def test_failed_when_a_reference_is_in_the_way_and_the_agent_is_not_told_which(office: Office) -> None:
+    agent = await office.agent("root")
+    party = (await office.first("invoice"))["party"]
+    plan_id = await office.proposed(agent, "party.delete", id=party)
+
+    answer = await office.approve("root", plan_id)
+
+    assert answer.json()["state"] == "failed"
+    assert "invoice" in answer.json()["error"]
+    assert (await office.value(agent, "plan.get", id=plan_id))["error"] == "refused"
+
+
+async def test_only_who_could_run_the_command_decides_and_to_others_it_does_not_exist(
+    office: Office, agent: str
+) -> None:
+    plan_id, _ = await _plan(office, agent)
+
+    for who in ("bob", "carol", agent):
+        answer = await office.approve(who, plan_id)
+        assert (answer.status_code, answer.json()) == (404, {"error": "not found"})
+    for who in ("bob", "carol"):
+        assert await office.refused(who, "plan.get", id=plan_id) == "no such record"
+        assert await office.refused(who, "plan.reject", id=plan_id, reason="x") == "no such record"
+    assert await _state(office, plan_id) == "pending"
+
+
+async def test_another_digest_is_refused(office: Office, agent: str) -> None:
+    plan_id, _ = await _plan(office, agent)
+
+    assert (await office.approve("alice", plan_id, digest="sha256:0")).status_code == 400
+    assert await _state(office, plan_id) == "pending"
+    digest = (await office.value("alice", "plan.get", id=plan_id))["digest"]
+    assert (await office.approve("alice", plan_id, digest=digest)).status_code == 200
+
+
+async def test_the_same_proposal_is_the_same_plan(office: Office, agent: str) -> None:
+    plan_id, lead = await _plan(office, agent)
+
+    assert await office.proposed(agent, "lead.delete", id=lead) == plan_id
+    await office.value("alice", "lead.update", id=lead, title="Changed")
+    assert await office.proposed(agent, "lead.delete", id=lead) != plan_id
+
+
+async def test_a_hundred_plans_may_be_pending(office: Office, agent: str) -> None:
+    leads = await office.all("lead", "alice")
+    for lead in leads[:100]:
+        await office.proposed(agent, "lead.delete", id=lead["id"])
+
+    assert "100" in await office.refused(agent, "lead.delete", id=leads[100]["id"])
+
+
+async def test_a_setting_asks_for_others_of_a_role_and_above_an_amount(office: Office, agent: str) -> None:
+    when = '{"field": "expected_revenue_minor", "op": "gt", "value": 1000}'
+    value = f'{{"not_owner": true, "group": "administrator", "when": {when}}}'
+    await office.value("root", "setting.create", title="approval:lead.update", value=value)
+    lead = (await office.value("alice", "lead.create", title="x", expected_revenue_minor=10))["id"]
+
+    assert (await office.value(agent, "lead.update", id=lead, title="small"))["title"] == "small"
+    plan_id = await office.proposed(agent, "lead.update", id=lead, expected_revenue_minor=5000)
+
+    assert (await office.approve("alice", plan_id)).status_code in (400, 404)
+    assert (await office.approve("root", plan_id)).json()["value"]["state"] == "executed"
+
+
+async def test_steps_are_approved_as_one_and_refer_to_what_earlier_ones_create(office: Office, agent: str) -> None:
+    steps = [
+        {"command": "party.create", "input": {"name": "Ada Lovelace", "kind": "person"}},
+        {"command": "lead.create", "input": {"title": "For Ada", "party": {"$step": 0}}},
+    ]
+    plan_id = await office.proposed(agent, "plan.propose", steps=steps, why="she called")
+    shown = await office.value("alice", "plan.get", id=plan_id)
+    assert shown["input"]["steps"][1]["input"]["party"] == {"$step": 0}
+
+    result = (await office.approve("alice", plan_id)).json()["value"]["result"]
+
+    party, lead = [each["id"] for each in result["steps"]]
+    assert (await office.value("alice", "lead.get", id=lead))["party"] == party
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [],
+        [("lead.fly", {})],
+        [("lead.create", {"title": "x", "party": {"$step": 0}})],
+        [("lead.create", {"title": {"$step": 0}})],
+        [("party.create", {"name": "x"}), ("lead.create", {"title": {"$step": 0}})],
+        [("lead.create", {"title": "x"}), ("lead.create", {"title": "y", "party": {"$step": 0}})],
+        [("party.create", {})],
+    ],
+)
+async def test_steps_that_cannot_be_are_refused(
+    office: Office, agent: str, steps: list[tuple[str, dict[str, object]]]
+) -> None:
+    await office.refused(agent, "plan.propose", steps=[{"command": name, "input": body} for name, body in steps])
+
+
+async def test_all_steps_or_none(office: Office, agent: str) -> None:
+    lead = await office.first("lead", stage="new")
+    steps = [
+        {"command": "lead.create", "input": {"title": "Beside"}},
+        {"command": "lead.qualify", "input": {"id": lead["id"]}},
+        {"command": "lead.qualify", "input": {"id": lead["id"]}},
+    ]
+    plan_id = await office.proposed(agent, "plan.propose", steps=steps)
+
+    assert (await office.approve("alice", plan_id)).json()["state"] == "failed"
+
+    titles = {each["title"] for each in await office.all("lead", "alice")}
+    assert "Beside" not in titles
+    assert (await office.value("alice", "lead.get", id=lead["id"]))["stage"] == "new"
+
+
+async def test_watching_tells_of_plans_as_they_come(office: Office, agent: str) -> None:
+    cursor = (await office.value("alice", "plan.watch"))["cursor"]
+    assert (await office.value("alice", "plan.watch", since=cursor, wait_s=0))["plans"] == []
+
+    plan_id, _ = await _plan(office, agent)
+
+    told = await office.value("alice", "plan.watch", since=cursor, wait_s=5)
+    assert [each["id"] for each in told["plans"]] == [plan_id]
+
+
+async def test_a_decided_plan_keeps_no_personal_value(office: Office, agent: str) -> None:
+    lead = (await office.value("alice", "lead.create", title="x"))["id"]
+    await office.value("root", "setting.create", title="approval:lead.update", value="{}")
+    plan_id = await office.proposed(agent, "lead.update", id=lead, contact_email="secret@x.example")
+    assert "secret@x.example" in str(await office.value("alice", "plan.get", id=plan_id))
+
+    await office.value("alice", "plan.reject", id=plan_id, reason="no")
+
+    assert "secret@x.example" not in str(await office.value("alice", "plan.get", id=plan_id))
+    rows = await office.service.records.database.fetch("SELECT plan_id FROM plan_value")
+    assert rows == []
