@@ -102,6 +102,16 @@ async def test_the_token_of_a_replaced_guess_means_nothing_any_more(book: Inside
     assert await book.rows("SELECT refs FROM pii_value") == [(1,)]
 
 
+async def test_an_old_token_does_not_come_back_by_a_right_guess(book: Inside, root: Caller, agent: Caller) -> None:
+    there = await book.value(root, "contact", "create", email=KNOWN)
+    token = (await get(book, agent, there))["email"]
+    await book.value(agent, "contact", "create", email=KNOWN)
+    await book.value(root, "contact", "update", id=there["id"], email="new@example.com")
+
+    with pytest.raises(BadInput, match="unknown token"):
+        await book.value(agent, "contact", "create", email=token)
+
+
 async def test_its_history_and_its_plans_show_the_token_the_record_shows(book: Inside, root: Caller) -> None:
     agent = await book.caller_of(await book.issued(await book.member()))
     there = await book.value(root, "contact", "create", email=KNOWN)

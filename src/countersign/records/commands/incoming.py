@@ -195,8 +195,8 @@ async def held(run: Run, label: str, value_ids: Sequence[int]) -> frozenset[int]
         places = ", ".join(parameters.put(each) for each in value_ids)
         view = run.view_of(model)
         seen = conditions.any_of(scope, view.model, view.visible)
-        column = f't."{field}__value"'
-        text = f'SELECT DISTINCT {column} FROM "{model}" AS t WHERE {column} IN ({places}) AND {seen}'
+        column, shown = f't."{field}__value"', _shows_own(run, view, field, parameters)
+        text = f'SELECT DISTINCT {column} FROM "{model}" AS t WHERE {column} IN ({places}) AND {seen}{shown}'
         found |= {row[0] for row in await run.reader.fetch(text, *parameters.values)}
     if run.caller.domain is not None:
         parameters = Parameters(run.caller.domain.id)
@@ -207,6 +207,19 @@ async def held(run: Run, label: str, value_ids: Sequence[int]) -> frozenset[int]
     return frozenset(found)
 
 
+def _shows_own(run: Run, view: ModelView, field: str, parameters: Parameters) -> str:
+    """That a record shows its value itself, not an alias of it: what the caller wrote in clear holds no equal value
+    for it, or an old token that means something again would confirm a guess."""
+    if run.caller.domain is None or view.fields[field] != "masked" or not view.model.fields[field].linked:
+        return ""
+    names = (view.model.name, field, run.caller.domain.id)
+    model, name, domain = (parameters.put(each) for each in names)
+    return (
+        f" AND NOT EXISTS (SELECT 1 FROM pii_alias AS own WHERE own.model = {model} AND own.record_id = t.id "
+        f"AND own.field = {name} AND own.domain_id = {domain})"
+    )
+
+
 async def text_in(run: Run, model: str, field: str, by: str, value: str | int) -> str | None:
     """The clear text of a field in a record the caller may see."""
     view = run.caller.view.models.get(model)
@@ -215,7 +228,8 @@ async def text_in(run: Run, model: str, field: str, by: str, value: str | int) -
     parameters = Parameters(value)
     scope = conditions.Scope(run.engine.dialect, parameters, "t")
     seen = conditions.any_of(scope, view.model, view.visible)
-    text = f'SELECT t."{field}" FROM "{model}" AS t WHERE t."{by}" = $1 AND {seen} LIMIT 1'
+    shown = "" if by == "id" else _shows_own(run, view, field, parameters)
+    text = f'SELECT t."{field}" FROM "{model}" AS t WHERE t."{by}" = $1 AND {seen}{shown} LIMIT 1'
     row = await run.reader.fetch_one(text, *parameters.values)
     return None if row is None else cast("str | None", row[0])
 
