@@ -19,6 +19,11 @@ async def _application(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
         from contenders import bare
 
         yield bare.create(wanted)
+    elif wanted.contender.startswith("records"):
+        from contenders import records
+
+        async with records.opened(wanted) as application:
+            yield application
     elif wanted.contender.startswith("floor"):
         from contenders import floor
 

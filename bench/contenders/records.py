@@ -1,0 +1,94 @@
+"""The records service as `countersign serve records` has it; its floor: SQL by hand, no rights, masks or audit."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from contenders.wanted import Wanted
+from countersign.kernel import ids
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
+from countersign.kernel.http.server import ASGIApp
+from countersign.records import app
+from countersign.records.audit.chain import Chain
+from countersign.settings import Settings
+
+MASTER_KEY = "YmVuY2gtYmVuY2gtYmVuY2gtYmVuY2gtYmVuY2gtYmU="
+COLUMNS = (
+    "id, revision, title, stage, expected_revenue_minor, contact_name, contact_email, contact_phone, party, owner, "
+    "source, expected_close, lost_reason, notes"
+)
+GET = f"SELECT {COLUMNS} FROM lead WHERE id = $1"
+LIST = f"SELECT {COLUMNS} FROM lead WHERE stage = $1 ORDER BY expected_close NULLS LAST, id LIMIT $2"
+COUNT = "SELECT count(*) FROM lead WHERE stage = $1"
+INSERT = """
+INSERT INTO lead (id, revision, changed, title, title__folded, stage, contact_email,
+    contact_email__folded)
+VALUES ($1, 1, 0, $2, $2, 'new', $3, $3)
+"""
+
+Answering = Callable[[Database, dict[str, Any]], Awaitable[object]]
+_encode = msgspec.json.Encoder().encode
+_names = [each.strip() for each in COLUMNS.split(",")]
+
+
+def settings(data: str, database_url: str) -> Settings:
+    """Of a service on a seeded database."""
+    url = database_url if database_url.startswith("postgresql:") else ""
+    return Settings(data=data, database_url=url, database_pool=10, master_key=MASTER_KEY)
+
+
+@asynccontextmanager
+async def opened(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
+    """The service, or its floor on the same database through the same port."""
+    if wanted.contender == "records-floor":
+        database = await open_database(wanted.database_url, schema=app.SCHEMA)
+        yield Starlette(routes=_routes(database))
+        await database.close()
+        return
+    if wanted.contender == "records-unaudited":
+        Chain.append = _nothing  # type: ignore[method-assign]
+    async with app.opened(settings(wanted.data, wanted.database_url), "http://bench", is_loopback=True) as service:
+        yield app.create(service)
+
+
+async def _nothing(*_: object) -> None:
+    """In place of appending to the audit."""
+
+
+def _record(row: Any) -> dict[str, Any]:
+    return dict(zip(_names, row, strict=True))
+
+
+def _routes(database: Database) -> list[Route]:
+    async def get(body: dict[str, Any]) -> object:
+        return _record(await database.fetch_one(GET, body["id"]))
+
+    async def page(body: dict[str, Any]) -> object:
+        rows = await database.scan(LIST, body["filter"][0]["value"], body["limit"])
+        return [_record(row) for row in rows]
+
+    async def search(body: dict[str, Any]) -> object:
+        (total,) = await database.scan(COUNT, body["filter"][0]["value"])
+        return {"rows": await page(body), "total": total[0]}
+
+    async def create(body: dict[str, Any]) -> object:
+        record_id = ids.new_record_id()
+        async with database.transaction() as transaction:
+            await transaction.run(INSERT, record_id, body["title"], body["contact_email"])
+        return {"id": record_id}
+
+    def route(name: str, answer: Callable[[dict[str, Any]], Awaitable[object]]) -> Route:
+        async def endpoint(request: Request) -> Response:
+            value = await answer(msgspec.json.decode(await request.body()))
+            return Response(_encode({"denied": [], "value": value}), media_type="application/json")
+
+        return Route(f"/api/lead/{name}", endpoint, methods=["POST"])
+
+    return [route("get", get), route("list", page), route("search", search), route("create", create)]

@@ -1,0 +1,133 @@
+"""Leads by the hundred thousand, written with the product's own columns and vault rows, and who asks for them."""
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from contenders.records import settings
+from processes import Cluster
+
+from countersign.kernel import ids
+from countersign.kernel.database.port import Value
+from countersign.kernel.security import passwords
+from countersign.records import app, people
+from countersign.records.access import agent_tokens, sign_in
+from countersign.records.access.agent_tokens import Asked
+from countersign.records.access.view import Caller, View
+from countersign.records.commands import effects
+from countersign.records.commands.run import Actor, Run
+from countersign.records.commands.stored import insertion, insertion_values
+from countersign.records.masking.vault import Wanted
+
+STAGES = ("new", "qualified", "proposed", "won", "lost")
+BATCH = 1_000
+PASSWORD = "a long password"
+RESTRICTED = {
+    "model": "lead",
+    "commands": "get,list,search",
+    "clear": "title,stage,expected_close,expected_revenue_minor",
+    "masked": "contact_name,contact_email,notes",
+    "rows": '[{"field":"stage","op":"ne","value":"lost"}]',
+}
+
+
+@dataclass
+class Seeded:
+    """A filled service: where it is, ids of some leads, and bearer tokens by who calls."""
+
+    database_url: str
+    data: Path
+    leads: list[str]
+    tokens: dict[str, str]
+
+
+@contextmanager
+def new(database: str, leads: int, folder: Path, cluster: Cluster | None) -> Iterator[Seeded]:
+    """A service with so many leads, gone after the block."""
+    data = folder / f"records-{database}"
+    url = f"sqlite:///{data}/records.sqlite"
+    if database == "postgres":
+        assert cluster is not None
+        cluster.sql("CREATE DATABASE records TEMPLATE template0")
+        url = cluster.url("records")
+    try:
+        yield asyncio.run(_filled(url, data, leads))
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+
+
+async def _filled(url: str, data: Path, leads: int) -> Seeded:
+    hashed = await passwords.hash_password(PASSWORD)
+    async with app.opened(settings(str(data), url), "http://bench", is_loopback=True) as service:
+        nobody = Caller("person", "", "", "", View({}))
+        async with service.records.database.transaction() as transaction:
+            run = Run(service.engine, nobody, transaction, Actor("0" * 24), transaction)
+            manager = await people.add(run, "manager", "Mia", None, ["sales_manager"], hashed)
+            clerk = await people.add(run, "clerk", "Cy", None, [], hashed)
+            hands = effects.Hands(run, service.records.registry.models["role"], "", {}, "seed")
+            role = await hands.create("role", title="restricted")
+            await hands.create("user_role", user=clerk, role=role)
+            await hands.create("grant", role=role, **RESTRICTED)
+        some: list[str] = []
+        for start in range(0, leads, BATCH):
+            some += await _batch(service, range(start, min(start + BATCH, leads)), manager)
+        if url.startswith("postgresql"):
+            await service.records.database.fetch("SELECT 1")
+        tokens = {name: await sign_in.sign_in(service.records, name, PASSWORD) for name in ("manager", "clerk")}
+        for name in ("manager", "clerk"):
+            tokens[f"agent of {name}"] = await _agent(service, tokens[name])
+        return Seeded(url, data, some, tokens)
+
+
+async def _agent(service: app.Service, token: str) -> str:
+    from countersign.kernel.http.call import Headers
+
+    caller = await service.callers.caller_of(Headers([(b"authorization", f"Bearer {token}".encode())]))
+    assert caller is not None
+    async with service.records.database.transaction() as transaction:
+        issued = await agent_tokens.issue(transaction, service.records, caller, Asked(("*",), "bench"))
+    return issued.token
+
+
+async def _batch(service: app.Service, numbers: range, owner: str) -> list[str]:
+    model = service.records.registry.models["lead"]
+    made: list[str] = []
+    async with service.records.database.transaction() as transaction:
+        wanted = [each for number in numbers for each in _personal(number)]
+        held = await service.engine.vault.hold(transaction, wanted)
+        rows: list[list[Value]] = []
+        for place, number in enumerate(numbers):
+            record_id = ids.new_record_id()
+            names = ("contact_name", "contact_email", "notes")
+            value_ids = {name: held[3 * place + at].id for at, name in enumerate(names)}
+            rows.append(insertion_values(model, record_id, _values(number, owner), value_ids))
+            if number % 97 == 0:
+                made.append(record_id)
+        await transaction.run_many(insertion(model), rows)
+    return made
+
+
+def _personal(number: int) -> tuple[Wanted, ...]:
+    return (
+        Wanted("PERSON", f"Ada Lovelace {number // 3}", True),
+        Wanted("EMAIL", f"contact{number // 3}@mail.example", True),
+        Wanted("NOTES", f"Call back about order {number}", False),
+    )
+
+
+def _values(number: int, owner: str) -> dict[str, str | int | None]:
+    name, email, notes = (each.text for each in _personal(number))
+    return {
+        "title": f"Order {number:07d} of a lead",
+        "stage": STAGES[number % 5],
+        "expected_revenue_minor": number * 7919 % 10_000_000,
+        "contact_name": name,
+        "contact_email": email,
+        "owner": owner,
+        "source": ("web", "fair", None)[number % 3],
+        "expected_close": f"202{number % 10}-{number % 12 + 1:02d}-{number % 28 + 1:02d}" if number % 7 else None,
+        "notes": notes,
+    }
