@@ -45,6 +45,7 @@ class Scope:
         self.parameters = parameters
         self.alias = alias
         self.view = view
+        self.scattered: frozenset[str] = frozenset()
 
     def value_of(self, field: Field) -> str:
         """The SQL expression of the field's value as the caller sees it in clear."""
@@ -125,6 +126,9 @@ def compared(scope: Scope, model: str, field: Field, operator: Operator, value: 
     if operator not in field.operators:
         raise BadInput(f"op {operator} does not fit {name}, a {field.kind} field")
     expression = column(scope.alias, "id") if field is ID else scope.value_of(field)
+    if field.name in scope.scattered:
+        # To SQLite this is another expression of the same value, which no index has.
+        expression = f"+{expression}"
     put = scope.parameters.put
     if operator == "is_null":
         return f"{expression} IS {_emptiness(name, value)}"

@@ -6,7 +6,7 @@ from typing import cast
 import msgspec
 
 from countersign.declare.where import Operator
-from countersign.records.commands import incoming, outgoing, query, select
+from countersign.records.commands import incoming, outgoing, planning, query, select
 from countersign.records.commands.query import Query
 from countersign.records.commands.reading import Record
 from countersign.records.commands.run import Body, Run
@@ -59,7 +59,8 @@ async def records(run: Run, model: str, body: Body, command: str = "list") -> li
     Raises:
         BadInput: the query is refused.
     """
-    made = statement(run, model, read(run, model, command, body), command)
+    asked = await planning.planned(run, run.view_of(model), read(run, model, command, body))
+    made = statement(run, model, asked, command)
     rows = await run.engine.records.database.scan(made.text, *made.values)
     return await outgoing.records(run, run.engine.reading(run.caller, run.view_of(model)), rows)
 
@@ -78,8 +79,8 @@ async def search(run: Run, model: str, body: Body) -> Found:
     Raises:
         BadInput: the query is refused.
     """
-    asked = read(run, model, "search", body)
     view = run.view_of(model)
+    asked = await planning.planned(run, view, read(run, model, "search", body))
     reading = run.engine.reading(run.caller, view)
     made = select.page_with_total(reading, view.reach("search"), asked)
     rows = await run.engine.records.database.scan(made.text, *made.values)

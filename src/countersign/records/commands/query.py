@@ -33,12 +33,16 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to list: conditions joined by AND, keys of the order, how many rows from which on (None: all)."""
+    """What to list: conditions joined by AND, keys of the order, how many rows from which on (None: all).
+
+    `scattered` are fields whose filters match so many records that the order's index serves better than theirs.
+    """
 
     filter: tuple[Condition, ...] = ()
     order: tuple[Key, ...] = ()
     limit: int | None = None
     offset: int = 0
+    scattered: frozenset[str] = frozenset()
 
 
 NO_QUERY = Query()

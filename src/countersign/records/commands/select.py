@@ -1,5 +1,7 @@
 """The one SELECT: conditions, order, visibility, rules and totals become a single parameterised statement."""
 
+from dataclasses import replace
+
 from countersign.declare import Declared, Field
 from countersign.kernel.database.port import Dialect, Value
 from countersign.records.access.view import Rows
@@ -54,7 +56,7 @@ def page_with_total(reading: Reading, rows: Rows, query: Query) -> Statement:
     parameters = Parameters()
     scope = reading.scope(parameters)
     counted = f'SELECT count(*) AS total FROM "{reading.view.model.name}" AS t WHERE ' + _where(
-        scope, reading, rows, query
+        scope, reading, rows, replace(query, scattered=frozenset())
     )
     # A single row on the left: whichever way the join is made, the page keeps its order.
     text = (
@@ -97,6 +99,7 @@ def existing(model: Declared, rows: Rows, record_id: str, dialect: Dialect) -> S
 
 
 def _where(scope: conditions.Scope, reading: Reading, rows: Rows, query: Query) -> str:
+    scope.scattered = query.scattered
     found = conditions.filtered(scope, reading.view, query.filter)
     if rows is not None:
         found.append(conditions.any_of(scope, reading.view.model, rows))

@@ -1,0 +1,46 @@
+"""Which index serves a page best on SQLite, whose planner leaves the limit out of account.
+
+A filter that matches very many records would be answered by its index and all of them sorted for one page. Walking
+along the order's index finds enough of them soon, just because they are many. So the filter's matches are counted, up
+to a few thousand, and where there are that many its index is left alone. PostgreSQL's planner does the like by itself.
+"""
+
+from dataclasses import replace
+
+from countersign.records.access.view import ModelView
+from countersign.records.commands import conditions
+from countersign.records.commands.query import Condition, Query
+from countersign.records.commands.run import Run
+from countersign.records.commands.sql import Parameters
+
+MANY = 2_000
+_BY_INDEX = frozenset({"eq", "in", "gt", "gte", "lt", "lte"})
+
+
+async def planned(run: Run, view: ModelView, asked: Query) -> Query:
+    """The query, told which filters not to answer by their index."""
+    if run.engine.dialect != "sqlite" or asked.limit is None or not asked.order or asked.order[0].field == "id":
+        return asked
+    first = view.model.fields.get(asked.order[0].field)
+    if first is None or not first.index:
+        return asked
+    candidates = [each for each in asked.filter if each.field != first.name and _is_by_index(view, each)]
+    for each in candidates:
+        if not await _matches_many(run, view, each):
+            return asked
+    return replace(asked, scattered=frozenset(each.field for each in candidates)) if candidates else asked
+
+
+def _is_by_index(view: ModelView, condition: Condition) -> bool:
+    field = view.model.fields.get(condition.field)
+    return field is not None and field.index and condition.operator in _BY_INDEX
+
+
+async def _matches_many(run: Run, view: ModelView, condition: Condition) -> bool:
+    parameters = Parameters()
+    scope = conditions.Scope(run.engine.dialect, parameters, "t", run.caller.view)
+    (where,) = conditions.filtered(scope, view, [condition])
+    limit = parameters.put(MANY)
+    text = f'SELECT count(*) FROM (SELECT 1 FROM "{view.model.name}" AS t WHERE {where} LIMIT {limit})'
+    row = await run.reader.fetch_one(text, *parameters.values)
+    return row is not None and row[0] >= MANY
