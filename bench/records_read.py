@@ -74,6 +74,6 @@ def measure(bench: Bench, database: str) -> None:
 
 
 if __name__ == "__main__":
-    with harness.bench("records_read", "leads: get, list, search, create, as a person and as a masked agent") as running:
+    with harness.bench("records_read", "leads: get, list, search, create, by persons and agents") as running:
         for each in running.options.databases:
             measure(running, each)

@@ -26,6 +26,7 @@ OF_DECLARED_MODELS = (
     "commands/delete",
     "commands/effects",
     "commands/incoming",
+    "commands/planning",
     "commands/select",
     "commands/stored",
     "commands/writing",

@@ -103,19 +103,25 @@ class _Copies:
         if value is None:
             return None
         if isinstance(field, Ref):
-            step = promise.step_of(value)
-            if step is not None:
-                return {promise.STEP: step}
-            return value if (field.target, value) in self._seen else None
+            return self._ref(field, value)
         if not isinstance(value, dict):
             # A copy from before the field was personal has no token.
             return ERASED if view.fields[name] == "masked" else field.show(cast(Stored, value))
-        copy = msgspec.convert(value, _Copy)
+        return self._personal(view, name, msgspec.convert(value, _Copy))
+
+    def _ref(self, field: Ref, value: object) -> object:
+        step = promise.step_of(value)
+        if step is not None:
+            return {promise.STEP: step}
+        return value if (field.target, value) in self._seen else None
+
+    def _personal(self, view: ModelView, name: str, copy: _Copy) -> str:
+        masks = self._run.masks
         if not self._is_known(view, name, copy):
             return ERASED
         if view.fields[name] == "masked":
-            masks = self._run.masks
-            return ERASED if masks is None else f"{field.personal}_{masks.tokens([self._id(view, name, copy)])[0]}"
+            label = view.model.fields[name].personal
+            return ERASED if masks is None else f"{label}_{masks.tokens([self._id(view, name, copy)])[0]}"
         if copy.value in self._texts:
             return self._texts[copy.value]
         return self._run.engine.vault.unseal(self._keys[copy.value], copy.sealed) or ERASED

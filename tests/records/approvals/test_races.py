@@ -73,24 +73,27 @@ async def test_of_two_people_who_must_approve_both_are_needed_whatever_the_order
     assert await _audited(office, "lead.delete", plan_id) == 1
 
 
+async def _draft(office: Office) -> str:
+    """An invoice that can be posted."""
+    made = await office.value("carol", "invoice.create", party=(await office.first("party"))["id"])
+    line = {"description": "Work", "quantity": 1, "unit_price_minor": 100}
+    await office.value("carol", "invoice_line.create", invoice=made["id"], **line)
+    return str(made["id"])
+
+
+async def _posted(office: Office, invoices: list[str]) -> list[httpx.Response]:
+    calls = [office.call(who, "invoice.post", {"id": each}) for each in invoices for who in ("carol", "root")]
+    return list(await asyncio.gather(*calls))
+
+
 async def test_invoices_posted_at_once_are_numbered_without_gap_or_double(
     office: Office, is_full: bool, figures: Figures
 ) -> None:
     count = POSTS_FULL if is_full else POSTS
-    invoices = [each["id"] for each in await office.all("invoice") if each["state"] == "draft"]
-    party = (await office.first("party"))["id"]
-    while len(invoices) < count:
-        made = (await office.value("carol", "invoice.create", party=party))["id"]
-        line = {"description": "Work", "quantity": 1, "unit_price_minor": 100}
-        await office.value("carol", "invoice_line.create", invoice=made, **line)
-        invoices.append(made)
+    invoices = [await _draft(office) for _ in range(count)]
 
     # Each is posted twice, by two people: one of them is refused.
-    answers: list[httpx.Response] = []
-    for start in range(0, count, 50):
-        some = invoices[start : start + 50]
-        calls = [office.call(who, "invoice.post", {"id": each}) for each in some for who in ("carol", "root")]
-        answers += await asyncio.gather(*calls)
+    answers = [answer for start in range(0, count, 50) for answer in await _posted(office, invoices[start : start + 50])]
 
     assert Counter(each.status_code for each in answers) == {200: count, 400: count}
     numbers = sorted(each["number"] for each in await office.all("invoice") if each["number"])

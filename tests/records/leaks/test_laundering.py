@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from countersign.declare import Declared
+from countersign.records.commands.stored import personal_fields
 from tests.records.figures import Figures
 from tests.records.office import Office
 
@@ -50,7 +51,7 @@ async def _personal_values(office: Office) -> re.Pattern[str]:
     """Every personal value of the demonstration that is long enough to be told from chance."""
     found: set[str] = set()
     for model, declared in office.service.records.registry.models.items():
-        for name in [each.name for each in declared.fields.values() if each.personal]:
+        for name in personal_fields(declared):
             rows = await office.service.records.database.fetch(f'SELECT DISTINCT "{name}" FROM "{model}"')
             found |= {row[0] for row in rows if row[0] and len(row[0]) > 7}
     # As JSON has them, longest first; what stands in clear by right elsewhere is no proof of anything.

@@ -11,6 +11,12 @@ from countersign.declare import Declared, Ref, Select
 from countersign.declare.registry import Registry
 from countersign.kernel import ids
 
+PLAIN: Mapping[str, tuple[object, ...]] = {
+    "number": (0, 1, 2, 5, 1000, 3000, 7777),
+    "money": (0, 1, 2, 5, 1000, 3000, 7777),
+    "date": ("2026-12-03", "2026-11-05", "2027-01-01", "2026-02-30"),
+    "bool": (True, False),
+}
 OPERATORS = ("eq", "ne", "contains", "in", "gt", "gte", "lt", "lte", "is_null")
 MODELS = ("lead", "party", "activity", "ticket", "invoice", "product")
 ENGINE_MODELS = ("user", "session", "agent_token", "role", "grant", "setting", "token_domain", "pii_value")
@@ -160,13 +166,8 @@ class Requests:
             return self._chance.choice(field.options)
         if isinstance(field, Ref):
             return self._record(field.target)
-        kind = "text" if field is None else field.kind
-        if kind in ("number", "money"):
-            return self._pick(0, 1, 2, 5, 1000, 3000, 7777)
-        if kind == "date":
-            return self._pick("2026-12-03", "2026-11-05", "2027-01-01", "2026-02-30")
-        if kind == "bool":
-            return self._pick(True, False)
+        if field is not None and field.kind in PLAIN:
+            return self._chance.choice(PLAIN[field.kind])
         return self._text(None if field is None else field.personal)
 
     def _text(self, label: str | None) -> str:

@@ -19,16 +19,21 @@ _BY_INDEX = frozenset({"eq", "in", "gt", "gte", "lt", "lte"})
 
 async def planned(run: Run, view: ModelView, asked: Query) -> Query:
     """The query, told which filters not to answer by their index."""
-    if run.engine.dialect != "sqlite" or asked.limit is None or not asked.order or asked.order[0].field == "id":
+    if run.engine.dialect != "sqlite" or not _is_ordered_page(view, asked):
         return asked
-    first = view.model.fields.get(asked.order[0].field)
-    if first is None or not first.index:
-        return asked
-    candidates = [each for each in asked.filter if each.field != first.name and _is_by_index(view, each)]
+    candidates = [each for each in asked.filter if each.field != asked.order[0].field and _is_by_index(view, each)]
     for each in candidates:
         if not await _matches_many(run, view, each):
             return asked
-    return replace(asked, scattered=frozenset(each.field for each in candidates)) if candidates else asked
+    return replace(asked, scattered=frozenset(each.field for each in candidates))
+
+
+def _is_ordered_page(view: ModelView, asked: Query) -> bool:
+    """Whether an index other than that of the id gives the page its order."""
+    if asked.limit is None or not asked.order:
+        return False
+    first = view.model.fields.get(asked.order[0].field)
+    return first is not None and first.index
 
 
 def _is_by_index(view: ModelView, condition: Condition) -> bool:

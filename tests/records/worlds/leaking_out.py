@@ -1,0 +1,185 @@
+"""More leaks to plant: of errors, tokens, documents and plans."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from countersign.declare import Field
+from countersign.kernel.http.answer import Answer
+from countersign.records import app, handlers
+from countersign.records.access.view import ModelView
+from countersign.records.approvals import propose
+from countersign.records.commands import (
+    action,
+    delete,
+    incoming,
+    listing,
+    select,
+    update,
+    writing,
+)
+from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.run import Run
+from countersign.records.documents import meta
+from countersign.records.masking.masks import DomainMasks
+
+
+def masked_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
+    """Filters and order take whatever the caller sees at all."""
+    real = conditions.clear_field
+
+    def clear_field(view: ModelView, name: str) -> Field:
+        return view.model.fields[name] if name in view.fields else real(view, name)
+
+    patch.setattr(conditions, "clear_field", clear_field)
+
+
+def masked_fields_are_ordered(patch: pytest.MonkeyPatch) -> None:
+    """Orders, but not filters, take whatever the caller sees at all."""
+    real = select._order
+
+    def order(scope: Any, reading: Any, query: Any) -> str:
+        with pytest.MonkeyPatch.context() as inner:
+            masked_fields_are_filtered(inner)
+            return real(scope, reading, query)
+
+    patch.setattr(select, "_order", order)
+
+
+def errors_echo_what_tokens_stand_for(patch: pytest.MonkeyPatch) -> None:
+    """A value that does not fit is quoted after its tokens were swapped."""
+    real = incoming._swapped
+
+    async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
+        value, given = await real(run, field, text, name, is_masked=is_masked)
+        if value != text and " " in value:
+            raise BadInput(f"{name} may hold one word alone: {value}")
+        return value, given
+
+    patch.setattr(incoming, "_swapped", swapped)
+
+
+def tokens_are_counted(patch: pytest.MonkeyPatch) -> None:
+    """Tokens are numbered as they are first sent."""
+    known: dict[DomainMasks, dict[int, int]] = {}
+
+    def tokens(self: DomainMasks, ids: Sequence[int]) -> list[int]:
+        mine = known.setdefault(self, {})
+        return [mine.setdefault(each, len(mine) + 1) for each in ids]
+
+    patch.setattr(DomainMasks, "tokens", tokens)
+
+
+def tokens_follow_a_common_counter(patch: pytest.MonkeyPatch) -> None:
+    """Tokens are numbered by a counter that others draw from, too."""
+    known: dict[DomainMasks, dict[int, int]] = {}
+
+    def tokens(self: DomainMasks, ids: Sequence[int]) -> list[int]:
+        mine = known.setdefault(self, {})
+        return [mine.setdefault(each, 1000 * len(known) + 2 * len(mine)) for each in ids]
+
+    patch.setattr(DomainMasks, "tokens", tokens)
+
+
+def hidden_models_are_forbidden(patch: pytest.MonkeyPatch) -> None:
+    """A command of a model the caller sees nothing of is refused in other words than one of no model."""
+    real = handlers.Handlers.run
+
+    async def run(self: handlers.Handlers, call: Any) -> Answer:
+        model = call.path["model"]
+        if model in self.dispatch.engine.registry.models and model not in call.caller.view.models:
+            raise BadInput("not allowed")
+        return await real(self, call)
+
+    patch.setattr(handlers.Handlers, "run", run)
+
+
+def exports_hold_clear_values(patch: pytest.MonkeyPatch) -> None:
+    """An export leaves the masks out."""
+    real = listing.stream
+
+    async def stream(run: Run, model: str, asked: Any, command: str = "list") -> Any:
+        if command == "export":
+            view = run.view_of(model)
+            views = {**run.caller.view.models, model: replace(view, fields=dict.fromkeys(view.fields, "clear"))}
+            run = replace(run, caller=replace(run.caller, view=replace(run.caller.view, models=views)))
+        async for records in real(run, model, asked, command):
+            yield records
+
+    patch.setattr(listing, "stream", stream)
+
+
+def openapi_names_every_model(patch: pytest.MonkeyPatch) -> None:
+    """The OpenAPI document is made for somebody who sees everything."""
+
+    async def openapi(self: handlers.Handlers, call: Any) -> Answer:
+        models = self.dispatch.engine.registry.models
+        return handlers._tagged(call, {"paths": {f"/api/{name}/list": sorted(models[name].fields) for name in models}})
+
+    patch.setattr(handlers.Handlers, "openapi", openapi)
+
+
+def meta_names_every_module(patch: pytest.MonkeyPatch) -> None:
+    """The description lists modules the caller sees nothing of."""
+    real = meta.meta
+
+    def described(caller: Any, registry: Any, approvals: Any) -> dict[str, Any]:
+        return {**real(caller, registry, approvals), "modules": [module.name for module in registry.modules]}
+
+    patch.setattr(meta, "meta", described)
+
+
+def plans_of_others_are_listed(patch: pytest.MonkeyPatch) -> None:
+    """An agent finds every plan there is."""
+    patch.setattr(app, "with_plans", lambda caller, dialect: caller)
+
+
+def plans_of_one_label_are_shared(patch: pytest.MonkeyPatch) -> None:
+    """Agents of one label see each other's plans, whoever's agents they are."""
+    from countersign.declare import where
+    from countersign.records.approvals import visible
+
+    real = visible.with_plans
+
+    def with_plans(caller: Any, dialect: Any) -> Any:
+        narrowed = real(caller, dialect)
+        view = narrowed.view.models.get("plan")
+        if view is None or not caller.is_agent:
+            return narrowed
+        rows = dict.fromkeys(view.rows, ((where("agent", eq=caller.agent),),))
+        models = {**narrowed.view.models, "plan": replace(view, rows=rows)}
+        return replace(narrowed, view=replace(narrowed.view, models=models))
+
+    patch.setattr(app, "with_plans", with_plans)
+
+
+def plans_follow_hidden_edits(patch: pytest.MonkeyPatch) -> None:
+    """The same proposal is another plan when something hidden has changed."""
+
+    async def as_seen(run: Run, prepared: Sequence[Any]) -> list[object]:
+        records = [await propose._record(run, each) for each in prepared]
+        return [None if each is None else each.revision for each in records]
+
+    patch.setattr(propose, "_as_seen", as_seen)
+
+
+def updates_clash_with_hidden_edits(patch: pytest.MonkeyPatch) -> None:
+    """The revision an update insists on is that of the row."""
+
+    async def require(run: Run, view: ModelView, record: Any, body: Any) -> None:
+        if "revision" in body and body["revision"] != record.revision:
+            raise BadInput("record has changed")
+
+    for place in (update, delete, action):
+        patch.setattr(place, "require_revision", require)
+
+
+def right_guesses_change_nothing(patch: pytest.MonkeyPatch) -> None:
+    """An update in clear to the very value that is there counts as none."""
+
+    async def is_change(run: Run, model: Any, record: Any, name: str, given: Any) -> bool:
+        return given.stored != record.values[name]
+
+    patch.setattr(writing, "_is_change", is_change)
