@@ -11,7 +11,7 @@ from countersign.kernel.http.answer import Answer
 from countersign.records import app, handlers
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import propose
-from countersign.records.commands import (
+from countersign.records.commands import conditions, (
     action,
     delete,
     incoming,
