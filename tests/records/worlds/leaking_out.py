@@ -11,8 +11,9 @@ from countersign.kernel.http.answer import Answer
 from countersign.records import app, handlers
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import propose
-from countersign.records.commands import conditions, (
+from countersign.records.commands import (
     action,
+    conditions,
     delete,
     incoming,
     listing,
