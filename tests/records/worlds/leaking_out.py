@@ -12,13 +12,10 @@ from countersign.records import app, handlers
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import propose
 from countersign.records.commands import (
-    action,
     conditions,
-    delete,
     incoming,
     listing,
     select,
-    update,
     writing,
 )
 from countersign.records.commands.refusals import BadInput
@@ -164,17 +161,6 @@ def plans_follow_hidden_edits(patch: pytest.MonkeyPatch) -> None:
         return [None if each is None else each.revision for each in records]
 
     patch.setattr(propose, "_as_seen", as_seen)
-
-
-def updates_clash_with_hidden_edits(patch: pytest.MonkeyPatch) -> None:
-    """The revision an update insists on is that of the row."""
-
-    async def require(run: Run, view: ModelView, record: Any, body: Any) -> None:
-        if "revision" in body and body["revision"] != record.revision:
-            raise BadInput("record has changed")
-
-    for place in (update, delete, action):
-        patch.setattr(place, "require_revision", require)
 
 
 def right_guesses_change_nothing(patch: pytest.MonkeyPatch) -> None:
