@@ -26,9 +26,13 @@ async def walk(world: World, token: str, limit: int) -> list[object]:
 async def owned(world: World) -> list[str]:
     """Slugs of products that ann owns, the newest entitlement first; two were granted in one moment."""
     await world.person("ann@example.com")
-    made = [await world.product("north", f"p-{number}", status="draft") for number in range(3)]
-    made += [await world.product("south", f"p-{number}") for number in range(3, 7)]
     now = clock.now()
+    made: list[str] = []
+    for number in range(7):
+        # Ids tell the moment: of two that were granted together, the later one comes first.
+        with clock.fixed(clock.later(now, seconds=number - 200)):
+            org, status = ("north", "draft") if number < 3 else ("south", "public")
+            made.append(await world.product(org, f"p-{number}", status=status))
     for number, product in enumerate(made):
         with clock.fixed(clock.later(now, seconds=number // 2 - 60)):
             await world.grant("ann@example.com", product)

@@ -82,6 +82,9 @@ async def compare(url: str, folder: Path, sequence: list[Declared]) -> None:
         for declared in sequence:
             known = (await installed(grown)).tables if declared is not sequence[0] else {}
             await upgrade(grown, *models(declared), destroy=True)
+            # As a service does: its connections know the types of columns from when they first wrote them.
+            await grown.close()
+            grown = await opened(url, folder, f"grown_{number}")
             for name, table in (await installed(grown)).tables.items():
                 if name not in known:
                     await fill(grown, table)
