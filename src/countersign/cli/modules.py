@@ -99,7 +99,8 @@ async def _planned(settings: Settings) -> Plan:
     registry = declared.found(declared.names(settings.modules))
     async with record_store.tables(settings) as database:
         if database is None:
-            return install.from_empty(registry)
+            # Only a file can be missing: an address that cannot be reached is an error.
+            return install.from_empty(registry, "sqlite")
         return await install.plan(database, registry)
 
 

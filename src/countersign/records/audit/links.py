@@ -2,7 +2,7 @@
 
 import hashlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from countersign.kernel.database.port import Dialect
@@ -59,17 +59,19 @@ class HeadSigner:
         return Head(lane, number, last, is_sound)
 
 
-def entry_hash(previous: bytes, columns: Iterable[None | int | str | bytes]) -> bytes:
+def entry_hash(previous: bytes, columns: Sequence[None | int | str | bytes]) -> bytes:
     """SHA-256 over the 32 bytes of the hash before, then each of `COLUMNS`: `-` for NULL, else its length, `:` and it.
 
     Numbers are decimal, text is UTF-8 (given as such or as its bytes), lengths are decimal and in bytes.
     """
-    pieces = [previous]
-    for value in columns:
-        if value is None:
-            pieces.append(b"-")
-            continue
-        text = str(value) if isinstance(value, int) else value
-        raw = text.encode() if isinstance(text, str) else text
-        pieces.append(b"%d:%b" % (len(raw), raw))
-    return hashlib.sha256(b"".join(pieces)).digest()
+    if any(isinstance(value, bytes) for value in columns):
+        return _hash_of_bytes(previous, columns)
+    texts = ["-" if value is None else f"{len(text := str(value))}:{text}" for value in columns]
+    whole = "".join(texts)
+    # Most text is ASCII, where a length in characters is the one in bytes.
+    return hashlib.sha256(previous + whole.encode()).digest() if whole.isascii() else _hash_of_bytes(previous, columns)
+
+
+def _hash_of_bytes(previous: bytes, columns: Sequence[None | int | str | bytes]) -> bytes:
+    raws = [value if value is None or isinstance(value, bytes) else str(value).encode() for value in columns]
+    return hashlib.sha256(previous + b"".join(b"-" if raw is None else b"%d:%b" % (len(raw), raw) for raw in raws)).digest()

@@ -66,9 +66,8 @@ async def insert(run: Run, model: Declared, given: Mapping[str, Given], command:
     held = await _hold(run, model, values, {})
     bound = insertion_values(model, record_id, values, {name: each.id for name, each in held.items()})
     await run.transaction.run(insertion(model), *bound)
-    await _link_aliases(run, model, given, record_id)
+    aliases = await _link_aliases(run, model, given, record_id)
     await _after_write(run, model, record_id, values, {})
-    aliases = await _aliases(run, model, record_id, held)
     changes = {
         name: [None, copy(run, value, held.get(name), aliases.get(name))]
         for name, value in values.items()
@@ -220,17 +219,23 @@ async def _keep_literals(run: Run, texts: Sequence[str]) -> None:
         await run.transaction.run(_ADD_LITERAL, literal, int.from_bytes(ids.random_bytes(6)))
 
 
-async def _link_aliases(run: Run, model: Declared, given: Mapping[str, Given], record_id: str) -> None:
-    """Give the caller's domain tokens of its own for linked values it wrote in clear, or copied from such."""
+async def _link_aliases(
+    run: Run, model: Declared, given: Mapping[str, Given], record_id: str
+) -> Mapping[str, Mapping[str, int]]:
+    """Give the caller's domain tokens of its own for linked values it wrote in clear, or copied from such; the value
+    ids they are made from, as `_aliases` has them."""
     domain, vault = run.domain, run.engine.vault
+    linked: dict[str, Mapping[str, int]] = {}
     if domain is None:
-        return
+        return linked
     for name, each in given.items():
         alias = await _alias_of(run, model.fields[name], each, domain.id)
         if alias is None:
             continue
         await vault.add_alias(run.transaction, model.name, record_id, name, domain.id, alias.id)
         await run.transaction.run(f'UPDATE "{model.name}" SET changed = changed | $2 WHERE id = $1', record_id, ALIASED)
+        linked[name] = {domain.id: alias.id}
+    return linked
 
 
 async def _aliases(

@@ -20,7 +20,7 @@ _WIDER = frozenset(
 )
 
 
-def wanted(registry: Registry, before: Snapshot) -> Snapshot:
+def wanted(registry: Registry, before: Snapshot, dialect: Dialect) -> Snapshot:
     """What the declarations ask to be installed.
 
     Raises:
@@ -33,18 +33,19 @@ def wanted(registry: Registry, before: Snapshot) -> Snapshot:
             registry.module_of[name].name,
             [total for total in totals if total.parent is model],
             before.tables.get(name),
+            dialect,
         )
         for name, model in registry.models.items()
     }
     return Snapshot(tables, {module.name: module.version for module in registry.modules})
 
 
-def between(before: Snapshot, after: Snapshot, dialect: Dialect) -> list[Step]:
+def between(before: Snapshot, after: Snapshot) -> list[Step]:
     """The steps that lead from what is installed to what is wanted.
 
     They begin anew from wherever an interrupted upgrade has come to: each leaves a snapshot behind.
     """
-    planning = _Planning(before, after, dialect)
+    planning = _Planning(before, after)
     for name in after.tables:
         if name not in before.tables:
             planning.create(name)
@@ -64,12 +65,11 @@ def between(before: Snapshot, after: Snapshot, dialect: Dialect) -> list[Step]:
 class _Planning:
     """Collects steps, each starting from where the one before it ends."""
 
-    def __init__(self, before: Snapshot, after: Snapshot, dialect: Dialect) -> None:
+    def __init__(self, before: Snapshot, after: Snapshot) -> None:
         self.now = before
         self.steps: list[Step] = []
         self._before: Snapshot = before
         self._after: Snapshot = after
-        self._dialect: Dialect = dialect
         self._added: set[tuple[str, str]] = set()
 
     def _step(self, sentence: str, statement: str, after: Table | Snapshot, work: Work | None = None) -> None:
@@ -113,7 +113,7 @@ class _Planning:
         now = self.now.tables[name]
         left = [each for each in now.indexes if each.name != index.name]
         after = msgspec.structs.replace(now, indexes=left)
-        self._step(f"drop the index of {name} by {index.sqlite}", f'DROP INDEX "{index.name}"', after)
+        self._step(f"drop the index of {name} by {index.terms}", f'DROP INDEX "{index.name}"', after)
 
     def _drop_column(self, name: str, column: Column, asked: Column | None) -> None:
         now = self.now.tables[name]
@@ -188,11 +188,11 @@ class _Planning:
             now = self.now.tables[name]
             if index not in now.indexes:
                 unique = "UNIQUE " if index.is_unique else ""
-                text = f'CREATE {unique}INDEX "{index.name}" ON "{name}" ({index.terms(self._dialect)})'
+                text = f'CREATE {unique}INDEX "{index.name}" ON "{name}" {index.statement}'
                 after = self._whole(msgspec.structs.replace(now, indexes=[*now.indexes, index]))
-                column = index.sqlite.strip('"')
+                column = index.terms.strip('"')
                 is_checked = index.is_unique and each.column(column) is not None
-                sentence = f"index {name} by {index.sqlite}{', which must be unique' if index.is_unique else ''}"
+                sentence = f"index {name} by {index.terms}{', which must be unique' if index.is_unique else ''}"
                 sought = Unique(name, column, self._is_there(name, column)) if is_checked else None
                 self._append(Step(sentence, (text,), after, unique=sought))
         if self.now.tables[name] != each:
@@ -223,7 +223,7 @@ class _Planning:
 
 
 def _is_over(index: Index, columns: Iterable[Column]) -> bool:
-    return any(f'"{column.name}"' in index.sqlite for column in columns)
+    return any(f'"{column.name}"' in index.terms for column in columns)
 
 
 def _stays(column: Column, asked: Column | None) -> bool:

@@ -82,19 +82,19 @@ async def plan(database: Database, registry: Registry) -> Plan:
         SchemaMismatch: the database was made by newer code.
     """
     if not await is_installed(database):
-        return from_empty(registry)
+        return from_empty(registry, database.dialect)
     # In a transaction, since looking through all rows may take longer than a read is given.
     async with database.transaction() as transaction:
         before = await installed(transaction)
-        steps = between(before, wanted(registry, before), database.dialect)
+        steps = between(before, wanted(registry, before, database.dialect))
         seen = tuple([await examined(transaction, step) for step in steps])
         found = [await obstacle(transaction, registry, step, is_planned=True) for step in steps]
     return Plan(seen, tuple(text for text in found if text))
 
 
-def from_empty(registry: Registry) -> Plan:
+def from_empty(registry: Registry, dialect: Dialect) -> Plan:
     """What an upgrade of an empty database would do."""
-    return Plan(tuple(between(EMPTY, wanted(registry, EMPTY), "sqlite")), ())
+    return Plan(tuple(between(EMPTY, wanted(registry, EMPTY, dialect))), ())
 
 
 async def upgrade(database: Database, registry: Registry, master: MasterKey, *, destroy: bool = False) -> list[Step]:
@@ -144,7 +144,7 @@ class _Upgrading:
             self._start = self._steps.pop(0).after
         elif before != self._start:
             self._start = before
-            self._steps = between(before, wanted(self._registry, before), self._dialect)
+            self._steps = between(before, wanted(self._registry, before, self._dialect))
         return self._steps[0] if self._steps else None
 
     async def go_on(self, transaction: Transaction, step: Step, *, destroy: bool) -> bool:

@@ -48,16 +48,17 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Index(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An index over expressions, as each engine writes them; its name tells its definition apart from any other."""
+    """An index over expressions, of all records or those that hold; its name tells its definition from any other."""
 
     name: str
-    sqlite: str
-    postgres: str
+    terms: str
     is_unique: bool = False
+    holding: str = ""
 
-    def terms(self, dialect: Dialect) -> str:
-        """What it is over, in the engine's words."""
-        return self.sqlite if dialect == "sqlite" else self.postgres
+    @property
+    def statement(self) -> str:
+        """What comes after the name of the table when it is made."""
+        return f"({self.terms})" + (f" WHERE {self.holding}" if self.holding else "")
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -86,7 +87,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 EMPTY = Snapshot({}, {})
 
 
-def table(model: Declared, module: str, totals: Iterable[Total], before: Table | None) -> Table:
+def table(model: Declared, module: str, totals: Iterable[Total], before: Table | None, dialect: Dialect) -> Table:
     """The table a model with these totals is to have. Bits of fields it had before stay; none is given a second time.
 
     Raises:
@@ -102,7 +103,7 @@ def table(model: Declared, module: str, totals: Iterable[Total], before: Table |
     if used > MOST_BITS:
         text = f"{model.source}: {model.name} has had more than {MOST_BITS} fields: make a second model"
         raise DeclarationError(text)
-    return Table(model.name, module, list(_columns(model, totals)), list(_indexes(model)), kept, used)
+    return Table(model.name, module, list(_columns(model, totals)), list(_indexes(model, dialect)), kept, used)
 
 
 def _columns(model: Declared, totals: Iterable[Total]) -> Iterable[Column]:
@@ -131,19 +132,21 @@ def _own_column(field: Field, is_required: bool, made_from: tuple[str, ...]) -> 
     )
 
 
-def _indexes(model: Declared) -> Iterable[Index]:
+def _indexes(model: Declared, dialect: Dialect) -> Iterable[Index]:
     for field in model.fields.values():
-        yield from _field_indexes(model.name, field)
+        yield from _field_indexes(model.name, field, dialect)
     for columns in _EXTRA_INDEXES.get(model.name, ()):
         yield _index(model.name, ", ".join(f'"{name}"' for name in columns), is_unique=True)
 
 
-def _field_indexes(table_name: str, field: Field) -> Iterable[Index]:
+def _field_indexes(table_name: str, field: Field, dialect: Dialect) -> Iterable[Index]:
     column = f'"{field.name}"'
     if field.unique:
         yield _index(table_name, column, is_unique=True)
     if field.personal:
-        yield _index(table_name, f'"{field.name}{VALUE}"')
+        # Looked up by value only: an empty one is never asked for.
+        value = f'"{field.name}{VALUE}"'
+        yield _index(table_name, value, holding=f"{value} IS NOT NULL")
     if not field.index:
         return
     ordered = field.ordered(column)
@@ -152,9 +155,11 @@ def _field_indexes(table_name: str, field: Field) -> Iterable[Index]:
         yield _index(table_name, f"{column}, id")
         ordered = f"({ordered})"
     yield _index(table_name, f"{ordered}, id")
-    yield _index(table_name, f"{ordered} DESC, id", f"{ordered} DESC NULLS LAST, id")
+    if dialect == "postgres":
+        # SQLite walks the first one backwards and sorts within equal values; PostgreSQL would begin with the empty ones.
+        yield _index(table_name, f"{ordered} DESC NULLS LAST, id")
 
 
-def _index(table_name: str, terms: str, postgres: str | None = None, *, is_unique: bool = False) -> Index:
-    digest = hashlib.sha256(f"{is_unique} {terms} {postgres}".encode()).hexdigest()[:10]
-    return Index(f"ix_{table_name}_{digest}", terms, postgres or terms, is_unique)
+def _index(table_name: str, terms: str, *, is_unique: bool = False, holding: str = "") -> Index:
+    digest = hashlib.sha256(f"{is_unique} {terms} {holding}".encode()).hexdigest()[:10]
+    return Index(f"ix_{table_name}_{digest}", terms, is_unique, holding)
