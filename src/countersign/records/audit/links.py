@@ -74,4 +74,5 @@ def entry_hash(previous: bytes, columns: Sequence[None | int | str | bytes]) -> 
 
 def _hash_of_bytes(previous: bytes, columns: Sequence[None | int | str | bytes]) -> bytes:
     raws = [value if value is None or isinstance(value, bytes) else str(value).encode() for value in columns]
-    return hashlib.sha256(previous + b"".join(b"-" if raw is None else b"%d:%b" % (len(raw), raw) for raw in raws)).digest()
+    pieces = [b"-" if raw is None else b"%d:%b" % (len(raw), raw) for raw in raws]
+    return hashlib.sha256(previous + b"".join(pieces)).digest()

@@ -156,7 +156,7 @@ def _field_indexes(table_name: str, field: Field, dialect: Dialect) -> Iterable[
         ordered = f"({ordered})"
     yield _index(table_name, f"{ordered}, id")
     if dialect == "postgres":
-        # SQLite walks the first one backwards and sorts within equal values; PostgreSQL would begin with the empty ones.
+        # SQLite walks the first one backwards and sorts within equal values; PostgreSQL would begin with empty ones.
         yield _index(table_name, f"{ordered} DESC NULLS LAST, id")
 
 
