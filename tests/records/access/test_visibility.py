@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from countersign.kernel import clock
 from tests.records.office import Office
 
 Grant = dict[str, object]
@@ -64,6 +65,18 @@ async def test_a_rule_may_refer_to_the_caller(office: Office) -> None:
     assert [each["id"] for each in await office.all("lead", "dan")] == [made["id"]]
     # Its owner is a user dan sees: himself.
     assert made["owner"] == dan
+
+
+async def test_a_rule_with_today_in_it_means_the_present_day_from_call_to_call(office: Office) -> None:
+    rule = '[{"field": "expected_close", "op": "lte", "value": {"stand": "TODAY"}}]'
+    await office.person("dan", {**LIST, "rows": rule})
+    now = clock.now()
+    lead = await office.value("alice", "lead.create", title="due", expected_close=clock.rfc3339(now)[:10])
+
+    with clock.fixed(clock.later(now, seconds=-86_400)):
+        assert await office.refused("dan", "lead.get", id=lead["id"]) == "no such record"
+    with clock.fixed(now):
+        assert (await office.value("dan", "lead.get", id=lead["id"]))["title"] == "due"
 
 
 async def test_a_ref_to_a_record_that_does_not_exist_for_the_caller_is_empty(office: Office) -> None:

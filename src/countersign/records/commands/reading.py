@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from countersign.declare import Field
 from countersign.declare.fields.field import Stored
-from countersign.kernel.database.port import Dialect, Row
+from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.records.access.view import Domain, ModelView, View
 from countersign.records.commands.conditions import Scope
 from countersign.records.commands.sql import Parameters, column
@@ -30,6 +30,14 @@ class Masks(Protocol):
         ...
 
 
+class Kept(NamedTuple):
+    """The statement that reads one record, as it is on one day (since 1970): its text, and its values but the id."""
+
+    day: int
+    text: str
+    values: list[Value]
+
+
 class Reading:
     """How the records of one model are read for one view: made once per view and engine, used for every answer."""
 
@@ -43,7 +51,7 @@ class Reading:
         self._domain = domain
         self._bits = bits
         self.names = ("id", "revision", *model_view.fields)
-        self.text_of_one: str | None = None
+        self.kept: Kept | None = None
         self.shape: Any = _shape(model.name, self.names)
         places = [(place, model.fields[name]) for place, name in enumerate(model_view.fields, 2)]
         self._masked = tuple((place, field) for place, field in places if model_view.fields[field.name] == "masked")

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from countersign.declare import Declared, Field
+from countersign.kernel import clock
 from countersign.kernel.database.port import Dialect, Value
 from countersign.records.access.view import Rows
 from countersign.records.commands import conditions
 from countersign.records.commands.query import Query
-from countersign.records.commands.reading import Reading
+from countersign.records.commands.reading import Kept, Reading
 from countersign.records.commands.sql import Parameters, all_of
 
 MOST_INLINE = 200
@@ -68,17 +69,17 @@ def page_with_total(reading: Reading, rows: Rows, query: Query) -> Statement:
 
 def one(reading: Reading, rows: Rows, record_id: str) -> Statement:
     """The record of that id, if the caller may see it."""
-    is_kept = rows is reading.view.visible
-    if is_kept and reading.text_of_one is not None:
-        return Statement(reading.text_of_one, [record_id])
+    is_kept, day = rows is reading.view.visible, clock.now() // clock.DAY
+    if is_kept and reading.kept is not None and reading.kept.day == day:
+        return Statement(reading.kept.text, [record_id, *reading.kept.values])
     parameters = Parameters(record_id)
     scope = reading.scope(parameters)
     columns = ", ".join(reading.columns(scope))
     seen = conditions.any_of(scope, reading.view.model, rows)
     text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE t.id = $1 AND {seen}'
-    if is_kept and len(parameters.values) == 1:
-        # Nothing in it but the id changes from call to call.
-        reading.text_of_one = text
+    if is_kept:
+        # From call to call nothing changes in it but the id, and at midnight what TODAY means in a rule.
+        reading.kept = Kept(day, text, parameters.values[1:])
     return Statement(text, parameters.values)
 
 
