@@ -1,8 +1,13 @@
-"""Reading and writing leads: get, list, search, create, as a person and as a masked agent, to SQL by hand."""
+"""Reading and writing leads, as a person and as a masked agent, to SQL by hand and to a server that does nothing."""
 
+import http.client
 import json
 import os
-from contextlib import ExitStack
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 import harness
 import records_seed
@@ -21,56 +26,142 @@ def asked(seeded: Seeded, who: str, command: str, bodies: list[dict[str, object]
     return Requests([harness.post(path, json.dumps(body).encode(), **headers) for body in bodies], once=once)
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Servers on one seeded database: ours, ours without audit, and SQL by hand."""
+
+    seeded: Seeded
+    ours: Worker
+    unaudited: Worker
+    floor: Worker
+
+
 def measure(bench: Bench, database: str) -> None:
     """All variants on one database."""
     with ExitStack() as stack:
         seeded = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
         place = {"database_url": seeded.database_url, "data": str(seeded.data)}
 
-        def serve(name: str, **more: object) -> Worker:
-            return stack.enter_context(worker({"contender": name, **place, **more}, bench.folder, bench.cores))
+        def serve(name: str) -> Worker:
+            return stack.enter_context(worker({"contender": name, **place}, bench.folder, bench.cores))
 
-        ours, floor = serve("records"), serve("records-floor")
-        gets: list[dict[str, object]] = [{"id": each} for each in seeded.leads[:5000]]
-        variants: dict[str, tuple[str, list[dict[str, object]]]] = {
-            "get": ("get", gets),
-            "list of 50": ("list", [{**PAGE, "limit": 50}]),
-            "search of 50 with total": ("search", [{**PAGE, "limit": 50}]),
-            "list of 5,000": ("list", [{**PAGE, "limit": 5000}]),
-        }
-        for variant, (command, bodies) in variants.items():
+        served = Served(seeded, serve("records"), serve("records-unaudited"), serve("records-floor"))
+        read(bench, database, served)
+        read_whole(bench, database, served)
+        write(bench, database, served)
+
+
+def read(bench: Bench, database: str, served: Served) -> None:
+    """Answers of one record, of 50 and of 5,000, with a total and without."""
+    seeded, ours = served.seeded, served.ours
+    gets: list[dict[str, object]] = [{"id": each} for each in seeded.leads[:5000]]
+    variants: dict[str, tuple[str, list[dict[str, object]]]] = {
+        "get": ("get", gets),
+        "list of 50": ("list", [{**PAGE, "limit": 50}]),
+        "search of 50 with total": ("search", [{**PAGE, "limit": 50}]),
+        "list of 5,000": ("list", [{**PAGE, "limit": 5000}]),
+    }
+    for variant, (command, bodies) in variants.items():
+        with bare_of(bench, served, command, bodies[0]) as bare:
             table = bench.compare(
                 database,
                 f"{variant}, {LEADS:,} leads",
                 [
-                    Contender("floor", floor, asked(seeded, "manager", command, bodies)),
+                    Contender("bare", bare, asked(seeded, "manager", command, bodies)),
+                    Contender("floor", served.floor, asked(seeded, "manager", command, bodies)),
                     Contender("ours", ours, asked(seeded, "manager", command, bodies)),
                     Contender("ours masked", ours, asked(seeded, "agent of manager", command, bodies)),
                 ],
             )
-            if variant in ("get", "list of 50"):
-                bench.aim(f"{database}, {variant} to the floor", table.ratios["ours/floor"], 0.6)
-            bench.aim(f"{database}, {variant}, masked to clear", table.ratios["ours masked/ours"], 0.8)
-        restricted = bench.compare(
+        if variant in ("get", "list of 50"):
+            bench.aim(f"{database}, {variant} to the floor", table.ratios["ours/floor"], 0.6)
+        bench.aim(f"{database}, {variant}, masked to clear", table.ratios["ours masked/ours"], 0.8)
+    restricted = bench.compare(
+        database,
+        "list of 50 as a restricted role",
+        [Contender("ours", ours, asked(seeded, "agent of clerk", "list", [{**PAGE, "limit": 50}]))],
+    )
+    bench.aim(f"{database}, 50 ms over p99 of a restricted list", 50 / restricted.contenders[0].p99_ms, 1)
+
+
+@contextmanager
+def bare_of(bench: Bench, served: Served, command: str, body: dict[str, object]) -> Iterator[Worker]:
+    """A server that sends as many bytes as the command answers, and does nothing else."""
+    with sent(served, "manager", command, body) as answer:
+        size = len(answer.read())
+    with worker({"contender": "bare", "body_bytes": size}, bench.folder, bench.cores) as bare:
+        yield bare
+
+
+@contextmanager
+def sent(served: Served, who: str, command: str, body: dict[str, object]) -> Iterator[http.client.HTTPResponse]:
+    """The answer to one command of ours, still unread."""
+    connection = http.client.HTTPConnection("127.0.0.1", served.ours.port, timeout=120)
+    headers = {"Authorization": f"Bearer {served.seeded.tokens[who]}", "Content-Type": "application/json"}
+    connection.request("POST", f"/api/lead/{command}", json.dumps(body), headers)
+    try:
+        yield connection.getresponse()
+    finally:
+        connection.close()
+
+
+def read_whole(bench: Bench, database: str, served: Served) -> None:
+    """A list without limit: how soon it begins, and how much memory it takes."""
+    for who in ("manager", "agent of manager"):
+        begun_ms: list[float] = []
+        for _ in range(bench.options.rounds):
+            started_s = time.perf_counter()
+            with sent(served, who, "list", {}) as answer:
+                answer.read(1)
+                begun_ms.append((time.perf_counter() - started_s) * 1000)
+        before_mib = peak_mib = served.ours.rss_mib()
+        started_s, size = time.perf_counter(), 0
+        with sent(served, who, "list", {}) as answer:
+            while piece := answer.read(1 << 20):
+                size += len(piece)
+                peak_mib = max(peak_mib, served.ours.rss_mib())
+        seconds = time.perf_counter() - started_s
+        figures = {
+            "first_byte_ms": round(statistics.median(begun_ms), 1),
+            "seconds": round(seconds, 2),
+            "body_mib": round(size / 2**20, 1),
+            "grown_mib": round(peak_mib - before_mib, 1),
+        }
+        bench.other[f"{database}, list without limit, {who}"] = figures
+        print(f"\nlist of all {LEADS:,} on {database}, {who}: {figures}")
+        bench.aim(f"{database}, {who}: 50 ms over the first byte of all", 50 / figures["first_byte_ms"], 1)
+        bench.aim(f"{database}, {who}: 32 MiB over what all take in memory", 32 / max(figures["grown_mib"], 0.1), 1)
+
+
+def write(bench: Bench, database: str, served: Served) -> None:
+    """Creating and changing, each durable before it is answered."""
+    contenders = (
+        ("floor", served.floor, "manager"),
+        ("ours", served.ours, "manager"),
+        ("ours masked", served.ours, "agent of manager"),
+        ("ours without audit", served.unaudited, "manager"),
+    )
+    for command in ("create", "update"):
+        table = bench.compare(
             database,
-            "list of 50 as a restricted role",
-            [Contender("ours", ours, asked(seeded, "agent of clerk", "list", [{**PAGE, "limit": 50}]))],
-        )
-        bench.aim(f"{database}, 50 ms over p99 of a restricted list", 50 / restricted.contenders[0].p99_ms, 1)
-        bodies = [{"title": f"New {n}", "contact_email": f"n{n}@new.example"} for n in range(60_000)]
-        unaudited = serve("records-unaudited")
-        written = bench.compare(
-            database,
-            "create, durable, 32 clients",
+            f"{command}, durable, 32 clients",
             [
-                Contender("floor", floor, asked(seeded, "manager", "create", bodies)),
-                Contender("ours", ours, asked(seeded, "manager", "create", bodies)),
-                Contender("ours without audit", unaudited, asked(seeded, "manager", "create", bodies)),
+                Contender(name, server, asked(served.seeded, who, command, _bodies(served.seeded, command, name)))
+                for name, server, who in contenders
             ],
         )
-        rate = next(each.req_s for each in written.contenders if each.name == "ours")
-        bench.aim(f"{database}, creates a second", rate, 2000 if database == "sqlite" else 0)
-        bench.aim(f"{database}, audit on to off", written.ratios["ours/ours without audit"], 0.85)
+        rate = next(each.req_s for each in table.contenders if each.name == "ours")
+        if command == "create" and database == "sqlite":
+            bench.aim(f"{database}, creates a second", rate, 2000)
+        bench.aim(f"{database}, {command}, masked to clear", table.ratios["ours masked/ours"], 0.8)
+        bench.aim(f"{database}, {command}, audit on to off", table.ratios["ours/ours without audit"], 0.85)
+
+
+def _bodies(seeded: Seeded, command: str, by: str) -> list[dict[str, object]]:
+    """What a contender sends; no other sends the same, so that every update changes something."""
+    if command == "create":
+        return [{"title": f"New {n}", "contact_email": f"n{n}@new.example"} for n in range(60_000)]
+    return [{"id": each, "title": f"{by} {turn}"} for turn in range(6) for each in seeded.leads[:10_000]]
 
 
 if __name__ == "__main__":

@@ -25,8 +25,13 @@ COLUMNS = (
     "source, expected_close, lost_reason, notes"
 )
 GET = f"SELECT {COLUMNS} FROM lead WHERE id = $1"
-LIST = f"SELECT {COLUMNS} FROM lead WHERE stage = $1 ORDER BY expected_close NULLS LAST, id LIMIT $2"
+# The + keeps SQLite from walking all leads of a stage and sorting them; ours finds by itself when to say so.
+STAGE = {"sqlite": "+stage", "postgres": "stage"}
+LIST = f"SELECT {COLUMNS} FROM lead WHERE {{stage}} = $1 ORDER BY expected_close NULLS LAST, id LIMIT $2"
 COUNT = "SELECT count(*) FROM lead WHERE stage = $1"
+UPDATE = f"""
+UPDATE lead SET title = $2, title__folded = $2, revision = revision + 1 WHERE id = $1 RETURNING {COLUMNS}
+"""
 INSERT = """
 INSERT INTO lead (id, revision, changed, title, title__folded, stage, contact_email,
     contact_email__folded)
@@ -71,7 +76,8 @@ def _routes(database: Database) -> list[Route]:
         return _record(await database.fetch_one(GET, body["id"]))
 
     async def page(body: dict[str, Any]) -> object:
-        rows = await database.scan(LIST, body["filter"][0]["value"], body["limit"])
+        text = LIST.format(stage=STAGE[database.dialect])
+        rows = await database.scan(text, body["filter"][0]["value"], body["limit"])
         return [_record(row) for row in rows]
 
     async def search(body: dict[str, Any]) -> object:
@@ -84,6 +90,10 @@ def _routes(database: Database) -> list[Route]:
             await transaction.run(INSERT, record_id, body["title"], body["contact_email"])
         return {"id": record_id}
 
+    async def update(body: dict[str, Any]) -> object:
+        async with database.transaction() as transaction:
+            return _record(await transaction.fetch_one(UPDATE, body["id"], body["title"]))
+
     def route(name: str, answer: Callable[[dict[str, Any]], Awaitable[object]]) -> Route:
         async def endpoint(request: Request) -> Response:
             value = await answer(msgspec.json.decode(await request.body()))
@@ -91,4 +101,5 @@ def _routes(database: Database) -> list[Route]:
 
         return Route(f"/api/lead/{name}", endpoint, methods=["POST"])
 
-    return [route("get", get), route("list", page), route("search", search), route("create", create)]
+    answers = {"get": get, "list": page, "search": search, "create": create, "update": update}
+    return [route(name, answer) for name, answer in answers.items()]

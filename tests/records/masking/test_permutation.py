@@ -7,6 +7,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
+from countersign.records.access.view import Domain
+from countersign.records.masking.masks import MOST_KNOWN, DomainMasks
 from countersign.records.masking.permutation import MOST_TOGETHER, ROUNDS, SIZE, Permutation
 
 KEYS = st.binary(min_size=32, max_size=32)
@@ -77,3 +79,15 @@ def test_keys_that_differ_in_a_bit_give_unrelated_numbers(bit: int) -> None:
     assert abs(sum(distances) / len(distances) - 24) < 0.2
     # Nor does a key's number lead to an id that the other one has given out.
     assert all(each >= 20_000 for each in Permutation((one ^ 1 << bit).to_bytes(32)).decode(here))
+
+
+def test_tokens_are_the_same_whether_they_were_made_before_or_not() -> None:
+    domain = Domain("d", b"k" * 32)
+    chance = random.Random(5)
+    values = [chance.randrange(SIZE) for _ in range(3 * MOST_KNOWN)]
+    expected = dict(zip(values, Permutation(domain.key).encode(values), strict=True))
+    masks = DomainMasks(domain)
+
+    for _ in range(400):
+        asked = chance.choices(values[: chance.choice([50, len(values)])], k=chance.choice([0, 1, 30, 700, 1_500]))
+        assert masks.tokens(asked) == [expected[each] for each in asked]

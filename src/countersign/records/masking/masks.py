@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 
 from countersign.records.access.view import Caller, Domain
-from countersign.records.masking.permutation import Permutation
+from countersign.records.masking.permutation import MOST_TOGETHER, Permutation
 
-MOST_DOMAINS = 10_000
+MOST_KNOWN = 2_048
+"""Token numbers kept of a domain, about 250 KB: those of what an agent is working on."""
+
+MOST_DOMAINS = 1_000
 
 
 class DomainMasks:
@@ -13,10 +16,21 @@ class DomainMasks:
 
     def __init__(self, domain: Domain) -> None:
         self._permutation = Permutation(domain.key)
+        self._known: dict[int, int] = {}
 
     def tokens(self, ids: Sequence[int]) -> list[int]:
         """The numbers of the tokens of the value ids, in their order."""
-        return self._permutation.encode(ids)
+        if len(ids) > MOST_TOGETHER:
+            # Whoever reads so much at once would only push out what is read again and again.
+            return self._permutation.encode(ids)
+        known = self._known
+        new = [each for each in ids if each not in known]
+        if new:
+            if len(known) >= MOST_KNOWN:
+                known.clear()
+                new = list(ids)
+            known.update(zip(new, self._permutation.encode(new), strict=True))
+        return [known[each] for each in ids]
 
     def value_id(self, number: int) -> int:
         """The value id that a token's number (below 2^48) would be made from."""
