@@ -24,7 +24,6 @@ CREATE TABLE audit_entry (
 CREATE INDEX audit_entry_by_lane ON audit_entry (lane, number);
 CREATE INDEX audit_entry_at ON audit_entry (at, id);
 CREATE INDEX audit_entry_user_id ON audit_entry (user_id, id);
-CREATE INDEX audit_entry_command ON audit_entry (command, id);
 CREATE INDEX audit_entry_record_id ON audit_entry (record_id, id);
 """
 

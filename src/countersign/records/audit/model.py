@@ -12,7 +12,7 @@ class AuditEntry(Model, shown_as="command", commands=("get", "list", "search")):
     user_id = Text(readonly=True, index=True, help="The person who did it, or on whose behalf")
     agent_token = Text(readonly=True)
     agent = Text(readonly=True, help="The label of the agent that did it")
-    command = Text(readonly=True, index=True)
+    command = Text(readonly=True)
     model = Text(readonly=True)
     record_id = Text(readonly=True, index=True)
     fields = LongText(readonly=True, help="Names of the changed fields you may see")
