@@ -19,8 +19,9 @@ setup-dev: $(VENV)/.dev ## Add what tests and checks need
 run: setup ## Serve both with demonstration data: the store on :8480, records on :8080
 	$(BIN)/countersign serve --demo --data data
 
+# A worker for each processor, up to four: each has a PostgreSQL of its own.
 test: check ## Check, then run all tests but the long ones
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
 
 check: lint types imports ## Lint, types and import rules
 
