@@ -1,6 +1,7 @@
 """A TCP proxy that cuts or holds a connection once, after a given number of bytes in one direction."""
 
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -67,8 +68,8 @@ class Cutter:
                 if self._is_cut(direction, len(piece)):
                     if self._holds:
                         self._closed.wait()
-                    _shut(source)
-                    _shut(sink)
+                    _cut(source)
+                    _cut(sink)
                     return
                 sink.sendall(piece)
             sink.shutdown(socket.SHUT_WR)
@@ -96,6 +97,14 @@ def cutting(
         yield cutter
     finally:
         cutter.close()
+
+
+def _cut(each: socket.socket) -> None:
+    """End it like a broken line: without closing it, its sender would go on until the buffers are full, and wait."""
+    _shut(each)
+    with suppress(OSError):
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    each.close()
 
 
 def _shut(each: socket.socket) -> None:
