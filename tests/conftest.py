@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["tests.servers.postgres", "tests.servers.redis", "tests.servers.s3"]
+pytest_plugins = ["tests.figures", "tests.servers.postgres", "tests.servers.redis", "tests.servers.s3"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

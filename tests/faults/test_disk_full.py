@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from tests.faults import shop
-from tests.faults.conftest import Figures
 from tests.faults.lives import Lives
+from tests.figures import Figures
 
 MIB = 1 << 20
 VOLUME_MIB = 96

@@ -14,9 +14,9 @@ import pytest
 
 from countersign.distribution.context import Store
 from tests.faults import shop, wire
-from tests.faults.conftest import Figures
 from tests.faults.lives import Lives
 from tests.faults.wire import Answer
+from tests.figures import Figures
 
 PERSONS, USES, CLIENTS = 300, 100, 64
 KILLS, STINTS_FULL, KILLS_A_STINT = 5, 10, 50

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.faults.conftest import Figures
 from tests.faults.lives import MASTER_KEY, Lives
+from tests.figures import Figures
 
 OWNER_PASSWORD = "marker-owner-password-7Hq2"
 WRONG_PASSWORD = "marker-wrong-password-9Kd4"

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from countersign.distribution.builds import collector
@@ -28,6 +28,7 @@ from countersign.kernel.http import idempotency
 from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.counters import Counters, SharedMemoryCounters
 from countersign.kernel.http.ratelimit import RateLimiter
+from countersign.kernel.http.repeated import repeated
 from countersign.kernel.http.route import Route
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.masterkey import MasterKey, load_master_key
@@ -170,26 +171,9 @@ def create(store: Store) -> App[Store]:
     )
 
 
-@asynccontextmanager
-async def tended(store: Store) -> AsyncGenerator[None]:
+def tended(store: Store) -> AbstractAsyncContextManager[None]:
     """While the block lasts, what has expired is removed every few minutes."""
-    task = asyncio.create_task(_tend(store))
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def _tend(store: Store) -> None:
-    log = telemetry.logger("tending")
-    while True:
-        await asyncio.sleep(COLLECT_EVERY_S)
-        try:
-            await tend(store)
-        except Exception as error:  # the edge of a background task: the next round tries again
-            log.error("tending failed", exc_info=error)
+    return repeated(lambda: tend(store), every_s=COLLECT_EVERY_S)
 
 
 async def tend(store: Store) -> None:

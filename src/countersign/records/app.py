@@ -2,16 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from countersign.kernel import telemetry
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.kernel.http.repeated import repeated
 from countersign.kernel.security.masterkey import MasterKey, load_master_key
 from countersign.records import edge, key, modules, own, rendering, welcome
 from countersign.records.access import grant_checks, grants, lockout
@@ -178,26 +178,9 @@ def create(service: Service) -> edge.Edge[Caller]:
     return edge.Edge(endpoints, service.callers.caller_of, log_requests=service.records.settings.log_requests)
 
 
-@asynccontextmanager
-async def tended(service: Service) -> AsyncGenerator[None]:
+def tended(service: Service) -> AbstractAsyncContextManager[None]:
     """While the block lasts, what has expired is brought to its end every minute."""
-    task = asyncio.create_task(_tend(service))
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def _tend(service: Service) -> None:
-    log = telemetry.logger("tending")
-    while True:
-        await asyncio.sleep(TEND_EVERY_S)
-        try:
-            await tend(service)
-        except Exception as error:  # the edge of a background task: the next round tries again
-            log.error("tending failed", exc_info=error)
+    return repeated(lambda: tend(service), every_s=TEND_EVERY_S)
 
 
 async def tend(service: Service) -> None:

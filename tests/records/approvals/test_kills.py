@@ -14,8 +14,8 @@ import httpx
 
 from countersign.records import app
 from countersign.records.audit.verify import verify
+from tests.figures import Figures
 from tests.records.conftest import Rooms
-from tests.records.figures import Figures
 from tests.records.office import ROOT_URL, Office
 from tests.servers.countersign import SOURCE, environment
 

@@ -9,8 +9,8 @@ import httpx
 from countersign.records import app
 from countersign.records.audit.verify import verify
 from tests.faults.lives import Lives
+from tests.figures import Figures
 from tests.records.conftest import Rooms
-from tests.records.figures import Figures
 from tests.records.office import ROOT_URL, Office
 
 POSTS, POSTS_FULL = 120, 1_000

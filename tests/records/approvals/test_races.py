@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import httpx
 
 from countersign.records.audit.verify import verify
-from tests.records.figures import Figures
+from tests.figures import Figures
 from tests.records.office import Office
 
 APPROVERS = 64

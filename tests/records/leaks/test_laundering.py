@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from countersign.declare import Declared
 from countersign.records.commands.stored import personal_fields
-from tests.records.figures import Figures
+from tests.figures import Figures
 from tests.records.office import Office
 
 SAMPLE = 200

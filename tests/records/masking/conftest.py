@@ -8,10 +8,7 @@ import pytest
 from countersign.declare import LongText, Model, Text
 from countersign.records.access.view import Caller
 from tests.records import inside
-from tests.records.figures import figures, is_full, pytest_runtest_makereport
 from tests.records.inside import Inside
-
-__all__ = ["figures", "is_full", "pytest_runtest_makereport"]
 
 
 class Contact(Model):

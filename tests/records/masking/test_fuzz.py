@@ -13,7 +13,7 @@ from countersign.records.commands import incoming
 from countersign.records.commands.refusals import BadInput, TooManyUnknownTokens
 from countersign.records.masking.grammar import Grammar
 from countersign.records.masking.permutation import SIZE, Permutation
-from tests.records.figures import Figures
+from tests.figures import Figures
 from tests.records.inside import Inside
 
 LIVE = 100_000

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from countersign.declare import Grant, Model, Ref, Where
 from countersign.records.access.view import Caller
 from countersign.records.commands.count_by import KINDS as GROUPED
+from tests.figures import Figures
 from tests.records import inside
-from tests.records.figures import Figures
 from tests.records.inside import Inside
 from tests.records.queries import oracle, worlds
 from tests.records.queries.oracle import Query, Record

@@ -14,9 +14,6 @@ from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Row, Value
 from countersign.kernel.security.masterkey import Key, MasterKey
 from countersign.records.schema import install
-from tests.records.figures import Figures, figures, is_full, pytest_runtest_makereport
-
-__all__ = ["Figures", "figures", "is_full", "pytest_runtest_makereport"]
 
 MASTER = MasterKey((Key("test", b"m" * 32),))
 _numbers = count(1)

@@ -16,7 +16,8 @@ from countersign.records import key
 from countersign.records.masking.vault import Vault, Wanted
 from countersign.records.schema.install import installed
 from countersign.records.schema.rows import BATCH
-from tests.records.schema.conftest import MASTER, Figures, all_of, opened, put, put_many, shape, upgrade
+from tests.figures import Figures
+from tests.records.schema.conftest import MASTER, all_of, opened, put, put_many, shape, upgrade
 from tests.records.schema.killed import AFTER, BEFORE
 from tests.servers.countersign import SOURCE
 from tests.servers.postgres import Cluster

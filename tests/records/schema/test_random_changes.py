@@ -14,7 +14,8 @@ from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.records.schema.install import installed
 from countersign.records.schema.snapshot import Column, Table
-from tests.records.schema.conftest import Figures, column_of, model, put, upgrade
+from tests.figures import Figures
+from tests.records.schema.conftest import column_of, model, put, upgrade
 
 FIELDS: Mapping[str, Callable[[], Field]] = {
     "text": Text,

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.records.figures import Figures, figures, is_full, pytest_runtest_makereport
 from tests.records.office import settings
 from tests.records.worlds import building
 from tests.records.worlds.building import Audience, World
 from tests.servers.postgres import PostgresFactory
-
-__all__ = ["Figures", "figures", "is_full", "pytest_runtest_makereport"]
 
 ARCHIVE = """
 from countersign.declare import LongText, Model, Module, Ref, Text, where

@@ -5,10 +5,11 @@ from time import perf_counter
 
 import pytest
 
+from tests.figures import Figures
 from tests.records.worlds.asking import Requests
 from tests.records.worlds.building import Audience
 from tests.records.worlds.comparing import compare
-from tests.records.worlds.conftest import Figures, Pairs
+from tests.records.worlds.conftest import Pairs
 
 PAIRS = 200
 ALL_PAIRS = 10_000

@@ -1,0 +1,29 @@
+"""Work that is repeated beside an application, while it is served."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+from countersign.kernel import telemetry
+
+
+@asynccontextmanager
+async def repeated(work: Callable[[], Awaitable[None]], *, every_s: float) -> AsyncGenerator[None]:
+    """While the block lasts, the work is done again and again; a failure is logged, and the next round tries again."""
+    task = asyncio.create_task(_rounds(work, every_s))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _rounds(work: Callable[[], Awaitable[None]], every_s: float) -> None:
+    log = telemetry.logger("tending")
+    while True:
+        await asyncio.sleep(every_s)
+        try:
+            await work()
+        except Exception as error:  # the edge of a background task
+            log.error("tending failed", exc_info=error)
