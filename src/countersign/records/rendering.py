@@ -1,7 +1,7 @@
 """Plans and audit entries as a viewer may see them: every value they speak of goes through its view of that model."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
@@ -15,6 +15,13 @@ from countersign.records.commands.run import Run
 
 ERASED = "[erased]"
 """What is shown for a personal value that no record the viewer sees holds any more."""
+
+
+ENTRIES_TOGETHER = 100
+"""Of so many audit entries the keys, holders and refs are looked up at once; a statement takes some 32,000 values."""
+
+_Changes: TypeAlias = Mapping[str, list[object]]
+"""By field, its value before and after."""
 
 
 class _Copy(msgspec.Struct):
@@ -33,8 +40,8 @@ async def render(run: Run, reading: Reading, values: list[list[Any]]) -> None:
     """
     places = {name: place for place, name in enumerate(reading.names)}
     if reading.view.model.name == "audit_entry":
-        for each in values:
-            await _entry(run, each, places)
+        for start in range(0, len(values), ENTRIES_TOGETHER):
+            await _entries(run, values[start : start + ENTRIES_TOGETHER], places)
     elif reading.view.model.name == "plan":
         for each in values:
             await _plan(run, each, places)
@@ -42,27 +49,45 @@ async def render(run: Run, reading: Reading, values: list[list[Any]]) -> None:
         raise LookupError(f"{reading.view.model.name} has structures and nobody shows them")
 
 
-async def _entry(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
-    """An audit entry: the changes of fields the viewer sees now, whatever it saw then."""
-    view = run.caller.view.models.get(values[places["model"]] if "model" in places else "")
-    changes: dict[str, list[object]] = {}
-    if "changes" in places and values[places["changes"]] is not None:
-        changes = msgspec.json.decode(bytes(values[places["changes"]]))
-    shown = await changed(run, view, changes)
-    if "changes" in places:
-        values[places["changes"]] = shown
-    if "fields" in places:
-        values[places["fields"]] = ",".join(shown)
+async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, int]) -> None:
+    """Audit entries: of each the changes of fields the viewer sees now, whatever it saw then."""
+    seen: list[tuple[ModelView | None, _Changes]] = []
+    for values in entries:
+        view = run.caller.view.models.get(values[places["model"]] if "model" in places else "")
+        changes: _Changes = {}
+        if "changes" in places and values[places["changes"]] is not None:
+            changes = msgspec.json.decode(bytes(values[places["changes"]]))
+        seen.append((view, changes))
+    for values, shown in zip(entries, await _changed(run, seen), strict=True):
+        if "changes" in places:
+            values[places["changes"]] = shown
+        if "fields" in places:
+            values[places["fields"]] = ",".join(shown)
 
 
 async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[object]]) -> dict[str, list[object]]:
     """Before and after of the fields the viewer sees; of an unknown model, nothing."""
-    if view is None:
-        return {}
-    seen = {name: pair for name, pair in changes.items() if name in view.fields}
+    return (await _changed(run, [(view, changes)]))[0]
+
+
+async def _changed(run: Run, entries: Sequence[tuple[ModelView | None, _Changes]]) -> list[dict[str, list[object]]]:
+    seen = [(view, _within(view, changes)) for view, changes in entries]
     copies = _Copies(run)
-    await copies.find((view, name, value) for name, pair in seen.items() for value in pair)
-    return {name: [copies.shown(view, name, each) for each in pair] for name, pair in seen.items()}
+    await copies.find(_values(seen))
+    return [
+        {} if view is None else {name: [copies.shown(view, name, each) for each in changes[name]] for name in changes}
+        for view, changes in seen
+    ]
+
+
+def _within(view: ModelView | None, changes: _Changes) -> _Changes:
+    return {} if view is None else {name: pair for name, pair in changes.items() if name in view.fields}
+
+
+def _values(entries: Iterable[tuple[ModelView | None, _Changes]]) -> Iterator[tuple[ModelView, str, object]]:
+    for view, changes in entries:
+        if view is not None:
+            yield from ((view, name, value) for name, pair in changes.items() for value in pair)
 
 
 class _Copies:
