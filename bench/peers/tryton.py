@@ -11,10 +11,10 @@ from typing import Generic, TypeVar
 import harness
 import msgspec
 from processes import HERE, Worker, listening, pinned
-from tests.servers.process import free_port
 
 from peers import installed
 from peers.peer import COLUMNS, LIMIT, ORDER, STAGE, Page, Peer, Place, database_of, fill, lead_id, rows, sent
+from tests.servers.process import free_port
 
 THREADS = 4
 PASSWORD = "a long password"

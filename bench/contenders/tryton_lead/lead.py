@@ -9,7 +9,9 @@ class Lead(ModelSQL, ModelView):
 
     __name__ = "lead"
     title = fields.Char("Title", required=True)
-    stage = fields.Selection([(each, each.title()) for each in ("new", "qualified", "proposed", "won", "lost")], "Stage")
+    stage = fields.Selection(
+        [(each, each.title()) for each in ("new", "qualified", "proposed", "won", "lost")], "Stage"
+    )
     expected_revenue_minor = fields.Integer("Expected revenue")
     contact_name = fields.Char("Contact")
     contact_email = fields.Char("E-mail")
