@@ -159,7 +159,9 @@ class Bench:
         requests = contender.requests.next(seconds)
         figures = load.play(requests, contender.worker.port, seconds, pinned(self.cores.rest), self.folder)
         after = contender.worker.cpu_s(), self.cluster.cpu_s() if self.cluster else 0.0
-        # Up to one request of each connection was sent whose answer is not counted.
+        # Up to one request of each connection was sent whose answer is not counted. A slow contender would still work
+        # on those in the next one's round.
+        contender.worker.settle()
         contender.requests.used(figures.requests + load.CONNECTIONS)
         if figures.failed or not figures.requests:
             raise RuntimeError(f"{contender.name}: {figures.failed} of {figures.requests} requests failed")

@@ -19,6 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 START_S = 60
+SETTLE_S = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,16 @@ class Worker:
         """CPU seconds used so far, in user and system; of a server that works in a child, the child's too."""
         pid = self.process.pid
         return (_cpu_ticks(pid) + _ticks_of_children(pid)) / TICKS_A_SECOND
+
+    def settle(self) -> None:
+        """Wait until it does no more work, SETTLE_S at most."""
+        deadline_s = time.monotonic() + SETTLE_S
+        used_s = self.cpu_s()
+        while time.monotonic() < deadline_s:
+            time.sleep(0.1)
+            sooner_s, used_s = used_s, self.cpu_s()
+            if used_s - sooner_s < 0.02:
+                return
 
     def rss_mib(self) -> float:
         """Resident memory now."""

@@ -4,17 +4,15 @@ import csv
 import http.client
 import socket
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 import records_seed
 from processes import Cluster, Cores, Worker
 
 STAGE, ORDER, LIMIT = "new", "expected_revenue_minor", 100
-OWNER = 1
 COLUMNS = ("id", *records_seed.values_of(0, ""))
 
 Row = Sequence[str | int | None]
@@ -59,8 +57,8 @@ def lead_id(number: int) -> int:
     return number + 1
 
 
-def rows(leads: int, owner: str | int = OWNER) -> Iterator[list[str | int | None]]:
-    """The leads by COLUMNS."""
+def rows(leads: int, owner: str | int) -> Iterator[list[str | int | None]]:
+    """The leads by COLUMNS, each of this owner, by the id that the peer knows them by."""
     for number in range(leads):
         yield [lead_id(number), *records_seed.values_of(number, str(owner)).values()]
 
@@ -108,8 +106,3 @@ def sent(worker: Worker, request: bytes) -> bytes:
     if answer.status != 200:
         raise ValueError(f"{answer.status} {body[:2000]!r} to {request[:200]!r}")
     return body
-
-
-def asked(worker: Worker, request: bytes) -> Mapping[str, object]:
-    """The JSON object that the worker answers with (see `sent`)."""
-    return msgspec.json.decode(sent(worker, request), type=dict[str, object])

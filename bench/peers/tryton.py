@@ -64,22 +64,23 @@ def serving(place: Place, numbers: Sequence[int]) -> Iterator[Peer]:
     python = installed.python("tryton")
     modules = installed.run([python, "-c", "import trytond; print(trytond.__path__[0] + '/modules')"], seconds=60)
     shutil.copytree(HERE / "contenders" / "tryton_lead", Path(modules.strip()) / "lead", dirs_exist_ok=True)
-    environment = _set_up(place, python)
+    url = database_of(place, "tryton")
+    environment = _set_up(place, python, url)
     port = free_port()
     command = [*pinned(place.cores.worker), python, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--workers", "1"]
     command += ["--worker-class", "gthread", "--threads", str(THREADS), "--keep-alive", "60", "--log-level", "warning"]
     log = place.folder / f"tryton-{place.database}.log"
     with listening([*command, "trytond.application:app"], port, log=log, environment=environment) as worker:
-        call = _signed_in(worker)
+        call, owner = _signed_in(worker)
+        fill(place, url, "lead", COLUMNS, rows(place.leads, owner))
         domain = [["stage", "=", STAGE]]
         page = call("model.lead.page", domain, LIMIT, [[ORDER, "ASC"], ["id", "ASC"]], FIELDS)
         gets = [call("model.lead.read", [lead_id(number)], FIELDS) for number in numbers]
         yield Peer(worker, page, gets, _page_of, _title_of)
 
 
-def _set_up(place: Place, python: Path) -> Mapping[str, str]:
-    """A filled database; what the server's environment has to name."""
-    url = database_of(place, "tryton")
+def _set_up(place: Place, python: Path, url: str) -> Mapping[str, str]:
+    """Make the tables and the administrator; what the server's environment has to name."""
     uri = "sqlite://" if place.database == "sqlite" else url.rpartition("/")[0]
     configuration, password = place.folder / f"tryton-{place.database}.cfg", place.folder / "tryton-password"
     configuration.write_text(CONFIGURATION.format(uri=uri, path=place.folder))
@@ -94,18 +95,22 @@ def _set_up(place: Place, python: Path) -> Mapping[str, str]:
         (place.folder / "tryton.sqlite").touch()
     admin = [python.parent / "trytond-admin", "-c", configuration, "-d", "tryton", "--email", "mia@bench.example"]
     installed.run([*admin, "-u", "lead", "--activate-dependencies"], seconds=300, environment=environment)
-    fill(place, url, "lead", COLUMNS, rows(place.leads))
     return environment
 
 
-def _signed_in(worker: Worker) -> Callable[..., bytes]:
-    """Makes requests that call a method with arguments, in the name of the administrator."""
+def _signed_in(worker: Worker) -> tuple[Callable[..., bytes], int]:
+    """What makes requests that call a method with arguments, in the name of the administrator; whose id."""
 
     def request(method: str, *arguments: object, **headers: str) -> bytes:
         body = {"id": 1, "method": method, "params": arguments}
         return harness.post("/tryton/rpc/", json.dumps(body).encode(), **headers)
 
     answer = sent(worker, request("common.db.login", "admin", {"password": PASSWORD}, "en"))
-    user, token, *_ = msgspec.json.decode(answer, type=Answer[list[int | str | None]]).result
+    user, token, _ = msgspec.json.decode(answer, type=Answer[tuple[int, str, str | None]]).result
     session = base64.b64encode(f"admin:{user}:{token}".encode()).decode()
-    return lambda method, *arguments: request(method, *arguments, {}, Authorization=f"Session {session}")
+
+    def call(method: str, *arguments: object) -> bytes:
+        # Last comes the context, as Tryton calls it: nothing to say.
+        return request(method, *arguments, {}, Authorization=f"Session {session}")
+
+    return call, user
