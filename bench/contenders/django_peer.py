@@ -94,13 +94,22 @@ class Lead(models.Model):
 
 
 class LeadSerializer(serializers.ModelSerializer):
-    """All fields of a lead."""
+    """The fields that ours shows."""
 
     class Meta:
         """Of which model."""
 
         model = Lead
-        fields = "__all__"
+        fields = (
+            "id",
+            "title",
+            "stage",
+            "expected_revenue_minor",
+            "contact_name",
+            "contact_email",
+            "expected_close",
+            "notes",
+        )
 
 
 class LeadViewSet(viewsets.ModelViewSet):

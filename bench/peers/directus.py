@@ -10,7 +10,7 @@ import msgspec
 from processes import Worker, listening, pinned
 
 from peers import installed
-from peers.peer import COLUMNS, LIMIT, ORDER, STAGE, Page, Peer, Place, database_of, fill, lead_id, rows, sent
+from peers.peer import COLUMNS, LIMIT, ORDER, SHOWN, STAGE, Page, Peer, Place, database_of, fill, lead_id, rows, sent
 from tests.servers.process import free_port
 
 ADMIN, TOKEN = "bench-admin", "bench-clerk"
@@ -82,7 +82,7 @@ def _title_of(body: bytes) -> str:
 @contextmanager
 def serving(place: Place, numbers: Sequence[int]) -> Iterator[Peer]:
     """The peer, filled (see `peer.Serving`)."""
-    node = installed.python("node").parent / "node"
+    node = installed.node()
     program = installed.node_package("directus", node) / "node_modules" / "directus" / "cli.js"
     url = database_of(place, "directus")
     port = free_port()
@@ -124,7 +124,7 @@ def _set_up(worker: Worker) -> str:
     sent(worker, harness.post("/collections", json.dumps(body).encode(), Authorization=f"Bearer {ADMIN}"))
     role, policy = make("roles", name="restricted"), make("policies", name="restricted")
     make("access", role=role, policy=policy)
-    make("permissions", policy=policy, collection="lead", action="read", permissions=RULE, fields=["*"])
+    make("permissions", policy=policy, collection="lead", action="read", permissions=RULE, fields=SHOWN)
     user = make("users", email="cy@bench.example.com", role=role, token=TOKEN)
     return str(user)
 

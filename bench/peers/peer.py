@@ -14,6 +14,10 @@ from processes import Cluster, Cores, Worker
 
 STAGE, ORDER, LIMIT = "new", "expected_revenue_minor", 100
 COLUMNS = ("id", *records_seed.values_of(0, ""))
+# What ours shows to the agent that asks it; nobody shows more.
+SHOWN = [
+    "id", "title", "stage", "expected_revenue_minor", "contact_name", "contact_email", "expected_close", "notes",
+]  # fmt: skip
 
 Row = Sequence[str | int | None]
 

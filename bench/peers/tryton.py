@@ -13,7 +13,7 @@ import msgspec
 from processes import HERE, Worker, listening, pinned
 
 from peers import installed
-from peers.peer import COLUMNS, LIMIT, ORDER, STAGE, Page, Peer, Place, database_of, fill, lead_id, rows, sent
+from peers.peer import COLUMNS, LIMIT, ORDER, SHOWN, STAGE, Page, Peer, Place, database_of, fill, lead_id, rows, sent
 from tests.servers.process import free_port
 
 THREADS = 4
@@ -27,7 +27,6 @@ timeout = 86400
 max_age = 86400
 """
 Result = TypeVar("Result")
-FIELDS = [*COLUMNS, "contact_phone", "party", "lost_reason"]
 
 
 class Lead(msgspec.Struct):
@@ -74,8 +73,8 @@ def serving(place: Place, numbers: Sequence[int]) -> Iterator[Peer]:
         call, owner = _signed_in(worker)
         fill(place, url, "lead", COLUMNS, rows(place.leads, owner))
         domain = [["stage", "=", STAGE]]
-        page = call("model.lead.page", domain, LIMIT, [[ORDER, "ASC"], ["id", "ASC"]], FIELDS)
-        gets = [call("model.lead.read", [lead_id(number)], FIELDS) for number in numbers]
+        page = call("model.lead.page", domain, LIMIT, [[ORDER, "ASC"], ["id", "ASC"]], SHOWN)
+        gets = [call("model.lead.read", [lead_id(number)], SHOWN) for number in numbers]
         yield Peer(worker, page, gets, _page_of, _title_of)
 
 
