@@ -16,7 +16,11 @@ from processes import worker
 from records_seed import STAGES, Seeded, values_of
 
 LEADS = int(os.environ.get("BENCH_LEADS", "100000"))
-QUERY = {"filter": [{"field": "stage", "op": "eq", "value": STAGE}], "order": [{"field": ORDER}], "limit": LIMIT}
+QUERY: dict[str, object] = {
+    "filter": [{"field": "stage", "op": "eq", "value": STAGE}],
+    "order": [{"field": ORDER}],
+    "limit": LIMIT,
+}
 PEERS: dict[str, Serving] = {"django": django.serving, "tryton": tryton.serving, "directus": directus.serving}
 LIST, GET = f"list of {LIMIT} with total", "get"
 AIMS = {LIST: {"django": 2, "tryton": 20, "directus": 5}, GET: {"django": 3, "tryton": 20, "directus": 5}}

@@ -120,7 +120,7 @@ def _set_up(worker: Worker) -> str:
     fields: list[dict[str, object]] = [_field(name) for name in FIELDS]
     number = {"is_primary_key": True, "has_auto_increment": True}
     key: dict[str, object] = {"field": "id", "type": "integer", "schema": number}
-    body = {"collection": "lead", "schema": {}, "meta": {}, "fields": [key, *fields]}
+    body: dict[str, object] = {"collection": "lead", "schema": {}, "meta": {}, "fields": [key, *fields]}
     sent(worker, harness.post("/collections", json.dumps(body).encode(), Authorization=f"Bearer {ADMIN}"))
     role, policy = make("roles", name="restricted"), make("policies", name="restricted")
     make("access", role=role, policy=policy)
