@@ -95,14 +95,21 @@ def run(command: Sequence[str | Path], *, seconds: int, environment: Mapping[str
 
 
 def _folder(name: str, pins: Path) -> tuple[Path, bool]:
-    """Where these pins are installed, and whether that is still to be done; what was interrupted is begun again."""
+    """Where these pins are installed, and whether that is still to be done; what was interrupted is begun again.
+
+    Raises:
+        Unavailable: the folder cannot be made.
+    """
     versions = json.dumps([pins.read_text(), sys.version_info[:2]])
     folder = CACHE / f"{name}-{hashlib.sha256(versions.encode()).hexdigest()[:12]}"
     if (folder / "done").exists():
         return folder, False
     print(f"installing {name} below {CACHE}", file=sys.stderr)
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise Unavailable(str(error)) from error
     return folder, True
 
 
