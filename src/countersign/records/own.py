@@ -45,8 +45,6 @@ def _only_id(body: Body, command: str) -> str | None:
 async def _revoke_session(run: Run, model: str, body: Body) -> object:
     """End a session; without id the caller's own."""
     wanted = _only_id(body, "session.revoke")
-    if wanted is None and run.caller.is_agent:
-        raise no_such_record()
     return await _end(run, "session", wanted or run.caller.credential_id)
 
 
@@ -55,6 +53,9 @@ async def _revoke_agent_token(run: Run, model: str, body: Body) -> object:
     wanted = _only_id(body, "agent_token.revoke")
     if wanted is None:
         raise BadInput("id must be a string")
+    if run.caller.is_agent and wanted != run.caller.credential_id:
+        # Ending others is for people; an agent may put itself out.
+        raise no_such_record()
     return await _end(run, "agent_token", wanted)
 
 

@@ -22,13 +22,13 @@ async def check(run: Run, view: ModelView, body: Body) -> Prepared:
     workflow = view.model.workflow
     if workflow is not None:
         field = view.model.fields[workflow.field]
-        first = Given(first_option(field))
+        first = Given(first_option(field), is_default=True)
         if workflow.field in given and given[workflow.field].stored not in (None, first.stored):
             raise BadInput(f"{view.model.name}.{workflow.field} starts at {first.stored}: leave it out on create")
         given[workflow.field] = first
     for name, field in view.model.fields.items():
         if name not in given and field.default is not None:
-            given[name] = Given(default(run, field))
+            given[name] = Given(default(run, field), is_default=True)
         if field.required and (name not in given or given[name].stored is None):
             raise _missing(view, name)
     return Prepared(view.model.name, "create", given=given)
