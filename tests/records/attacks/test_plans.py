@@ -3,9 +3,13 @@
 import asyncio
 import hashlib
 import json
+from collections.abc import Sequence
 
 import msgspec
+import pytest
 
+from countersign.records.approvals import policy
+from countersign.records.commands.run import Run
 from tests.records.office import Office
 
 
@@ -245,3 +249,26 @@ async def test_who_waits_for_plans_is_told_of_none_after_the_token_was_revoked(o
 
     assert answer.status_code == 401 or answer.json()["value"]["plans"] == []
     assert (await office.call(first, "plan.watch")).status_code == 401
+
+
+async def test_nothing_changes_between_the_last_look_and_the_execution(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asks(office, "lead.update", n=1)
+    agent = await office.agent("alice", "*")
+    new = await lead(office)
+    plan = await office.proposed(agent, "lead.update", id=new, title="by plan")
+    looked, others = policy.policy_of, list[asyncio.Task[object]]()
+
+    async def after_the_look(run: Run, commands: Sequence[policy.Asked]) -> policy.Policy:
+        others.append(asyncio.create_task(office.value("alice", "lead.update", id=new, title="meanwhile")))
+        await asyncio.wait(others, timeout=0.3)
+        return await looked(run, commands)
+
+    monkeypatch.setattr(policy, "policy_of", after_the_look)
+    answer = await office.approve("alice", plan)
+    await asyncio.gather(*others)
+
+    assert answer.status_code == 200
+    # The other change waited, and came on top of what was approved.
+    assert (await office.value("alice", "lead.get", id=new))["title"] == "meanwhile"
