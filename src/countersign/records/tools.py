@@ -1,6 +1,6 @@
 """Commands as MCP tools: what a caller is listed, and calling one through the same dispatch as REST."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -141,11 +141,17 @@ def endpoint(tools: RecordTools, version: str) -> edge.Endpoint[Caller]:
         reply = await server.answer(call, call.headers, call.body)
         return Answer(reply.status, reply.body, reply.media_type)
 
+    return edge.Endpoint("POST", "/mcp", answer, guard=guard_of(root_url))
+
+
+def guard_of(root_url: str) -> Callable[[Headers], None]:
+    """What keeps the pages of other sites out; raises `ForeignOrigin`."""
+
     def guard(headers: Headers) -> None:
         if not origin.is_allowed(headers.get("origin"), root_url):
             raise ForeignOrigin("this Origin may not send requests here")
 
-    return edge.Endpoint("POST", "/mcp", answer, guard=guard)
+    return guard
 
 
 def _tools(view: View, approvals: Approvals | None, own: Own) -> list[Tool]:

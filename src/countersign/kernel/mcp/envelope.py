@@ -35,13 +35,21 @@ class _Params(msgspec.Struct):
 _params = msgspec.json.Decoder(_Params).decode
 
 
+def header_of(headers: Headers, name: str) -> str | None:
+    """The header's value without the white space around it, which is no part of it (RFC 9110 §5.5)."""
+    found = headers.get(name)
+    return None if found is None else found.strip(" \t")
+
+
 def is_enveloped(headers: Headers, request: Request | None) -> bool:
     """Whether a message is in this revision or a later one: it says so, or its header names none with a handshake.
     The handshake itself never is (2026-07-28, Versioning, Backward Compatibility)."""
     wanted = None if request is None else _meta(request).get(_REVISION)
     if wanted is None and request is not None and request.method == "initialize":
         return False
-    return any(each is not None and each not in tuple(HANDSHAKES) for each in (wanted, headers.get(REVISION_HEADER)))
+    return any(
+        each is not None and each not in tuple(HANDSHAKES) for each in (wanted, header_of(headers, REVISION_HEADER))
+    )
 
 
 def check(headers: Headers, request: Request) -> None:
@@ -52,7 +60,7 @@ def check(headers: Headers, request: Request) -> None:
             envelope lacks what every request must say.
     """
     meta = _meta(request)
-    wanted, header = meta.get(_REVISION), headers.get(REVISION_HEADER)
+    wanted, header = meta.get(_REVISION), header_of(headers, REVISION_HEADER)
     unsupported = next((each for each in (wanted, header) if isinstance(each, str) and each != JULY_2026.name), None)
     if unsupported is not None and wanted in (None, header):
         data = {"supported": offered(with_2026=True), "requested": unsupported}
@@ -60,9 +68,9 @@ def check(headers: Headers, request: Request) -> None:
     if not isinstance(wanted, str):
         raise Fault(INVALID_PARAMS, f"params._meta must hold {_REVISION}", status=400, id=request.id)
     _compare(request, "MCP-Protocol-Version", header, wanted)
-    _compare(request, "Mcp-Method", headers.get("mcp-method"), request.method)
+    _compare(request, "Mcp-Method", header_of(headers, "mcp-method"), request.method)
     if request.method == "tools/call":
-        _compare(request, "Mcp-Name", _plain(headers.get("mcp-name")), _of(request).name)
+        _compare(request, "Mcp-Name", _plain(header_of(headers, "mcp-name")), _of(request).name)
     if not isinstance(meta.get(_CAPABILITIES), dict):
         raise Fault(INVALID_PARAMS, f"params._meta must hold {_CAPABILITIES}", status=400, id=request.id)
 

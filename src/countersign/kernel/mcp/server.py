@@ -197,7 +197,7 @@ def _revision_of(headers: Headers, request: Request | None) -> Revision:
         Fault: it is none that is on. Never with a code of revision 2026-07-28: its clients would take that as a sign
             that the server speaks it.
     """
-    header = headers.get(REVISION_HEADER)
+    header = envelope.header_of(headers, REVISION_HEADER)
     if header is None:
         return revisions.UNNAMED
     found = revisions.HANDSHAKES.get(header)
