@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import msgspec
+
 from countersign.kernel import telemetry
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http.answer import Answer, encode
@@ -17,7 +19,7 @@ from countersign.records import edge
 from countersign.records.access.view import Caller, ModelView, View
 from countersign.records.approvals.propose import Proposal
 from countersign.records.commands import command
-from countersign.records.commands.run import Run, actor_of
+from countersign.records.commands.run import Body, Run, actor_of
 from countersign.records.dispatch import Dispatch, view_of
 from countersign.records.documents import inputs
 from countersign.records.documents.meta import Approvals, Own
@@ -44,6 +46,22 @@ MOST_LISTS = 64
 MOST_VIEWS = 10_000
 
 _Sight: TypeAlias = tuple[object, ...]
+
+
+class Carried(msgspec.Struct):
+    """What a tool answers whose command was carried out."""
+
+    status: str
+    denied: tuple[str, ...]
+    value: object
+
+
+class Proposed(msgspec.Struct):
+    """What a tool answers whose command became a plan (API document, MCP 2)."""
+
+    status: str
+    plan_id: str
+    expires_at: str
 
 
 class ForeignOrigin(Refused):
@@ -100,7 +118,15 @@ class RecordTools:
             Fault: the service failed, or cannot be reached now.
         """
         try:
-            return await self._call(context, name, arguments)
+            model, _, command_name = name.partition("__")
+            view = view_of(context.caller, model, command_name)
+            body = edge.decode_object(arguments)
+            if is_whole_list(command_name, body):
+                return await self._whole(context, model, body)
+            done = await self.dispatch.run(context.caller, model, command_name, body, context.request_id)
+            if isinstance(done, Proposal):
+                return mcp.answered(encode(Proposed("approval_required", done.plan_id, done.expires_at)))
+            return mcp.answered(encode(Carried("ok", done.denied or view.denied, done.value)))
         except NotFound as refused:
             raise UnknownTool(name) from refused
         except Refused as refused:
@@ -111,24 +137,12 @@ class RecordTools:
             telemetry.logger("records").error("tool failed", request_id=context.request_id, tool=name, exc_info=error)
             raise Fault(INTERNAL_ERROR, "the service failed; the fault was logged") from error
 
-    async def _call(self, context: edge.Call[Caller], tool: str, arguments: bytes) -> Outcome:
-        caller = context.caller
-        model, _, name = tool.partition("__")
-        view = view_of(caller, model, name)
-        body = edge.decode_object(arguments)
-        if is_whole_list(name, body):
-            engine = self.dispatch.engine
-            run = Run(engine, caller, engine.records.database, actor_of(caller, context.request_id))
-            return _done(b"".join([piece async for piece in whole_list(run, model, body)]))
-        done = await self.dispatch.run(caller, model, name, body, context.request_id)
-        if isinstance(done, Proposal):
-            shown = {"status": "approval_required", "plan_id": done.plan_id, "expires_at": done.expires_at}
-            return mcp.answered(encode(shown))
-        return _done(encode({"denied": done.denied or view.denied, "value": done.value}))
-
-
-def _done(envelope: bytes) -> Outcome:
-    return mcp.answered(b'{"status":"ok",' + envelope[1:])
+    async def _whole(self, context: edge.Call[Caller], model: str, body: Body) -> Outcome:
+        """Every visible record: the value that REST streams."""
+        engine = self.dispatch.engine
+        run = Run(engine, context.caller, engine.records.database, actor_of(context.caller, context.request_id))
+        envelope = b"".join([piece async for piece in whole_list(run, model, body)])
+        return mcp.answered(b'{"status":"ok",' + envelope[1:])
 
 
 def endpoint(tools: RecordTools, version: str) -> edge.Endpoint[Caller]:

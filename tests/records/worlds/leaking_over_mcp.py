@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList
+from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, refused
 from countersign.records import tools
-from countersign.records.commands.refusals import BadInput
 from tests.records.worlds.leaking import LEAKS, Leak
 
 
@@ -22,20 +21,20 @@ def lists_name_every_model(patch: pytest.MonkeyPatch) -> None:
 
 def hidden_tools_are_forbidden(patch: pytest.MonkeyPatch) -> None:
     """A tool of a model the caller sees nothing of is refused in other words than one of no model."""
-    real = tools.RecordTools._call
+    real = tools.RecordTools.call
 
     async def call(self: tools.RecordTools, context: Any, tool: str, arguments: bytes) -> Outcome:
         model = tool.partition("__")[0]
         if model in self.dispatch.engine.registry.models and model not in context.caller.view.models:
-            raise BadInput("not allowed")
+            return refused("not allowed")
         return await real(self, context, tool, arguments)
 
-    patch.setattr(tools.RecordTools, "_call", call)
+    patch.setattr(tools.RecordTools, "call", call)
 
 
 def whole_lists_are_counted(patch: pytest.MonkeyPatch) -> None:
     """A whole list tells how many records there are in the table."""
-    real = tools.RecordTools._call
+    real = tools.RecordTools.call
 
     async def call(self: tools.RecordTools, context: Any, tool: str, arguments: bytes) -> Outcome:
         outcome = await real(self, context, tool, arguments)
@@ -44,7 +43,7 @@ def whole_lists_are_counted(patch: pytest.MonkeyPatch) -> None:
         rows = await self.dispatch.engine.records.database.fetch('SELECT count(*) FROM "lead"')
         return Outcome(b'%b,{"type":"text","text":"%d"}]' % (outcome.content[:-1], rows[0][0]))
 
-    patch.setattr(tools.RecordTools, "_call", call)
+    patch.setattr(tools.RecordTools, "call", call)
 
 
 _SAME = ("exports hold clear values", "lists hold everything", "plans show hidden values", "guesses are confirmed")

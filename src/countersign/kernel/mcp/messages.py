@@ -1,7 +1,6 @@
 """JSON-RPC 2.0 as the protocol uses it: reading what was sent, and the bytes of what is answered."""
 
 import re
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
@@ -45,8 +44,7 @@ class Fault(Exception):
         return b'{"jsonrpc":"2.0",%b"error":%b}' % (named, _encode(error))
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, gc=False):
     """A request: its id as JSON, and its params as JSON, an object; None when there are none."""
 
     id: bytes
@@ -58,8 +56,7 @@ class Request:
         return b'{"jsonrpc":"2.0","id":%b,"result":{%b}}' % (self.id, members)
 
 
-@dataclass(frozen=True, slots=True)
-class Unanswered:
+class Unanswered(msgspec.Struct, frozen=True, gc=False):
     """A notification, or a response: nothing is said to it."""
 
     is_response: bool
@@ -93,7 +90,7 @@ def read(body: bytes) -> Message | list[bytes]:
         Fault: it is no JSON in UTF-8 (-32700), or no message or empty (-32600); with status 400.
     """
     text = _utf8(body)
-    if not text.lstrip().startswith("["):
+    if text.startswith("{") or not text.lstrip().startswith("["):
         return read_one(text)
     try:
         elements = [bytes(each) for each in _many(text)]

@@ -30,8 +30,7 @@ class Implementation:
     instructions: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True, gc=False):
     """An HTTP answer."""
 
     status: int
@@ -89,13 +88,14 @@ class Server(Generic[ContextT]):
         message = messages.read(body)
         request = message if isinstance(message, Request) else None
         if self._with_2026 and envelope.is_enveloped(headers, request):
-            return await self._enveloped(context, headers, message)
+            try:
+                return await self._enveloped(context, headers, message)
+            except Fault as fault:
+                return Reply(fault.status, fault.encoded(None if request is None else request.id))
         revision = _revision_of(headers, request)
-        if isinstance(message, list):
-            return await self._batch(context, revision, message)
-        if not isinstance(message, Request):
-            return Reply(202)
-        return Reply(200, await self._respond(context, revision, message))
+        if isinstance(message, Request):
+            return Reply(200, await self._respond(context, revision, message))
+        return await self._batch(context, revision, message) if isinstance(message, list) else Reply(202)
 
     async def _batch(self, context: ContextT, revision: Revision, elements: list[bytes]) -> Reply:
         """An answer to each request (2025-03-26, Batching)."""
@@ -114,14 +114,14 @@ class Server(Generic[ContextT]):
 
     async def _respond(self, context: ContextT, revision: Revision, request: Request) -> bytes:
         try:
+            if request.method == "tools/call":
+                return request.answered(await self._call(context, revision, request))
             return request.answered(await self._members(context, revision, request))
         except Fault as fault:
             return fault.encoded(request.id)
 
     async def _members(self, context: ContextT, revision: Revision, request: Request) -> bytes:
-        """The members of the result."""
-        if request.method == "tools/call":
-            return await self._call(context, revision, request)
+        """The members of the result of anything but a call."""
         if request.method == "tools/list":
             asked = _params(request, _List)
             return (await self._tools.listed(context)).page(revision, asked.cursor)
@@ -162,15 +162,13 @@ class Server(Generic[ContextT]):
         envelope.check(headers, message)
         if message.method == "server/discover":
             members = self._discovered()
-        elif message.method in ("tools/list", "tools/call"):
-            try:
-                members = await self._members(context, revisions.JULY_2026, message)
-            except Fault as fault:
-                return Reply(fault.status, fault.encoded(message.id))
-            if message.method == "tools/list":
-                members += b',"ttlMs":%d,"cacheScope":"private"' % LIST_TTL_MS
+        elif message.method == "tools/list":
+            members = await self._members(context, revisions.JULY_2026, message)
+            members += b',"ttlMs":%d,"cacheScope":"private"' % LIST_TTL_MS
+        elif message.method == "tools/call":
+            members = await self._call(context, revisions.JULY_2026, message)
         else:
-            raise Fault(METHOD_NOT_FOUND, f"Method not found: {message.method}", status=404, id=message.id)
+            raise Fault(METHOD_NOT_FOUND, f"Method not found: {message.method}", status=404)
         return Reply(200, message.answered(self._complete + members))
 
     def _discovered(self) -> bytes:
@@ -221,7 +219,7 @@ def _params(request: Request, kind: type[_ParamsT]) -> _ParamsT:
 
 def _wants_event(accept: str | None) -> bool:
     """Whether the client takes nothing but a stream; every other Accept is answered with JSON, also a missing one."""
-    if accept is None or EVENTS not in accept.lower():
+    if accept is None or JSON in accept or EVENTS not in accept.lower():
         return False
     kinds = [part.split(";")[0].strip().lower() for part in accept.split(",")]
     return not any(each in (JSON, "application/*", "*/*") for each in kinds)

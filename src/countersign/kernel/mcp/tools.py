@@ -89,8 +89,7 @@ class ToolList:
         return members
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """What calling a tool came to: blocks of content as a JSON array, and the same as a JSON object where there is
     one, which clients of revisions with titles get too."""
 
