@@ -88,7 +88,7 @@ async def _listed() -> tuple[float, float, int]:
         async def call(self, context: None, name: str, arguments: bytes) -> Outcome:
             raise LookupError(name)
 
-    server = Server(Implementation("bench", "Bench", "1", ""), Fixed())
+    server = Server(Implementation("bench", "Bench", "1", ""), Fixed(), with_2026=False)
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
     taken_ms: list[float] = []
     size = 0

@@ -108,6 +108,13 @@ async def test_a_name_may_be_sent_as_base64(modern: Desk) -> None:
     assert (await send(modern, CALL, mcp_name=encoded)).json()["result"]["isError"] is False
 
 
+async def test_white_space_around_a_header_is_no_part_of_it(modern: Desk) -> None:
+    spaced = {"revision": f"{MODERN} ", "mcp_method": " tools/call\t", "mcp_name": "  lead__list "}
+
+    assert (await send(modern, CALL, **spaced)).json()["result"]["isError"] is False
+    assert (await modern.send(request("ping"), revision=f" {NEW} ")).status_code == 200
+
+
 @pytest.mark.parametrize("meta", [{"clientCapabilities": None}, {"clientCapabilities": []}, {"protocolVersion": 7}])
 async def test_an_incomplete_envelope_is_malformed(modern: Desk, meta: dict[str, object]) -> None:
     answer = await send(modern, enveloped(request("tools/list"), **meta))

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from countersign.kernel import telemetry
+from countersign.kernel.errors import Unavailable
 from countersign.kernel.mcp.tools import PAGE, ToolList
 from countersign.records import guessing
 from countersign.records.dispatch import Dispatch
@@ -87,6 +88,31 @@ async def test_o5_a_schema_names_only_what_its_caller_sees(both: Desk) -> None:
     # What may be emptied takes null; what is being made simply goes without.
     assert {"type": "null"} in members["alice"]["lead__update"]["source"]["anyOf"]
     assert members["alice"]["lead__create"]["source"]["type"] == "string"
+
+
+SEEN = {"model": "lead", "commands": "get,list,update"}
+SIGHTS: dict[str, dict[str, str]] = {
+    "first": {"clear": "title,source", "write": "title"},
+    "second": {"clear": "title", "masked": "contact_email", "write": "title"},
+    "third": {"clear": "title,source", "write": "title,source"},
+}
+
+
+async def test_o5_callers_of_the_same_commands_are_each_listed_their_own_fields(both: Desk) -> None:
+    seen: dict[str, set[str]] = {}
+    for name, sight in SIGHTS.items():
+        await both.office.person(name, {**SEEN, **sight})
+        update = next(each for each in await both.tools(name) if each["name"] == "lead__update")
+        seen[name] = set(update["inputSchema"]["properties"])
+
+    assert seen == {
+        "first": {"id", "revision", "title"},
+        "second": {"id", "revision", "title"},
+        "third": {"id", "revision", "title", "source"},
+    }
+    listed = {name: json.dumps(await both.tools(name)) for name in SIGHTS}
+    assert "source" in listed["first"]
+    assert "source" not in listed["second"]
 
 
 async def test_o5_a_list_follows_what_its_caller_may_do_from_one_call_to_the_next(both: Desk) -> None:
@@ -372,6 +398,17 @@ async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: Desk)
     )
     denied = (await both.called(agent, "party__list", limit=1))["denied"]
     assert denied == ["party.tax_id"]
+
+
+async def test_o20_what_cannot_be_done_now_is_an_internal_error_with_its_words(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*given: object) -> object:
+        raise Unavailable("the database cannot be reached")
+
+    monkeypatch.setattr(Dispatch, "run", away)
+
+    assert await desk.error(tool("lead__get", id="x")) == (-32603, "the database cannot be reached")
 
 
 @every_revision

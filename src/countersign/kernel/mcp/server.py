@@ -65,7 +65,7 @@ class Server(Generic[ContextT]):
     """Answers POSTs to the MCP endpoint. Each is answered from what it holds alone (2025-11-25, Transports, Sending
     Messages); nothing is ever sent to a client that did not ask."""
 
-    def __init__(self, implementation: Implementation, tools: Tools[ContextT], *, with_2026: bool = False) -> None:
+    def __init__(self, implementation: Implementation, tools: Tools[ContextT], *, with_2026: bool) -> None:
         """With `with_2026`, revision 2026-07-28 is on beside those with a handshake."""
         self._about = implementation
         self._tools = tools
