@@ -1,5 +1,6 @@
 """Node and the packages of npm that peers are written with, installed once for each lock."""
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -23,8 +24,6 @@ class Node(NamedTuple):
 
     def run(self, *arguments: object, timeout_s: int = 120) -> "subprocess.CompletedProcess[str]":
         """Run a script of the project, in the folder of its packages."""
-        for script in (*PROJECT.glob("*.mjs"), *PROJECT.glob("*.yaml")):
-            shutil.copy(script, self.folder)
         command = [self.program, *(str(each) for each in arguments)]
         return subprocess.run(
             command, cwd=self.folder, capture_output=True, text=True, timeout=timeout_s, check=False, env=environment()
@@ -49,13 +48,18 @@ def node() -> Node:
     digest = hashlib.sha256((PROJECT / "package-lock.json").read_bytes()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache / "countersign-tests" / f"mcp-clients-{digest}"
-    if not (folder / "installed").exists():
-        _install(npm, folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        # Tests may run in several processes: one installs, the others wait.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "installed").exists():
+            _install(npm, folder)
+        for script in (*PROJECT.glob("*.mjs"), *PROJECT.glob("*.yaml")):
+            shutil.copy(script, folder)
     return Node(program, folder)
 
 
 def _install(npm: str, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for name in COPIED:
         shutil.copy(PROJECT / name, folder)
     try:
