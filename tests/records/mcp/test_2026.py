@@ -12,8 +12,8 @@ PREFIX = "io.modelcontextprotocol/"
 META = {f"{PREFIX}protocolVersion": MODERN, f"{PREFIX}clientInfo": CLIENT, f"{PREFIX}clientCapabilities": {}}
 
 
-def enveloped(message: dict[str, Any], **meta: object) -> dict[str, Any]:
-    """The request with its envelope; a member of `meta` that is None is left out."""
+def described(message: dict[str, Any], **meta: object) -> dict[str, Any]:
+    """The request with its metadata; a member of `meta` that is None is left out."""
     whole = {**META, **{f"{PREFIX}{name}": value for name, value in meta.items()}}
     said = {name: value for name, value in whole.items() if value is not None}
     return {**message, "params": {**message.get("params", {}), "_meta": said}}
@@ -29,7 +29,7 @@ async def send(desk: Desk, message: dict[str, Any], who: str = "alice", **header
 
 
 async def test_discovery_tells_what_is_offered(modern: Desk) -> None:
-    answer = await send(modern, enveloped(request("server/discover")))
+    answer = await send(modern, described(request("server/discover")))
 
     result = answer.json()["result"]
     assert result["supportedVersions"] == [MODERN, NEW, "2025-06-18", "2025-03-26"]
@@ -41,7 +41,7 @@ async def test_discovery_tells_what_is_offered(modern: Desk) -> None:
 async def test_tools_are_listed_for_the_caller_alone(modern: Desk) -> None:
     agent = await modern.office.agent("alice", "lead.get")
 
-    result = (await send(modern, enveloped(request("tools/list")), agent)).json()["result"]
+    result = (await send(modern, described(request("tools/list")), agent)).json()["result"]
 
     assert (result["resultType"], result["cacheScope"], result["ttlMs"]) == ("complete", "private", 60_000)
     assert result["tools"] == await modern.tools(agent)
@@ -51,9 +51,9 @@ async def test_a_tool_is_called(modern: Desk) -> None:
     agent = await modern.office.agent("alice", "*")
     lead = await modern.office.first("lead")
 
-    good = await send(modern, enveloped(tool("lead__get", id=lead["id"])), agent)
-    proposed = await send(modern, enveloped(tool("lead__delete", id=lead["id"])), agent)
-    refused = await send(modern, enveloped(tool("lead__get", id="x")), agent)
+    good = await send(modern, described(tool("lead__get", id=lead["id"])), agent)
+    proposed = await send(modern, described(tool("lead__delete", id=lead["id"])), agent)
+    refused = await send(modern, described(tool("lead__get", id="x")), agent)
 
     results = [each.json()["result"] for each in (good, proposed, refused)]
     assert [each["resultType"] for each in results] == ["complete"] * 3
@@ -65,7 +65,7 @@ async def test_a_tool_is_called(modern: Desk) -> None:
 async def test_a_hidden_tool_is_unknown(modern: Desk) -> None:
     agent = await modern.office.agent("alice", "lead.get")
 
-    answer = await send(modern, enveloped(tool("user__list")), agent)
+    answer = await send(modern, described(tool("user__list")), agent)
 
     assert answer.status_code == 200
     assert answer.json()["error"] == {"code": -32602, "message": "Unknown tool: user__list"}
@@ -73,20 +73,20 @@ async def test_a_hidden_tool_is_unknown(modern: Desk) -> None:
 
 @pytest.mark.parametrize("method", ["initialize", "ping", "resources/list", "subscriptions/listen", "fly"])
 async def test_an_unknown_method_is_404(modern: Desk, method: str) -> None:
-    answer = await send(modern, enveloped(request(method)))
+    answer = await send(modern, described(request(method)))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, -32601)
 
 
-LIST = enveloped(request("tools/list"))
-CALL = enveloped(tool("lead__list", limit=1))
+LIST = described(request("tools/list"))
+CALL = described(tool("lead__list", limit=1))
 MISMATCHES: list[tuple[dict[str, Any], dict[str, str]]] = [
     (LIST, {"mcp_method": ""}),
     (LIST, {"mcp_method": "tools/call"}),
     (LIST, {"mcp_method": "Tools/List"}),
     (LIST, {"revision": ""}),
     (LIST, {"revision": NEW}),
-    (enveloped(request("tools/list"), protocolVersion=NEW), {}),
+    (described(request("tools/list"), protocolVersion=NEW), {}),
     (CALL, {"mcp_name": ""}),
     (CALL, {"mcp_name": "lead__get"}),
     (CALL, {"mcp_name": "=?base64?!?="}),
@@ -116,13 +116,13 @@ async def test_white_space_around_a_header_is_no_part_of_it(modern: Desk) -> Non
 
 
 @pytest.mark.parametrize("meta", [{"clientCapabilities": None}, {"clientCapabilities": []}, {"protocolVersion": 7}])
-async def test_an_incomplete_envelope_is_malformed(modern: Desk, meta: dict[str, object]) -> None:
-    answer = await send(modern, enveloped(request("tools/list"), **meta))
+async def test_an_incomplete_metadata_are_malformed(modern: Desk, meta: dict[str, object]) -> None:
+    answer = await send(modern, described(request("tools/list"), **meta))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32602)
 
 
-async def test_the_header_alone_is_no_envelope(modern: Desk) -> None:
+async def test_the_header_alone_is_not_enough(modern: Desk) -> None:
     answer = await send(modern, request("tools/list"))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32602)
@@ -130,7 +130,7 @@ async def test_the_header_alone_is_no_envelope(modern: Desk) -> None:
 
 @pytest.mark.parametrize("revision", ["1900-01-01", "2024-11-05"])
 async def test_another_revision_is_unsupported_and_told_which_are_not(modern: Desk, revision: str) -> None:
-    for message in (enveloped(request("tools/list"), protocolVersion=revision), request("tools/list")):
+    for message in (described(request("tools/list"), protocolVersion=revision), request("tools/list")):
         answer = await send(modern, message, revision=revision)
         assert answer.status_code == 400
         assert answer.json()["error"] == {
@@ -154,7 +154,7 @@ async def test_clients_with_a_handshake_are_served_beside(modern: Desk, revision
     assert await modern.result(request("ping"), revision=revision) == {}
     assert "resultType" not in await modern.result(request("tools/list"), revision=revision)
     # A client that took this revision from the list, and goes on saying what it is.
-    kept = enveloped(request("tools/list"), protocolVersion=revision)
+    kept = described(request("tools/list"), protocolVersion=revision)
     assert "resultType" not in await modern.result(kept, revision=revision)
 
 
@@ -185,6 +185,6 @@ async def test_the_link_of_the_metadata_leads_to_the_endpoint(desk: Desk) -> Non
 
 
 async def test_without_the_setting_a_client_of_it_is_told_so_in_a_way_it_falls_back_from(desk: Desk) -> None:
-    answer = await send(desk, enveloped(request("server/discover")))
+    answer = await send(desk, described(request("server/discover")))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)

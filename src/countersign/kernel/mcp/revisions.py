@@ -9,19 +9,19 @@ class Revision:
     """One published revision, named by its date.
 
     `has_batches`: several messages may be sent as one array; `has_titles`: tools have a title, and results structured
-    content; `is_enveloped`: there is no handshake, every request says its revision and the client's capabilities.
+    content.
     """
 
     name: str
     has_batches: bool = False
     has_titles: bool = True
-    is_enveloped: bool = False
 
 
 MARCH_2025 = Revision("2025-03-26", has_batches=True, has_titles=False)
 JUNE_2025 = Revision("2025-06-18")
 NOVEMBER_2025 = Revision("2025-11-25")
-JULY_2026 = Revision("2026-07-28", is_enveloped=True)
+JULY_2026 = Revision("2026-07-28")
+"""Without a handshake: every request describes itself (`metadata.py`)."""
 
 HANDSHAKES: Mapping[str, Revision] = {each.name: each for each in (NOVEMBER_2025, JUNE_2025, MARCH_2025)}
 """The revisions with a handshake that are always on, the latest first."""

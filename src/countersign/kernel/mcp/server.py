@@ -5,9 +5,9 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from countersign.kernel.mcp import envelope, messages, revisions
-from countersign.kernel.mcp.envelope import REVISION_HEADER, Headers
-from countersign.kernel.mcp.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Fault, Request
+from countersign.kernel.mcp import messages, metadata, revisions
+from countersign.kernel.mcp.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Fault, Message, Request
+from countersign.kernel.mcp.metadata import REVISION_HEADER, Headers
 from countersign.kernel.mcp.revisions import Revision
 from countersign.kernel.mcp.tools import Tools
 
@@ -87,9 +87,9 @@ class Server(Generic[ContextT]):
     async def _answer(self, context: ContextT, headers: Headers, body: bytes) -> Reply:
         message = messages.read(body)
         request = message if isinstance(message, Request) else None
-        if self._with_2026 and envelope.is_enveloped(headers, request):
+        if self._with_2026 and metadata.is_self_described(headers, request):
             try:
-                return await self._enveloped(context, headers, message)
+                return await self._self_described(context, headers, message)
             except Fault as fault:
                 return Reply(fault.status, fault.encoded(None if request is None else request.id))
         revision = _revision_of(headers, request)
@@ -151,7 +151,7 @@ class Server(Generic[ContextT]):
     def _introduction(self, server_info: bytes) -> bytes:
         return b'%b"instructions":%b' % (server_info, _encode(self._about.instructions))
 
-    async def _enveloped(self, context: ContextT, headers: Headers, message: messages.Message | list[bytes]) -> Reply:
+    async def _self_described(self, context: ContextT, headers: Headers, message: Message | list[bytes]) -> Reply:
         """Answer in revision 2026-07-28; its errors have HTTP statuses of their own."""
         if isinstance(message, list):
             raise Fault(INVALID_REQUEST, "the body must be one message", status=400)
@@ -159,7 +159,7 @@ class Server(Generic[ContextT]):
             if message.is_response:
                 raise Fault(INVALID_REQUEST, "a client sends no responses", status=400)
             return Reply(202)
-        envelope.check(headers, message)
+        metadata.check(headers, message)
         if message.method == "server/discover":
             members = self._discovered()
         elif message.method == "tools/list":
@@ -181,7 +181,7 @@ class Server(Generic[ContextT]):
         )
 
 
-def _element(raw: bytes) -> messages.Message | Fault:
+def _element(raw: bytes) -> Message | Fault:
     try:
         return messages.read_one(raw)
     except Fault as fault:
@@ -195,7 +195,7 @@ def _revision_of(headers: Headers, request: Request | None) -> Revision:
         Fault: it is none that is on. Never with a code of revision 2026-07-28: its clients would take that as a sign
             that the server speaks it.
     """
-    header = envelope.header_of(headers, REVISION_HEADER)
+    header = metadata.header_of(headers, REVISION_HEADER)
     if header is None:
         return revisions.UNNAMED
     found = revisions.HANDSHAKES.get(header)

@@ -41,7 +41,7 @@ def header_of(headers: Headers, name: str) -> str | None:
     return None if found is None else found.strip(" \t")
 
 
-def is_enveloped(headers: Headers, request: Request | None) -> bool:
+def is_self_described(headers: Headers, request: Request | None) -> bool:
     """Whether a message is in this revision or a later one: it says so, or its header names none with a handshake.
     The handshake itself never is (2026-07-28, Versioning, Backward Compatibility)."""
     wanted = None if request is None else _meta(request).get(_REVISION)
@@ -57,7 +57,7 @@ def check(headers: Headers, request: Request) -> None:
 
     Raises:
         Fault: with status 400, -32020: a header is missing or differs; -32022: the revision is not on; -32602: the
-            envelope lacks what every request must say.
+            metadata lack what every request must say.
     """
     meta = _meta(request)
     wanted, header = meta.get(_REVISION), header_of(headers, REVISION_HEADER)
