@@ -85,7 +85,7 @@ class Handlers:
         """The OpenAPI document of what the caller may use."""
         records, approvals = self.dispatch.engine.records, await self._approvals()
         on = revisions.offered(with_2026=records.settings.mcp_2026)
-        return _tagged(call, openapi.document(call.caller, records.root_url, approvals, self.own, mcp_revisions=on))
+        return _tagged(call, openapi.document(call.caller, records.root_url, approvals, self.own, on))
 
     async def run(self, call: edge.Call[Caller]) -> Answer:
         """Run a command."""

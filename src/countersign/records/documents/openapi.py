@@ -26,7 +26,7 @@ _PROPOSAL = {
 
 
 def document(
-    caller: Caller, root_url: str, approvals: Approvals, own: Own, *, mcp_revisions: Sequence[str]
+    caller: Caller, root_url: str, approvals: Approvals, own: Own, mcp_revisions: Sequence[str]
 ) -> dict[str, Any]:
     """The document; names of models, fields and commands the caller may not see do not occur in it."""
     paths: dict[str, Any] = {}
