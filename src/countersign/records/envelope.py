@@ -1,6 +1,7 @@
 """The envelope of a command that was carried out, and a whole list in it, made piece by piece."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 import msgspec
 
@@ -21,7 +22,7 @@ def is_whole_list(command: str, body: Body) -> bool:
     return command == "list" and "limit" not in body
 
 
-def whole_list(run: Run, model: str, body: Body) -> AsyncIterator[bytes]:
+def whole_list(run: Run, model: str, body: Body) -> AsyncGenerator[bytes]:
     """The envelope of every visible record, from one snapshot, in constant memory.
 
     Raises:
@@ -31,12 +32,13 @@ def whole_list(run: Run, model: str, body: Body) -> AsyncIterator[bytes]:
     listing.statement(run, model, asked)
     denied = run.view_of(model).denied
 
-    async def pieces() -> AsyncIterator[bytes]:
+    async def pieces() -> AsyncGenerator[bytes]:
         yield b'{"denied":%b,"value":[' % encode(denied)
         separator = b""
-        async for records in listing.stream(run, model, asked):
-            yield separator + encode(records)[1:-1]
-            separator = b","
+        async with aclosing(listing.stream(run, model, asked)) as found:
+            async for records in found:
+                yield separator + encode(records)[1:-1]
+                separator = b","
         yield b"]}"
 
     return pieces()

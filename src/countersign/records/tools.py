@@ -1,6 +1,7 @@
 """Commands as MCP tools: what a caller is listed, and calling one through the same dispatch as REST."""
 
 from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -19,6 +20,7 @@ from countersign.records import edge
 from countersign.records.access.view import Caller, ModelView, View
 from countersign.records.approvals.propose import Proposal
 from countersign.records.commands import command
+from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Body, Run, actor_of
 from countersign.records.dispatch import Dispatch, view_of
 from countersign.records.documents import inputs
@@ -41,6 +43,9 @@ HINTS: Mapping[str, Hints] = {
     "revoke": Hints(destructive=True, idempotent=True),
 }
 """By the command's name; making records, and workflow actions, add to what there is."""
+
+LONGEST = 16 << 20
+"""Bytes of a list without limit; a client gets them twice, as text and as structure."""
 
 MOST_LISTS = 64
 MOST_VIEWS = 10_000
@@ -138,10 +143,19 @@ class RecordTools:
             raise Fault(INTERNAL_ERROR, "the service failed; the fault was logged") from error
 
     async def _whole(self, context: edge.Call[Caller], model: str, body: Body) -> Outcome:
-        """Every visible record: the value that REST streams."""
+        """Every visible record: the value that REST streams. Here it is one message, so that it has to end.
+
+        Raises:
+            BadInput: it is longer than a message may be.
+        """
         engine = self.dispatch.engine
         run = Run(engine, context.caller, engine.records.database, actor_of(context.caller, context.request_id))
-        envelope = b"".join([piece async for piece in whole_list(run, model, body)])
+        envelope = bytearray()
+        async with aclosing(whole_list(run, model, body)) as pieces:
+            async for piece in pieces:
+                envelope += piece
+                if len(envelope) > LONGEST:
+                    raise BadInput(f"{model}.list would answer more than {LONGEST >> 20} MiB: give a limit")
         return mcp.answered(b'{"status":"ok",' + envelope[1:])
 
 

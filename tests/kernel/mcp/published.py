@@ -1,12 +1,7 @@
-"""Holds every message of a server against what its revision publishes.
-
-The types of the official SDK (`mcp-types`) are made from the published schemas, those of revisions before 2026 from the
-schema of 2025-11-25. Where MCP_SCHEMAS names a folder with the files schema-<revision>.json of the specification, each
-message is held against the one of its own revision too.
+"""Holds every message of a server against the published schema of its revision, and against the official SDK's types.
 """
 
 import json
-import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +9,7 @@ from typing import Any
 import jsonschema
 from mcp_types import methods
 
+SCHEMAS = Path(__file__).parent / "schemas"
 RESULTS = {
     "initialize": "InitializeResult",
     "ping": "EmptyResult",
@@ -49,15 +45,13 @@ def check(revision: str, method: str, message: dict[str, Any]) -> None:
 
 
 @cache
-def _schema(revision: str) -> dict[str, Any] | None:
-    folder = os.environ.get("MCP_SCHEMAS")
-    return None if folder is None else json.loads((Path(folder) / f"schema-{revision}.json").read_text())
+def _schema(revision: str) -> dict[str, Any]:
+    return json.loads((SCHEMAS / f"schema-{revision}.json").read_text())
 
 
 @cache
 def _validator(revision: str, name: str) -> Any:
     schema = _schema(revision)
-    assert schema is not None
     kind = jsonschema.Draft202012Validator if "$defs" in schema else jsonschema.Draft7Validator
     place = "$defs" if "$defs" in schema else "definitions"
     return kind({**schema, "$ref": f"#/{place}/{name}"} if place == "$defs" else _drawn(schema, name))
@@ -70,6 +64,5 @@ def _drawn(schema: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _against(revision: str, names: tuple[str, ...], value: object) -> None:
     schema = _schema(revision)
-    if schema is not None:
-        known = schema.get("$defs") or schema["definitions"]
-        _validator(revision, next(each for each in names if each in known)).validate(value)
+    known = schema.get("$defs") or schema["definitions"]
+    _validator(revision, next(each for each in names if each in known)).validate(value)

@@ -8,7 +8,7 @@ import pytest
 
 from countersign.kernel import telemetry
 from countersign.kernel.errors import Unavailable
-from countersign.records import guessing
+from countersign.records import guessing, tools
 from countersign.records.dispatch import Dispatch
 from tests.records.mcp.desk import REVISIONS, Desk, initialize, request, tool
 
@@ -245,3 +245,13 @@ async def test_o20_a_fault_of_the_service_is_an_internal_error_without_internals
     assert answer.status_code == 200
     assert answer.json()["error"] == {"code": -32603, "message": "the service failed; the fault was logged"}
     assert "secret" not in answer.text
+
+
+async def test_a_list_that_is_too_long_for_one_message_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = await desk.office.agent("alice", "lead.*")
+    assert len((await desk.called(agent, "lead__list"))["value"]) == 500
+
+    monkeypatch.setattr(tools, "LONGEST", 1 << 17)
+
+    assert "give a limit" in await desk.refused(agent, "lead__list")
+    assert len((await desk.called(agent, "lead__list", limit=5))["value"]) == 5

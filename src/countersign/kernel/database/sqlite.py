@@ -1,7 +1,7 @@
 """SQLite behind the database port: one writer with group commit, reads on the event loop or in threads."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -81,7 +81,7 @@ class SqliteDatabase:
         self._long[statement] = THREAD_CALLS
         return await self._readers.scan(statement, values)
 
-    def stream(self, statement: str, *values: Value) -> AsyncIterator[list[Row]]:
+    def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
         """The rows in batches of at most 500, read in a thread, from one snapshot."""
         return self._readers.stream(statement, values)
 
