@@ -28,7 +28,8 @@ class ModelView:
     """One model as a caller sees it.
 
     `fields` holds the fields it sees, in declared order; `denied` the others as `model.field`, sorted; `rows` the
-    records each of its commands reaches (`get` tells which records exist for it at all).
+    records each of its commands reaches (`get` tells which records exist for it at all). `rewritten` are fields whose
+    values are changed on their way out for this caller: nothing may be asked of what is stored in them.
     """
 
     model: Declared
@@ -37,10 +38,12 @@ class ModelView:
     writable: frozenset[str]
     denied: tuple[str, ...]
     rows: Mapping[str, Rows]
+    rewritten: frozenset[str] = frozenset()
 
     def sees_in_clear(self, name: str) -> bool:
-        """Whether the field may be filtered and ordered on: `id` and `revision`'s own rule aside, those in clear."""
-        return self.fields.get(name) == "clear"
+        """Whether the caller reads the field as it is stored, so that it may be filtered and ordered on; `id` and
+        `revision` have rules of their own."""
+        return self.fields.get(name) == "clear" and name not in self.rewritten
 
     @property
     def visible(self) -> Rows:

@@ -104,14 +104,14 @@ def filtered(scope: Scope, view: ModelView, conditions: Sequence[Condition]) -> 
 
 
 def clear_field(view: ModelView, name: str) -> Field:
-    """The field of that name, if the caller reads it in clear.
+    """The field of that name, if the caller reads it in clear and as it is stored.
 
     Raises:
-        BadInput: it is unknown, hidden or masked, with the same text.
+        BadInput: it is unknown, hidden, masked or rewritten, with the same text.
     """
     if name == "id":
         return ID
-    if view.fields.get(name) != "clear" or not view.model.fields[name].operators:
+    if not view.sees_in_clear(name) or not view.model.fields[name].operators:
         raise unknown_field(view.model.name, name)
     return view.model.fields[name]
 
