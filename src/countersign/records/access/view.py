@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-from countersign.declare import Declared, Where
+from countersign.declare import ADMINISTRATOR, Declared, Where
 from countersign.kernel.database.port import Value
 
 Sight: TypeAlias = Literal["clear", "masked"]
@@ -101,3 +101,8 @@ class Caller:
     def is_agent(self) -> bool:
         """Whether it can only propose what needs approval."""
         return self.kind == "agent"
+
+    @property
+    def is_administrator(self) -> bool:
+        """Whether it is a person to whom everything there is, is granted."""
+        return self.kind == "person" and ADMINISTRATOR in self.roles

@@ -207,13 +207,13 @@ def _reached(grants: Sequence[Grant], commands: tuple[str, ...], user_id: str) -
             continue
         if not grant.rows:
             return None
-        alternative = tuple(_filled(each, user_id) for each in grant.rows)
+        alternative = tuple(filled(each, user_id) for each in grant.rows)
         if alternative not in found:
             found.append(alternative)
     return tuple(found)
 
 
-def _filled(condition: Where, user_id: str) -> Where:
+def filled(condition: Where, user_id: str) -> Where:
     """The condition with the person in the place of CALLER; which day TODAY is, only a running command knows."""
     value = condition.value
     if isinstance(value, list | tuple):

@@ -83,10 +83,11 @@ def _ruled(scope: Scope, model: Declared, rule: Where | seen.Condition) -> str:
     value = today() if rule.value is TODAY else rule.value
     if value is CALLER:
         raise LookupError(f"{model.name}: who CALLER is must be filled in before a rule becomes SQL")
-    return compared(scope, model.name, _named(model, rule.field), rule.operator, value)
+    return compared(scope, model.name, named(model, rule.field), rule.operator, value)
 
 
-def _named(model: Declared, name: str) -> Field:
+def named(model: Declared, name: str) -> Field:
+    """The field of a condition, which may speak of `id` too."""
     return ID if name == "id" else model.field(name)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from countersign.declare import ADMINISTRATOR
 from countersign.kernel.database.port import Dialect, Value
 from countersign.records.access.view import Caller, ModelView, Rows, View
 from countersign.records.commands.conditions import Scope, any_of
@@ -55,6 +54,6 @@ def with_audit(caller: Caller, dialect: Dialect) -> Caller:
         return ((condition,),) if rows is None else tuple((*each, condition) for each in rows)
 
     audit = replace(view, rows={command: narrowed(rows) for command, rows in view.rows.items()})
-    if caller.is_agent or ADMINISTRATOR not in caller.roles:
+    if not caller.is_administrator:
         audit = _without_positions(audit)
     return replace(caller, view=replace(caller.view, models={**caller.view.models, "audit_entry": audit}))

@@ -1,0 +1,52 @@
+"""Writing what says who may do what: a role, a grant, somebody's role give nothing that their writer lacks."""
+
+from collections.abc import Mapping
+
+from countersign.declare import Declared
+from countersign.declare.fields.field import Stored
+from countersign.records.access import giving, grants
+from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.run import Run
+
+Values = Mapping[str, Stored]
+
+
+async def require_own(run: Run, model: Declared, before: Values, after: Values, command: str) -> None:
+    """Insist that whoever writes the record has all that it gives; `before` is empty for a new one.
+
+    Raises:
+        BadInput: it gives more; or a role's title is one that others know it by.
+    """
+    if model.name == "role":
+        await _require_title(run, before.get("title"), str(after["title"]), command)
+        more = frozenset(_rights(after)) - frozenset(_rights(before))
+        is_own = run.caller.is_administrator or more <= run.caller.view.rights
+    elif model.name == "grant":
+        grant = grants.read_grant(run.engine.registry, tuple(after.get(each) for each in grants.COLUMNS))
+        # One that cannot be read is refused by its own check.
+        is_own = grant is None or giving.has_grant(run.caller, run.engine.commands, grant)
+    elif model.name == "user_role":
+        engine, role = run.engine, str(after["role"])
+        is_own = await giving.has_role(run.transaction, engine.registry, engine.commands, run.caller, role)
+    else:
+        return
+    if not is_own:
+        raise BadInput(f"{command} is refused: it would give more than you have yourself; ask an administrator")
+
+
+def _rights(role: Values) -> tuple[str, ...]:
+    rights = role.get("rights")
+    return grants.listed(None if rights is None else str(rights))
+
+
+async def _require_title(run: Run, before: Stored, after: str, command: str) -> None:
+    """A role that modules, restricted fields or settings know by its title keeps it, and no other takes it."""
+    if before == after:
+        return
+    known = await giving.known_titles(run.transaction, run.engine.registry)
+    if before is None and run.caller.is_administrator:
+        return
+    if {before, after} & known:
+        raise BadInput(
+            f"{command} is refused: modules or settings know a role by this title; make another role beside it"
+        )
