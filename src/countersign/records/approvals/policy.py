@@ -14,6 +14,7 @@ from countersign.records.access.view import ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.approvals import provenance
 from countersign.records.commands import guard, locks, select
+from countersign.records.commands.action import sets_more
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
@@ -74,11 +75,10 @@ def _asks_what_is_hidden(run: Run, prepared: Prepared) -> bool:
     """Whether success or refusal would tell the agent something it may not read: then a person sees it first."""
     view = run.view_of(prepared.model)
     model = view.model
-    if prepared.command in ("update", "delete") and not locks.are_readable(run, model):
-        return True
-    if model.locked_with and not locks.are_readable(run, model):
-        return True
     move = None if model.workflow is None else model.workflow.moves.get(prepared.command)
+    is_changing = prepared.command in ("update", "delete") or (move is not None and sets_more(move, prepared.given))
+    if (is_changing or model.locked_with) and not locks.are_readable(run, model):
+        return True
     if move is not None and not guard.are_readable(view, move.guards):
         return True
     return _may_clash_unseen(view, prepared)

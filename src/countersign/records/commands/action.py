@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from countersign.declare import Declared, Move
 from countersign.records.access.view import ModelView
-from countersign.records.commands import effects, guard, incoming, writing
+from countersign.records.commands import bounds, effects, guard, incoming, locks, writing
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput, unknown_field
@@ -76,12 +76,28 @@ async def apply(run: Run, prepared: Prepared) -> str:
     """Run the action; the record's id.
 
     Raises:
-        BadInput: the record is gone or in another state, a guard does not hold, or the effect refuses.
+        BadInput: the record is gone or in another state, a guard does not hold, or the effect refuses; or more fields
+            are set than the inputs, and the record is locked.
     """
     model = run.engine.registry.models[prepared.model]
     record = await writing.find(run, model, None, prepared.record_id)
-    await perform(run, model, record, move_of(model, prepared.command), prepared.given)
+    move = move_of(model, prepared.command)
+    if sets_more(move, prepared.given):
+        await _require_changeable(run, model, record, prepared)
+    await perform(run, model, record, move, prepared.given)
     return record.id
+
+
+def sets_more(move: Move, given: Mapping[str, Given]) -> bool:
+    """Whether fields are set beside the action's inputs, as an update that moves the record may."""
+    return not given.keys() <= set(move.inputs)
+
+
+async def _require_changeable(run: Run, model: Declared, record: StoredRecord, prepared: Prepared) -> None:
+    """What is set beside the inputs is updated like any field: not while locked, and not out of the caller's rows."""
+    await locks.require_open(run, model, record.values, f"{model.name}.update")
+    left = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
+    bounds.require_within(run.caller.view.models.get(model.name), "update", left, record.id)
 
 
 async def perform(run: Run, model: Declared, record: StoredRecord, move: Move, inputs: Mapping[str, Given]) -> None:
