@@ -50,6 +50,10 @@ class ModelView:
         """The records that exist for the caller."""
         return self.rows.get("get", ())
 
+    def reads_any_by(self, *commands: str) -> bool:
+        """Whether one of these commands is had and reaches every record: then being told of one is nothing new."""
+        return any(each in self.commands and self.reach(each) is None for each in commands)
+
     def reach(self, command: str) -> Rows:
         """The records a command may be run on: those it is granted for, as far as they exist for the caller."""
         granted, seen = self.rows.get(command, ()), self.visible
