@@ -8,7 +8,7 @@ from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.security import passwords, secrets
-from countersign.records.access import people, revoke
+from countersign.records.access import people, revoke, usernames
 from countersign.records.access.audited import Happening, Note
 from countersign.records.access.inserting import insert
 from countersign.records.access.model import User, UserRole
@@ -138,6 +138,8 @@ def _checked_username(username: str | None) -> str:
         User.username.read(username)
     except BadValue as error:
         raise BadUsername(f"the user name {error}") from error
+    if not usernames.is_plain(username.strip()):
+        raise BadUsername(f"the user name {usernames.RULE}")
     return username.strip()
 
 

@@ -77,5 +77,5 @@ async def apply(run: Run, prepared: Prepared) -> str:
     values = {name: each.stored for name, each in prepared.given.items()}
     await locks.require_open(run, model, values, prepared.id)
     _require_within(run.caller.view.models.get(prepared.model), prepared.given)
-    await granting.require_own(run, model, {}, values, prepared.id)
+    await granting.require_own(run, model, "", {}, values, prepared.id)
     return await writing.insert(run, model, prepared.given, prepared.id)

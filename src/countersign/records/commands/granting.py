@@ -4,18 +4,21 @@ from collections.abc import Mapping
 
 from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
-from countersign.records.access import giving, grants
+from countersign.records.access import giving, grants, usernames
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
 
 Values = Mapping[str, Stored]
 
 
-async def require_own(run: Run, model: Declared, before: Values, after: Values, command: str) -> None:
-    """Insist that whoever writes the record has all that it gives; `before` is empty for a new one.
+async def require_own(
+    run: Run, model: Declared, record_id: str, before: Values, after: Values, command: str
+) -> None:
+    """Insist that whoever writes the record has all that it gives, and that names say who is who; `before` and
+    `record_id` are empty for a new one.
 
     Raises:
-        BadInput: it gives more; or a role's title is one that others know it by.
+        BadInput: it gives more; a role's title is one that others know it by, or a user name not plain.
     """
     if model.name == "role":
         await _require_title(run, before.get("title"), str(after["title"]), command)
@@ -29,9 +32,27 @@ async def require_own(run: Run, model: Declared, before: Values, after: Values, 
         engine, role = run.engine, str(after["role"])
         is_own = await giving.has_role(run.transaction, engine.registry, engine.commands, run.caller, role)
     else:
+        if model.name == "user":
+            await require_username(run, record_id, before, after)
         return
     if not is_own:
         raise BadInput(f"{command} is refused: it would give more than you have yourself; ask an administrator")
+
+
+async def require_username(run: Run, user_id: str, before: Values, after: Values) -> None:
+    """Insist that a new user name is one that nobody mistakes for another's; `user_id`
+    and `before` are empty for a new person.
+
+    Raises:
+        BadInput: it is not, or somebody has it, in whatever case.
+    """
+    username = str(after["username"])
+    if username == before.get("username"):
+        return
+    if not usernames.is_plain(username):
+        raise BadInput(f"user.username {usernames.RULE}")
+    if await usernames.is_taken(run.transaction, username, user_id):
+        raise BadInput("user.username must be unique: another record has this value, in whatever case")
 
 
 def _rights(role: Values) -> tuple[str, ...]:

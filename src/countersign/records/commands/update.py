@@ -61,7 +61,7 @@ async def apply(run: Run, prepared: Prepared) -> str:
         await locks.require_open(run, model, {**record.values, **moved}, prepared.id)
     left = _left(record, prepared.given)
     bounds.require_within(run.caller.view.models.get(model.name), "update", left, record.id)
-    await granting.require_own(run, model, record.values, left, prepared.id)
+    await granting.require_own(run, model, record.id, record.values, left, prepared.id)
     await writing.update(run, model, record, prepared.given, prepared.id)
     return record.id
 
