@@ -79,6 +79,7 @@ async def _invite(run: Run, model: str, body: Body) -> object:
         engine = run.engine
         if not await giving.has_all_of(transaction, engine.registry, engine.commands, run.caller, record.id):
             raise BadInput("user.invite is refused: this person has more rights than you; ask an administrator")
-        secret = await setup.invite(transaction, record.id)
+        lesser_id = "" if run.caller.is_administrator else run.caller.user_id
+        secret = await setup.invite(transaction, record.id, lesser_id)
         await writing.note(inside, "user.invite", view.model, record.id, {})
     return {"link": setup.address(run.engine.records, secret)}

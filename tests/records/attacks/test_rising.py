@@ -35,6 +35,31 @@ async def test_a_manager_invites_people_without_roles_and_people_of_its_own_role
     assert "token=" in (await office.value("hr", "user.invite", id=new["id"]))["link"]
 
 
+async def _opens(office: Office, link: str) -> bool:
+    return (await office.http.get("/setup", params={"token": link.partition("token=")[2]})).status_code == 200
+
+
+async def test_a_link_ends_when_its_maker_no_longer_has_all_that_the_person_has(office: Office) -> None:
+    await office.person("hr", USERS, ROLES)
+    role = (await office.value("root", "role.create", title="wide"))["id"]
+    for who, is_open in (("hr", False), ("root", True)):
+        for number, later in enumerate(("user_role", "grant", "role")):
+            user = (await office.value("hr", "user.create", username=f"newcomer-{who}-{number}"))["id"]
+            if later != "user_role":
+                await office.value("root", "user_role.create", user=user, role=role)
+            link = (await office.value(who, "user.invite", id=user))["link"]
+            assert await _opens(office, link)
+            if later == "user_role":
+                await office.value("root", "user_role.create", user=user, role=role)
+            elif later == "grant":
+                grant = await office.value("root", "grant.create", role=role, model="invoice", commands="get")
+                await office.value("root", "grant.delete", id=grant["id"])
+            else:
+                await office.value("root", "role.update", id=role, rights=None if who == "hr" else "base.unmask")
+                await office.value("root", "role.update", id=role, rights="base.unmask" if who == "hr" else None)
+            assert await _opens(office, link) is is_open
+
+
 @pytest.mark.parametrize("title", ["administrator", "accountant", "clerk"])
 async def test_titles_that_modules_know_are_neither_taken_nor_given(office: Office, title: str) -> None:
     await office.person("hr", ROLES)

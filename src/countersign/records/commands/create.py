@@ -78,4 +78,6 @@ async def apply(run: Run, prepared: Prepared) -> str:
     await locks.require_open(run, model, values, prepared.id)
     _require_within(run.caller.view.models.get(prepared.model), prepared.given)
     await granting.require_own(run, model, "", {}, values, prepared.id)
-    return await writing.insert(run, model, prepared.given, prepared.id)
+    record_id = await writing.insert(run, model, prepared.given, prepared.id)
+    await granting.settle(run, model, record_id, values)
+    return record_id

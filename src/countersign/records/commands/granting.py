@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
-from countersign.records.access import giving, grants, usernames
+from countersign.records.access import giving, grants, setup, usernames
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
 
@@ -37,6 +37,13 @@ async def require_own(
         return
     if not is_own:
         raise BadInput(f"{command} is refused: it would give more than you have yourself; ask an administrator")
+
+
+async def settle(run: Run, model: Declared, record_id: str, after: Values) -> None:
+    """Call it once such a record is written: nobody keeps a link to a person who now has more rights than himself."""
+    role = {"role": record_id, "grant": after.get("role"), "user_role": after.get("role")}.get(model.name)
+    if role is not None:
+        await setup.end_links_of_members(run.transaction, str(role))
 
 
 async def require_username(run: Run, user_id: str, before: Values, after: Values) -> None:

@@ -63,6 +63,7 @@ async def apply(run: Run, prepared: Prepared) -> str:
     bounds.require_within(run.caller.view.models.get(model.name), "update", left, record.id)
     await granting.require_own(run, model, record.id, record.values, left, prepared.id)
     await writing.update(run, model, record, prepared.given, prepared.id)
+    await granting.settle(run, model, record.id, left)
     return record.id
 
 
