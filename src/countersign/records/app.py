@@ -139,6 +139,7 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
             "role": partial(grant_checks.check_role, records.registry, names),
             "setting": partial(policy.check_setting, records.registry, names),
         },
+        commands=names,
     )
     callers = Callers(records, names, partial(_narrowed, dialect=records.database.dialect))
     return Service(records, engine, callers, Dispatch(engine, READING, own.commands()))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from countersign.records.access import revoke, setup
+from countersign.records.access import giving, revoke, setup
 from countersign.records.approvals import commands as plans
 from countersign.records.commands import get, writing
 from countersign.records.commands.command import Answering
@@ -77,6 +77,10 @@ async def _invite(run: Run, model: str, body: Body) -> object:
     async with run.engine.records.database.transaction() as transaction:
         inside = run.within(transaction)
         record = await writing.find(inside, view.model, view.reach("invite"), wanted)
-        secret = await setup.invite(transaction, record.id)
+        engine = run.engine
+        if not await giving.has_all_of(transaction, engine.registry, engine.commands, run.caller, record.id):
+            raise BadInput("user.invite is refused: this person has more rights than you; ask an administrator")
+        lesser_id = "" if run.caller.is_administrator else run.caller.user_id
+        secret = await setup.invite(transaction, record.id, lesser_id)
         await writing.note(inside, "user.invite", view.model, record.id, {})
     return {"link": setup.address(run.engine.records, secret)}

@@ -14,7 +14,7 @@ from countersign.declare.where import OPERATORS, Operator
 from countersign.records.access.view import ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.approvals import provenance
-from countersign.records.commands import guard, locks, select
+from countersign.records.commands import action, guard, locks, select
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
@@ -100,12 +100,12 @@ def _asks_what_is_hidden(run: Run, prepared: Prepared) -> bool:
     """Whether success or refusal would tell the agent something it may not read: then a person sees it first."""
     view = run.view_of(prepared.model)
     model = view.model
-    if prepared.command in ("update", "delete") and not locks.are_readable(run, model):
-        return True
-    if model.locked_with and not locks.are_readable(run, model):
-        return True
     move = None if model.workflow is None else model.workflow.moves.get(prepared.command)
-    if move is not None and not guard.are_readable(view, move.guards):
+    is_changing = prepared.command in ("update", "delete")
+    is_changing = is_changing or (move is not None and action.sets_more(move, prepared.given))
+    if (is_changing or model.locked_with) and not locks.are_readable(run, model):
+        return True
+    if move is not None and not action.is_readable(view, move):
         return True
     return _may_clash_unseen(view, prepared)
 
@@ -114,7 +114,8 @@ def _may_clash_unseen(view: ModelView, prepared: Prepared) -> bool:
     """Whether another record with the same unique value may be one that the agent does not see, or not in clear."""
     fields = view.model.fields
     unique = [name for name, given in prepared.given.items() if fields[name].unique and given.stored is not None]
-    return any(view.visible is not None or not view.sees_in_clear(name) for name in unique)
+    is_looked_up = view.reads_any_by("list", "search", "export")
+    return any(not is_looked_up or not view.sees_in_clear(name) for name in unique)
 
 
 def settings_of(registry: Registry, asked: Asked) -> tuple[str, ...]:
@@ -123,7 +124,7 @@ def settings_of(registry: Registry, asked: Asked) -> tuple[str, ...]:
     model = registry.models[asked.model]
     move = None if model.workflow is None else model.workflow.moves.get(asked.command)
     own = f"{asked.model}.{asked.command}"
-    return (own,) if move is None or asked.given.keys() <= set(move.inputs) else (own, f"{asked.model}.update")
+    return (own, f"{asked.model}.update") if move is not None and action.sets_more(move, asked.given) else (own,)
 
 
 async def _is_set(run: Run, prepared: Prepared) -> bool:
