@@ -22,6 +22,7 @@ OF_DECLARED_MODELS = (
     "approvals/propose",
     "audit/chain",
     "audit/verify",
+    "commands/aliases",
     "commands/count_by",
     "commands/delete",
     "commands/effects",

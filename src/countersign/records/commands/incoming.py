@@ -65,7 +65,12 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Give
         raise BadInput(f"{name} {error}") from error
     if isinstance(field, Ref) and not await exists(run, field.target, cast(str, stored)):
         raise BadInput(f"{name} must be the id of a {field.target} record")
-    return Given(stored, given.value_id, is_masked and given.value_id is None, given.origins)
+    return Given(stored, given.value_id, _is_plain_text(run, field, given, is_masked=is_masked), given.origins)
+
+
+def _is_plain_text(run: Run, field: Field, given: Given, *, is_masked: bool) -> bool:
+    """Also in a linked field that a masked caller reads in clear: what is made from it may be masked."""
+    return given.value_id is None and (is_masked or (field.linked and run.caller.view.is_masked))
 
 
 async def exists(run: Run, model: str, record_id: str) -> bool:
