@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from countersign.declare import BadValue, Field, LongText, Ref, Text
-from countersign.declare.fields.field import LITERAL
+from countersign.declare.fields.field import LITERAL, Stored
 from countersign.records.access.view import ModelView
-from countersign.records.commands import conditions
+from countersign.records.commands import conditions, lengths
 from countersign.records.commands.given import Given
 from countersign.records.commands.refusals import BadInput, unknown_field
 from countersign.records.commands.run import Run
@@ -60,12 +60,18 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Give
     if isinstance(value, str) and run.caller.view.is_masked:
         value, given = await _swapped(run, field, value, name, is_masked=is_masked)
     try:
-        stored = field.read(value)
+        stored = _stored(field, value, given)
     except BadValue as error:
         raise BadInput(f"{name} {error}") from error
     if isinstance(field, Ref) and not await exists(run, field.target, cast(str, stored)):
         raise BadInput(f"{name} must be the id of a {field.target} record")
     return Given(stored, given.value_id, _is_plain_text(run, field, given, is_masked=is_masked), given.origins)
+
+
+def _stored(field: Field, value: object, given: Given) -> Stored:
+    """The value as it is stored. A text that tokens were replaced in was measured as it was written: how long it is
+    now is none of its writer's business."""
+    return field.of_any_length(value) if given.origins and isinstance(field, Text) else field.read(value)
 
 
 def _is_plain_text(run: Run, field: Field, given: Given, *, is_masked: bool) -> bool:
@@ -114,9 +120,21 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
     if is_masked:
         _refuse_near_miss(run, text)
     known = {token.text: await resolve(run, token) for token in found}
-    swapped = swap.replaced(grammar, text, {each: meaning[1] for each, meaning in known.items()})
+    meanings = {each: meaning[1] for each, meaning in known.items()}
+    _require_fitting(run, field, text, found, meanings, name)
+    swapped = swap.replaced(grammar, text, meanings)
     origins = tuple(known[token.text][0] for token in found if token.label != LITERAL)
     return swapped, Given(None, _link(text, found, field, origins), False, origins)
+
+
+def _require_fitting(
+    run: Run, field: Field, text: str, found: Sequence[Token], meanings: Mapping[str, str], name: str
+) -> None:
+    try:
+        if isinstance(field, Text):
+            lengths.require_fitting(field, text, found, meanings, run.engine.registry.long_labels)
+    except BadValue as error:
+        raise BadInput(f"{name} {error}") from error
 
 
 def _refuse_near_miss(run: Run, text: str) -> None:
