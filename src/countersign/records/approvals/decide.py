@@ -13,7 +13,7 @@ from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound
 from countersign.records.access import domains
 from countersign.records.access.view import Caller
-from countersign.records.approvals import policy, steps
+from countersign.records.approvals import policy, provenance, steps
 from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.steps import Step
 from countersign.records.commands import command, conditions, promise, select, writing
@@ -96,6 +96,7 @@ async def _decide(
     if state != "pending":
         raise NotPending(plan.id, state)
     kept = steps.decoded(str(plan.values["input"]))
+    await _require_seen(run, kept)
     try:
         _require_time(plan)
         agent = await _require_agent(run, agents, plan, kept)
@@ -155,6 +156,13 @@ async def _require_right(run: Run, plan: StoredRecord) -> None:
         text = f'SELECT count(*), count(CASE WHEN {reached} THEN 1 END) FROM "{step.model}" AS t WHERE t.id = $1'
         row = await run.transaction.fetch_one(text, *parameters.values)
         if row is not None and row[0] != row[1]:
+            raise NotFound("not found")
+
+
+async def _require_seen(run: Run, kept: Sequence[Step]) -> None:
+    """That the caller sees what the plan would write: nobody approves blind."""
+    for step in kept:
+        if await provenance.unseen(run, step.model, {name: value.origins for name, value in step.given.items()}):
             raise NotFound("not found")
 
 

@@ -18,6 +18,7 @@ _VALUE = "SELECT id, label, domain_id FROM pii_value WHERE id = $1"
 _LITERAL = "SELECT text FROM literal WHERE value_id = $1"
 _ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1 AND domain_id = $2"
 _ALIASES = "SELECT value_id, model, record_id, field FROM pii_alias WHERE domain_id = $1 AND value_id IN ({places})"
+_ALIASES_OF_ALL = "SELECT value_id, model, record_id, field FROM pii_alias WHERE value_id IN ({places})"
 _PLANNED = """
 SELECT v.sealed
 FROM plan_value AS v
@@ -211,8 +212,32 @@ def holders(run: Run, label: str) -> list[tuple[str, str]]:
 
 async def held(run: Run, label: str, value_ids: Sequence[int]) -> frozenset[int]:
     """Those of the values that stand in a record the caller sees: whether others hold them is not told."""
+    found = await _standing(run, value_ids, holders(run, label))
+    if run.caller.domain is not None:
+        parameters = Parameters(run.caller.domain.id)
+        text = _ALIASES.format(places=", ".join(parameters.put(each) for each in value_ids))
+        for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
+            if await text_in(run, model, field, "id", record_id) is not None:
+                found.add(value_id)
+    return frozenset(found)
+
+
+async def read(run: Run, label: str, value_ids: Sequence[int], *, in_clear: bool) -> frozenset[int]:
+    """Those of the values, of whichever domain, that stand in a field the caller sees, or reads in clear."""
+    seen = [each for each in holders(run, label) if not in_clear or run.view_of(each[0]).sees_in_clear(each[1])]
+    found = await _standing(run, value_ids, seen)
+    parameters = Parameters()
+    text = _ALIASES_OF_ALL.format(places=", ".join(parameters.put(each) for each in value_ids))
+    for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
+        if (model, field) in seen and await text_in(run, model, field, "id", record_id) is not None:
+            found.add(value_id)
+    return frozenset(found)
+
+
+async def _standing(run: Run, value_ids: Sequence[int], among_fields: Sequence[tuple[str, str]]) -> set[int]:
+    """Those of the values that one of these fields holds in a record the caller sees."""
     found: set[int] = set()
-    for model, field in holders(run, label):
+    for model, field in among_fields:
         parameters = Parameters()
         scope = conditions.Scope(run.engine.dialect, parameters, "t")
         places = ", ".join(parameters.put(each) for each in value_ids)
@@ -221,13 +246,7 @@ async def held(run: Run, label: str, value_ids: Sequence[int]) -> frozenset[int]
         column, shown = f't."{field}__value"', _shows_own(run, view, field, parameters)
         text = f'SELECT DISTINCT {column} FROM "{model}" AS t WHERE {column} IN ({places}) AND {seen}{shown}'
         found |= {row[0] for row in await run.reader.fetch(text, *parameters.values)}
-    if run.caller.domain is not None:
-        parameters = Parameters(run.caller.domain.id)
-        text = _ALIASES.format(places=", ".join(parameters.put(each) for each in value_ids))
-        for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
-            if await text_in(run, model, field, "id", record_id) is not None:
-                found.add(value_id)
-    return frozenset(found)
+    return found
 
 
 def _shows_own(run: Run, view: ModelView, field: str, parameters: Parameters) -> str:
