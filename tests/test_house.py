@@ -23,6 +23,7 @@ OF_DECLARED_MODELS = (
     "approvals/rights",
     "audit/chain",
     "audit/verify",
+    "commands/aliases",
     "commands/count_by",
     "commands/delete",
     "commands/effects",

@@ -22,6 +22,19 @@ def sources(field: Field) -> tuple[str, ...]:
     return () if field.computed is None else tuple(inspect.signature(field.computed).parameters)
 
 
+@lru_cache(maxsize=4096)
+def made_from(model: Declared, name: str) -> frozenset[str]:
+    """The fields of the model that a computed field is made from, directly or by way of others."""
+    found: set[str] = set()
+    left = list(sources(model.fields[name]))
+    while left:
+        source = left.pop()
+        if source not in found:
+            found.add(source)
+            left += sources(model.fields[source])
+    return frozenset(found)
+
+
 def _stored(value: object) -> Stored:
     if value is None or isinstance(value, int | str):
         return value

@@ -8,6 +8,7 @@ from countersign.declare import check
 from countersign.declare.access import Role
 from countersign.declare.fields.field import LITERAL
 from countersign.declare.fields.ref import Ref
+from countersign.declare.fields.text import LongText
 from countersign.declare.model import Declared
 from countersign.declare.module import Module
 
@@ -55,6 +56,12 @@ class Registry:
         """The labels that placeholder tokens may have."""
         found = {field.personal for model in self.models.values() for field in model.fields.values()}
         return frozenset({label for label in found if label}) | {LITERAL}
+
+    @cached_property
+    def long_labels(self) -> frozenset[str]:
+        """Those of them that some long text has."""
+        fields = (field for model in self.models.values() for field in model.fields.values())
+        return frozenset(each.personal for each in fields if each.personal and isinstance(each, LongText))
 
     @cached_property
     def referrers(self) -> Mapping[str, tuple[Referrer, ...]]:

@@ -8,7 +8,7 @@ import msgspec
 from countersign.declare import Ref
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
-from countersign.records.approvals import steps
+from countersign.records.approvals import provenance, steps
 from countersign.records.commands import incoming, promise
 from countersign.records.commands.reading import Reading
 from countersign.records.commands.run import Run
@@ -16,6 +16,9 @@ from countersign.records.commands.run import Run
 ERASED = "[erased]"
 """What is shown for a personal value that no record the viewer sees holds any more."""
 
+
+WITHHELD = "[withheld]"
+"""What is shown in place of a plan's text that holds values which the viewer may not read where they come from."""
 
 ENTRIES_TOGETHER = 100
 """Of so many audit entries the keys, holders and refs are looked up at once; a statement takes some 32,000 values."""
@@ -93,9 +96,12 @@ def _values(entries: Iterable[tuple[ModelView | None, _Changes]]) -> Iterator[tu
 class _Copies:
     """Opens the copies of personal values for one viewer, and knows which records it sees among those referred to."""
 
-    def __init__(self, run: Run, texts: Mapping[int, str] | None = None) -> None:
+    def __init__(
+        self, run: Run, texts: Mapping[int, str] | None = None, withheld: frozenset[int] = frozenset()
+    ) -> None:
         self._run = run
         self._texts = texts or {}
+        self._withheld = withheld
         self._keys: Mapping[int, bytes] = {}
         self._seen: set[tuple[str, object]] = set()
         self._held: frozenset[int] = frozenset()
@@ -147,8 +153,9 @@ class _Copies:
         if view.fields[name] == "masked":
             label = view.model.fields[name].personal
             return ERASED if masks is None else f"{label}_{masks.tokens([self._id(view, name, copy)])[0]}"
-        if copy.value in self._texts:
-            return self._texts[copy.value]
+        if not copy.sealed:
+            # A plan keeps its texts apart, and only until it is decided.
+            return WITHHELD if copy.value in self._withheld else self._texts.get(copy.value, ERASED)
         return self._run.engine.vault.unseal(self._keys[copy.value], copy.sealed) or ERASED
 
     def _is_known(self, view: ModelView, name: str, copy: _Copy) -> bool:
@@ -173,7 +180,7 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     plan_id = str(values[0])
     kept = steps.decoded(bytes(values[places["input"]]).decode()) if "input" in places else []
     texts = await steps.kept_texts(run, run.reader, plan_id)
-    copies = _Copies(run, texts)
+    copies = _Copies(run, texts, await _withheld(run, kept))
     diff: list[dict[str, Any]] = msgspec.json.decode(bytes(values[places["diff"]])) if "diff" in places else []
     await copies.find([*_seen_in_diff(run, diff), *_seen_in_input(run, kept)])
     if "input" in places:
@@ -184,6 +191,16 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
         values[places["effects"]] = _effects(run, values[places["effects"]])
     if run.caller.is_agent:
         _keep_from_agent(values, places)
+
+
+async def _withheld(run: Run, kept: Sequence[steps.Step]) -> frozenset[int]:
+    """The texts, by value id, that the viewer must not be shown though it reads the fields they are for."""
+    found: set[int] = set()
+    for step in kept:
+        origins = {name: each.origins for name, each in step.given.items() if each.origins}
+        unseen = await provenance.unseen(run, step.model, origins)
+        found |= {value.value for name, value in step.given.items() if name in unseen and value.value is not None}
+    return frozenset(found)
 
 
 def _keep_from_agent(values: list[Any], places: Mapping[str, int]) -> None:

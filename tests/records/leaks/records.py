@@ -1,15 +1,15 @@
 """Channels of records, refs, refusals and workflow."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from countersign.declare import BadValue
-from countersign.declare.fields.text import Text
 from countersign.kernel import ids
 from countersign.records import dispatch, handlers
 from countersign.records.access import visibility
-from countersign.records.commands import create, delete, incoming, outgoing
+from countersign.records.commands import create, delete, incoming, lengths, outgoing
 from countersign.records.commands.refusals import BadInput
 from tests.records.leaks.channel import channel, dan, put, same
 from tests.records.office import Office
@@ -40,15 +40,20 @@ async def l11(office: Office) -> None:
 
 
 def _echoing_values(patch: pytest.MonkeyPatch) -> None:
-    real = Text.read
+    _telling(patch, lambda meanings: ", ".join(meanings.values()))
 
-    def read(self: Text, value: object) -> object:
+
+def _telling(patch: pytest.MonkeyPatch, words: Callable[[Mapping[str, str]], str]) -> None:
+    """Have the refusal of a text that does not fit end in words about what its tokens stand for."""
+    real = lengths.require_fitting
+
+    def require_fitting(field: Any, text: str, found: Any, meanings: Mapping[str, str], long_labels: Any) -> None:
         try:
-            return real(self, value)
+            real(field, text, found, meanings, long_labels)
         except BadValue as error:
-            raise BadValue(f"{error}, not {value}") from error
+            raise BadValue(f"{error}: {words(meanings)}") from error
 
-    put(patch, Text, "read", read)
+    put(patch, lengths, "require_fitting", require_fitting)
 
 
 async def _too_long(office: Office) -> tuple[str, str, str]:
@@ -68,15 +73,7 @@ async def l12(office: Office) -> None:
 
 
 def _telling_lengths(patch: pytest.MonkeyPatch) -> None:
-    real = Text.read
-
-    def read(self: Text, value: object) -> object:
-        try:
-            return real(self, value)
-        except BadValue as error:
-            raise BadValue(f"{error} (it has {len(str(value))})") from error
-
-    put(patch, Text, "read", read)
+    _telling(patch, lambda meanings: str(200 * len(next(iter(meanings.values()))) + 199))
 
 
 @channel(40, _telling_lengths)

@@ -11,13 +11,13 @@ from countersign.records import app, rendering
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import policy
 from countersign.records.commands import (
+    aliases,
     bounds,
     conditions,
     history,
     incoming,
     reading,
     select,
-    writing,
 )
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
@@ -159,7 +159,7 @@ def guesses_are_confirmed(patch: pytest.MonkeyPatch) -> None:
     async def no_alias(*given: object) -> None:
         return None
 
-    patch.setattr(writing, "_alias_of", no_alias)
+    patch.setattr(aliases, "_alias_of", no_alias)
 
 
 def _reaching_all(patch: pytest.MonkeyPatch, command: str) -> None:

@@ -29,9 +29,18 @@ class Text(Field):
             BadValue: it is no string, longer than the field, holds a NUL or half of a surrogate pair, or is blank
                 though the field is required.
         """
-        text = self.operand(value)
+        text = self.of_any_length(value)
         if len(text) > self.longest:
             raise BadValue(f"must have {self.longest} characters at most")
+        return text
+
+    def of_any_length(self, value: object) -> str:
+        """As `read`, for a text whose length was looked at already.
+
+        Raises:
+            BadValue: as `read`, but for the length.
+        """
+        text = self.operand(value)
         if self.required and not text.strip():
             raise BadValue("must not be blank")
         return text

@@ -109,7 +109,7 @@ async def issue(transaction: Transaction, records: Records, caller: Caller, aske
         raise TokenRefused(f"expires_in must be {SHORTEST_S} to {LONGEST_S} seconds")
     if not await people.hold_active(transaction, caller.user_id):
         raise NotFound("not found")
-    # A domain that ended with its last token is not taken up again.
+    # A domain that ended with its last token does not go on: its tokens mean nothing any more.
     await close_unused_domains(transaction, caller.user_id)
     await open_domain(transaction, caller.user_id, label)
     now = clock.now()

@@ -8,6 +8,15 @@ from countersign.records.access.view import Domain
 SALT_BYTES = 32
 PURPOSE = "domain"
 
+_REOPEN = """
+UPDATE token_domain
+SET salt = $3, opened_at = $4, closed_at = NULL
+WHERE user_id = $1 AND label = $2 AND closed_at IS NOT NULL
+AND closed_at = (SELECT max(last.closed_at) FROM token_domain AS last WHERE last.user_id = $1 AND last.label = $2)
+AND NOT EXISTS (
+    SELECT 1 FROM token_domain AS one WHERE one.user_id = $1 AND one.label = $2 AND one.closed_at IS NULL
+)
+"""
 _OPEN = """
 INSERT INTO token_domain (id, user_id, label, salt, opened_at, closed_at)
 VALUES ($1, $2, $3, $4, $5, NULL)
@@ -36,9 +45,14 @@ _CLOSE = "UPDATE token_domain SET closed_at = $2, salt = $3 WHERE id = $1 AND cl
 
 async def open_domain(transaction: Transaction, user_id: str, label: str) -> None:
     """Have a domain for the person's agents of this label, or with an empty label for the person; a later call
-    finds it open and changes nothing."""
-    salt = ids.random_bytes(SALT_BYTES)
-    await transaction.run(_OPEN, ids.new_record_id(), user_id, label, salt, clock.now())
+    finds it open and changes nothing.
+
+    One that was closed is opened again, with another salt: its old tokens go on meaning nothing, and what its agents
+    wrote in clear goes on having value ids of its own, so that no later token tells whether they guessed right.
+    """
+    salt, now = ids.random_bytes(SALT_BYTES), clock.now()
+    if not await transaction.run(_REOPEN, user_id, label, salt, now):
+        await transaction.run(_OPEN, ids.new_record_id(), user_id, label, salt, now)
 
 
 async def find_domain(reader: Reader, secret: bytes, user_id: str, label: str) -> Domain | None:
@@ -49,7 +63,7 @@ async def find_domain(reader: Reader, secret: bytes, user_id: str, label: str) -
 
 async def close_unused_domains(transaction: Transaction, user_id: str | None) -> tuple[str, ...]:
     """Close the domains of the person's agents (None: of everybody's) whose tokens have all ended and which no
-    pending plan needs; their ids. From then on their tokens mean nothing, and a later token opens another domain.
+    pending plan needs; their ids. From then on their tokens mean nothing.
 
     Call it when a token or a plan has ended. A person's own domain stays open.
     """

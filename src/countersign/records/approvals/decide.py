@@ -13,7 +13,7 @@ from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound
 from countersign.records.access import domains
 from countersign.records.access.view import Caller
-from countersign.records.approvals import hanging, policy, rights, steps
+from countersign.records.approvals import hanging, policy, provenance, rights, steps
 from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.policy import Policy
 from countersign.records.approvals.steps import Step
@@ -100,6 +100,7 @@ async def _decide(
     if state != "pending":
         raise NotPending(plan.id, state)
     kept = steps.decoded(str(plan.values["input"]))
+    await _require_seen(run, kept)
     try:
         _require_time(plan)
         agent = await _require_agent(run, agents, plan, kept)
@@ -146,6 +147,13 @@ async def _require_right(run: Run, plan: StoredRecord) -> None:
     """That the caller may run every command of a pending plan himself, on that record, with those values, now."""
     for step in steps.decoded(str(plan.values["input"])):
         if await rights.lacking(run, run.caller, step) is not None:
+            raise NotFound("not found")
+
+
+async def _require_seen(run: Run, kept: Sequence[Step]) -> None:
+    """That the caller sees what the plan would write: nobody approves blind."""
+    for step in kept:
+        if await provenance.unseen(run, step.model, {name: value.origins for name, value in step.given.items()}):
             raise NotFound("not found")
 
 

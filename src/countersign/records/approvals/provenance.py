@@ -1,5 +1,8 @@
 """The provenance rule: a personal value does not reach more readers through an agent without a person's consent."""
 
+from collections.abc import Mapping, Sequence
+
+from countersign.records.access.view import ModelView, Sight
 from countersign.records.commands import incoming
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.run import Run
@@ -11,6 +14,7 @@ JOIN role AS r ON r.id = g.role
 WHERE g.model = $1
 """
 _LABEL = "SELECT label FROM pii_value WHERE id = $1"
+_LABELS = "SELECT id, label FROM pii_value WHERE id IN ({places})"
 _ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1"
 
 
@@ -53,3 +57,47 @@ async def _readers_of_value(run: Run, value_id: int) -> frozenset[str]:
         if await incoming.text_in(run, model, name, "id", record_id) is not None:
             found |= await _readers(run, model, name)
     return found
+
+
+async def unseen(run: Run, model: str, origins: Mapping[str, Sequence[int]]) -> frozenset[str]:
+    """Of the fields of a plan's input those whose text is not for the caller: where it reads the field in clear, and
+    not each value whose token stands in the text; where the field is masked for it, and it does not see these at all.
+
+    A plan is no way to read what the agent's person may see and whoever decides may not; nor may it be approved blind.
+    """
+    view = run.caller.view.models.get(model)
+    found: set[str] = set()
+    for name, value_ids in origins.items():
+        sight = None if view is None else view.fields.get(name)
+        if value_ids and (sight is None or not await _sees_all(run, sight, sorted(set(value_ids)))):
+            found.add(name)
+    return frozenset(found)
+
+
+async def _sees_all(run: Run, sight: Sight, value_ids: Sequence[int]) -> bool:
+    """Whether the caller sees all of the values so, or in clear."""
+    places = ", ".join(f"${number}" for number in range(1, len(value_ids) + 1))
+    labels: dict[int, str] = dict(await run.reader.fetch(_LABELS.format(places=places), *value_ids))
+    if len(labels) < len(value_ids) and not _sees_everywhere(run, sight, None):
+        # What no record holds any more is for those alone who would have read it wherever it was.
+        return False
+    for label in set(labels.values()):
+        if not _sees_everywhere(run, sight, label):
+            same = [each for each in value_ids if labels.get(each) == label]
+            if await incoming.read(run, label, same, in_clear=sight == "clear") < frozenset(same):
+                return False
+    return True
+
+
+def _sees_everywhere(run: Run, sight: Sight, label: str | None) -> bool:
+    """Whether the caller sees every field of the label (None: of any) so, in all records there are."""
+    return all(
+        _sees_field(run.caller.view.models.get(name), field.name, sight)
+        for name, model in run.engine.registry.models.items()
+        for field in model.fields.values()
+        if field.personal and label in (None, field.personal)
+    )
+
+
+def _sees_field(view: ModelView | None, name: str, sight: Sight) -> bool:
+    return view is not None and view.visible is None and view.fields.get(name) in ("clear", sight)

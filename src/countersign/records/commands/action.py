@@ -130,7 +130,8 @@ async def perform(run: Run, model: Declared, record: StoredRecord, move: Move, i
     if model.workflow is not None and move.to is not None:
         given[model.workflow.field] = Given(move.to)
     if move.effect is not None:
-        work = effects.Hands(run, model, record.id, values, command)
+        value_ids = await effects.linked(run, model, record, inputs)
+        work = effects.Hands(run, model, record.id, values, command, value_ids)
         await move.effect(work)
         given |= work.changes
         # The effect may have written records that count into this one.

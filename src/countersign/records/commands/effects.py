@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import NoReturn
 
-from countersign.declare import BadValue, Declared
+from countersign.declare import BadValue, Declared, Field
 from countersign.declare.fields.field import Stored
-from countersign.records.commands import create, locks, writing
+from countersign.records.commands import aliases, create, locks, writing
 from countersign.records.commands.conditions import today
 from countersign.records.commands.given import Given
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
+from countersign.records.commands.stored import StoredRecord
 
 _NEXT = """
 INSERT INTO sequence (name, next) VALUES ($1, 2)
@@ -18,17 +19,48 @@ RETURNING next - 1
 """
 
 
+class Linked(str):
+    """A linked value of the record, as an effect gets it: where it is written again, as it is, its token stays."""
+
+    __slots__ = ("label", "value_id")
+
+    label: str | None
+    value_id: int
+
+    @classmethod
+    def of(cls, text: str, label: str | None, value_id: int) -> "Linked":
+        """The text, with the label and the value id that its token is made from."""
+        made = cls(text)
+        made.label, made.value_id = label, value_id
+        return made
+
+
+async def linked(run: Run, model: Declared, record: StoredRecord, inputs: Mapping[str, Given]) -> dict[str, int]:
+    """By field of a record with an action's inputs, the value ids whose tokens whoever acts knows the values by."""
+    kept = {name: value_id for name, value_id in record.value_ids.items() if name not in inputs}
+    given = {name: each.value_id for name, each in inputs.items() if each.value_id is not None}
+    return await aliases.displayed(run, model, record.id, kept) | given
+
+
 class Hands:
     """The `Work` of one effect; what it changes on its own record is collected and written by the action."""
 
     def __init__(
-        self, run: Run, model: Declared, record_id: str, values: Mapping[str, Stored], command: str
+        self,
+        run: Run,
+        model: Declared,
+        record_id: str,
+        values: Mapping[str, Stored],
+        command: str,
+        value_ids: Mapping[str, int] | None = None,
     ) -> None:
+        """Takes the record's values, and of `linked` the value ids of those that keep their tokens."""
         self._run = run
         self._model = model
         self._command = command
+        known = value_ids or {}
         shown = {
-            name: None if value is None else model.fields[name].show(value)
+            name: None if value is None else _shown(model.fields[name], value, known.get(name))
             for name, value in values.items()
         }
         self._record: Mapping[str, object] = {"id": record_id, **shown}
@@ -50,7 +82,7 @@ class Hands:
         Raises:
             BadInput: a value does not fit.
         """
-        self.changes |= _read(self._model, values)
+        self.changes |= _read(self._run, self._model, values)
 
     async def create(self, model: str, /, **values: object) -> str:
         """Make a record of another model; its id.
@@ -59,7 +91,7 @@ class Hands:
             BadInput: a value does not fit, is missing, or must be unique and is taken.
         """
         declared = self._run.engine.registry.models[model]
-        given = _read(declared, values)
+        given = _read(self._run, declared, values)
         for name, field in declared.fields.items():
             if name not in given and field.default is not None:
                 given[name] = Given(create.default(self._run, field))
@@ -84,7 +116,7 @@ class Hands:
         return 0 if row is None else int(row[0])
 
     def _matching(self, what: str, model: str, values: Mapping[str, object]) -> tuple[str, list[Stored]]:
-        given = _read(self._run.engine.registry.models[model], values)
+        given = _read(self._run, self._run.engine.registry.models[model], values)
         tests = [f'"{name}" = ${number}' for number, name in enumerate(given, 1)]
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         return f'SELECT {what} FROM "{model}"{where}', [each.stored for each in given.values()]
@@ -105,11 +137,32 @@ class Hands:
         raise BadInput(reason)
 
 
-def _read(model: Declared, values: Mapping[str, object]) -> dict[str, Given]:
+def _shown(field: Field, value: Stored, value_id: int | None) -> object:
+    if isinstance(value, str) and value_id is not None:
+        return Linked.of(value, field.personal, value_id)
+    return field.show(value)
+
+
+def _read(run: Run, model: Declared, values: Mapping[str, object]) -> dict[str, Given]:
     found: dict[str, Given] = {}
     for name, value in values.items():
+        field = model.field(name)
         try:
-            found[name] = Given(None if value is None else model.field(name).read(value))
+            found[name] = _given(run, field, value)
         except BadValue as error:
             raise BadInput(f"{model.name}.{name} {error}") from error
     return found
+
+
+def _given(run: Run, field: Field, value: object) -> Given:
+    """A value as if whoever acts had written it: by token what it has a token for, else in clear. What an effect makes
+    of a guess must not be joined with what is there, any more than the guess itself."""
+    if value is None:
+        return Given(None)
+    if isinstance(value, Linked):
+        stored = field.read(str(value))
+        if field.linked and field.personal == value.label:
+            return Given(stored, value.value_id)
+    else:
+        stored = field.read(value)
+    return Given(stored, None, run.domain is not None and field.personal is not None)

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from countersign.declare import BadValue, Field, LongText, Ref, Text
-from countersign.declare.fields.field import LITERAL
+from countersign.declare.fields.field import LITERAL, Stored
 from countersign.records.access.view import ModelView
-from countersign.records.commands import conditions
+from countersign.records.commands import conditions, lengths
 from countersign.records.commands.given import Given
 from countersign.records.commands.refusals import BadInput, unknown_field
 from countersign.records.commands.run import Run
@@ -18,6 +18,7 @@ _VALUE = "SELECT id, label, domain_id FROM pii_value WHERE id = $1"
 _LITERAL = "SELECT text FROM literal WHERE value_id = $1"
 _ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1 AND domain_id = $2"
 _ALIASES = "SELECT value_id, model, record_id, field FROM pii_alias WHERE domain_id = $1 AND value_id IN ({places})"
+_ALIASES_OF_ALL = "SELECT value_id, model, record_id, field FROM pii_alias WHERE value_id IN ({places})"
 _PLANNED = """
 SELECT v.sealed
 FROM plan_value AS v
@@ -60,12 +61,23 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Give
     if isinstance(value, str) and run.caller.view.is_masked:
         value, given = await _swapped(run, field, value, name, is_masked=is_masked)
     try:
-        stored = field.read(value)
+        stored = _stored(field, value, given)
     except BadValue as error:
         raise BadInput(f"{name} {error}") from error
     if isinstance(field, Ref) and not await exists(run, field.target, cast(str, stored)):
         raise BadInput(f"{name} must be the id of a {field.target} record")
-    return Given(stored, given.value_id, is_masked and given.value_id is None, given.origins)
+    return Given(stored, given.value_id, _is_plain_text(run, field, given, is_masked=is_masked), given.origins)
+
+
+def _stored(field: Field, value: object, given: Given) -> Stored:
+    """The value as it is stored. A text that tokens were replaced in was measured as it was written: how long it is
+    now is none of its writer's business."""
+    return field.of_any_length(value) if given.origins and isinstance(field, Text) else field.read(value)
+
+
+def _is_plain_text(run: Run, field: Field, given: Given, *, is_masked: bool) -> bool:
+    """Also in a linked field that a masked caller reads in clear: what is made from it may be masked."""
+    return given.value_id is None and (is_masked or (field.linked and run.caller.view.is_masked))
 
 
 async def exists(run: Run, model: str, record_id: str) -> bool:
@@ -109,9 +121,21 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
     if is_masked:
         _refuse_near_miss(run, text)
     known = {token.text: await resolve(run, token) for token in found}
-    swapped = swap.replaced(grammar, text, {each: meaning[1] for each, meaning in known.items()})
+    meanings = {each: meaning[1] for each, meaning in known.items()}
+    _require_fitting(run, field, text, found, meanings, name)
+    swapped = swap.replaced(grammar, text, meanings)
     origins = tuple(known[token.text][0] for token in found if token.label != LITERAL)
     return swapped, Given(None, _link(text, found, field, origins), False, origins)
+
+
+def _require_fitting(
+    run: Run, field: Field, text: str, found: Sequence[Token], meanings: Mapping[str, str], name: str
+) -> None:
+    try:
+        if isinstance(field, Text):
+            lengths.require_fitting(field, text, found, meanings, run.engine.registry.long_labels)
+    except BadValue as error:
+        raise BadInput(f"{name} {error}") from error
 
 
 def _refuse_near_miss(run: Run, text: str) -> None:
@@ -188,8 +212,32 @@ def holders(run: Run, label: str) -> list[tuple[str, str]]:
 
 async def held(run: Run, label: str, value_ids: Sequence[int]) -> frozenset[int]:
     """Those of the values that stand in a record the caller sees: whether others hold them is not told."""
+    found = await _standing(run, value_ids, holders(run, label))
+    if run.caller.domain is not None:
+        parameters = Parameters(run.caller.domain.id)
+        text = _ALIASES.format(places=", ".join(parameters.put(each) for each in value_ids))
+        for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
+            if await text_in(run, model, field, "id", record_id) is not None:
+                found.add(value_id)
+    return frozenset(found)
+
+
+async def read(run: Run, label: str, value_ids: Sequence[int], *, in_clear: bool) -> frozenset[int]:
+    """Those of the values, of whichever domain, that stand in a field the caller sees, or reads in clear."""
+    seen = [each for each in holders(run, label) if not in_clear or run.view_of(each[0]).sees_in_clear(each[1])]
+    found = await _standing(run, value_ids, seen)
+    parameters = Parameters()
+    text = _ALIASES_OF_ALL.format(places=", ".join(parameters.put(each) for each in value_ids))
+    for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
+        if (model, field) in seen and await text_in(run, model, field, "id", record_id) is not None:
+            found.add(value_id)
+    return frozenset(found)
+
+
+async def _standing(run: Run, value_ids: Sequence[int], among_fields: Sequence[tuple[str, str]]) -> set[int]:
+    """Those of the values that one of these fields holds in a record the caller sees."""
     found: set[int] = set()
-    for model, field in holders(run, label):
+    for model, field in among_fields:
         parameters = Parameters()
         scope = conditions.Scope(run.engine.dialect, parameters, "t")
         places = ", ".join(parameters.put(each) for each in value_ids)
@@ -198,13 +246,7 @@ async def held(run: Run, label: str, value_ids: Sequence[int]) -> frozenset[int]
         column, shown = f't."{field}__value"', _shows_own(run, view, field, parameters)
         text = f'SELECT DISTINCT {column} FROM "{model}" AS t WHERE {column} IN ({places}) AND {seen}{shown}'
         found |= {row[0] for row in await run.reader.fetch(text, *parameters.values)}
-    if run.caller.domain is not None:
-        parameters = Parameters(run.caller.domain.id)
-        text = _ALIASES.format(places=", ".join(parameters.put(each) for each in value_ids))
-        for value_id, model, record_id, field in await run.reader.fetch(text, *parameters.values):
-            if await text_in(run, model, field, "id", record_id) is not None:
-                found.add(value_id)
-    return frozenset(found)
+    return found
 
 
 def _shows_own(run: Run, view: ModelView, field: str, parameters: Parameters) -> str:

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from countersign.declare import Declared, Field
-from countersign.declare.computing import computed
+from countersign.declare import Declared
+from countersign.declare.computing import computed, made_from
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Total
 from countersign.kernel import clock, ids
@@ -14,7 +14,7 @@ from countersign.kernel.database import versions
 from countersign.records.access import revoke
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import Entry
-from countersign.records.commands import select
+from countersign.records.commands import aliases, select
 from countersign.records.commands.given import Given
 from countersign.records.commands.refusals import BadInput, no_such_record
 from countersign.records.commands.run import Run
@@ -27,7 +27,6 @@ from countersign.records.commands.stored import (
     updating,
 )
 from countersign.records.masking.vault import Held, Wanted
-from countersign.records.schema.snapshot import ALIASED
 
 _ACCESS_MODELS = frozenset({"user", "role", "user_role", "grant", "session", "agent_token", "setting"})
 _NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
@@ -66,10 +65,12 @@ async def insert(run: Run, model: Declared, given: Mapping[str, Given], command:
     held = await _hold(run, model, values, {})
     bound = insertion_values(model, record_id, values, {name: each.id for name, each in held.items()})
     await run.transaction.run(insertion(model), *bound)
-    aliases = await _link_aliases(run, model, given, record_id)
+    await aliases.link(run, model, record_id, await aliases.take(run, model, given))
+    await aliases.link_computed(run, model, record_id, given, values, {})
+    shown = await aliases.of_record(run, model, record_id, held if run.domain else ())
     await _after_write(run, model, record_id, values, {})
     changes = {
-        name: [None, copy(run, value, held.get(name), aliases.get(name))]
+        name: [None, copy(run, value, held.get(name), shown.get(name))]
         for name, value in values.items()
         if value is not None
     }
@@ -86,7 +87,7 @@ async def update(
         BadInput: a value that must be unique is taken.
     """
     changed = {name: each for name, each in given.items() if await _is_change(run, model, record, name, each)}
-    values = _with_computed(model, record, {name: each.stored for name, each in changed.items()})
+    values = _with_computed(run, model, record, {name: each.stored for name, each in changed.items()})
     if not values:
         return False
     _check(run, model, {**record.values, **values})
@@ -95,10 +96,12 @@ async def update(
     held = await _hold(run, model, values, before)
     personal = [name for name in personal_fields(model) if name in values]
     await _write(run, model, record, values, {name: held[name].id if name in held else None for name in personal})
-    shown_before = await _aliases(run, model, record.id, before)
-    await _unlink(run, model, record.id, before)
-    await _link_aliases(run, model, changed, record.id)
-    shown_now = await _aliases(run, model, record.id, held)
+    shown_before = await aliases.of_record(run, model, record.id, before)
+    taken = await aliases.take(run, model, changed)
+    await aliases.unlink(run, model, record.id, before)
+    await aliases.link(run, model, record.id, taken)
+    await aliases.link_computed(run, model, record.id, changed, values, shown_before)
+    shown_now = await aliases.of_record(run, model, record.id, held)
     changes = {
         name: [
             copy(run, record.values[name], before.get(name), shown_before.get(name)),
@@ -111,10 +114,16 @@ async def update(
     return True
 
 
-def _with_computed(model: Declared, record: StoredRecord, values: dict[str, Stored]) -> dict[str, Stored]:
-    """The values to set, with the computed ones that they change."""
+def _with_computed(run: Run, model: Declared, record: StoredRecord, values: dict[str, Stored]) -> dict[str, Stored]:
+    """The values to set, with the computed ones that they change. To whoever is shown tokens, a personal one made
+    anew is always another: that it stayed would tell that a guess was right."""
     made = computed(model, {**record.values, **values})
-    return values | {name: value for name, value in made.items() if value != record.values.get(name)}
+    return values | {
+        name: value
+        for name, value in made.items()
+        if value != record.values.get(name)
+        or (run.domain is not None and model.fields[name].personal and made_from(model, name) & values.keys())
+    }
 
 
 async def _held_before(run: Run, record: StoredRecord, names: Iterable[str]) -> dict[str, Held]:
@@ -127,15 +136,15 @@ async def _held_before(run: Run, record: StoredRecord, names: Iterable[str]) -> 
 async def delete(run: Run, model: Declared, record: StoredRecord, command: str) -> None:
     """Remove a locked record that nothing refers to any more."""
     before = await _held_before(run, record, record.value_ids)
-    aliases = await _aliases(run, model, record.id, before)
+    shown = await aliases.of_record(run, model, record.id, before)
     changes = {
-        name: [copy(run, value, before.get(name), aliases.get(name)), None]
+        name: [copy(run, value, before.get(name), shown.get(name)), None]
         for name, value in record.values.items()
         if value is not None
     }
     await run.transaction.run(f'DELETE FROM "{model.name}" WHERE id = $1', record.id)
     await run.transaction.run(_FORGET_CHANGES, model.name, record.id)
-    await _unlink(run, model, record.id, before)
+    await aliases.unlink(run, model, record.id, before)
     await _after_write(run, model, record.id, {}, record.values)
     await note(run, command, model, record.id, changes)
 
@@ -161,16 +170,16 @@ async def note(
     await run.engine.chain.append(run.transaction, entry)
 
 
-def copy(run: Run, value: Stored, held: Held | None, aliases: Mapping[str, int] | None = None) -> object:
+def copy(run: Run, value: Stored, held: Held | None, by_domain: Mapping[str, int] | None = None) -> object:
     """A value as audit and plans keep it: a personal one sealed under its vault key, so that it can be erased.
 
-    `aliases` are the value ids that single domains have for it: whoever wrote it in clear is shown its own token.
+    `by_domain` are the value ids that single domains have for it: whoever wrote it in clear is shown its own token.
     """
     if value is None or held is None:
         return value
     sealed = run.engine.vault.seal(held.key, str(value)) if held.key else ""
     kept: dict[str, object] = {"value": held.id, "sealed": sealed}
-    return {**kept, "aliases": aliases} if aliases else kept
+    return {**kept, "aliases": by_domain} if by_domain else kept
 
 
 async def _is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: Given) -> bool:
@@ -217,56 +226,6 @@ async def _keep_literals(run: Run, texts: Sequence[str]) -> None:
     found = {token.text for text in texts if grammar.might_hold_token(text) for token in grammar.tokens(text)}
     for literal in sorted(found):
         await run.transaction.run(_ADD_LITERAL, literal, int.from_bytes(ids.random_bytes(6)))
-
-
-async def _link_aliases(
-    run: Run, model: Declared, given: Mapping[str, Given], record_id: str
-) -> Mapping[str, Mapping[str, int]]:
-    """Give the caller's domain tokens of its own for linked values it wrote in clear, or copied from such; the value
-    ids they are made from, as `_aliases` has them."""
-    domain, vault = run.domain, run.engine.vault
-    linked: dict[str, Mapping[str, int]] = {}
-    if domain is None:
-        return linked
-    for name, each in given.items():
-        alias = await _alias_of(run, model.fields[name], each, domain.id)
-        if alias is None:
-            continue
-        await vault.add_alias(run.transaction, model.name, record_id, name, domain.id, alias.id)
-        await run.transaction.run(f'UPDATE "{model.name}" SET changed = changed | $2 WHERE id = $1', record_id, ALIASED)
-        linked[name] = {domain.id: alias.id}
-    return linked
-
-
-async def _aliases(
-    run: Run, model: Declared, record_id: str, held: Mapping[str, Held]
-) -> Mapping[str, Mapping[str, int]]:
-    """By field and domain, the value ids that single domains' tokens are made from now."""
-    if not any(model.fields[name].linked for name in held):
-        return {}
-    return await run.engine.vault.aliases(run.transaction, model.name, record_id)
-
-
-async def _alias_of(run: Run, field: Field, given: Given, domain_id: str) -> Held | None:
-    """The value id that only this domain's tokens are made from; None where the field's own one serves."""
-    if given.stored is None or not field.personal or not field.linked:
-        return None
-    if given.is_plain_text:
-        return await run.engine.vault.hold_apart(run.transaction, field.personal, domain_id)
-    if given.value_id is None or not await _is_alias(run, given.value_id):
-        return None
-    return await run.engine.vault.hold_again(run.transaction, given.value_id)
-
-
-async def _is_alias(run: Run, value_id: int) -> bool:
-    row = await run.transaction.fetch_one("SELECT domain_id FROM pii_value WHERE id = $1", value_id)
-    return row is not None and row[0] is not None
-
-
-async def _unlink(run: Run, model: Declared, record_id: str, old: Mapping[str, Held]) -> None:
-    for name in old:
-        await run.engine.vault.drop_aliases(run.transaction, model.name, record_id, name)
-    await run.engine.vault.release(run.transaction, [each.id for each in old.values()])
 
 
 def _check(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:

@@ -41,15 +41,16 @@ class MaskStore:
     """The masks of the callers of this process, made once per domain."""
 
     def __init__(self) -> None:
-        self._known: dict[str, DomainMasks] = {}
+        self._known: dict[Domain, DomainMasks] = {}
 
     def __call__(self, caller: Caller) -> DomainMasks | None:
         """The masks of the caller's domain; None for a caller without one."""
         if caller.domain is None:
             return None
-        found = self._known.get(caller.domain.id)
+        # By its key too: a domain that is opened again has another one.
+        found = self._known.get(caller.domain)
         if found is None:
             if len(self._known) >= MOST_DOMAINS:
                 self._known.clear()
-            found = self._known[caller.domain.id] = DomainMasks(caller.domain)
+            found = self._known[caller.domain] = DomainMasks(caller.domain)
         return found

@@ -1,0 +1,123 @@
+"""Value ids of single token domains: for what a masked caller wrote in clear, and for what is made from that."""
+
+from collections.abc import Iterable, Mapping, Set
+
+from countersign.declare import Declared, Field
+from countersign.declare.computing import made_from
+from countersign.declare.fields.field import Stored
+from countersign.records.commands.given import Given
+from countersign.records.commands.run import Run
+from countersign.records.masking.vault import Held
+from countersign.records.schema.snapshot import ALIASED
+
+Aliases = Mapping[str, Mapping[str, int]]
+"""By field and domain, the value ids that single domains' tokens are made from."""
+
+_DOMAIN = "SELECT domain_id FROM pii_value WHERE id = $1"
+
+
+async def of_record(run: Run, model: Declared, record_id: str, names: Iterable[str]) -> Aliases:
+    """Those of a record as they are now; nothing is looked up where none of the fields named can have one."""
+    if not any(model.fields[name].linked for name in names):
+        return {}
+    return await run.engine.vault.aliases(run.transaction, model.name, record_id)
+
+
+async def displayed(run: Run, model: Declared, record_id: str, value_ids: Mapping[str, int | None]) -> dict[str, int]:
+    """By linked field of a record, the value id that whoever writes is shown a token of; empty for those
+    who are shown none."""
+    if run.domain is None:
+        return {}
+    aliases = await of_record(run, model, record_id, value_ids)
+    return {
+        name: aliases.get(name, {}).get(run.domain.id, value_id)
+        for name, value_id in value_ids.items()
+        if value_id is not None and model.fields[name].linked
+    }
+
+
+async def take(run: Run, model: Declared, given: Mapping[str, Given]) -> dict[str, Held]:
+    """By field, the value id that only the writer's domain is to have for a linked value which it wrote in clear, or
+    copied from such; a reference to each is taken.
+
+    Call it before the values in place are let go: they may be the ones that are copied.
+    """
+    found: dict[str, Held] = {}
+    if run.domain is None:
+        return found
+    for name, each in given.items():
+        held = await _alias_of(run, model.fields[name], each, run.domain.id)
+        if held is not None:
+            found[name] = held
+    return found
+
+
+async def _alias_of(run: Run, field: Field, given: Given, domain_id: str) -> Held | None:
+    """None where the field's own value id serves."""
+    if given.stored is None or not field.personal or not field.linked:
+        return None
+    if given.is_plain_text:
+        return await run.engine.vault.hold_apart(run.transaction, field.personal, domain_id)
+    if given.value_id is None:
+        return None
+    row = await run.transaction.fetch_one(_DOMAIN, given.value_id)
+    is_alias = row is not None and row[0] is not None
+    return await run.engine.vault.hold_again(run.transaction, given.value_id) if is_alias else None
+
+
+async def link(run: Run, model: Declared, record_id: str, taken: Mapping[str, Held]) -> None:
+    """Have the writer's tokens of these fields made from those value ids."""
+    if run.domain is not None:
+        for name, held in taken.items():
+            await _add(run, model, record_id, name, run.domain.id, held)
+
+
+async def link_computed(
+    run: Run,
+    model: Declared,
+    record_id: str,
+    given: Mapping[str, Given],
+    values: Mapping[str, Stored],
+    before: Aliases,
+) -> None:
+    """Give domains value ids of their own for the computed fields among the values written, wherever what these are
+    made from is one: or else a guess that is copied shows the token of the value that is there.
+
+    `before` are the record's aliases before: made anew from what somebody else changed, a value is still partly what
+    the domain wrote.
+    """
+    computed = [
+        (name, field, field.personal)
+        for name, field in model.fields.items()
+        if field.computed and field.personal and field.linked and values.get(name) is not None
+    ]
+    if not computed:
+        return
+    now = await of_record(run, model, record_id, model.fields)
+    for name, _, label in computed:
+        for domain_id in sorted(_domains_of(run, model, name, given, before, now)):
+            held = await run.engine.vault.hold_apart(run.transaction, label, domain_id)
+            await _add(run, model, record_id, name, domain_id, held)
+
+
+def _domains_of(
+    run: Run, model: Declared, name: str, given: Mapping[str, Given], before: Aliases, now: Aliases
+) -> Set[str]:
+    sources = made_from(model, name)
+    found = set(before.get(name, {}))
+    for source in sources:
+        found |= now.get(source, {}).keys()
+    is_written = any(given[each].value_id is None and given[each].stored is not None for each in sources & given.keys())
+    return found | {run.domain.id} if run.domain is not None and is_written else found
+
+
+async def _add(run: Run, model: Declared, record_id: str, name: str, domain_id: str, held: Held) -> None:
+    await run.engine.vault.add_alias(run.transaction, model.name, record_id, name, domain_id, held.id)
+    await run.transaction.run(f'UPDATE "{model.name}" SET changed = changed | $2 WHERE id = $1', record_id, ALIASED)
+
+
+async def unlink(run: Run, model: Declared, record_id: str, old: Mapping[str, Held]) -> None:
+    """Let go of values that fields had, and of every domain's own value ids for them."""
+    for name in old:
+        await run.engine.vault.drop_aliases(run.transaction, model.name, record_id, name)
+    await run.engine.vault.release(run.transaction, [each.id for each in old.values()])

@@ -1,0 +1,168 @@
+"""A value guessed by an agent never shows the token of the value that is there, whatever way it takes."""
+
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.declare import Model, Text
+from countersign.records.access.view import Caller
+from tests.records import inside
+from tests.records.inside import Inside
+from tests.records.office import Office
+
+WRONG = "wrong@x.example"
+
+
+class Card(Model):
+    """A name, and what is made from it."""
+
+    title = Text()
+    name = Text(personal="PERSON")
+    nickname = Text(personal="PERSON")
+    remark = Text(personal="REMARK")
+    same = Text(personal="PERSON", computed=lambda name: name)
+    again = Text(personal="PERSON", computed=lambda same: same)
+    titled = Text(personal="PERSON", computed=lambda title: title)
+    whole = Text(personal="PERSON", computed=lambda name, title: name if title == "plain" else f"{title} {name}")
+    remarked = Text(personal="PERSON", computed=lambda remark: remark)
+
+
+COMPUTED = ("same", "again", "titled", "whole", "remarked")
+
+
+@pytest.fixture
+async def cards(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+    """No cards yet: once on SQLite, once on PostgreSQL."""
+    async with inside.opened(database_url, tmp_path, Card) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def agent(cards: Inside) -> Caller:
+    """Who sees every personal field masked."""
+    return await cards.agent("scout")
+
+
+async def first_lead(office: Office, agent: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """A lead without a party, as an agent sees it and in clear."""
+    no_party = [{"field": "party", "op": "is_null", "value": True}]
+    (lead,) = await office.value(agent, "lead.list", filter=no_party, limit=1)
+    return lead, await office.value("alice", "lead.get", id=lead["id"])
+
+
+async def test_what_an_action_copies_from_a_guess_gets_no_token_of_what_is_there(office: Office) -> None:
+    agent = await office.agent("alice", "*")
+    victim, clear = await first_lead(office, agent)
+    for guess in (clear["contact_email"], WRONG):
+        mine = await office.value(agent, "lead.create", title="x", contact_name="A B", contact_email=guess)
+        plan = await office.proposed(agent, "lead.convert", id=mine["id"])
+        assert (await office.approve("alice", plan)).status_code == 200
+
+        party = (await office.value(agent, "lead.get", id=mine["id"]))["party"]
+        made = await office.value(agent, "party.get", id=party)
+
+        # The agent knows already that the values are the same: it is its own text.
+        assert made["email"] == mine["contact_email"] != victim["contact_email"]
+        assert made["name"] == mine["contact_name"]
+
+
+async def test_what_an_action_copies_from_others_keeps_its_token(office: Office) -> None:
+    agent = await office.agent("alice", "*")
+    lead = await office.value("alice", "lead.create", title="x", contact_name="Ada Only", contact_email=WRONG)
+    seen = await office.value(agent, "lead.get", id=lead["id"])
+    plan = await office.proposed(agent, "lead.convert", id=lead["id"])
+    assert (await office.approve("alice", plan)).status_code == 200
+
+    party = (await office.value(agent, "lead.get", id=lead["id"]))["party"]
+    made = await office.value(agent, "party.get", id=party)
+
+    assert (made["name"], made["email"]) == (seen["contact_name"], seen["contact_email"])
+
+
+async def test_a_guess_in_a_field_read_in_clear_is_not_confirmed_where_it_is_copied_to(office: Office) -> None:
+    agent = await office.agent("root", "*", unmask=["lead.contact_phone"])
+    victim = next(each for each in await office.all("party", agent) if each["phone"])
+    clear = (await office.value("root", "party.get", id=victim["id"]))["phone"]
+    mine = await office.value(agent, "lead.create", title="x", contact_name="A B", contact_phone=clear)
+    plan = await office.proposed(agent, "lead.convert", id=mine["id"])
+    assert (await office.approve("root", plan)).status_code == 200
+
+    party = (await office.value(agent, "lead.get", id=mine["id"]))["party"]
+
+    assert (await office.value(agent, "party.get", id=party))["phone"] != victim["phone"]
+
+
+async def test_the_next_token_of_a_label_does_not_confirm_what_the_last_one_guessed(office: Office) -> None:
+    agent = await office.agent("alice", "lead.*", label="mail", name="first")
+    victim, clear = await first_lead(office, agent)
+    mine = await office.value(agent, "lead.create", title="x", contact_email=clear["contact_email"])
+    token = next(each for each in await office.all("agent_token", "alice") if each["title"] == "mail")
+    await office.value("alice", "agent_token.revoke", id=token["id"])
+
+    later = await office.agent("alice", "lead.*", label="mail", name="second")
+
+    guessed = (await office.value(later, "lead.get", id=mine["id"]))["contact_email"]
+    there = (await office.value(later, "lead.get", id=victim["id"]))["contact_email"]
+    assert len({guessed, there, mine["contact_email"], victim["contact_email"]}) == 4
+    (entry,) = await office.value(later, "lead.history", id=mine["id"])
+    assert entry["changes"]["contact_email"] == [None, guessed]
+    # Tokens of the time before mean nothing, those of the agent's own text neither.
+    for old in (mine["contact_email"], victim["contact_email"]):
+        refused = await office.refused(later, "lead.update", id=mine["id"], contact_email=old)
+        assert refused == f"unknown token {old}"
+
+
+async def test_what_is_computed_from_a_guess_gets_no_token_of_what_is_there(cards: Inside, agent: Caller) -> None:
+    root = cards.administrator()
+    there = await cards.value(root, "card", "create", name="Ada", remark="Ada")
+    token = (await cards.value(agent, "card", "get", id=there["id"]))["name"]
+
+    mine = await cards.value(agent, "card", "create", name="Ada", title="Ada", remark="Ada")
+    by_token = await cards.value(agent, "card", "create", name=token)
+
+    tokens = [mine[name] for name in COMPUTED]
+    assert token not in tokens
+    assert len({*tokens}) == len(tokens)
+    # What was made from the value by its token is that value.
+    assert (by_token["same"], by_token["again"]) == (token, token)
+
+
+async def test_a_right_guess_and_a_wrong_one_change_what_is_computed_alike(cards: Inside, agent: Caller) -> None:
+    root = cards.administrator()
+    for guess in ("Ada", "Eve"):
+        there = await cards.value(root, "card", "create", name="Ada", title="plain", remark="Ada")
+        before = await cards.value(agent, "card", "get", id=there["id"])
+
+        after = await cards.value(agent, "card", "update", id=there["id"], name=guess, remark=guess)
+
+        changed = [name for name in ("name", "remark", *COMPUTED) if before[name] != after[name]]
+        assert changed == ["name", "remark", "same", "again", "whole", "remarked"]
+        (entry, _) = await cards.value(agent, "card", "history", id=there["id"])
+        assert sorted(entry["changes"]) == sorted(changed)
+
+
+async def test_what_others_make_of_a_guess_is_not_joined_either(cards: Inside, agent: Caller) -> None:
+    root = cards.administrator()
+    there = await cards.value(root, "card", "create", name="Ada")
+    token = (await cards.value(agent, "card", "get", id=there["id"]))["name"]
+    mine = await cards.value(agent, "card", "create", name="Ada", title="Mrs.")
+
+    await cards.value(root, "card", "update", id=mine["id"], title="plain")
+
+    assert (await cards.value(root, "card", "get", id=mine["id"]))["whole"] == "Ada"
+    assert (await cards.value(agent, "card", "get", id=mine["id"]))["whole"] != token
+
+
+async def test_two_guesses_that_change_places_stay_guesses(cards: Inside, agent: Caller) -> None:
+    root = cards.administrator()
+    there = await cards.value(root, "card", "create", name="Ada", nickname="Eve")
+    seen = await cards.value(agent, "card", "get", id=there["id"])
+    mine = await cards.value(agent, "card", "create", name="Ada", nickname="Eve")
+
+    turned = await cards.value(agent, "card", "update", id=mine["id"], name=mine["nickname"], nickname=mine["name"])
+
+    assert (turned["name"], turned["nickname"]) == (mine["nickname"], mine["name"])
+    assert turned["name"] != seen["nickname"]
+    assert (await cards.value(root, "card", "get", id=mine["id"]))["name"] == "Eve"

@@ -1,0 +1,114 @@
+"""How long a masked value is shows nowhere, wherever its token is written to."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.declare import LongText, Model, Text
+from countersign.records.access.view import Caller
+from countersign.records.commands import lengths
+from countersign.records.commands.refusals import BadInput
+from tests.records import inside
+from tests.records.inside import Inside
+
+LENGTHS = (0, 1, 10, 500, 972, 978, 990, 999, 1000, 1001, 5000)
+
+
+class Contact(Model):
+    """Somebody one can write to."""
+
+    name = Text(personal="PERSON")
+    nickname = Text(personal="PERSON", longest=20)
+    notes = LongText(personal="NOTES")
+    summary = Text(personal="NOTES")
+    remark = LongText(personal="REMARK", longest=3000)
+
+
+@pytest.fixture
+async def book(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+    """The empty address book: once on SQLite, once on PostgreSQL."""
+    async with inside.opened(database_url, tmp_path, Contact) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def agent(book: Inside) -> Caller:
+    """Who sees every personal field masked."""
+    return await book.agent("scout")
+
+
+async def answered(book: Inside, agent: Caller, **written: str) -> str:
+    """What writing this answers, apart from tokens and ids."""
+    try:
+        made = await book.value(agent, "contact", "create", **written)
+    except BadInput as refused:
+        return refused.detail
+    return f"fits {sorted(name for name, value in made.items() if value)}"
+
+
+@pytest.mark.parametrize("field", ["name", "nickname", "notes", "summary", "remark"])
+async def test_a_token_fits_or_not_whatever_the_length_of_its_value(book: Inside, agent: Caller, field: str) -> None:
+    said: list[list[str]] = []
+    for length in (3, 900):
+        clear = await book.value(book.administrator(), "contact", "create", name="n" * length, notes="o" * length)
+        seen: dict[str, Any] = await book.value(agent, "contact", "get", id=clear["id"])
+        tokens = [seen["notes"]] if field in ("notes", "summary") else [seen["name"]]
+        if field == "remark":
+            tokens = [seen["name"], f"{seen['name']} {seen['notes']}"]
+        answers: list[str] = []
+        for token in tokens:
+            for room in LENGTHS:
+                padded = f"{'x' * (room - len(token) - 1)} {token}" if room else token
+                answers.append((await answered(book, agent, **{field: padded})).replace(token, "TOKEN"))
+        said.append(answers)
+
+    assert said[0] == said[1]
+
+
+async def test_a_token_alone_fits_also_a_shorter_field_of_its_label(book: Inside, agent: Caller) -> None:
+    clear = await book.value(book.administrator(), "contact", "create", name="n" * 900)
+    seen = await book.value(agent, "contact", "get", id=clear["id"])
+
+    made = await book.value(agent, "contact", "create", nickname=seen["name"])
+
+    assert made["nickname"] == seen["name"]
+    assert (await book.value(book.administrator(), "contact", "get", id=made["id"]))["nickname"] == "n" * 900
+
+
+async def test_a_line_is_never_longer_than_lines_are(book: Inside, agent: Caller) -> None:
+    clear = await book.value(book.administrator(), "contact", "create", name="n", notes="o")
+    seen = await book.value(agent, "contact", "get", id=clear["id"])
+
+    with pytest.raises(BadInput, match="a placeholder token counting as 1000"):
+        await book.value(agent, "contact", "create", name=f"{seen['name']} {seen['name']}")
+    with pytest.raises(BadInput, match="takes no placeholder token of a long text"):
+        await book.value(agent, "contact", "create", summary=seen["notes"])
+
+
+async def test_notes_are_added_to_also_where_they_are_full(book: Inside, agent: Caller) -> None:
+    clear = await book.value(book.administrator(), "contact", "create", notes="o" * 1_000_000)
+    seen = await book.value(agent, "contact", "get", id=clear["id"])
+
+    await book.value(agent, "contact", "update", id=clear["id"], notes=f"{seen['notes']}\nCalled today.")
+
+    notes = (await book.value(book.administrator(), "contact", "get", id=clear["id"]))["notes"]
+    assert notes == f"{'o' * 1_000_000}\nCalled today."
+    twice = (await book.value(agent, "contact", "get", id=clear["id"]))["notes"]
+    with pytest.raises(BadInput, match="may hold one placeholder token of a long text"):
+        await book.value(agent, "contact", "update", id=clear["id"], notes=f"{twice} {twice}")
+
+
+async def test_notes_do_not_grow_for_ever(book: Inside, agent: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lengths, "GROWN", 2_000)
+    made = await book.value(agent, "contact", "create", notes="o" * 1_500)
+
+    said: set[str] = set()
+    for _ in range(5):
+        try:
+            made = await book.value(agent, "contact", "update", id=made["id"], notes=f"{made['notes']} {'o' * 1_000}")
+        except BadInput as refused:
+            said.add(refused.detail)
+
+    assert said == {"contact.notes has grown too long: write it anew"}

@@ -1,0 +1,81 @@
+"""A plan's texts are for those who read the values in them where they come from; so is approving it."""
+
+from typing import Any
+
+from tests.records.office import Office
+
+WITHHELD = "[withheld]"
+
+
+async def proposed(office: Office) -> tuple[str, str]:
+    """A plan of somebody with wider rights than alice, which copies a tax number into notes; with it in clear."""
+    await office.person("dave", {"model": "lead", "commands": "*", "clear": "*", "write": "*"})
+    dave, accountant = await office.first("user", username="dave"), await office.first("role", title="accountant")
+    await office.value("root", "user_role.create", user=dave["id"], role=accountant["id"])
+    agent = await office.agent("dave", "*", name="agent")
+    party = next(each for each in await office.all("party", agent) if each["tax_id"])
+    clear = (await office.value("carol", "party.get", id=party["id"]))["tax_id"]
+    plan = await office.proposed(agent, "lead.create", title="hello", notes=f"see {party['tax_id']}")
+    return plan, clear
+
+
+async def test_a_plan_shows_no_value_its_viewer_may_not_read_where_it_comes_from(office: Office) -> None:
+    plan, clear = await proposed(office)
+
+    for who, is_shown in (("alice", False), ("dave", True), ("root", True)):
+        seen = await office.value(who, "plan.get", id=plan)
+        notes = next(each["after"] for each in seen["diff"] if each["field"] == "notes")
+        assert seen["input"]["notes"] == notes == (f"see {clear}" if is_shown else WITHHELD)
+    assert "NOTES_" in (await office.value("agent", "plan.get", id=plan))["input"]["notes"]
+
+
+async def test_a_plan_is_not_approved_blind(office: Office) -> None:
+    plan, clear = await proposed(office)
+
+    assert (await office.approve("alice", plan)).status_code == 404
+    approved = await office.approve("dave", plan)
+
+    assert approved.status_code == 200
+    lead = approved.json()["value"]["result"]["id"]
+    assert (await office.value("dave", "lead.get", id=lead))["notes"] == f"see {clear}"
+    for who in ("alice", "dave"):
+        assert clear not in str(await office.value(who, "plan.get", id=plan))
+
+
+async def test_whoever_sees_the_field_and_its_source_masked_may_approve(office: Office) -> None:
+    await office.value("root", "setting.create", title="approval:lead.update", value="{}")
+    agent = await office.agent("bob", "*")
+    lead, other = await office.value(agent, "lead.list", limit=2)
+    plan = await office.proposed(agent, "lead.update", id=lead["id"], contact_email=other["contact_email"])
+
+    shown = (await office.value("bob", "plan.get", id=plan))["input"]["contact_email"]
+    approved = await office.approve("bob", plan)
+
+    assert shown == (await office.value("bob", "lead.get", id=other["id"]))["contact_email"]
+    assert approved.status_code == 200
+    assert (await office.value(agent, "lead.get", id=lead["id"]))["contact_email"] == other["contact_email"]
+
+
+async def test_a_value_that_no_record_holds_any_more_is_for_those_who_would_read_it_anywhere(office: Office) -> None:
+    plan, clear = await proposed(office)
+    party = await office.first("party", tax_id=clear)
+    await office.value("carol", "party.update", id=party["id"], tax_id="XX1")
+
+    seen: dict[str, Any] = {who: await office.value(who, "plan.get", id=plan) for who in ("alice", "dave", "root")}
+
+    notes = [seen[who]["input"]["notes"] for who in ("alice", "dave", "root")]
+    assert notes == [WITHHELD, WITHHELD, f"see {clear}"]
+    assert (await office.approve("dave", plan)).status_code == 404
+    assert (await office.value("agent", "plan.withdraw", id=plan))["state"] == "withdrawn"
+
+
+async def test_a_linked_value_others_hold_is_no_more_shown_by_a_plan_that_was_decided(office: Office) -> None:
+    agent = await office.agent("alice", "*")
+    lead, other = await office.value(agent, "lead.list", limit=2)
+    await office.value("root", "setting.create", title="approval:lead.update", value="{}")
+    plan = await office.proposed(agent, "lead.update", id=lead["id"], contact_email=other["contact_email"])
+    assert (await office.approve("alice", plan)).status_code == 200
+
+    shown = await office.value("alice", "plan.get", id=plan)
+
+    assert shown["input"]["contact_email"] == "[erased]"
