@@ -77,10 +77,17 @@ async def _changed(run: Run, entries: Sequence[tuple[ModelView | None, _Changes]
     seen = [(view, _within(view, changes)) for view, changes in entries]
     copies = _Copies(run)
     await copies.find(_values(seen))
-    return [
-        {} if view is None else {name: [copies.shown(view, name, each) for each in changes[name]] for name in changes}
-        for view, changes in seen
-    ]
+    return [{} if view is None else _told(copies, view, changes) for view, changes in seen]
+
+
+def _told(copies: "_Copies", view: ModelView, changes: _Changes) -> dict[str, list[object]]:
+    shown = {name: [copies.shown(view, name, each) for each in pair] for name, pair in changes.items()}
+    return {name: pair for name, pair in shown.items() if not _is_nothing(view, name, pair)}
+
+
+def _is_nothing(view: ModelView, name: str, pair: Sequence[object]) -> bool:
+    """Whether a ref is empty to the viewer before and after: then nothing happened to it, as in the record itself."""
+    return isinstance(view.model.fields[name], Ref) and not any(pair)
 
 
 def _within(view: ModelView | None, changes: _Changes) -> _Changes:
@@ -249,7 +256,8 @@ def _diff(run: Run, copies: _Copies, diff: Sequence[Mapping[str, Any]]) -> list[
         view = run.caller.view.models.get(each["model"])
         if view is not None and each["field"] in view.fields:
             sides = {side: copies.shown(view, each["field"], each[side]) for side in ("before", "after")}
-            shown.append({**each, **sides})
+            if not _is_nothing(view, each["field"], list(sides.values())):
+                shown.append({**each, **sides})
     return shown
 
 

@@ -28,7 +28,8 @@ class ModelView:
     """One model as a caller sees it.
 
     `fields` holds the fields it sees, in declared order; `denied` the others as `model.field`, sorted; `rows` the
-    records each of its commands reaches (`get` tells which records exist for it at all).
+    records each of its commands reaches (`get` tells which records exist for it at all); `partly` the refs among
+    `fields` that may be to records which do not exist for it, and are empty to it then.
     """
 
     model: Declared
@@ -37,10 +38,15 @@ class ModelView:
     writable: frozenset[str]
     denied: tuple[str, ...]
     rows: Mapping[str, Rows]
+    partly: frozenset[str] = frozenset()
 
     def sees_in_clear(self, name: str) -> bool:
         """Whether the field may be filtered and ordered on: `id` and `revision`'s own rule aside, those in clear."""
         return self.fields.get(name) == "clear"
+
+    def knows(self, name: str) -> bool:
+        """Whether what it sees of the field is all there is to it: in clear, and no ref to what may be hidden."""
+        return self.sees_in_clear(name) and name not in self.partly
 
     @property
     def visible(self) -> Rows:

@@ -46,11 +46,12 @@ async def check_move(
             if name in view.fields:
                 raise BadInput(f"unknown key {name} in {view.model.name}.{move.name}")
             raise unknown_field(view.model.name, name)
-    given = await incoming.values(run, view, fields, inputs=frozenset(move.inputs))
+    seen = await incoming.as_seen(run, view, record)
+    given = incoming.to_change(view, seen, await incoming.values(run, view, fields, inputs=frozenset(move.inputs)))
     _require_state(view.model, view, record, move)
-    _require_inputs(view, record, move, given)
+    _require_inputs(view, seen, move, given)
     values = {**record.values, **{name: each.stored for name, each in given.items()}}
-    readable = [each for each in move.guards if view.sees_in_clear(each.field)]
+    readable = [each for each in move.guards if view.knows(each.field)]
     guard.require(view.model, view, readable, values, f"{view.model.name}.{move.name}")
     return Prepared(view.model.name, move.name, record.id, record.revision, given)
 
