@@ -298,6 +298,12 @@ async def text_in(run: Run, model: str, field: str, by: str, value: str | int) -
     return None if row is None else cast("str | None", row[0])
 
 
+async def holds(run: Run, model: str, field: str, record_id: str | None, value_id: int) -> bool:
+    """Whether the field of that record holds the value."""
+    text = f'SELECT 1 FROM "{model}" WHERE id = $1 AND "{field}__value" = $2'
+    return record_id is not None and await run.reader.fetch_one(text, record_id, value_id) is not None
+
+
 async def _planned(run: Run, value_id: int) -> str | None:
     """The text that a pending plan of the same agent holds."""
     if run.caller.agent is None:
