@@ -9,9 +9,10 @@ from countersign.declare import Ref
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import provenance, steps
-from countersign.records.commands import incoming, promise
+from countersign.records.commands import incoming, outgoing, promise
 from countersign.records.commands.reading import Reading
 from countersign.records.commands.run import Run
+from countersign.records.masking import swap
 
 ERASED = "[erased]"
 """What is shown for a personal value that no record the viewer sees holds any more."""
@@ -76,11 +77,21 @@ async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[o
 async def _changed(run: Run, entries: Sequence[tuple[ModelView | None, _Changes]]) -> list[dict[str, list[object]]]:
     seen = [(view, _within(view, changes)) for view, changes in entries]
     copies = _Copies(run)
-    await copies.find(_values(seen))
-    return [
-        {} if view is None else {name: [copies.shown(view, name, each) for each in changes[name]] for name in changes}
-        for view, changes in seen
-    ]
+    await copies.find(list(_values(seen)))
+    return [{} if view is None else _told(run, copies, view, changes) for view, changes in seen]
+
+
+def _told(run: Run, copies: "_Copies", view: ModelView, changes: _Changes) -> dict[str, list[object]]:
+    shown = {name: [copies.shown(view, name, each) for each in pair] for name, pair in changes.items()}
+    if run.caller.is_agent and view.model.name == "plan" and "error" in shown:
+        is_stale = "stale" in shown.get("state", ())
+        shown["error"] = [_kind_of(each, is_stale=is_stale) for each in shown["error"]]
+    return {name: pair for name, pair in shown.items() if not _is_nothing(view, name, pair)}
+
+
+def _is_nothing(view: ModelView, name: str, pair: Sequence[object]) -> bool:
+    """Whether a ref is empty to the viewer before and after: then nothing happened to it, as in the record itself."""
+    return isinstance(view.model.fields[name], Ref) and not any(pair)
 
 
 def _within(view: ModelView | None, changes: _Changes) -> _Changes:
@@ -105,8 +116,9 @@ class _Copies:
         self._keys: Mapping[int, bytes] = {}
         self._seen: set[tuple[str, object]] = set()
         self._held: frozenset[int] = frozenset()
+        self._literals: Mapping[str, str] = {}
 
-    async def find(self, values: Iterable[tuple[ModelView, str, object]]) -> None:
+    async def find(self, values: Sequence[tuple[ModelView, str, object]]) -> None:
         """Fetch what showing these values of fields takes."""
         wanted: set[int] = set()
         linked: dict[str, set[int]] = {}
@@ -126,10 +138,25 @@ class _Copies:
         for target, record_ids in targets.items():
             found = await incoming.among(self._run, target, sorted(record_ids))
             self._seen |= {(target, each) for each in found}
+        self._literals = await outgoing.literals(self._run, list(self._clear_texts(values)))
+
+    def _clear_texts(self, values: Sequence[tuple[ModelView, str, object]]) -> Iterator[str]:
+        if not self._run.caller.view.is_masked:
+            return
+        for view, name, value in values:
+            plain = self._plain(view, name, value) if view.sees_in_clear(name) else None
+            if isinstance(plain, str):
+                yield plain
 
     def shown(self, view: ModelView, name: str, value: object) -> object:
         """A value as the viewer sees the field: in clear, as a token, or erased; a ref to what it does not see is
-        empty, as in the record itself."""
+        empty, as in the record itself, and what looks like a token is a LITERAL one."""
+        plain = self._plain(view, name, value)
+        if isinstance(plain, str) and view.sees_in_clear(name):
+            return swap.replaced(self._run.engine.grammar, plain, self._literals)
+        return plain
+
+    def _plain(self, view: ModelView, name: str, value: object) -> object:
         field = view.model.fields[name]
         if value is None:
             return None
@@ -189,8 +216,34 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
         values[places["diff"]] = _diff(run, copies, diff)
     if "effects" in places:
         values[places["effects"]] = _effects(run, values[places["effects"]])
+    for name in ("approvals", "proposed_by"):
+        if name in places and run.caller.view.is_masked:
+            values[places[name]] = await _spoken(run, msgspec.json.decode(bytes(values[places[name]])))
     if run.caller.is_agent:
         _keep_from_agent(values, places)
+
+
+async def _spoken(run: Run, said: object) -> object:
+    """What people and agents are called and wrote, with LITERAL tokens for what looks like a token."""
+    literals = await outgoing.literals(run, list(_texts(said)))
+
+    def shown(part: object) -> object:
+        if isinstance(part, dict):
+            return {name: shown(each) for name, each in cast("dict[str, object]", part).items()}
+        if isinstance(part, list):
+            return [shown(each) for each in cast("list[object]", part)]
+        return swap.replaced(run.engine.grammar, part, literals) if isinstance(part, str) else part
+
+    return shown(said)
+
+
+def _texts(said: object) -> Iterator[str]:
+    if isinstance(said, str):
+        yield said
+    elif isinstance(said, dict | list):
+        parts = cast("dict[str, object]", said).values() if isinstance(said, dict) else cast("list[object]", said)
+        for each in parts:
+            yield from _texts(each)
 
 
 async def _withheld(run: Run, kept: Sequence[steps.Step]) -> frozenset[int]:
@@ -207,9 +260,16 @@ def _keep_from_agent(values: list[Any], places: Mapping[str, int]) -> None:
     """The digest is made from more than an agent may know, and an error may tell of it: it learns the kind alone."""
     if "digest" in places:
         values[places["digest"]] = None
-    if "error" in places and values[places["error"]] is not None:
+    if "error" in places:
         is_stale = "state" in places and values[places["state"]] == "stale"
-        values[places["error"]] = "stale" if is_stale else "refused"
+        values[places["error"]] = _kind_of(values[places["error"]], is_stale=is_stale)
+
+
+def _kind_of(error: object, *, is_stale: bool) -> str | None:
+    """What an agent is told in place of an error."""
+    if error is None:
+        return None
+    return "stale" if is_stale else "refused"
 
 
 def _seen_in_diff(run: Run, diff: Sequence[Mapping[str, Any]]) -> Iterator[tuple[ModelView, str, object]]:
@@ -249,7 +309,8 @@ def _diff(run: Run, copies: _Copies, diff: Sequence[Mapping[str, Any]]) -> list[
         view = run.caller.view.models.get(each["model"])
         if view is not None and each["field"] in view.fields:
             sides = {side: copies.shown(view, each["field"], each[side]) for side in ("before", "after")}
-            shown.append({**each, **sides})
+            if not _is_nothing(view, each["field"], list(sides.values())):
+                shown.append({**each, **sides})
     return shown
 
 

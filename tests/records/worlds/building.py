@@ -279,12 +279,14 @@ class _Building:
             notes=(None, self._of("Call her", "Write to him at once"))[number % 2],
         )
 
-    def _party_of_lead(self, number: int) -> str:
+    def _party_of_lead(self, number: int) -> str | None:
         party = number % PARTIES
-        if self._audience == "dan" and party % 2 == 0:
-            # Another company, and he sees neither.
-            party = (party + 2) % PARTIES if self._is_b else party
-        return made_id("party", party)
+        if self._audience != "dan" or party % 2:
+            return made_id("party", party)
+        # Another company, of which he sees neither, or one and none.
+        first, second = made_id("party", party), made_id("party", (party + 2) % PARTIES)
+        one = {2: self._of(None, second), 4: self._of(first, None)}.get(number % 12, self._of(first, second))
+        return None if one is None else str(one)
 
     async def _activity(self, number: int) -> None:
         await self._make(

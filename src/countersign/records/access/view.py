@@ -29,7 +29,8 @@ class ModelView:
 
     `fields` holds the fields it sees, in declared order; `denied` the others as `model.field`, sorted; `rows` the
     records each of its commands reaches (`get` tells which records exist for it at all). `rewritten` are fields whose
-    values are changed on their way out for this caller: nothing may be asked of what is stored in them.
+    values are changed on their way out for this caller: nothing may be asked of what is stored in them. `partly` are
+    the refs among `fields` that may be to records which do not exist for it, and are empty to it then.
     """
 
     model: Declared
@@ -39,11 +40,16 @@ class ModelView:
     denied: tuple[str, ...]
     rows: Mapping[str, Rows]
     rewritten: frozenset[str] = frozenset()
+    partly: frozenset[str] = frozenset()
 
     def sees_in_clear(self, name: str) -> bool:
         """Whether the caller reads the field as it is stored, so that it may be filtered and ordered on; `id` and
         `revision` have rules of their own."""
         return self.fields.get(name) == "clear" and name not in self.rewritten
+
+    def knows(self, name: str) -> bool:
+        """Whether what it sees of the field is all there is to it: in clear, and no ref to what may be hidden."""
+        return self.sees_in_clear(name) and name not in self.partly
 
     @property
     def visible(self) -> Rows:

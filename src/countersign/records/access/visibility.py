@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias, cast
 
-from countersign.declare import ADMINISTRATOR, CALLER, Declared, Field, Grant, Where, where
+from countersign.declare import ADMINISTRATOR, CALLER, Declared, Field, Grant, Ref, Where, where
 from countersign.declare.access import Names
 from countersign.declare.registry import Registry
 from countersign.records.access import scopes
@@ -72,8 +72,17 @@ def view_of(registry: Registry, commands: Commands, standing: Standing, cut: Cut
         if allowed:
             rows = _rows(grants[name], held, allowed, standing.user_id)
             models[name] = _model_view(registry.models[name], allowed, sights[name], grants[name], rows)
+    models = {name: replace(view, partly=_partly(view, models)) for name, view in models.items()}
     is_masked = any("masked" in view.fields.values() for view in models.values())
     return View(models, _rights(standing) if cut is None else frozenset(), is_masked)
+
+
+def _partly(view: ModelView, models: Mapping[str, ModelView]) -> frozenset[str]:
+    """The refs that may be to records which do not exist for the caller."""
+    refs = [field for name in view.fields if isinstance(field := view.model.fields[name], Ref)]
+    return frozenset(
+        each.name for each in refs if each.target not in models or models[each.target].visible is not None
+    )
 
 
 def _is_administrator(standing: Standing) -> bool:

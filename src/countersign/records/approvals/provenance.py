@@ -1,6 +1,7 @@
 """The provenance rule: a personal value does not reach more readers through an agent without a person's consent."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from countersign.records.access.view import ModelView, Sight
 from countersign.records.commands import incoming
@@ -8,11 +9,12 @@ from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.run import Run
 
 _READERS = """
-SELECT r.title, g.clear
+SELECT r.title, g.clear, g.commands, g.rows
 FROM "grant" AS g
 JOIN role AS r ON r.id = g.role
 WHERE g.model = $1
 """
+_READING = ("get", "list", "search")
 _LABEL = "SELECT label FROM pii_value WHERE id = $1"
 _LABELS = "SELECT id, label FROM pii_value WHERE id IN ({places})"
 _ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1"
@@ -22,29 +24,50 @@ async def widens(run: Run, prepared: Prepared) -> bool:
     """Whether a value whose token stands in the input would be read in clear by a role that cannot now.
 
     The readers of a value are the roles that read, in clear, some field it is in; those of the field it is written to
-    must be among them.
+    must be among them. A role that sees some records of a model alone may see the one written to and not the one that
+    the value comes from: it counts as a reader of the latter only where both are the same.
     """
     for name, given in prepared.given.items():
         if not given.origins:
             continue
-        readers = await _readers(run, prepared.model, name)
+        readers = (await _readers(run, prepared.model, name)).some
         for value_id in set(given.origins):
-            if not readers <= await _readers_of_value(run, value_id):
+            if not readers <= await _readers_of_value(run, value_id, prepared):
                 return True
     return False
 
 
-async def _readers(run: Run, model: str, field: str) -> frozenset[str]:
+class _Readers(NamedTuple):
+    """Roles that read a field in clear: in some records, and those of them that do in all."""
+
+    some: frozenset[str]
+    all: frozenset[str]
+
+
+async def _readers(run: Run, model: str, field: str) -> _Readers:
     restricted = run.engine.registry.models[model].fields[field].restricted
-    found: set[str] = set()
-    for role, clear in await run.reader.fetch(_READERS, model):
-        names = {each.strip() for each in str(clear or "").split(",")}
-        if (field in names or "*" in names) and (not restricted or role in restricted):
-            found.add(role)
-    return frozenset(found)
+    some: set[str] = set()
+    by_command: dict[str, dict[str, bool]] = {}
+    for role, clear, commands, rows in await run.reader.fetch(_READERS, model):
+        if _names(clear, field) and (not restricted or role in restricted):
+            some.add(role)
+        for command in _READING:
+            if _names(commands, command):
+                sees_all = by_command.setdefault(role, {})
+                sees_all[command] = sees_all.get(command, False) or not rows
+    return _Readers(frozenset(some), frozenset(role for role in some if _sees_every_row(by_command.get(role, {}))))
 
 
-async def _readers_of_value(run: Run, value_id: int) -> frozenset[str]:
+def _names(names: object, name: str) -> bool:
+    return bool({each.strip() for each in str(names or "").split(",")} & {name, "*"})
+
+
+def _sees_every_row(by_command: Mapping[str, bool]) -> bool:
+    """`get` tells which records exist for a role; for one without it, those it may list."""
+    return by_command.get("get", any(by_command.values()))
+
+
+async def _readers_of_value(run: Run, value_id: int, prepared: Prepared) -> frozenset[str]:
     """The readers of the value's fields in records the caller sees: hidden ones must not change what it is told."""
     row = await run.reader.fetch_one(_LABEL, value_id)
     if row is None:
@@ -52,10 +75,12 @@ async def _readers_of_value(run: Run, value_id: int) -> frozenset[str]:
     found: frozenset[str] = frozenset()
     for model, name in incoming.holders(run, row[0]):
         if await incoming.text_in(run, model, name, f"{name}__value", value_id) is not None:
-            found |= await _readers(run, model, name)
+            is_same = model == prepared.model and await incoming.holds(run, model, name, prepared.record_id, value_id)
+            found |= (await _readers(run, model, name))[0 if is_same else 1]
     for model, record_id, name in await run.reader.fetch(_ALIASED, value_id):
         if await incoming.text_in(run, model, name, "id", record_id) is not None:
-            found |= await _readers(run, model, name)
+            is_same = (model, record_id) == (prepared.model, prepared.record_id)
+            found |= (await _readers(run, model, name))[0 if is_same else 1]
     return found
 
 

@@ -43,13 +43,14 @@ async def check_move(
     """As `check`, for a record that is at hand; fields of `allowed` may be given beside the action's inputs."""
     fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
     _require_known(view, move, fields, allowed)
-    given = await incoming.values(run, view, fields, inputs=frozenset(move.inputs))
-    values = {**record.values, **{name: each.stored for name, each in given.items()}}
+    seen = await incoming.as_seen(run, view, record)
+    given = incoming.to_change(view, seen, await incoming.values(run, view, fields, inputs=frozenset(move.inputs)))
+    new = {name: each.stored for name, each in given.items()}
     if not run.caller.is_agent or is_readable(view, move):
         _require_state(view.model, view, record, move)
-        _require_inputs(view.model, view, move, values)
-    readable = [each for each in move.guards if view.sees_in_clear(each.field)]
-    guard.require(view.model, view, readable, values, f"{view.model.name}.{move.name}")
+        _require_inputs(view.model, view, move, {**seen.values, **new})
+    readable = [each for each in move.guards if view.knows(each.field)]
+    guard.require(view.model, view, readable, {**record.values, **new}, f"{view.model.name}.{move.name}")
     return Prepared(view.model.name, move.name, record.id, record.revision, given)
 
 

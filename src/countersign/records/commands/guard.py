@@ -50,8 +50,8 @@ def _compared(field: Field, left: Stored, right: Stored) -> int:
 
 
 def are_readable(view: ModelView | None, conditions: Sequence[Where]) -> bool:
-    """Whether the caller reads in clear every field the conditions speak of."""
-    return view is not None and all(view.sees_in_clear(each.field) for each in conditions)
+    """Whether the caller can tell by itself if the conditions hold: it knows every field they speak of."""
+    return view is not None and all(view.knows(each.field) for each in conditions)
 
 
 def require(
@@ -65,7 +65,7 @@ def require(
     """
     for readable in (True, False):
         for each in conditions:
-            is_seen = view is not None and view.sees_in_clear(each.field)
+            is_seen = view is not None and view.knows(each.field)
             if is_seen is readable and not holds(model, values, each):
                 said = f": {each.field} {each.operator} {each.value} does not hold" if readable else ""
                 raise BadInput(f"{command} is not allowed in this state{said}")

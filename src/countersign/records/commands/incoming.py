@@ -1,6 +1,7 @@
 """From a caller's JSON to stored values: unknown and unwritable fields refused, placeholder tokens swapped back."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 from countersign.declare import BadValue, Field, LongText, Ref, Text
@@ -11,6 +12,7 @@ from countersign.records.commands.given import Given
 from countersign.records.commands.refusals import BadInput, unknown_field
 from countersign.records.commands.run import Run
 from countersign.records.commands.sql import Parameters
+from countersign.records.commands.stored import StoredRecord
 from countersign.records.masking import swap
 from countersign.records.masking.grammar import Token
 
@@ -92,6 +94,26 @@ async def exists(run: Run, model: str, record_id: str) -> bool:
     seen = conditions.any_of(scope, view.model, view.visible)
     text = f'SELECT 1 FROM "{model}" AS t WHERE t.id = $1 AND {seen}'
     return await run.reader.fetch_one(text, *parameters.values) is not None
+
+
+async def as_seen(run: Run, view: ModelView, record: StoredRecord) -> StoredRecord:
+    """The record with its refs as the caller sees them: to what does not exist for it they are empty."""
+    values = dict(record.values)
+    for name in view.fields:
+        field, value = view.model.fields[name], values[name]
+        if isinstance(field, Ref) and isinstance(value, str) and not await exists(run, field.target, value):
+            values[name] = None
+    return replace(record, values=values)
+
+
+def to_change(view: ModelView, seen: StoredRecord, given: Mapping[str, Given]) -> dict[str, Given]:
+    """What is given but for refs that are empty to the caller and stay so: emptying one that it does not see would
+    tell that there was one."""
+    return {
+        name: each
+        for name, each in given.items()
+        if each.stored is not None or seen.values[name] is not None or not isinstance(view.model.fields[name], Ref)
+    }
 
 
 async def among(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[str]:
@@ -274,6 +296,12 @@ async def text_in(run: Run, model: str, field: str, by: str, value: str | int) -
     text = f'SELECT t."{field}" FROM "{model}" AS t WHERE t."{by}" = $1 AND {seen}{shown} LIMIT 1'
     row = await run.reader.fetch_one(text, *parameters.values)
     return None if row is None else cast("str | None", row[0])
+
+
+async def holds(run: Run, model: str, field: str, record_id: str | None, value_id: int) -> bool:
+    """Whether the field of that record holds the value."""
+    text = f'SELECT 1 FROM "{model}" WHERE id = $1 AND "{field}__value" = $2'
+    return record_id is not None and await run.reader.fetch_one(text, record_id, value_id) is not None
 
 
 async def _planned(run: Run, value_id: int) -> str | None:

@@ -1,6 +1,6 @@
 """Rows on their way out: every answer's records are made here, whichever command or protocol asks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from countersign.declare.fields.field import LITERAL
@@ -27,15 +27,19 @@ async def records(run: Run, reading: Reading, rows: Sequence[Row]) -> list[Recor
 
 async def _literals(run: Run, reading: Reading, values: list[list[Any]]) -> None:
     places = [(each, place) for place in reading.texts for each in values if each[place] is not None]
+    tokens = await literals(run, [each[place] for each, place in places])
+    if tokens:
+        for each, place in places:
+            each[place] = swap.replaced(run.engine.grammar, each[place], tokens)
+
+
+async def literals(run: Run, texts: Sequence[str]) -> Mapping[str, str]:
+    """What to put for whatever looks like a token in these clear texts; nothing, where the caller is shown none."""
     grammar = run.engine.grammar
-    if not grammar.might_hold_token("\n".join(each[place] for each, place in places)):
-        return
-    found = {token.text for each, place in places for token in grammar.tokens(each[place])}
-    if not found:
-        return
-    tokens = await literal_tokens(run, sorted(found))
-    for each, place in places:
-        each[place] = swap.replaced(grammar, each[place], tokens)
+    if not run.caller.view.is_masked or not grammar.might_hold_token("\n".join(texts)):
+        return {}
+    found = {token.text for text in texts for token in grammar.tokens(text)}
+    return await literal_tokens(run, sorted(found)) if found else {}
 
 
 async def literal_tokens(run: Run, texts: Sequence[str]) -> dict[str, str]:

@@ -25,7 +25,8 @@ async def check(run: Run, view: ModelView, body: Body) -> Prepared:
     record = await writing.find(run, view.model, view.reach("update"), body.get("id"))
     await require_revision(run, view, record, body)
     fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
-    given = await incoming.values(run, view, fields)
+    seen = await incoming.as_seen(run, view, record)
+    given = incoming.to_change(view, seen, await incoming.values(run, view, fields))
     workflow = view.model.workflow
     if workflow is not None and workflow.field in given:
         now, wanted = record.values[workflow.field], given.pop(workflow.field).stored

@@ -1,0 +1,94 @@
+"""A ref to a record that its caller does not see is as good as empty, in everything that is answered."""
+
+import json
+from typing import Any
+
+import httpx
+
+from tests.records.office import Office
+
+DAN = {"model": "lead", "commands": "*", "clear": "title,party,stage,owner", "write": "title,party"}
+
+
+async def two_leads(office: Office) -> tuple[str, str]:
+    """Dan's agent, who sees leads and no parties, and two leads: one with a party, one without."""
+    await office.person("dan", DAN)
+    await office.agent("dan", "*", name="agent")
+    party = (await office.first("party"))["id"]
+    leads = [await office.value("root", "lead.create", title="x", party=each) for each in (party, None)]
+    return leads[0]["id"], leads[1]["id"]
+
+
+def told(answer: httpx.Response | Any, lead: str) -> str:
+    """What was answered, apart from the lead's id."""
+    text = f"{answer.status_code} {answer.text}" if isinstance(answer, httpx.Response) else json.dumps(answer)
+    return text.replace(lead, "LEAD")
+
+
+async def test_a_plans_diff_tells_no_hidden_ref_from_none(office: Office) -> None:
+    said: list[str] = []
+    for lead in await two_leads(office):
+        plan = await office.proposed("agent", "lead.delete", id=lead)
+        said.append(told((await office.value("agent", "plan.get", id=plan))["diff"], lead))
+
+    assert said[0] == said[1]
+
+
+async def test_history_tells_no_hidden_ref_from_none(office: Office) -> None:
+    said: list[str] = []
+    for lead in await two_leads(office):
+        entries = await office.value("agent", "lead.history", id=lead)
+        said.append(told([each["changes"] for each in entries], lead))
+
+    assert said[0] == said[1]
+
+
+async def test_a_guard_over_a_hidden_ref_is_for_a_person_to_decide(office: Office) -> None:
+    for lead in await two_leads(office):
+        await office.value("root", "lead.qualify", id=lead)
+        plan = await office.proposed("agent", "lead.win", id=lead)
+        shown = await office.value("agent", "plan.get", id=plan)
+        assert [each["field"] for each in shown["diff"]] == ["stage"]
+
+
+async def test_a_guard_over_a_ref_that_is_always_seen_needs_nobody(office: Office) -> None:
+    agent = await office.agent("alice", "*")
+    party = (await office.first("party"))["id"]
+    lead = await office.value("alice", "lead.create", title="x", party=party)
+    await office.value("alice", "lead.qualify", id=lead["id"])
+
+    assert (await office.value(agent, "lead.win", id=lead["id"]))["stage"] == "won"
+
+
+async def test_emptying_a_hidden_ref_changes_nothing(office: Office) -> None:
+    leads = await two_leads(office)
+    party = (await office.value("root", "lead.get", id=leads[0]))["party"]
+    for who in ("agent", "dan"):
+        said: list[str] = []
+        for lead in leads:
+            before = await office.value(who, "lead.get", id=lead)
+            after = await office.value(who, "lead.update", id=lead, party=None)
+            said.append(told([before, after, len(await office.value(who, "lead.history", id=lead))], lead))
+        assert said[0] == said[1]
+
+    assert (await office.value("root", "lead.get", id=leads[0]))["party"] == party
+
+
+async def test_emptying_a_hidden_ref_is_not_proposed_either(office: Office) -> None:
+    await office.value("root", "setting.create", title="approval:lead.update", value="{}")
+    said: list[str] = []
+    for lead in await two_leads(office):
+        plan = await office.proposed("agent", "lead.update", id=lead, party=None, title="y")
+        assert (await office.approve("root", plan)).status_code == 200
+        shown = await office.value("agent", "plan.get", id=plan)
+        said.append(told([shown["input"], shown["diff"], await office.value("agent", "lead.get", id=lead)], lead))
+
+    assert said[0] == said[1]
+
+
+async def test_emptying_a_ref_that_is_seen_empties_it(office: Office) -> None:
+    agent = await office.agent("alice", "*")
+    party = (await office.first("party"))["id"]
+    lead = await office.value("alice", "lead.create", title="x", party=party)
+
+    assert (await office.value(agent, "lead.update", id=lead["id"], party=None))["party"] is None

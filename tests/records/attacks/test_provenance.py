@@ -1,0 +1,42 @@
+"""A value that reaches records which others see, where they do not see it now, needs a person's consent."""
+
+from typing import Any
+
+from tests.records.office import Office
+
+OWN = '[{"field":"owner","op":"eq","value":{"stand":"CALLER"}}]'
+
+
+async def leads_of(office: Office) -> tuple[dict[str, Any], str]:
+    """A lead of alice's, as her agent sees it, and one of ann's, who sees none but her own."""
+    ann = await office.person("ann", {"model": "lead", "commands": "*", "clear": "*", "write": "*", "rows": OWN})
+    await office.agent("alice", "*", name="agent")
+    mine = await office.value("alice", "lead.create", title="x", contact_name="Ada One", contact_email="a@one.example")
+    hers = await office.value("root", "lead.create", title="of ann", owner=ann)
+    return await office.value("agent", "lead.get", id=mine["id"]), hers["id"]
+
+
+async def test_a_copy_to_a_record_that_others_see_is_proposed(office: Office) -> None:
+    mine, hers = await leads_of(office)
+
+    await office.proposed("agent", "lead.update", id=hers, contact_email=mine["contact_email"])
+    await office.proposed("agent", "lead.update", id=hers, notes=f"as {mine['contact_name']}")
+
+    assert (await office.value("ann", "lead.get", id=hers))["contact_email"] is None
+
+
+async def test_a_copy_within_one_record_is_made_at_once(office: Office) -> None:
+    mine, _ = await leads_of(office)
+
+    changed = await office.value("agent", "lead.update", id=mine["id"], notes=f"Ask {mine['contact_name']}")
+
+    assert "NOTES_" in changed["notes"]
+
+
+async def test_a_copy_to_a_record_that_the_same_people_see_is_made_at_once(office: Office) -> None:
+    agent = await office.agent("alice", "*")
+    mine, other = await office.value(agent, "lead.list", limit=2)
+
+    changed = await office.value(agent, "lead.update", id=other["id"], contact_email=mine["contact_email"])
+
+    assert changed["contact_email"] == mine["contact_email"]

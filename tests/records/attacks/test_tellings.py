@@ -1,0 +1,38 @@
+"""What the audit and history tell beside the values: no more than plans and users themselves do."""
+
+import json
+
+from tests.records.office import Office
+
+
+async def test_the_audit_tells_an_agent_the_kind_of_a_plans_error_alone(office: Office) -> None:
+    await office.person(
+        "dan",
+        {"model": "party", "commands": "get,list,delete", "clear": "kind"},
+        {"model": "audit_entry", "commands": "get,list,search", "clear": "*"},
+    )
+    agent = await office.agent("dan", "*")
+    used = (await office.first("invoice"))["party"]
+    plan = await office.proposed(agent, "party.delete", id=used)
+    assert (await office.approve("root", plan)).status_code == 400
+    about = [{"field": "record_id", "op": "eq", "value": plan}]
+
+    entries = await office.value(agent, "audit_entry.list", filter=about)
+
+    assert "invoice" not in json.dumps(entries)
+    told = [each["changes"]["error"] for each in entries if "error" in each["changes"]]
+    assert told == [[None, (await office.value(agent, "plan.get", id=plan))["error"]]] == [[None, "refused"]]
+
+
+async def test_history_names_those_alone_whom_its_caller_sees(office: Office) -> None:
+    lead = (await office.value("alice", "lead.create", title="x"))["id"]
+    await office.person("dan", {"model": "lead", "commands": "*", "clear": "*", "write": "*"})
+    await office.value("dan", "lead.update", id=lead, title="y")
+    agent = await office.agent("dan", "lead.*")
+    reader = await office.agent("alice", "*")
+
+    named = {who: [each["by"] for each in await office.value(who, "lead.history", id=lead)] for who in
+             ("dan", agent, "alice", reader, "root")}
+
+    assert named["dan"] == named[agent] == ["dan", None]
+    assert named["alice"] == named[reader] == named["root"] == ["dan", "alice"]
