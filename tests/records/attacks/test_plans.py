@@ -272,3 +272,16 @@ async def test_nothing_changes_between_the_last_look_and_the_execution(
     assert answer.status_code == 200
     # The other change waited, and came on top of what was approved.
     assert (await office.value("alice", "lead.get", id=new))["title"] == "meanwhile"
+
+
+async def test_why_a_plan_failed_is_told_to_whoever_decided(office: Office) -> None:
+    agent = await office.agent("alice", "party.*", "plan.*")
+    used = (await office.first("invoice"))["party"]
+    plan = await office.proposed(agent, "party.delete", id=used)
+
+    answer = await office.approve("root", plan)
+
+    assert "invoice.party" in answer.json()["error"]
+    errors = {who: (await office.value(who, "plan.get", id=plan))["error"] for who in ("root", "alice", agent)}
+    assert "invoice.party" in errors.pop("root")
+    assert set(errors.values()) == {"refused"}
