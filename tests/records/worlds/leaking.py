@@ -150,6 +150,7 @@ def tokens_are_swapped_anywhere(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(incoming, "_swapped", swapped)
     patch.setattr(incoming, "_allowed", lambda field, found: found)
+    patch.setattr(incoming, "_require_fitting", lambda *given: None)
 
 
 def guesses_are_confirmed(patch: pytest.MonkeyPatch) -> None:
