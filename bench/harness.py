@@ -178,6 +178,9 @@ class Bench:
         if self.options.is_quick:
             return
         RESULTS.mkdir(parents=True, exist_ok=True)
+        # A run on one database alone leaves what was measured on the other.
+        alone = self.options.databases
+        name = self.name if len(alone) > 1 else f"{self.name}-{alone[0]}"
         at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         record = {
             "benchmark": self.name,
@@ -196,7 +199,7 @@ class Bench:
             "aims": self.aims,
         }
         encoded = msgspec.json.format(msgspec.json.encode(record), indent=1)
-        (RESULTS / f"{self.name}.json").write_bytes(encoded + b"\n")
+        (RESULTS / f"{name}.json").write_bytes(encoded + b"\n")
         met = sum(aim.met for aim in self.aims)
         figures = "; ".join(f"{aim.text} {aim.measured:,.3g}" for aim in self.aims)
         with (RESULTS / "runs.md").open("a", encoding="utf-8") as file:

@@ -72,6 +72,11 @@ class Worker:
         """Resident memory now."""
         return rss_mib(self.process.pid)
 
+    def own_mib(self) -> float:
+        """Resident memory that is no file's: without the pages of a database that is mapped (proc_pid_status(5))."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:")) / 1024
+
 
 def rss_mib(pid: int) -> float:
     """Resident memory of a process."""

@@ -114,12 +114,12 @@ def read_whole(bench: Bench, database: str, served: Served) -> None:
             with sent(served, who, "list", {}) as answer:
                 answer.read(1)
                 begun_ms.append((time.perf_counter() - started_s) * 1000)
-        before_mib = peak_mib = served.ours.rss_mib()
+        before_mib = peak_mib = served.ours.own_mib()
         started_s, size = time.perf_counter(), 0
         with sent(served, who, "list", {}) as answer:
             while piece := answer.read(1 << 20):
                 size += len(piece)
-                peak_mib = max(peak_mib, served.ours.rss_mib())
+                peak_mib = max(peak_mib, served.ours.own_mib())
         seconds = time.perf_counter() - started_s
         figures = {
             "first_byte_ms": round(statistics.median(begun_ms), 1),

@@ -72,7 +72,7 @@ def section(record: Record) -> Iterator[str]:
 
 def main() -> None:
     """Write the page: all aims first, then each benchmark."""
-    files = [RESULTS / f"{name}.json" for name in ORDER]
+    files = [RESULTS / f"{name}{alone}.json" for name in ORDER for alone in ("", "-sqlite", "-postgres")]
     records = [msgspec.json.decode(file.read_bytes(), type=Record) for file in files if file.exists()]
     lines = [HEAD, "## Aims", "", "| benchmark | aim | wanted | measured | |", "|---|---|---:|---:|---|"]
     for record in records:

@@ -17,6 +17,10 @@ from countersign.kernel.http.problems import InternalError, MethodNotAllowed
 
 BODY_LIMIT = 8 << 20
 DEEPEST = 64
+MOST_KNOWN = 512
+"""Addresses whose endpoints are remembered: those of commands are few, and asked for again and again."""
+
+LONGEST_KNOWN = 200
 
 CallerT = TypeVar("CallerT")
 
@@ -90,6 +94,7 @@ class Edge(Generic[CallerT]):
                 self._open.append((tuple(each.path.split("/")[1:]), each))
             else:
                 self._fixed.setdefault(each.path, {})[each.method] = each
+        self._known: dict[bytes, Mapping[str, tuple[Endpoint[CallerT], Mapping[str, str]]]] = {}
         self._caller_of = caller_of
         self._trusted_proxies = trusted_proxies
         self._log_requests = log_requests
@@ -133,23 +138,34 @@ class Edge(Generic[CallerT]):
         return await endpoint.handler(call)
 
     def _match(self, exchange: Exchange) -> tuple[Endpoint[CallerT], Mapping[str, str]]:
-        raw_path = exchange.raw_path.decode("latin-1")
+        path = exchange.raw_path
+        found = self._known.get(path)
+        if found is None:
+            found = self._endpoints_of(path.decode("latin-1"))
+            if found and len(path) <= LONGEST_KNOWN:
+                if len(self._known) >= MOST_KNOWN:
+                    self._known.clear()
+                self._known[path] = found
         method = "GET" if exchange.method == "HEAD" else exchange.method
-        found: dict[str, tuple[Endpoint[CallerT], Mapping[str, str]]] = {
-            each.method: (each, _NO_PARAMETERS) for each in self._fixed.get(raw_path, {}).values()
-        }
-        if not found:
-            segments = raw_path.split("/")[1:]
-            for template, endpoint in self._open:
-                values = _values(template, segments)
-                if values is not None:
-                    found.setdefault(endpoint.method, (endpoint, values))
         if not found:
             raise NotFound("not found")
         if method not in found:
             allowed = sorted({*found, *({"HEAD"} if "GET" in found else ())})
             raise MethodNotAllowed("method not allowed", headers={"Allow": ", ".join(allowed)})
         return found[method]
+
+    def _endpoints_of(self, path: str) -> Mapping[str, tuple[Endpoint[CallerT], Mapping[str, str]]]:
+        """What is at the address, by method, with the parameters in it."""
+        found: dict[str, tuple[Endpoint[CallerT], Mapping[str, str]]] = {
+            each.method: (each, _NO_PARAMETERS) for each in self._fixed.get(path, {}).values()
+        }
+        if not found:
+            segments = path.split("/")[1:]
+            for template, endpoint in self._open:
+                values = _values(template, segments)
+                if values is not None:
+                    found.setdefault(endpoint.method, (endpoint, values))
+        return found
 
 
 _NO_PARAMETERS: Mapping[str, str] = {}

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from countersign.records.access.view import Caller, Domain
 from countersign.records.masking.permutation import MOST_TOGETHER, Permutation
 
-MOST_KNOWN = 2_048
-"""Token numbers kept of a domain, about 250 KB: those of what an agent is working on."""
+MOST_KNOWN = 16_384
+"""Token numbers kept of a domain, about 2 MB: those of what an agent is working on."""
 
-MOST_DOMAINS = 1_000
+MOST_DOMAINS = 128
 
 
 class DomainMasks:
