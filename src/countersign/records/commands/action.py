@@ -50,8 +50,8 @@ async def check_move(
     given = incoming.to_change(view, seen, await incoming.values(run, view, fields, inputs=frozenset(move.inputs)))
     _require_state(view.model, view, record, move)
     _require_inputs(view, seen, move, given)
-    values = {**record.values, **{name: each.stored for name, each in given.items()}}
-    readable = [each for each in move.guards if view.knows(each.field)]
+    values = {**seen.values, **{name: each.stored for name, each in given.items()}}
+    readable = [each for each in move.guards if view.sees_in_clear(each.field)]
     guard.require(view.model, view, readable, values, f"{view.model.name}.{move.name}")
     return Prepared(view.model.name, move.name, record.id, record.revision, given)
 
