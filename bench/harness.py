@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 import load
 import msgspec
@@ -70,12 +71,16 @@ class Measured(msgspec.Struct, kw_only=True):
 
 
 class Table(msgspec.Struct, kw_only=True):
-    """One comparison. `ratios` maps "a/b" to the median of the rounds' ratios of requests per second."""
+    """One comparison. `ratios` maps "a/b" to the median of the rounds' ratios of requests per second.
+
+    `skipped` says of contenders that could not take part why.
+    """
 
     database: str
     variant: str
     contenders: list[Measured]
     ratios: dict[str, float]
+    skipped: dict[str, str] = {}
 
 
 class Aim(msgspec.Struct):
@@ -122,8 +127,15 @@ class Bench:
     aims: list[Aim] = field(default_factory=lambda: list[Aim]())
     other: dict[str, object] = field(default_factory=lambda: dict[str, object]())
 
-    def compare(self, database: str, variant: str, contenders: Sequence[Contender]) -> Table:
-        """Measure the contenders in turn, A B C A B C …, print the table and keep it.
+    def compare(
+        self,
+        database: str,
+        variant: str,
+        contenders: Sequence[Contender],
+        *,
+        skipped: Mapping[str, str] = MappingProxyType({}),
+    ) -> Table:
+        """Measure the contenders in turn, A B C A B C …, print the table and keep it; `skipped`: see Table.
 
         Raises:
             RuntimeError: a contender answered with an error.
@@ -135,7 +147,8 @@ class Bench:
             for each in contenders:
                 rounds[each.name].append(self._run(each, self.options.seconds))
         measured = [_medians(name, runs) for name, runs in rounds.items()]
-        table = Table(database=database, variant=variant, contenders=measured, ratios=_ratios(measured))
+        ratios = _ratios(measured)
+        table = Table(database=database, variant=variant, contenders=measured, ratios=ratios, skipped=dict(skipped))
         self.tables.append(table)
         _show(table)
         return table
@@ -146,7 +159,9 @@ class Bench:
         requests = contender.requests.next(seconds)
         figures = load.play(requests, contender.worker.port, seconds, pinned(self.cores.rest), self.folder)
         after = contender.worker.cpu_s(), self.cluster.cpu_s() if self.cluster else 0.0
-        # Up to one request of each connection was sent whose answer is not counted.
+        # Up to one request of each connection was sent whose answer is not counted. A slow contender would still work
+        # on those in the next one's round.
+        contender.worker.settle()
         contender.requests.used(figures.requests + load.CONNECTIONS)
         if figures.failed or not figures.requests:
             raise RuntimeError(f"{contender.name}: {figures.failed} of {figures.requests} requests failed")
@@ -269,6 +284,8 @@ def _show(table: Table) -> None:
             f"{each.database_cpu_us:8.1f}   {' '.join(ratios)}",
             flush=True,
         )
+    for name, reason in table.skipped.items():
+        print(f"  {name:14}skipped: {reason}", flush=True)
 
 
 def machine(cluster: Cluster | None) -> dict[str, str]:

@@ -19,6 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 START_S = 60
+SETTLE_S = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,19 @@ class Worker:
     process: subprocess.Popen[bytes]
 
     def cpu_s(self) -> float:
-        """CPU seconds used so far, in user and system."""
-        return _cpu_ticks(self.process.pid) / TICKS_A_SECOND
+        """CPU seconds used so far, in user and system; of a server that works in a child, the child's too."""
+        pid = self.process.pid
+        return (_cpu_ticks(pid) + _ticks_of_children(pid)) / TICKS_A_SECOND
+
+    def settle(self) -> None:
+        """Wait until it does no more work, SETTLE_S at most."""
+        deadline_s = time.monotonic() + SETTLE_S
+        used_s = self.cpu_s()
+        while time.monotonic() < deadline_s:
+            time.sleep(0.1)
+            sooner_s, used_s = used_s, self.cpu_s()
+            if used_s - sooner_s < 0.02:
+                return
 
     def rss_mib(self) -> float:
         """Resident memory now."""
@@ -122,18 +134,34 @@ def worker(configuration: Mapping[str, object], folder: Path, cores: Cores) -> I
     Raises:
         RuntimeError: it ended, or did not listen within a minute; the text holds its log.
     """
-    from tests.servers.process import answers, free_port
+    from tests.servers.process import free_port
 
     port = free_port()
-    log = folder / f"{configuration['contender']}-{port}.log"
     asked = json.dumps({**configuration, "port": port})
     command = [*pinned(cores.worker), sys.executable, "-m", "contenders", asked]
-    path = os.pathsep.join((str(HERE), str(ROOT / "src")))
-    with running(command, log=log, environment={"PYTHONPATH": path}) as process:
+    environment = {"PYTHONPATH": os.pathsep.join((str(HERE), str(ROOT / "src")))}
+    log = folder / f"{configuration['contender']}-{port}.log"
+    with listening(command, port, log=log, environment=environment) as started:
+        yield started
+
+
+@contextmanager
+def listening(
+    command: Sequence[str | Path], port: int, *, log: Path, environment: Mapping[str, str]
+) -> Iterator[Worker]:
+    """The command, once it accepts connections on the loopback port, until the block ends.
+
+    Raises:
+        RuntimeError: it ended, or did not listen within a minute; the text holds its log.
+    """
+    from tests.servers.process import answers
+
+    with running(command, log=log, environment=environment) as process:
         deadline_s = time.monotonic() + START_S
         while not answers(port):
             if process.poll() is not None or time.monotonic() > deadline_s:
-                raise RuntimeError(f"{configuration} does not serve:\n{log.read_text(errors='replace')[-4000:]}")
+                called = " ".join(map(str, command))
+                raise RuntimeError(f"{called} does not serve:\n{log.read_text(errors='replace')[-4000:]}")
             time.sleep(0.02)
         yield Worker(port, process)
 

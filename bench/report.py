@@ -14,7 +14,7 @@ Written by `bench/report.py` from the JSON files beside it. [README](README.md) 
 the slowest and the fastest round: where they lie far apart, the machine was busy with other work, and only CPU per
 request and the ratios say something. "Ours to it" is the median of the rounds' ratios of requests per second.
 """
-ORDER = ("catalog_page", "product", "library", "redeem", "records_read", "transfer", "startup")
+ORDER = ("catalog_page", "product", "library", "redeem", "records_read", "records_peers", "transfer", "startup")
 
 
 class Record(msgspec.Struct, kw_only=True):
@@ -41,6 +41,8 @@ def _table(table: Table) -> Iterator[str]:
             f"| {each.name} | {each.req_s:,.0f} | {rounds} | {each.p50_ms:.2f} | {each.p99_ms:.2f} "
             f"| {each.cpu_us:.0f} | {each.database_cpu_us:.0f} | {' '.join(ratios)} |"
         )
+    for name, reason in table.skipped.items():
+        yield f"| {name} | skipped: {reason} | | | | | | |"
     yield ""
 
 

@@ -18,8 +18,9 @@ ROOT = Path(__file__).parents[1]
 DECLARED = "names of tables and columns come from checked declarations; values go through Parameters.put or as $1"
 OF_DECLARED_MODELS = (
     "access/inserting",
-    "approvals/decide",
+    "approvals/hanging",
     "approvals/propose",
+    "approvals/rights",
     "audit/chain",
     "audit/verify",
     "commands/aliases",

@@ -24,6 +24,11 @@ async def _application(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
 
         async with records.opened(wanted) as application:
             yield application
+    elif wanted.contender == "fastmcp":
+        from contenders import fast
+
+        async with fast.opened(wanted) as application:
+            yield application
     elif wanted.contender.startswith("floor"):
         from contenders import floor
 

@@ -9,11 +9,20 @@ class Wanted(msgspec.Struct, kw_only=True):
     """`body_bytes` and `status` are bare's answer; `floor-group` is the floor whose inserts share commits.
 
     `records` is the records service, `records-floor` what it does by hand; `records-unaudited` writes no audit.
+    `fastmcp` reads one lead as a tool.
     `writes` says that requests write, which the peer has to know when it begins a transaction on SQLite.
     """
 
     contender: Literal[
-        "bare", "floor", "floor-group", "ours", "peer", "records", "records-floor", "records-unaudited"
+        "bare",
+        "fastmcp",
+        "floor",
+        "floor-group",
+        "ours",
+        "peer",
+        "records",
+        "records-floor",
+        "records-unaudited",
     ]
     port: int
     database_url: str = ""

@@ -60,6 +60,7 @@ class Settings:
         "Public address of the records service without a trailing slash; empty: http://HOST:PORT it listens on.",
         "URL",
     )
+    mcp_2026: bool = _setting(False, "Offer revision 2026-07-28 of MCP beside the three that are always on.")
     counters_url: str = _setting(
         "",
         "redis://… for rate limits shared by several nodes; empty: this node's own shared memory.",

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from countersign import __version__
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.http.repeated import repeated
 from countersign.kernel.security.masterkey import MasterKey, load_master_key
-from countersign.records import edge, key, modules, own, rendering, welcome
+from countersign.records import edge, key, modules, own, rendering, tools, welcome
 from countersign.records.access import grant_checks, grants, lockout
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
@@ -138,6 +139,7 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
             "role": partial(grant_checks.check_role, records.registry, names),
             "setting": partial(policy.check_setting, records.registry, names),
         },
+        commands=names,
     )
     callers = Callers(records, names, partial(_narrowed, dialect=records.database.dialect))
     return Service(records, engine, callers, Dispatch(engine, READING, own.commands()))
@@ -172,6 +174,7 @@ def create(service: Service) -> edge.Edge[Caller]:
         edge.Endpoint("GET", "/api/openapi.json", handlers.openapi),
         edge.Endpoint("POST", "/api/approve/{plan_id}", handlers.approve, may_be_empty=True),
         edge.Endpoint("POST", "/api/{model}/{command}", handlers.run),
+        tools.endpoint(tools.RecordTools(service.dispatch, own.SENTENCES), __version__),
         edge.Endpoint("GET", "/setup", page.show, needs_token=False),
         edge.Endpoint("POST", "/setup", page.send, needs_token=False, media_type=FORM),
     )

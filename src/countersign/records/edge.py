@@ -60,7 +60,7 @@ class Call(Generic[CallerT]):
 @dataclass(frozen=True, slots=True)
 class Endpoint(Generic[CallerT]):
     """One address: `{name}` in the path is a parameter. Bodies may be left out where `may_be_empty`; form bodies are
-    only read by pages."""
+    only read by pages. `guard` looks at the headers before anything else is done, and raises what is refused."""
 
     method: str
     path: str
@@ -68,6 +68,7 @@ class Endpoint(Generic[CallerT]):
     needs_token: bool = True
     may_be_empty: bool = False
     media_type: str = "application/json"
+    guard: Callable[[Headers], None] | None = None
 
 
 class Edge(Generic[CallerT]):
@@ -118,6 +119,8 @@ class Edge(Generic[CallerT]):
             raise Malformed("Host must be sent exactly once")
         endpoint, path = self._match(exchange)
         exchange.route_path = endpoint.path
+        if endpoint.guard is not None:
+            endpoint.guard(exchange.headers)
         body = b"" if exchange.method in ("GET", "HEAD") else await exchange.body(BODY_LIMIT)
         if endpoint.method == "POST":
             _require_media_type(endpoint, body, exchange.headers)

@@ -9,6 +9,7 @@ import msgspec
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http import conditional
 from countersign.kernel.http.answer import JSON, Answer, encode
+from countersign.kernel.mcp import revisions
 from countersign.records import edge
 from countersign.records.access import agent_tokens, sign_in
 from countersign.records.access.view import Caller
@@ -20,6 +21,7 @@ from countersign.records.commands.run import Body, Run, actor_of
 from countersign.records.dispatch import Dispatch, view_of
 from countersign.records.documents import meta, openapi
 from countersign.records.documents.meta import Approvals, Own
+from countersign.records.envelope import Envelope, is_whole_list, whole_list
 
 LINK = ("Link", '</mcp>; rel="mcp"')
 
@@ -34,13 +36,6 @@ class Commands(msgspec.Struct):
     """What the caller may use."""
 
     commands: list[dict[str, Any]]
-
-
-class Envelope(msgspec.Struct):
-    """The answer of a command that was carried out (API document, Command envelope)."""
-
-    denied: tuple[str, ...]
-    value: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +83,17 @@ class Handlers:
 
     async def openapi(self, call: edge.Call[Caller]) -> Answer:
         """The OpenAPI document of what the caller may use."""
-        root_url = self.dispatch.engine.records.root_url
-        return _tagged(call, openapi.document(call.caller, root_url, await self._approvals(), self.own))
+        records, approvals = self.dispatch.engine.records, await self._approvals()
+        on = revisions.offered(with_2026=records.settings.mcp_2026)
+        return _tagged(call, openapi.document(call.caller, records.root_url, approvals, self.own, on))
 
     async def run(self, call: edge.Call[Caller]) -> Answer:
         """Run a command."""
         model, name = call.path["model"], call.path["command"]
         view = view_of(call.caller, model, name)
         body = edge.decode_object(call.body)
-        if name == "list" and body.get("limit") is None and "limit" not in body:
-            return self._listed(call, model, body)
+        if is_whole_list(name, body):
+            return Answer(200, whole_list(self._run(call), model, body))
         if name == "export" and (wanted := _wanted(call.headers.get("accept"))):
             return self._exported(call, model, {**body, "content_type": wanted})
         done = await self.dispatch.run(call.caller, model, name, body, call.request_id)
@@ -127,23 +123,6 @@ class Handlers:
 
     async def _approvals(self) -> Approvals:
         return await self.dispatch.approvals()
-
-    def _listed(self, call: edge.Call[Caller], model: str, body: Body) -> Answer:
-        """Every visible record, streamed from one snapshot in constant memory."""
-        run = self._run(call)
-        asked = listing.read(run, model, "list", body)
-        listing.statement(run, model, asked)
-        denied = run.view_of(model).denied
-
-        async def pieces() -> AsyncIterator[bytes]:
-            yield b'{"denied":%b,"value":[' % encode(denied)
-            separator = b""
-            async for records in listing.stream(run, model, asked):
-                yield separator + encode(records)[1:-1]
-                separator = b","
-            yield b"]}"
-
-        return Answer(200, pieces())
 
     def _exported(self, call: edge.Call[Caller], model: str, body: Body) -> Answer:
         run = self._run(call)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from countersign.records.access import revoke, setup
+from countersign.records.access import giving, revoke, setup
 from countersign.records.approvals import commands as plans
 from countersign.records.commands import get, writing
 from countersign.records.commands.command import Answering
@@ -45,8 +45,6 @@ def _only_id(body: Body, command: str) -> str | None:
 async def _revoke_session(run: Run, model: str, body: Body) -> object:
     """End a session; without id the caller's own."""
     wanted = _only_id(body, "session.revoke")
-    if wanted is None and run.caller.is_agent:
-        raise no_such_record()
     return await _end(run, "session", wanted or run.caller.credential_id)
 
 
@@ -55,6 +53,9 @@ async def _revoke_agent_token(run: Run, model: str, body: Body) -> object:
     wanted = _only_id(body, "agent_token.revoke")
     if wanted is None:
         raise BadInput("id must be a string")
+    if run.caller.is_agent and wanted != run.caller.credential_id:
+        # Ending others is for people; an agent may put itself out.
+        raise no_such_record()
     return await _end(run, "agent_token", wanted)
 
 
@@ -76,6 +77,10 @@ async def _invite(run: Run, model: str, body: Body) -> object:
     async with run.engine.records.database.transaction() as transaction:
         inside = run.within(transaction)
         record = await writing.find(inside, view.model, view.reach("invite"), wanted)
-        secret = await setup.invite(transaction, record.id)
+        engine = run.engine
+        if not await giving.has_all_of(transaction, engine.registry, engine.commands, run.caller, record.id):
+            raise BadInput("user.invite is refused: this person has more rights than you; ask an administrator")
+        lesser_id = "" if run.caller.is_administrator else run.caller.user_id
+        secret = await setup.invite(transaction, record.id, lesser_id)
         await writing.note(inside, "user.invite", view.model, record.id, {})
     return {"link": setup.address(run.engine.records, secret)}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from countersign.declare import BadValue, Field
 from countersign.declare.fields.field import Stored
 from countersign.records.access.people import set_password
-from countersign.records.commands import writing
+from countersign.records.commands import granting, writing
 from countersign.records.commands.given import Given
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
@@ -28,6 +28,7 @@ async def add(
         **{each: Given(_read(fields[each], value)) for each, value in values.items()},
         "is_active": Given(1),
     }
+    await granting.require_username(run, "", {}, {"username": username})
     user_id = await writing.insert(run, models["user"], given, "user.create")
     for role in roles:
         row = await run.transaction.fetch_one(_ROLE, role)

@@ -219,8 +219,14 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     for name in ("approvals", "proposed_by"):
         if name in places and run.caller.view.is_masked:
             values[places[name]] = await _spoken(run, msgspec.json.decode(bytes(values[places[name]])))
+    _keep_back(run, values, places)
+
+
+def _keep_back(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     if run.caller.is_agent:
         _keep_from_agent(values, places)
+    elif "decided_by" not in places or values[places["decided_by"]] != run.caller.user_id:
+        _keep_from_others(values, places)
 
 
 async def _spoken(run: Run, said: object) -> object:
@@ -257,16 +263,21 @@ async def _withheld(run: Run, kept: Sequence[steps.Step]) -> frozenset[int]:
 
 
 def _keep_from_agent(values: list[Any], places: Mapping[str, int]) -> None:
-    """The digest is made from more than an agent may know, and an error may tell of it: it learns the kind alone."""
+    """The digest is made from more than an agent may know, and so may be an error."""
     if "digest" in places:
         values[places["digest"]] = None
+    _keep_from_others(values, places)
+
+
+def _keep_from_others(values: list[Any], places: Mapping[str, int]) -> None:
+    """An error says what whoever decided may see; to everybody else its kind alone."""
     if "error" in places:
         is_stale = "state" in places and values[places["state"]] == "stale"
         values[places["error"]] = _kind_of(values[places["error"]], is_stale=is_stale)
 
 
 def _kind_of(error: object, *, is_stale: bool) -> str | None:
-    """What an agent is told in place of an error."""
+    """What others are told in place of an error."""
     if error is None:
         return None
     return "stale" if is_stale else "refused"

@@ -2,13 +2,15 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
 import apsw
 import pytest
 
-from countersign.kernel.database.sqlite import SqliteDatabase, open_sqlite
+from countersign.kernel.database import sqlite_connection
+from countersign.kernel.database.port import Row, Value
+from countersign.kernel.database.sqlite import THREAD_CALLS, SqliteDatabase, open_sqlite
 from countersign.kernel.errors import StorageFull, Unavailable
 from tests.kernel.database.conftest import TABLE
 from tests.kernel.database.probes import PUT, put, things
@@ -267,3 +269,30 @@ async def test_opening_a_new_file_waits_for_another_process_that_just_made_it(pa
     other.close()
 
     await (await opening).close()
+
+
+async def test_a_statement_that_took_long_is_read_in_a_thread_until_it_is_tried_again(
+    database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    within = sqlite_connection.fetch_within
+
+    def counted(
+        connection: sqlite_connection.Connection,
+        statement: str,
+        values: Sequence[Value],
+        is_over: Callable[[], bool],
+        steps: int,
+    ) -> list[Row] | None:
+        tried.append(statement)
+        return within(connection, statement, values, is_over, steps)
+
+    monkeypatch.setattr(sqlite_connection, "fetch_within", counted)
+    count = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) SELECT count(*) FROM n"
+    for _ in range(THREAD_CALLS + 1):
+        assert await database.scan(count, 50_000) == [(50_000,)]
+    assert len(tried) == 1
+
+    for _ in range(3):
+        assert await database.scan(count, 5) == [(5,)]
+    assert len(tried) == 4

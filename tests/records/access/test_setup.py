@@ -90,3 +90,15 @@ async def test_an_invitation_ends_the_sessions_of_before(office: Office) -> None
     for password, status in (("countersign-demo", 401), ("another password", 200)):
         answer = await office.http.post("/api/auth/login", json={"username": "bob", "password": password})
         assert answer.status_code == status
+
+
+async def test_a_new_password_leaves_the_agents_of_the_person_at_work(office: Office) -> None:
+    agent = await office.agent("bob", "lead.list")
+    bob = await office.first("user", username="bob")
+    link = (await office.value("root", "user.invite", id=bob["id"]))["link"]
+    form = {"token": link.partition("token=")[2], "password": "another password"}
+    assert (await office.http.post("/setup", data=form)).status_code == 200
+
+    assert (await office.call(agent, "lead.list", {"limit": 1})).status_code == 200
+    await office.value("root", "user.update", id=bob["id"], is_active=False)
+    assert (await office.call(agent, "lead.list", {"limit": 1})).status_code == 401

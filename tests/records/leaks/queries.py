@@ -177,6 +177,7 @@ async def l49(office: Office) -> None:
 def _locking_first(patch: pytest.MonkeyPatch) -> None:
     real = select.existing
     put(patch, select, "existing", lambda model, rows, record_id, dialect: real(model, None, record_id, dialect))
+    leaking.bounds_bind_nothing(patch)
 
 
 @channel(42, _locking_first)

@@ -13,6 +13,7 @@ from countersign.kernel import clock, ids
 from countersign.kernel.http.conditional import etag_of
 from tests.records.worlds.asking import OTHERS, Asked, Requests
 from tests.records.worlds.building import STARTED, World
+from tests.records.worlds.carrying import REST, Carrier, Heard
 
 OTHERS_EVERY = 7
 """After how many requests somebody else changes something in world b."""
@@ -79,17 +80,9 @@ class Renaming:
         return 1 - 6 * sum((a - b) ** 2 for a, b in zip(*ranks, strict=True)) / (count * (count * count - 1))
 
 
-async def _ask(world: World, who: str, asked: Asked, tokens: Sequence[tuple[str, str]]) -> httpx.Response:
-    """`tokens` are those of this world, each with its counterpart in the other."""
-    headers = {"Authorization": f"Bearer {world.tokens[who]}", "Accept": asked.accept, **asked.headers}
-    if asked.body is None and asked.raw is None:
-        return await world.http.request(asked.method or "GET", asked.path, headers=headers)
-    headers.setdefault("Content-Type", "application/json")
-    content = asked.content(tokens) if asked.raw is None else asked.raw
-    return await world.http.request(asked.method or "POST", asked.path, content=content, headers=headers)
-
-
-async def compare(worlds: tuple[World, World], who: str, requests: Requests, count: int) -> Compared:
+async def compare(
+    worlds: tuple[World, World], who: str, requests: Requests, count: int, carrier: Carrier = REST
+) -> Compared:
     """Ask both worlds `count` times, while in world b others go on changing what the caller does not see.
 
     Raises:
@@ -115,11 +108,12 @@ async def compare(worlds: tuple[World, World], who: str, requests: Requests, cou
             for place, world in enumerate(worlds):
                 tokens = [(pair[place], pair[1 - place]) for pair in renaming.pairs]
                 with ids.seeded(f"request {number}"):
-                    answers.append(await _ask(world, who, asked, tokens))
-        _hold(asked, renaming, *answers)
-        found.statuses[answers[0].status_code] += 1
+                    answers.append(await carrier.ask(world, who, asked, tokens))
+        heard = [carrier.heard(asked, each) for each in answers]
+        _hold(asked, renaming, answers, heard)
+        found.statuses[heard[0].status] += 1
         requests.known.labels = [pair[0].partition("_")[0] for pair in renaming.pairs]
-        _learn(requests, asked, answers[0])
+        _learn(requests, asked, answers[0], heard[0])
     found.tokens = len(renaming.pairs)
     if found.tokens >= MANY_TOKENS and abs(renaming.kinship()) > MOST_KINSHIP:
         raise Differs(f"the numbers of {found.tokens} tokens follow each other: {renaming.kinship():.2f}")
@@ -137,22 +131,21 @@ async def _look(world: World, who: str, requests: Requests) -> None:
             requests.known.seen[name] = [each["id"] for each in answer.json()["value"]]
 
 
-def _hold(asked: Asked, renaming: Renaming, first: httpx.Response, second: httpx.Response) -> None:
-    heads = [(each.status_code, sorted(_headers(each))) for each in (first, second)]
-    texts = [_canonical(asked, each) for each in (first, second)]
+def _hold(asked: Asked, renaming: Renaming, answers: Sequence[httpx.Response], heard: Sequence[Heard]) -> None:
+    heads = [(each.status_code, sorted(_headers(each))) for each in answers]
+    texts = [_canonical(asked, *each) for each in zip(answers, heard, strict=True)]
     if heads[0] != heads[1] or not renaming.match(texts[0], texts[1], asked.sent()):
         place = next((n for n, (a, b) in enumerate(_pieces(*texts)) if a != b), 0)
         shown = [" ".join(each.split('"')[max(0, place - 12) : place + 12]) for each in texts]
         raise Differs(f"{asked.path} {asked.sent()}\na: {heads[0]} … {shown[0]} …\nb: {heads[1]} … {shown[1]} …")
 
 
-def _canonical(asked: Asked, answer: httpx.Response) -> str:
+def _canonical(asked: Asked, answer: httpx.Response, heard: Heard) -> str:
     """The body. Of audit entries the ids are left out and their order by them: how many chances were taken before
     one was drawn depends on hidden entries, which real chance does not tell."""
-    if not asked.path.startswith("/api/audit_entry/") or answer.status_code != 200:
+    if not asked.path.startswith("/api/audit_entry/") or heard.status != 200:
         return answer.text
-    body = answer.json()
-    value = body["value"]
+    body, value = heard.body, heard.body["value"]
     rows = [json.dumps({**each, "id": ""}) for each in (value if isinstance(value, list) else value["rows"])]
     total = [] if isinstance(value, list) else [value["total"]]
     return json.dumps([body["denied"], total, sorted(rows, key=_without_numbers)])
@@ -175,10 +168,10 @@ def _headers(answer: httpx.Response) -> list[tuple[str, str]]:
     return [(name, "true" if made.get(name) == value else value) for name, value in answer.headers.items()]
 
 
-def _learn(requests: Requests, asked: Asked, answer: httpx.Response) -> None:
+def _learn(requests: Requests, asked: Asked, answer: httpx.Response, heard: Heard) -> None:
     if answer.headers.get("etag") and answer.status_code == 200:
         requests.known.etags[asked.path] = answer.headers["etag"]
-    if answer.status_code == 202:
-        requests.known.plans.append(answer.json()["plan_id"])
-    if answer.status_code == 200 and asked.path.endswith("/create"):
-        requests.known.ids.setdefault(asked.path.split("/")[2], []).append(answer.json()["value"]["id"])
+    if heard.status == 202:
+        requests.known.plans.append(heard.body["plan_id"])
+    if heard.status == 200 and asked.path.endswith("/create"):
+        requests.known.ids.setdefault(asked.path.split("/")[2], []).append(heard.body["value"]["id"])

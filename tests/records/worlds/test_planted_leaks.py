@@ -3,16 +3,25 @@
 import pytest
 
 from tests.records.worlds.asking import Requests
+from tests.records.worlds.carrying import MCP, REST, Carrier
 from tests.records.worlds.comparing import Differs, compare
 from tests.records.worlds.conftest import Pairs
 from tests.records.worlds.leaking import LEAKS, Leak
+from tests.records.worlds.leaking_over_mcp import MCP_LEAKS
 
 MOST_PAIRS = 10_000
 """As many as the comparison itself runs at the most; nearly all are found within the first hundred."""
 
 
-@pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.name)
-async def test_a_planted_leak_is_caught(sqlite_worlds: Pairs, leak: Leak, monkeypatch: pytest.MonkeyPatch) -> None:
+PLANTED: list[tuple[Leak, Carrier]] = [*((leak, REST) for leak in LEAKS), *((leak, MCP) for leak in MCP_LEAKS)]
+
+
+@pytest.mark.parametrize(
+    ("leak", "carrier"), PLANTED, ids=[f"{leak.name}{' over MCP' * (carrier is MCP)}" for leak, carrier in PLANTED]
+)
+async def test_a_planted_leak_is_caught(
+    sqlite_worlds: Pairs, leak: Leak, carrier: Carrier, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if leak.is_early:
         leak.patch(monkeypatch)
     async with sqlite_worlds(leak.audience) as (first, second):
@@ -21,4 +30,4 @@ async def test_a_planted_leak_is_caught(sqlite_worlds: Pairs, leak: Leak, monkey
         requests = Requests(first.service.records.registry, seed=3, is_agent=leak.who == "agent")
 
         with pytest.raises(Differs):
-            await compare((first, second), leak.who, requests, MOST_PAIRS)
+            await compare((first, second), leak.who, requests, MOST_PAIRS, carrier)

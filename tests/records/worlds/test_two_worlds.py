@@ -8,6 +8,7 @@ import pytest
 from tests.figures import Figures
 from tests.records.worlds.asking import Requests
 from tests.records.worlds.building import Audience
+from tests.records.worlds.carrying import MCP, REST, Carrier
 from tests.records.worlds.comparing import compare
 from tests.records.worlds.conftest import Pairs
 
@@ -26,12 +27,16 @@ callers = pytest.mark.parametrize(
 )
 
 
+carriers = pytest.mark.parametrize("carrier", [REST, MCP], ids=["REST", "MCP"])
+
+
 @callers
-async def test_two_worlds_answer_the_same(worlds: Pairs, audience: Audience, who: str) -> None:
+@carriers
+async def test_two_worlds_answer_the_same(worlds: Pairs, audience: Audience, who: str, carrier: Carrier) -> None:
     async with worlds(audience) as (first, second):
         requests = Requests(first.service.records.registry, seed=1, is_agent=who == "agent")
 
-        found = await compare((first, second), who, requests, PAIRS)
+        found = await compare((first, second), who, requests, PAIRS, carrier)
 
     assert found.carried_out > PAIRS / 10, "hardly any request was a good one"
     assert found.tokens > 20 or audience == "carol"
@@ -39,8 +44,9 @@ async def test_two_worlds_answer_the_same(worlds: Pairs, audience: Audience, who
 
 @pytest.mark.full
 @callers
+@carriers
 async def test_two_worlds_answer_the_same_to_ten_thousand_requests(
-    worlds: Pairs, audience: Audience, who: str, figures: Figures
+    worlds: Pairs, audience: Audience, who: str, carrier: Carrier, figures: Figures
 ) -> None:
     statuses: Counter[int] = Counter()
     tokens, took_s = 0, 0.0
@@ -48,7 +54,7 @@ async def test_two_worlds_answer_the_same_to_ten_thousand_requests(
         async with worlds(audience) as (first, second):
             requests = Requests(first.service.records.registry, seed, is_agent=who == "agent")
             started_s = perf_counter()
-            found = await compare((first, second), who, requests, ALL_PAIRS // PAIRS_OF_WORLDS)
+            found = await compare((first, second), who, requests, ALL_PAIRS // PAIRS_OF_WORLDS, carrier)
         took_s += perf_counter() - started_s
         statuses += found.statuses
         tokens += found.tokens

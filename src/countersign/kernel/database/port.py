@@ -1,6 +1,6 @@
 """The port every query goes through: what a database promises, whichever engine stands behind it."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -61,7 +61,7 @@ class Database(Reader, Protocol):
         """
         ...
 
-    def stream(self, statement: str, *values: Value) -> AsyncIterator[list[Row]]:
+    def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
         """The rows in batches of at most 500, in constant memory, from one snapshot.
 
         It holds a connection until it ends: leave it early only inside `contextlib.aclosing`.

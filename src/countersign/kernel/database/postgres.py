@@ -5,7 +5,7 @@ state behind: no SET without LOCAL, no LISTEN, no temporary table, no advisory l
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import NoReturn, Protocol, cast
 
@@ -194,7 +194,7 @@ class PostgresDatabase:
         """
         return await self.fetch(statement, *values)
 
-    async def stream(self, statement: str, *values: Value) -> AsyncIterator[list[Row]]:
+    async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
         """The rows in batches of at most 500, by a server-side cursor in a REPEATABLE READ transaction."""
         try:
             async with (

@@ -1,7 +1,7 @@
 """SQLite behind the database port: one writer with group commit, reads on the event loop or in threads."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -13,6 +13,10 @@ from countersign.kernel.database.sqlite_writer import SqliteTransaction, SqliteW
 RESERVE_BYTES = 64 * 1024 * 1024
 STEPS_BETWEEN_CHECKS = 1_000
 MOMENT_CHECKS = 20
+THREAD_CALLS = 50
+"""How often a statement that took too long is read in a thread at once, before the event loop is tried again."""
+
+MOST_LONG = 1_000
 
 
 class Moment:
@@ -34,6 +38,7 @@ class SqliteDatabase:
         self._readers = readers
         self._reader = sqlite_connection.connect(path, use="read")
         self._moment = Moment()
+        self._long: dict[str, int] = {}
 
     @property
     def dialect(self) -> Dialect:
@@ -56,18 +61,27 @@ class SqliteDatabase:
     async def scan(self, statement: str, *values: Value) -> list[Row]:
         """All rows: read on the event loop when that takes less than a moment, else in a thread until the deadline.
 
-        A thread costs a third of a quick read's throughput, and which reads are quick shows only when they run.
+        A thread costs a third of a quick read's throughput, and which reads are quick shows only when they run: a
+        statement that was not is remembered for a while, so that it is seldom begun twice.
 
         Raises:
             Unavailable: the deadline passed.
         """
+        left = self._long.get(statement, 0)
+        if left:
+            self._long[statement] = left - 1
+            return await self._readers.scan(statement, values)
         self._moment.left = MOMENT_CHECKS
         rows = sqlite_connection.fetch_within(self._reader, statement, values, self._moment, STEPS_BETWEEN_CHECKS)
         if rows is not None:
+            self._long.pop(statement, None)
             return rows
+        if len(self._long) >= MOST_LONG:
+            self._long.clear()
+        self._long[statement] = THREAD_CALLS
         return await self._readers.scan(statement, values)
 
-    def stream(self, statement: str, *values: Value) -> AsyncIterator[list[Row]]:
+    def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
         """The rows in batches of at most 500, read in a thread, from one snapshot."""
         return self._readers.stream(statement, values)
 

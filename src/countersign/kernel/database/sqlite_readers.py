@@ -2,7 +2,7 @@
 
 import asyncio
 import queue
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -70,7 +70,7 @@ class SqliteReaders:
 
         return await self._in_thread(scan, patience)
 
-    async def stream(self, statement: str, values: tuple[Value, ...]) -> AsyncIterator[list[Row]]:
+    async def stream(self, statement: str, values: tuple[Value, ...]) -> AsyncGenerator[list[Row]]:
         """The rows in batches, from the snapshot of the first one.
 
         It has a connection of its own, so that a slow listener takes none from the scans, and no deadline. While it

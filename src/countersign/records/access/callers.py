@@ -89,6 +89,18 @@ class Callers:
         view = visibility.view_of(self._records.registry, self._commands, standing, cut)
         return self._narrow(_agent_of(token_id, label, standing, cut, view, domain))
 
+    async def person(self, reader: Reader, user_id: str) -> Caller | None:
+        """A person as it would be let in now, without a session and its tokens; None when it no longer would.
+
+        Raises:
+            Unavailable: the database cannot be reached.
+        """
+        standing = await grants.standing_of(reader, self._records.registry, user_id)
+        if standing is None:
+            return None
+        view = visibility.view_of(self._records.registry, self._commands, standing, None)
+        return self._narrow(Caller("person", user_id, standing.username, "", view, standing.roles))
+
     async def _caller_with(self, token: str) -> Caller | None:
         number = (await self._records.versions())[0]
         digest = secrets.digest(token)

@@ -28,6 +28,9 @@ JOIN "grant" AS given ON given."role" = member."role"
 WHERE member."user" = $1
 ORDER BY given.id
 """
+COLUMNS = ("model", "commands", "clear", "masked", "write", "rows")
+"""The fields of a grant's record that `read_grant` takes, in its order."""
+
 _SEEDED = "SELECT role, model FROM seeded_grant"
 _SEED = "INSERT INTO seeded_grant (role, model) VALUES ($1, $2)"
 _ONE_AT_A_TIME = "UPDATE version SET number = number WHERE name = 'access'"
@@ -44,7 +47,7 @@ async def standing_of(reader: Reader, registry: Registry, user_id: str) -> Stand
         return None
     roles = await reader.fetch(_ROLES, user_id)
     rights = frozenset(right for row in roles for right in listed(row[1]))
-    grants = tuple(grant for row in await reader.fetch(_GRANTS, user_id) if (grant := _grant(registry, row)))
+    grants = tuple(grant for row in await reader.fetch(_GRANTS, user_id) if (grant := read_grant(registry, row)))
     return Standing(user_id, person[0], frozenset(row[0] for row in roles), rights, grants)
 
 
@@ -58,7 +61,10 @@ def _names(text: str | None) -> Names:
     return "*" if "*" in names else names
 
 
-def _grant(registry: Registry, row: Row) -> Grant | None:
+def read_grant(registry: Registry, row: Row) -> Grant | None:
+    """The grant of a row: model, commands, clear, masked, write, rows. None when there is no such model at the moment,
+    or the rows cannot be understood, which is logged.
+    """
     model = registry.models.get(row[0])
     if model is None:
         # Its module is switched off at the moment.

@@ -8,7 +8,7 @@ from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.security import passwords, secrets
-from countersign.records.access import people, revoke
+from countersign.records.access import people, revoke, usernames
 from countersign.records.access.audited import Happening, Note
 from countersign.records.access.inserting import insert
 from countersign.records.access.model import User, UserRole
@@ -22,7 +22,7 @@ _FORGET_FIRST = "DELETE FROM credential WHERE kind = 'setup' AND user_id IS NULL
 _FORGET = "DELETE FROM credential WHERE kind = 'setup' AND user_id = $1"
 _INSERT = """
 INSERT INTO credential (digest, kind, record_id, user_id, expires_at, ended_at)
-VALUES ($1, 'setup', '', $2, $3, NULL)
+VALUES ($1, 'setup', $4, $2, $3, NULL)
 """
 _LINK = """
 SELECT credential.user_id, person.username
@@ -34,6 +34,11 @@ AND credential.ended_at IS NULL AND credential.expires_at > $2
 _SPEND = """
 UPDATE credential SET ended_at = $2
 WHERE digest = $1 AND kind = 'setup' AND ended_at IS NULL AND expires_at > $2
+"""
+_END_FOR_MEMBERS = """
+UPDATE credential SET ended_at = $2
+WHERE kind = 'setup' AND record_id <> '' AND ended_at IS NULL
+AND user_id IN (SELECT "user" FROM "user_role" WHERE "role" = $1)
 """
 _ROLE = 'SELECT id FROM "role" WHERE title = $1'
 
@@ -73,17 +78,24 @@ def address(records: Records, secret: str) -> str:
     return f"{records.root_url}/setup?token={secret}"
 
 
-async def invite(transaction: Transaction, user_id: str) -> str:
+async def invite(transaction: Transaction, user_id: str, lesser_id: str = "") -> str:
     """The secret of a fresh link, valid for a day, by which the person sets a password; older ones of the person end.
-    Whoever calls writes the audit."""
+    `lesser_id` is who made it and might have fewer rights than the person is going to have. Whoever calls writes the
+    audit."""
     await transaction.run(_FORGET, user_id)
-    return await _new_link(transaction, user_id)
+    return await _new_link(transaction, user_id, lesser_id)
 
 
-async def _new_link(transaction: Transaction, user_id: str | None) -> str:
+async def end_links_of_members(transaction: Transaction, role_id: str) -> None:
+    """End the links that people with fewer rights made for members of the role: they may have kept one, and what the
+    role gives has changed."""
+    await transaction.run(_END_FOR_MEMBERS, role_id, clock.now())
+
+
+async def _new_link(transaction: Transaction, user_id: str | None, lesser_id: str = "") -> str:
     secret = secrets.new_secret(PREFIX)
     expires_at = clock.later(clock.now(), seconds=VALID_S)
-    await transaction.run(_INSERT, secrets.digest(secret), user_id, expires_at)
+    await transaction.run(_INSERT, secrets.digest(secret), user_id, expires_at, lesser_id)
     return secret
 
 
@@ -138,6 +150,8 @@ def _checked_username(username: str | None) -> str:
         User.username.read(username)
     except BadValue as error:
         raise BadUsername(f"the user name {error}") from error
+    if not usernames.is_plain(username.strip()):
+        raise BadUsername(f"the user name {usernames.RULE}")
     return username.strip()
 
 

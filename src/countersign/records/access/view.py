@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-from countersign.declare import Declared, Where
+from countersign.declare import ADMINISTRATOR, Declared, Where
 from countersign.kernel.database.port import Value
 
 Sight: TypeAlias = Literal["clear", "masked"]
@@ -28,8 +28,9 @@ class ModelView:
     """One model as a caller sees it.
 
     `fields` holds the fields it sees, in declared order; `denied` the others as `model.field`, sorted; `rows` the
-    records each of its commands reaches (`get` tells which records exist for it at all); `partly` the refs among
-    `fields` that may be to records which do not exist for it, and are empty to it then.
+    records each of its commands reaches (`get` tells which records exist for it at all). `rewritten` are fields whose
+    values are changed on their way out for this caller: nothing may be asked of what is stored in them. `partly` are
+    the refs among `fields` that may be to records which do not exist for it, and are empty to it then.
     """
 
     model: Declared
@@ -38,11 +39,13 @@ class ModelView:
     writable: frozenset[str]
     denied: tuple[str, ...]
     rows: Mapping[str, Rows]
+    rewritten: frozenset[str] = frozenset()
     partly: frozenset[str] = frozenset()
 
     def sees_in_clear(self, name: str) -> bool:
-        """Whether the field may be filtered and ordered on: `id` and `revision`'s own rule aside, those in clear."""
-        return self.fields.get(name) == "clear"
+        """Whether the caller reads the field as it is stored, so that it may be filtered and ordered on; `id` and
+        `revision` have rules of their own."""
+        return self.fields.get(name) == "clear" and name not in self.rewritten
 
     def knows(self, name: str) -> bool:
         """Whether what it sees of the field is all there is to it: in clear, and no ref to what may be hidden."""
@@ -52,6 +55,10 @@ class ModelView:
     def visible(self) -> Rows:
         """The records that exist for the caller."""
         return self.rows.get("get", ())
+
+    def reads_any_by(self, *commands: str) -> bool:
+        """Whether one of these commands is had and reaches every record: then being told of one is nothing new."""
+        return any(each in self.commands and self.reach(each) is None for each in commands)
 
     def reach(self, command: str) -> Rows:
         """The records a command may be run on: those it is granted for, as far as they exist for the caller."""
@@ -104,3 +111,8 @@ class Caller:
     def is_agent(self) -> bool:
         """Whether it can only propose what needs approval."""
         return self.kind == "agent"
+
+    @property
+    def is_administrator(self) -> bool:
+        """Whether it is a person to whom everything there is, is granted."""
+        return self.kind == "person" and ADMINISTRATOR in self.roles

@@ -60,18 +60,18 @@ def view_of(registry: Registry, commands: Commands, standing: Standing, cut: Cut
     """What the person, or with a cut an agent of the person, may see and do (decisions, 4).
 
     Grants add up and the most visible wins; a field nobody granted is hidden, a restricted one also to those who have
-    none of its roles, a computed one also where a source is, unless it is declassified. An agent never has more than
-    its person has now.
+    none of its roles, a computed one also where a source is, unless it is declassified, and a total also where some of
+    the records it is the total of are. An agent never has more than its person has now.
     """
     grants = _grants_by_model(registry, commands, standing)
-    sights = _sights(registry, grants, standing, cut)
+    held_of = {name: _held(commands.get(name, frozenset()), each) for name, each in grants.items()}
+    sights = _sights(registry, grants, standing, cut, _whole(grants, held_of, standing.user_id))
     models: dict[str, ModelView] = {}
-    for name, model in registry.models.items():
-        held = _held(commands.get(name, frozenset()), grants[name])
+    for name, held in held_of.items():
         allowed = held if cut is None else frozenset(each for each in held if _is_left(cut, name, each))
         if allowed:
             rows = _rows(grants[name], held, allowed, standing.user_id)
-            models[name] = _model_view(model, allowed, sights[name], grants[name], rows)
+            models[name] = _model_view(registry.models[name], allowed, sights[name], grants[name], rows)
     models = {name: replace(view, partly=_partly(view, models)) for name, view in models.items()}
     is_masked = any("masked" in view.fields.values() for view in models.values())
     return View(models, _rights(standing) if cut is None else frozenset(), is_masked)
@@ -118,15 +118,20 @@ def _names(names: Names, name: str) -> bool:
 
 
 def _sights(
-    registry: Registry, grants: Mapping[str, Sequence[Grant]], standing: Standing, cut: Cut | None
+    registry: Registry,
+    grants: Mapping[str, Sequence[Grant]],
+    standing: Standing,
+    cut: Cut | None,
+    whole: frozenset[str],
 ) -> dict[str, dict[str, Sight]]:
-    """By model, the fields that are seen and how, computed ones no better than what they are made from."""
+    """By model, the fields that are seen and how, computed ones no better than what they are made from. Of the models
+    in `whole` every record is seen."""
     unmasked = frozenset[str]() if cut is None or UNMASK not in _rights(standing) else cut.unmask
     granted: dict[str, dict[str, Sight]] = {}
     for name, model in registry.models.items():
         seen = _granted_sights(model, grants[name], standing)
         granted[name] = seen if cut is None else _for_agent(model, seen, unmasked)
-    looked_through = _LookedThrough(registry, granted)
+    looked_through = _LookedThrough(registry, granted, whole)
     return {
         name: {each: sight for each in model.fields if (sight := looked_through.sight(name, each)) is not None}
         for name, model in registry.models.items()
@@ -162,12 +167,14 @@ class _LookedThrough:
     """How fields are seen once their sources are looked at too (leaks, L23).
 
     A computed field shows what it is made from: it is hidden with a source that is hidden, and where a source is
-    masked it is masked, or hidden if there are no tokens for it.
+    masked it is masked, or hidden if there are no tokens for it. A total counts records that nobody may tell apart: it
+    is hidden from whoever does not see them all.
     """
 
-    def __init__(self, registry: Registry, granted: _Sights) -> None:
+    def __init__(self, registry: Registry, granted: _Sights, whole: frozenset[str]) -> None:
         self._registry = registry
         self._granted = granted
+        self._whole = whole
         self._known: dict[tuple[str, str], Sight | None] = {}
 
     def sight(self, model: str, name: str) -> Sight | None:
@@ -186,11 +193,14 @@ class _LookedThrough:
         if field is None or granted is None or field.declassify:
             return granted
         sources = [self.sight(*source) for source in _sources(model, field)]
-        if None in sources:
+        if None in sources or not self._counts_seen(field):
             return None
         if "masked" not in sources:
             return granted
         return "masked" if field.personal else None
+
+    def _counts_seen(self, field: Field) -> bool:
+        return field.sum_of is None or field.sum_of.split(".")[0] in self._whole
 
 
 @lru_cache(maxsize=8192)
@@ -205,8 +215,19 @@ def _rows(grants: Sequence[Grant], held: frozenset[str], allowed: frozenset[str]
     """The records each command reaches. Those of `get` are told even to an agent that lacks it: they are the records
     that exist for its person. Who may list and not get sees what it may list."""
     found = {command: _reached(grants, (command,), user_id) for command in allowed}
-    seen = ("get",) if "get" in held else ("list", "search")
-    return {**found, "get": _reached(grants, seen, user_id)}
+    return {**found, "get": _visible(grants, held, user_id)}
+
+
+def _whole(
+    grants: Mapping[str, Sequence[Grant]], held: Mapping[str, frozenset[str]], user_id: str
+) -> frozenset[str]:
+    """The models of which every record exists for the person."""
+    return frozenset(name for name, each in grants.items() if _visible(each, held[name], user_id) is None)
+
+
+def _visible(grants: Sequence[Grant], held: frozenset[str], user_id: str) -> Rows:
+    """The records that exist for the person."""
+    return _reached(grants, ("get",) if "get" in held else ("list", "search"), user_id)
 
 
 def _reached(grants: Sequence[Grant], commands: tuple[str, ...], user_id: str) -> Rows:
@@ -216,13 +237,13 @@ def _reached(grants: Sequence[Grant], commands: tuple[str, ...], user_id: str) -
             continue
         if not grant.rows:
             return None
-        alternative = tuple(_filled(each, user_id) for each in grant.rows)
+        alternative = tuple(filled(each, user_id) for each in grant.rows)
         if alternative not in found:
             found.append(alternative)
     return tuple(found)
 
 
-def _filled(condition: Where, user_id: str) -> Where:
+def filled(condition: Where, user_id: str) -> Where:
     """The condition with the person in the place of CALLER; which day TODAY is, only a running command knows."""
     value = condition.value
     if isinstance(value, list | tuple):

@@ -147,7 +147,12 @@ async def watch(run: Run, model: str, body: Body) -> object:
     _require_known(body, "plan.watch", "since", "wait_s")
     since = _whole(body, "since", 2**53 - 1)
     until_s = clock.monotonic_s() + _whole(body, "wait_s", LONGEST_WAIT_S)
+    records = run.engine.records
+    rights = await records.versions()
     while True:
+        if await records.versions() != rights:
+            # Somebody's rights have changed, perhaps the caller's: the next call is looked at anew.
+            return Watched([], since)
         found = await _changed(run, since)
         if found.plans or clock.monotonic_s() >= until_s:
             return found

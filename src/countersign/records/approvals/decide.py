@@ -13,20 +13,20 @@ from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound
 from countersign.records.access import domains
 from countersign.records.access.view import Caller
-from countersign.records.approvals import policy, provenance, steps
+from countersign.records.approvals import hanging, policy, provenance, rights, steps
 from countersign.records.approvals.model import PLAN
+from countersign.records.approvals.policy import Policy
 from countersign.records.approvals.steps import Step
-from countersign.records.commands import command, conditions, promise, select, writing
+from countersign.records.commands import command, promise, select, writing
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Actor, Run
-from countersign.records.commands.sql import Parameters
 from countersign.records.commands.stored import StoredRecord, record_of
 
 _APPROVE = "INSERT INTO plan_approval (plan_id, user_id, at, note) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
 _APPROVALS = """
-SELECT u.username, a.at, a.note
+SELECT u.id, u.username, a.at, a.note
 FROM plan_approval AS a
 JOIN "user" AS u ON u.id = a.user_id
 WHERE a.plan_id = $1
@@ -35,10 +35,14 @@ ORDER BY a.at, u.username
 
 
 class Agents(Protocol):
-    """How a decision finds out what the proposing agent may do now."""
+    """How a decision finds out what the proposing agent, and those who approved before, may do now."""
 
     async def agent(self, reader: Reader, token_id: str) -> Caller | None:
         """The agent of a token record, as it would be let in now; None when it no longer is."""
+        ...
+
+    async def person(self, reader: Reader, user_id: str) -> Caller | None:
+        """A person, as it would be let in now; None when it no longer is."""
         ...
 
 
@@ -103,8 +107,8 @@ async def _decide(
         await _require_unchanged(run, kept)
         if digest is not None and digest != plan.values["digest"]:
             raise BadInput("digest is another: read the plan again before you approve it")
-        approvals = await _count(run, plan, [step.id for step in kept], note)
-        if len(approvals) < int(plan.values["needs"] or 1):
+        approvals, are_enough = await _count(run, agents, plan, kept, note)
+        if not are_enough:
             await set_fields(run, plan, {"approvals": _json(approvals)}, "plan.approve")
             return Decision(plan.id, "pending", None, approvals)
         result = await _execute(replace(run, writer_domain=agent.domain), plan, kept)
@@ -140,22 +144,9 @@ async def find(run: Run, plan_id: str) -> StoredRecord:
 
 
 async def _require_right(run: Run, plan: StoredRecord) -> None:
-    """That the caller may run every command of a pending plan himself, on that record, now."""
+    """That the caller may run every command of a pending plan himself, on that record, with those values, now."""
     for step in steps.decoded(str(plan.values["input"])):
-        view = run.caller.view.models.get(step.model)
-        if view is None or step.command not in view.commands:
-            raise NotFound("not found")
-        if not all(name in view.fields for name in step.given):
-            raise NotFound("not found")
-        if step.record_id is None:
-            continue
-        parameters = Parameters(step.record_id)
-        scope = conditions.Scope(run.engine.dialect, parameters, "t")
-        reached = conditions.any_of(scope, view.model, view.reach(step.command))
-        # A record that has gone hides nothing: the plan is about to be found stale.
-        text = f'SELECT count(*), count(CASE WHEN {reached} THEN 1 END) FROM "{step.model}" AS t WHERE t.id = $1'
-        row = await run.transaction.fetch_one(text, *parameters.values)
-        if row is not None and row[0] != row[1]:
+        if await rights.lacking(run, run.caller, step) is not None:
             raise NotFound("not found")
 
 
@@ -176,31 +167,52 @@ async def _require_agent(run: Run, agents: Agents, plan: StoredRecord, kept: Seq
     if agent is None:
         raise Ended("failed", "the proposing agent's token is no longer valid")
     for step in kept:
-        view = agent.view.models.get(step.model)
-        if view is None or step.command not in view.commands:
-            raise Ended("failed", f"the proposing agent may no longer use {step.id}")
+        lacking = await rights.lacking(run, agent, step)
+        if lacking is not None:
+            raise Ended("failed", f"the proposing agent may no longer use {lacking}")
     return agent
 
 
 async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
+    """That the records are what the plan was shown with, and stay so until it is carried out.
+
+    Raises:
+        Ended: one has changed, or what hangs on it and would go along.
+    """
     for step in kept:
         if step.record_id is None:
             continue
-        text = f'SELECT revision FROM "{step.model}" WHERE id = $1'
-        row = await run.transaction.fetch_one(text, step.record_id)
-        if row is None or row[0] != step.revision:
+        statement = select.existing(run.engine.registry.models[step.model], None, step.record_id, run.engine.dialect)
+        row = await run.transaction.fetch_one(statement.text, *statement.values)
+        if row is None or row[1] != step.revision:
             raise Ended("stale", f"{step.model} {step.record_id} changed since it was proposed")
+        if await hanging.fingerprint(run, step.model, step.command, step.record_id) != step.hanging:
+            raise Ended("stale", f"what hangs on {step.model} {step.record_id} changed since it was proposed")
 
 
-async def _count(run: Run, plan: StoredRecord, commands: Sequence[str], note: str | None) -> list[dict[str, object]]:
-    asked = await policy.policy_of(run, commands)
-    if asked.group is not None and asked.group not in run.caller.roles:
+async def _count(
+    run: Run, agents: Agents, plan: StoredRecord, kept: Sequence[Step], note: str | None
+) -> tuple[list[dict[str, object]], bool]:
+    """The approvals with this one, and whether they are enough: of so many people as are asked for now, or were when
+    it was proposed, each of whom may still approve it."""
+    asked = await policy.policy_of(run, kept)
+    if not asked.groups <= run.caller.roles:
         raise NotFound("not found")
     if asked.not_owner and plan.values["person"] == run.caller.user_id:
         raise BadInput("this plan must be approved by somebody else than the agent's own person")
     await run.transaction.run(_APPROVE, plan.id, run.caller.user_id, clock.now(), note)
-    rows = await run.transaction.fetch(_APPROVALS, plan.id)
-    return [{"by": name, "at": clock.rfc3339(at), "note": said} for name, at, said in rows]
+    counted: list[dict[str, object]] = []
+    for user_id, name, at, said in await run.transaction.fetch(_APPROVALS, plan.id):
+        if user_id == run.caller.user_id or await _still_may(run, agents, asked, kept, user_id):
+            counted.append({"by": name, "at": clock.rfc3339(at), "note": said})
+    return counted, len(counted) >= max(asked.needs, int(plan.values["needs"] or 1))
+
+
+async def _still_may(run: Run, agents: Agents, asked: Policy, kept: Sequence[Step], user_id: str) -> bool:
+    person = await agents.person(run.reader, user_id)
+    if person is None or not asked.groups <= person.roles:
+        return False
+    return not any([await rights.lacking(run, person, step) for step in kept])
 
 
 async def _execute(run: Run, plan: StoredRecord, kept: Sequence[Step]) -> object:

@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Protocol, cast
 
 import msgspec
 
 from countersign.declare import BadValue, Declared, Where
+from countersign.declare.computing import computed
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
 from countersign.declare.where import OPERATORS, Operator
 from countersign.records.access.view import ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.approvals import provenance
-from countersign.records.commands import guard, locks, select
+from countersign.records.commands import action, guard, locks, select
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
@@ -42,11 +43,35 @@ class _Policy(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How many people must approve, of which role, and whether the agent's own person may be one of them."""
+    """How many people must approve, each with all of these roles, and whether the agent's own person may not be one of
+    them."""
 
     needs: int = 1
-    group: str | None = None
+    groups: frozenset[str] = frozenset()
     not_owner: bool = False
+
+
+ENGINE = frozenset({"user", "role", "user_role", "grant", "setting"})
+"""Models that say who may do what: an agent that writes them writes its own rights."""
+
+
+class Asked(Protocol):
+    """A command with the fields it sets: prepared now, or a step of a plan."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        ...
+
+    @property
+    def command(self) -> str:
+        """The command's."""
+        ...
+
+    @property
+    def given(self) -> Mapping[str, object]:
+        """The fields by name."""
+        ...
 
 
 async def needs_approval(run: Run, prepared: Prepared) -> bool:
@@ -63,8 +88,9 @@ async def needs_approval(run: Run, prepared: Prepared) -> bool:
 
 
 def is_declared(registry: Registry, model: str, command: str) -> bool:
-    """Whether the declaration says that agents only propose the command; deleting is always so."""
-    if command == "delete":
+    """Whether the declaration says that agents only propose the command; deleting is always so, and so is writing
+    what says who may do what."""
+    if command == "delete" or (model in ENGINE and command in ("create", "update")):
         return True
     workflow = registry.models[model].workflow
     return workflow is not None and command in workflow.moves and workflow.moves[command].needs_approval
@@ -74,12 +100,12 @@ def _asks_what_is_hidden(run: Run, prepared: Prepared) -> bool:
     """Whether success or refusal would tell the agent something it may not read: then a person sees it first."""
     view = run.view_of(prepared.model)
     model = view.model
-    if prepared.command in ("update", "delete") and not locks.are_readable(run, model):
-        return True
-    if model.locked_with and not locks.are_readable(run, model):
-        return True
     move = None if model.workflow is None else model.workflow.moves.get(prepared.command)
-    if move is not None and not guard.are_readable(view, move.guards):
+    is_changing = prepared.command in ("update", "delete")
+    is_changing = is_changing or (move is not None and action.sets_more(move, prepared.given))
+    if (is_changing or model.locked_with) and not locks.are_readable(run, model):
+        return True
+    if move is not None and not action.is_readable(view, move):
         return True
     return _may_clash_unseen(view, prepared)
 
@@ -88,27 +114,51 @@ def _may_clash_unseen(view: ModelView, prepared: Prepared) -> bool:
     """Whether another record with the same unique value may be one that the agent does not see, or not in clear."""
     fields = view.model.fields
     unique = [name for name, given in prepared.given.items() if fields[name].unique and given.stored is not None]
-    return any(view.visible is not None or not view.sees_in_clear(name) for name in unique)
+    is_looked_up = view.reads_any_by("list", "search", "export")
+    return any(not is_looked_up or not view.sees_in_clear(name) for name in unique)
+
+
+def settings_of(registry: Registry, asked: Asked) -> tuple[str, ...]:
+    """The commands whose settings count: its own and, for an action that sets more than its inputs, update's, by which
+    it was called."""
+    model = registry.models[asked.model]
+    move = None if model.workflow is None else model.workflow.moves.get(asked.command)
+    own = f"{asked.model}.{asked.command}"
+    return (own, f"{asked.model}.update") if move is not None and action.sets_more(move, asked.given) else (own,)
 
 
 async def _is_set(run: Run, prepared: Prepared) -> bool:
-    setting = await _setting(run, prepared.id)
-    if setting is None:
-        return False
-    if setting.when is None or (prepared.record_id is None and prepared.command != "create"):
-        return True
+    settings = [await _setting(run, each) for each in settings_of(run.engine.registry, prepared)]
+    asking = [each for each in settings if each is not None]
+    if not asking or any(each.when is None for each in asking):
+        return bool(asking)
+    return any([await _holds(run, prepared, condition_of(each.when)) for each in asking if each.when is not None])
+
+
+async def _holds(run: Run, prepared: Prepared, condition: Where) -> bool:
+    """Whether the condition holds before or after; or the agent would learn from the answer that it does not."""
     model = run.engine.registry.models[prepared.model]
-    condition = condition_of(setting.when)
     if not guard.are_readable(run.view_of(prepared.model), [condition]):
         return True
-    values = {name: given.stored for name, given in prepared.given.items()}
+    before: dict[str, Stored] = {}
     if prepared.record_id is not None:
         statement = select.existing(model, None, prepared.record_id, run.engine.dialect)
         row = await run.transaction.fetch_one(statement.text, *statement.values)
         if row is None:
             return True
-        values = {**record_of(model, row).values, **values}
-    return guard.holds(model, values, condition)
+        before = dict(record_of(model, row).values)
+    after = before | {name: given.stored for name, given in prepared.given.items()} | moved(model, prepared.command)
+    known = {name: after.get(name, 0 if field.sum_of else None) for name, field in model.fields.items()}
+    after = known | computed(model, known)
+    return guard.holds(model, after, condition) or (bool(before) and guard.holds(model, before, condition))
+
+
+def moved(model: Declared, command: str) -> dict[str, Stored]:
+    """The governed field as the action leaves it."""
+    workflow = model.workflow
+    if workflow is None or command not in workflow.moves or not (to := workflow.moves[command].to):
+        return {}
+    return {workflow.field: to}
 
 
 def condition_of(when: _When) -> Where:
@@ -123,16 +173,16 @@ def condition_of(when: _When) -> Where:
     return Where(when.field, operator, when.value)
 
 
-async def policy_of(run: Run, commands: Sequence[str]) -> Policy:
+async def policy_of(run: Run, commands: Sequence[Asked]) -> Policy:
     """What all commands of a plan together ask of their approvers."""
     needs, groups, not_owner = 1, set[str](), False
-    for command in commands:
+    for command in {name for each in commands for name in settings_of(run.engine.registry, each)}:
         setting = await _setting(run, command)
         if setting is not None:
             needs = max(needs, setting.n)
             not_owner = not_owner or setting.not_owner
             groups |= {setting.group} if setting.group else set()
-    return Policy(needs, min(groups) if groups else None, not_owner)
+    return Policy(needs, frozenset(groups), not_owner)
 
 
 def check_setting(registry: Registry, commands: Commands, values: Mapping[str, Stored]) -> None:

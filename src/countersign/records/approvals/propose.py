@@ -70,7 +70,7 @@ async def _store(
     kept = await steps.keep(run, plan_id, prepared)
     diff = [change for step in kept for change in await _diff(run, step)]
     effects = [effect for each in prepared for effect in await _effects(run, each)]
-    asked = await policy.policy_of(run, [each.id for each in prepared])
+    asked = await policy.policy_of(run, prepared)
     only = prepared[0] if len(prepared) == 1 else None
     values: dict[str, Stored] = {
         "state": "pending",
@@ -79,7 +79,7 @@ async def _store(
         "input": _json(kept),
         "diff": _json(diff),
         "effects": _json(effects),
-        "digest": steps.digest(plan_id, kept, diff, effects),
+        "digest": steps.digest(run.engine.vault, plan_id, kept, diff, effects),
         "why": why,
         "person": run.caller.user_id,
         "agent": run.caller.agent,
@@ -140,10 +140,7 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
     after: dict[str, Any] = {
         name: {"value": each.value} if each.value is not None else each.stored for name, each in step.given.items()
     }
-    workflow = model.workflow
-    if workflow is not None and step.command in workflow.moves and (to := workflow.moves[step.command].to):
-        after[workflow.field] = to
-    return after
+    return after | policy.moved(model, step.command)
 
 
 async def _copies(run: Run, model: str, record: StoredRecord, names: Sequence[str]) -> dict[str, Any]:

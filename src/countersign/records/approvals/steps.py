@@ -6,7 +6,9 @@ from typing import Any
 
 import msgspec
 
+from countersign.declare.fields.field import Stored
 from countersign.kernel.database.port import Reader, Transaction
+from countersign.records.approvals import hanging
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
@@ -26,16 +28,21 @@ class Value(msgspec.Struct, omit_defaults=True):
     linked: int | None = None
     is_plain: bool = False
     origins: list[int] = []
+    is_default: bool = False
 
 
 class Step(msgspec.Struct, omit_defaults=True):
-    """One command of a plan: on which record (as it was at `revision`), with which values."""
+    """One command of a plan: on which record (as it was at `revision`), with which values.
+
+    `hanging` stands for the records that it takes along, as they were (see `hanging.fingerprint`).
+    """
 
     model: str
     command: str
     record_id: str | None = None
     revision: int = 0
     given: dict[str, Value] = {}
+    hanging: str = ""
 
     @property
     def id(self) -> str:
@@ -57,6 +64,7 @@ async def keep(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Ste
             each.record_id,
             each.revision,
             {name: await _kept(run, plan_id, each.model, name, given) for name, given in each.given.items()},
+            await hanging.fingerprint(run, each.model, each.command, each.record_id),
         )
         for each in prepared
     ]
@@ -65,7 +73,7 @@ async def keep(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Ste
 async def _kept(run: Run, plan_id: str, model: str, name: str, given: Given) -> Value:
     field = run.engine.registry.models[model].fields[name]
     if field.personal is None or given.stored is None:
-        return Value(stored=given.stored)
+        return Value(stored=given.stored, is_default=given.is_default)
     vault, domain = run.engine.vault, run.caller.domain
     held = None if given.value_id is None else await vault.hold_again(run.transaction, given.value_id)
     if held is None:
@@ -97,7 +105,7 @@ async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[Pre
 
 def _given(value: Value, texts: Mapping[int, str]) -> Given:
     if value.value is None:
-        return Given(value.stored)
+        return Given(value.stored, is_default=value.is_default)
     if value.value not in texts:
         raise BadInput("a personal value of the plan was erased; propose it again")
     return Given(texts[value.value], value.linked, value.is_plain, tuple(value.origins))
@@ -119,19 +127,24 @@ async def let_go(vault: Vault, transaction: Transaction, plan_id: str) -> None:
 
 
 def sameness(run: Run, prepared: Sequence[Prepared], seen: Sequence[object]) -> bytes:
-    """What two proposals of one agent have in common when they are the same: input, and the records as it sees them."""
+    """What two proposals of one agent have in common when they are the same: input as it was sent, and the records as
+    it sees them. A value by its token and the same in clear are two: else the agent would learn that they are equal."""
     domain = run.caller.domain
-    steps = [
-        [each.model, each.command, each.record_id, sorted((name, given.stored) for name, given in each.given.items())]
-        for each in prepared
-    ]
+    steps = [[each.model, each.command, each.record_id, _sent(each)] for each in prepared]
     text = msgspec.json.encode([None if domain is None else domain.id, steps, list(seen)])
     return run.engine.vault.keyed(text)
 
 
-def digest(plan_id: str, steps: Sequence[Step], diff: Sequence[Any], effects: Sequence[Any]) -> str:
-    """What an approver names to say which plan he saw."""
+def _sent(prepared: Prepared) -> list[tuple[str, Stored, int | None, bool, tuple[int, ...]]]:
+    return sorted(
+        (name, each.stored, each.value_id, each.is_plain_text, each.origins) for name, each in prepared.given.items()
+    )
+
+
+def digest(vault: Vault, plan_id: str, steps: Sequence[Step], diff: Sequence[Any], effects: Sequence[Any]) -> str:
+    """What an approver names to say which plan he saw. It is keyed: made from hidden values too, a plain hash would let
+    whoever sees it try them."""
     text = msgspec.json.encode([plan_id, list(steps), list(diff), list(effects)])
-    return f"sha256:{hashlib.sha256(text).hexdigest()}"
+    return f"sha256:{hashlib.sha256(vault.keyed(text)).hexdigest()}"
 
 

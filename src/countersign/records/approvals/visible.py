@@ -9,6 +9,9 @@ from countersign.records.access.view import Caller, Rows, View
 from countersign.records.commands.conditions import Scope, any_of
 from countersign.records.commands.sql import Borrowed
 
+REWRITTEN = frozenset({"digest", "error"})
+"""What a plan says of itself by who is asking: nobody else reads it out of the stored text by filtering."""
+
 
 @dataclass(frozen=True, eq=False)
 class Decidable:
@@ -52,6 +55,6 @@ def with_plans(caller: Caller, dialect: Dialect) -> Caller:
         rows = ((own, where("agent", eq=caller.agent)),)
     else:
         rows = ((own,), (where("decided_by", eq=caller.user_id),), (Decidable(caller.view, dialect),))
-    narrowed = replace(view, rows={command: rows for command in view.commands})
+    narrowed = replace(view, rows={command: rows for command in view.commands}, rewritten=REWRITTEN)
     models = {**caller.view.models, "plan": narrowed}
     return replace(caller, view=replace(caller.view, models=models))

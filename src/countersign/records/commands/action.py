@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from countersign.declare import Declared, Move
+from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
-from countersign.records.commands import effects, guard, incoming, writing
+from countersign.records.commands import bounds, effects, guard, incoming, locks, writing
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput, unknown_field
@@ -41,19 +42,32 @@ async def check_move(
 ) -> Prepared:
     """As `check`, for a record that is at hand; fields of `allowed` may be given beside the action's inputs."""
     fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
+    _require_known(view, move, fields, allowed)
+    seen = await incoming.as_seen(run, view, record)
+    given = incoming.to_change(view, seen, await incoming.values(run, view, fields, inputs=frozenset(move.inputs)))
+    new = {name: each.stored for name, each in given.items()}
+    if not run.caller.is_agent or is_readable(view, move):
+        _require_state(view.model, view, record, move)
+        _require_inputs(view.model, view, move, {**seen.values, **new})
+    readable = [each for each in move.guards if view.sees_in_clear(each.field)]
+    guard.require(view.model, view, readable, {**seen.values, **new}, f"{view.model.name}.{move.name}")
+    return Prepared(view.model.name, move.name, record.id, record.revision, given)
+
+
+def _require_known(view: ModelView, move: Move, fields: Mapping[str, object], allowed: frozenset[str]) -> None:
     for name in fields:
         if name not in move.inputs and name not in allowed:
             if name in view.fields:
                 raise BadInput(f"unknown key {name} in {view.model.name}.{move.name}")
             raise unknown_field(view.model.name, name)
-    seen = await incoming.as_seen(run, view, record)
-    given = incoming.to_change(view, seen, await incoming.values(run, view, fields, inputs=frozenset(move.inputs)))
-    _require_state(view.model, view, record, move)
-    _require_inputs(view, seen, move, given)
-    values = {**seen.values, **{name: each.stored for name, each in given.items()}}
-    readable = [each for each in move.guards if view.sees_in_clear(each.field)]
-    guard.require(view.model, view, readable, values, f"{view.model.name}.{move.name}")
-    return Prepared(view.model.name, move.name, record.id, record.revision, given)
+
+
+def is_readable(view: ModelView, move: Move) -> bool:
+    """Whether the caller can see by itself if the action is allowed: the state, the guards' fields, and which of its
+    inputs are there already."""
+    workflow = view.model.workflow
+    sees_state = workflow is not None and view.sees_in_clear(workflow.field)
+    return sees_state and all(name in view.fields for name in move.inputs) and guard.are_readable(view, move.guards)
 
 
 def _require_state(model: Declared, view: ModelView | None, record: StoredRecord, move: Move) -> None:
@@ -64,25 +78,42 @@ def _require_state(model: Declared, view: ModelView | None, record: StoredRecord
         raise BadInput(f"{model.name}.{move.name} is not allowed in this state{said}")
 
 
-def _require_inputs(view: ModelView, record: StoredRecord, move: Move, given: dict[str, Given]) -> None:
+def _require_inputs(model: Declared, view: ModelView | None, move: Move, values: Mapping[str, Stored]) -> None:
     for name in move.inputs:
-        value = given[name].stored if name in given else record.values[name]
-        if value is None:
-            if name in view.fields:
-                raise BadInput(f"{view.model.name}.{name} is required")
-            raise BadInput(f"{view.model.name}.{move.name} is not allowed in this state")
+        if values[name] is None:
+            if view is not None and name in view.fields:
+                raise BadInput(f"{model.name}.{name} is required")
+            raise BadInput(f"{model.name}.{move.name} is not allowed in this state")
 
 
 async def apply(run: Run, prepared: Prepared) -> str:
     """Run the action; the record's id.
 
     Raises:
-        BadInput: the record is gone or in another state, a guard does not hold, or the effect refuses.
+        BadInput: the record is gone or in another state, a guard does not hold, or the effect refuses; or more fields
+            are set than the inputs, and the record is locked.
     """
     model = run.engine.registry.models[prepared.model]
     record = await writing.find(run, model, None, prepared.record_id)
-    await perform(run, model, record, move_of(model, prepared.command), prepared.given)
+    move = move_of(model, prepared.command)
+    if sets_more(move, prepared.given):
+        await _require_changeable(run, model, record, prepared)
+    values = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
+    _require_inputs(model, run.caller.view.models.get(model.name), move, values)
+    await perform(run, model, record, move, prepared.given)
     return record.id
+
+
+def sets_more(move: Move, given: Mapping[str, object]) -> bool:
+    """Whether fields are set beside the action's inputs, as an update that moves the record may."""
+    return not given.keys() <= set(move.inputs)
+
+
+async def _require_changeable(run: Run, model: Declared, record: StoredRecord, prepared: Prepared) -> None:
+    """What is set beside the inputs is updated like any field: not while locked, and not out of the caller's rows."""
+    await locks.require_open(run, model, record.values, f"{model.name}.update")
+    left = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
+    bounds.require_within(run.caller.view.models.get(model.name), "update", left, record.id)
 
 
 async def perform(run: Run, model: Declared, record: StoredRecord, move: Move, inputs: Mapping[str, Given]) -> None:

@@ -83,10 +83,11 @@ def _ruled(scope: Scope, model: Declared, rule: Where | seen.Condition) -> str:
     value = today() if rule.value is TODAY else rule.value
     if value is CALLER:
         raise LookupError(f"{model.name}: who CALLER is must be filled in before a rule becomes SQL")
-    return compared(scope, model.name, _named(model, rule.field), rule.operator, value)
+    return compared(scope, model.name, named(model, rule.field), rule.operator, value)
 
 
-def _named(model: Declared, name: str) -> Field:
+def named(model: Declared, name: str) -> Field:
+    """The field of a condition, which may speak of `id` too."""
     return ID if name == "id" else model.field(name)
 
 
@@ -104,14 +105,14 @@ def filtered(scope: Scope, view: ModelView, conditions: Sequence[Condition]) -> 
 
 
 def clear_field(view: ModelView, name: str) -> Field:
-    """The field of that name, if the caller reads it in clear.
+    """The field of that name, if the caller reads it in clear and as it is stored.
 
     Raises:
-        BadInput: it is unknown, hidden or masked, with the same text.
+        BadInput: it is unknown, hidden, masked or rewritten, with the same text.
     """
     if name == "id":
         return ID
-    if view.fields.get(name) != "clear" or not view.model.fields[name].operators:
+    if not view.sees_in_clear(name) or not view.model.fields[name].operators:
         raise unknown_field(view.model.name, name)
     return view.model.fields[name]
 

@@ -1,9 +1,11 @@
 """The command `create`: a new record."""
 
+from collections.abc import Mapping
+
 from countersign.declare import CALLER, TODAY, BadValue, Field, Select
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
-from countersign.records.commands import incoming, locks, writing
+from countersign.records.commands import bounds, granting, incoming, locks, writing
 from countersign.records.commands.conditions import today
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
@@ -16,22 +18,29 @@ async def check(run: Run, view: ModelView, body: Body) -> Prepared:
 
     Raises:
         BadInput: a field is unknown, misses its value or does not fit; or the governed field is given another value
-            than its first option.
+            than its first option; or the record would be none of those the caller may create.
     """
     given = await incoming.values(run, view, body)
     workflow = view.model.workflow
     if workflow is not None:
         field = view.model.fields[workflow.field]
-        first = Given(first_option(field))
+        first = Given(first_option(field), is_default=True)
         if workflow.field in given and given[workflow.field].stored not in (None, first.stored):
             raise BadInput(f"{view.model.name}.{workflow.field} starts at {first.stored}: leave it out on create")
         given[workflow.field] = first
     for name, field in view.model.fields.items():
         if name not in given and field.default is not None:
-            given[name] = Given(default(run, field))
+            given[name] = Given(default(run, field), is_default=True)
         if field.required and (name not in given or given[name].stored is None):
             raise _missing(view, name)
+    _require_within(view, given)
     return Prepared(view.model.name, "create", given=given)
+
+
+def _require_within(view: ModelView | None, given: Mapping[str, Given]) -> None:
+    """Whoever may only import makes records too, bound by the rows of that."""
+    command = "create" if view is None or "create" in view.commands else "import"
+    bounds.require_within(view, command, {name: each.stored for name, each in given.items()})
 
 
 def first_option(field: Field) -> Stored:
@@ -67,4 +76,8 @@ async def apply(run: Run, prepared: Prepared) -> str:
     model = run.engine.registry.models[prepared.model]
     values = {name: each.stored for name, each in prepared.given.items()}
     await locks.require_open(run, model, values, prepared.id)
-    return await writing.insert(run, model, prepared.given, prepared.id)
+    _require_within(run.caller.view.models.get(prepared.model), prepared.given)
+    await granting.require_own(run, model, "", {}, values, prepared.id)
+    record_id = await writing.insert(run, model, prepared.given, prepared.id)
+    await granting.settle(run, model, record_id, values)
+    return record_id

@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -49,26 +50,29 @@ async def export(run: Run, model: str, body: Body) -> Exported:
     asked, wanted = read(run, model, body)
     pieces: list[str] = []
     rows = 0
-    async for piece, count in pieces_of(run, model, asked, wanted):
-        rows += count
-        if rows > MOST_IN_ENVELOPE:
-            raise BadInput(
-                f"more than {MOST_IN_ENVELOPE} records match: give a limit, or send Accept: {wanted} for a stream"
-            )
-        pieces.append(piece)
+    async with aclosing(pieces_of(run, model, asked, wanted)) as found:
+        async for piece, count in found:
+            rows += count
+            if rows > MOST_IN_ENVELOPE:
+                raise BadInput(
+                    f"more than {MOST_IN_ENVELOPE} records match: give a limit, or send Accept: {wanted} for a stream"
+                )
+            pieces.append(piece)
     return Exported(wanted, "".join(pieces))
 
 
-async def pieces_of(run: Run, model: str, asked: Query, wanted: Format) -> AsyncIterator[tuple[str, int]]:
+async def pieces_of(run: Run, model: str, asked: Query, wanted: Format) -> AsyncGenerator[tuple[str, int]]:
     """The text in pieces with the number of records in each; the first piece of CSV is its head."""
     names = run.engine.reading(run.caller, run.view_of(model)).names
     if wanted == "text/csv":
         yield _csv([names]), 0
-    async for records in listing.stream(run, model, asked, "export"):
-        if wanted == "text/csv":
-            yield _csv([[_cell(value) for value in msgspec.structs.astuple(each)] for each in records]), len(records)
-        else:
-            yield "".join(_encoder.encode(each).decode() + "\n" for each in records), len(records)
+    async with aclosing(listing.stream(run, model, asked, "export")) as found:
+        async for records in found:
+            if wanted == "text/csv":
+                rows = [[_cell(value) for value in msgspec.structs.astuple(each)] for each in records]
+                yield _csv(rows), len(records)
+            else:
+                yield "".join(_encoder.encode(each).decode() + "\n" for each in records), len(records)
 
 
 def _csv(rows: Sequence[Sequence[str]]) -> str:

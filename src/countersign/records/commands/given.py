@@ -11,10 +11,12 @@ class Given:
 
     `value_id` is set when the value came as one placeholder token: the link to that value is kept. `is_plain_text`
     tells that a masked caller wrote it in clear: it must not learn whether an equal value was there before.
-    `origins` are the values whose tokens stand anywhere in it.
+    `origins` are the values whose tokens stand anywhere in it. `is_default` tells that nobody gave it: the declaration
+    says so.
     """
 
     stored: Stored
     value_id: int | None = None
     is_plain_text: bool = False
     origins: tuple[int, ...] = ()
+    is_default: bool = False

@@ -7,7 +7,7 @@ from countersign.declare import TODAY, Declared, Field, Select, Where
 from countersign.declare.fields.field import Stored
 from countersign.records.access.folding import folded
 from countersign.records.access.view import ModelView
-from countersign.records.commands.conditions import today
+from countersign.records.commands.conditions import named, today
 from countersign.records.commands.refusals import BadInput
 
 _RANGES: Mapping[str, Callable[[int], bool]] = {
@@ -20,7 +20,7 @@ _RANGES: Mapping[str, Callable[[int], bool]] = {
 
 def holds(model: Declared, values: Mapping[str, Stored], condition: Where) -> bool:
     """Whether the condition holds for stored values; the same meaning as in a filter."""
-    field, stored = model.field(condition.field), values.get(condition.field)
+    field, stored = named(model, condition.field), values.get(condition.field)
     if condition.operator == "is_null":
         return (stored is None) == condition.value
     if condition.operator == "ne":

@@ -2,11 +2,13 @@
 
 import csv
 import io
+import re
 from collections.abc import Mapping
 
 import msgspec
 
 from countersign.declare import Field
+from countersign.kernel.database.errors import ConstraintViolation
 from countersign.records.access.view import ModelView
 from countersign.records.commands import create
 from countersign.records.commands.prepared import Prepared
@@ -14,6 +16,8 @@ from countersign.records.commands.refusals import BadInput, unknown_field
 from countersign.records.commands.run import Body, Run
 
 MOST_ROWS = 5_000
+
+_WHOLE = re.compile("-?[0-9]{1,18}")
 
 
 class RowError(msgspec.Struct):
@@ -59,14 +63,12 @@ async def check(run: Run, view: ModelView, body: Body, *, makes: bool = False) -
     """Every row read as an input of create, and with `makes` the record made; errors by row.
 
     Raises:
-        BadInput: as `import_`.
+        BadInput: as `import_`; or an agent may not create what the plan would.
     """
-    for name in body:
-        if name not in ("csv", "dry_run"):
-            raise BadInput(f"unknown key {name} in {view.model.name}.import")
-    text, is_trial = body.get("csv"), body.get("dry_run", False)
-    if not isinstance(text, str) or not isinstance(is_trial, bool):
-        raise BadInput(f"{view.model.name}.import needs csv, a string, and takes dry_run, true or false")
+    text, is_trial = _read(view, body)
+    if run.caller.is_agent and not is_trial and "create" not in view.commands:
+        model = view.model.name
+        raise BadInput(f"{model}.import needs the scope {model}.create too: that is what each row is in the plan")
     rows = _rows(view, text)
     done = Imported(len(rows), 0, is_trial, [], [])
     prepared: list[Prepared] = []
@@ -78,7 +80,19 @@ async def check(run: Run, view: ModelView, body: Body, *, makes: bool = False) -
                 done.created += 1
         except BadInput as refused:
             done.errors.append(RowError(number, refused.detail))
+        except ConstraintViolation:
+            done.errors.append(RowError(number, "it clashes with a change made meanwhile; try again"))
     return done, prepared
+
+
+def _read(view: ModelView, body: Body) -> tuple[str, bool]:
+    for name in body:
+        if name not in ("csv", "dry_run"):
+            raise BadInput(f"unknown key {name} in {view.model.name}.import")
+    text, is_trial = body.get("csv"), body.get("dry_run", False)
+    if not isinstance(text, str) or not isinstance(is_trial, bool):
+        raise BadInput(f"{view.model.name}.import needs csv, a string, and takes dry_run, true or false")
+    return text, is_trial
 
 
 async def _made(run: Run, prepared: Prepared) -> str:
@@ -115,6 +129,6 @@ def _cells(fields: list[Field], row: list[str]) -> Mapping[str, object]:
 
 def _value(field: Field, cell: str) -> object:
     """The JSON value a cell stands for; what does not fit is left as text for the field to refuse."""
-    if field.column == "BIGINT" and cell.lstrip("-").isascii() and cell.lstrip("-").isdigit() and len(cell) < 20:
+    if field.column == "BIGINT" and _WHOLE.fullmatch(cell):
         return int(cell)
     return {"true": True, "false": False}.get(cell, cell) if field.kind == "bool" else cell

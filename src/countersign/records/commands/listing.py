@@ -1,6 +1,7 @@
 """The commands `list` and `search`: the caller's records by condition, in order, whole or page by page."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import cast
 
 import msgspec
@@ -65,12 +66,13 @@ async def records(run: Run, model: str, body: Body, command: str = "list") -> li
     return await outgoing.records(run, run.engine.reading(run.caller, run.view_of(model)), rows)
 
 
-async def stream(run: Run, model: str, asked: Query, command: str = "list") -> AsyncIterator[list[Record]]:
-    """All records of a query in batches, in constant memory."""
+async def stream(run: Run, model: str, asked: Query, command: str = "list") -> AsyncGenerator[list[Record]]:
+    """All records of a query in batches, in constant memory; to be left early only inside `contextlib.aclosing`."""
     made = statement(run, model, asked, command)
     reading = run.engine.reading(run.caller, run.view_of(model))
-    async for rows in run.engine.records.database.stream(made.text, *made.values):
-        yield await outgoing.records(run, reading, rows)
+    async with aclosing(run.engine.records.database.stream(made.text, *made.values)) as found:
+        async for rows in found:
+            yield await outgoing.records(run, reading, rows)
 
 
 async def search(run: Run, model: str, body: Body) -> Found:

@@ -39,9 +39,14 @@ def are_readable(run: Run, model: Declared) -> bool:
     """Whether the caller can see by itself if a record of the model is locked."""
     parent = parent_of(run, model)
     views = run.caller.view.models
-    return guard.are_readable(views.get(model.name), model.locked) and (
-        parent is None or guard.are_readable(views.get(parent.name), parent.locked)
-    )
+    if not guard.are_readable(views.get(model.name), model.locked):
+        return False
+    if parent is None:
+        return True
+    above = views.get(parent.name)
+    # Which record it is, the ref says; whether it may be read at all is another matter.
+    is_read = above is not None and above.reads_any_by("get", "list", "search", "export")
+    return is_read and guard.are_readable(above, parent.locked)
 
 
 def _refusal(run: Run, model: Declared, command: str) -> BadInput:

@@ -14,6 +14,10 @@ from countersign.records.commands.run import Run
 from countersign.records.commands.sql import Parameters
 
 MANY = 2_000
+CALLS = 200
+"""So many calls are not counted again once there were many: what is many seldom becomes few."""
+
+MOST_KNOWN = 10_000
 _BY_INDEX = frozenset({"eq", "in", "gt", "gte", "lt", "lte"})
 
 
@@ -47,5 +51,14 @@ async def _matches_many(run: Run, view: ModelView, condition: Condition) -> bool
     (where,) = conditions.filtered(scope, view, [condition])
     limit = parameters.put(MANY)
     text = f'SELECT count(*) FROM (SELECT 1 FROM "{view.model.name}" AS t WHERE {where} LIMIT {limit})'
+    known, key = run.engine.many, (text, *parameters.values)
+    if known.get(key):
+        known[key] -= 1
+        return True
     row = await run.reader.fetch_one(text, *parameters.values)
-    return row is not None and row[0] >= MANY
+    are_many = row is not None and bool(row[0] >= MANY)
+    if are_many:
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        known[key] = CALLS
+    return are_many

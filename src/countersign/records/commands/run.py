@@ -6,8 +6,9 @@ from typing import Any, Protocol
 
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
-from countersign.kernel.database.port import Dialect, Reader, Transaction
+from countersign.kernel.database.port import Dialect, Reader, Transaction, Value
 from countersign.records.access.view import Caller, Domain, ModelView
+from countersign.records.access.visibility import Commands
 from countersign.records.audit.chain import Chain
 from countersign.records.commands.reading import Masks, Reading
 from countersign.records.context import Records
@@ -37,7 +38,11 @@ Check = Callable[[Mapping[str, Stored]], None]
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What commands work with beside the database: made once per process. `checks` are by model."""
+    """What commands work with beside the database: made once per process.
+
+    `checks` and the names of all `commands` are by model; `many` says of a filter that matched many records how often
+    more that is believed (see `planning`).
+    """
 
     records: Records
     vault: Vault
@@ -48,6 +53,8 @@ class Engine:
     unknown_tokens: Callable[[Caller], None]
     readings: dict[tuple[int, str], tuple[object, Reading]]
     checks: Mapping[str, Check]
+    commands: Commands
+    many: dict[tuple[Value, ...], int] = field(default_factory=dict[tuple[Value, ...], int])
 
     @property
     def registry(self) -> Registry:

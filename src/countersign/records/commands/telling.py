@@ -8,6 +8,8 @@ from countersign.records.access.view import Caller, ModelView, Rows, View
 from countersign.records.commands.conditions import Scope, any_of
 from countersign.records.commands.sql import Borrowed
 
+_POSITION = ("lane", "number")
+
 
 @dataclass(frozen=True, eq=False)
 class Tellable:
@@ -33,6 +35,14 @@ class Tellable:
         return f"({' AND '.join(tests)})"
 
 
+def _without_positions(view: ModelView) -> ModelView:
+    """For all but administrators, who are told every entry: where an entry stands in its chain would say how many are
+    hidden before it, and the stored names of its fields which of them are."""
+    fields = {name: sight for name, sight in view.fields.items() if name not in _POSITION}
+    denied = tuple(sorted({*view.denied, *(f"{view.model.name}.{name}" for name in _POSITION)}))
+    return replace(view, fields=fields, denied=denied, rewritten=frozenset({"fields"}))
+
+
 def with_audit(caller: Caller, dialect: Dialect) -> Caller:
     """The caller, its view of the audit narrowed to the entries that exist for it."""
     view = caller.view.models.get("audit_entry")
@@ -44,4 +54,6 @@ def with_audit(caller: Caller, dialect: Dialect) -> Caller:
         return ((condition,),) if rows is None else tuple((*each, condition) for each in rows)
 
     audit = replace(view, rows={command: narrowed(rows) for command, rows in view.rows.items()})
+    if not caller.is_administrator:
+        audit = _without_positions(audit)
     return replace(caller, view=replace(caller.view, models={**caller.view.models, "audit_entry": audit}))

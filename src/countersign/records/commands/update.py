@@ -1,8 +1,12 @@
 """The command `update`: some fields of a record; a governed field moves by the workflow's action."""
 
+from collections.abc import Mapping
+
 from countersign.declare import Move
+from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
-from countersign.records.commands import action, incoming, locks, writing
+from countersign.records.commands import action, bounds, granting, incoming, locks, writing
+from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.revision import require_revision
@@ -15,7 +19,8 @@ async def check(run: Run, view: ModelView, body: Body) -> Prepared:
 
     Raises:
         BadInput: no such record; it has changed since `revision`; it is locked; a field is unknown or does not fit;
-            no action leads to the governed field's new value, or that action is not allowed.
+            no action leads to the governed field's new value, or that action is not allowed; or the record would no
+            longer be one the caller may update.
     """
     record = await writing.find(run, view.model, view.reach("update"), body.get("id"))
     await require_revision(run, view, record, body)
@@ -30,13 +35,17 @@ async def check(run: Run, view: ModelView, body: Body) -> Prepared:
             if move is None or move.name not in view.commands:
                 raise BadInput(f"no action leads {view.model.name}.{workflow.field} from {now} to {wanted}")
             return await _moved(run, view, record, move, body)
+    bounds.require_within(view, "update", _left(record, given), record.id)
     return Prepared(view.model.name, "update", record.id, record.revision, given)
 
 
 async def _moved(run: Run, view: ModelView, record: StoredRecord, move: Move, body: Body) -> Prepared:
     governed = "" if view.model.workflow is None else view.model.workflow.field
     rest = {name: value for name, value in body.items() if name != governed}
-    return await action.check_move(run, view, record, move, rest, allowed=frozenset(view.writable))
+    prepared = await action.check_move(run, view, record, move, rest, allowed=frozenset(view.writable))
+    if action.sets_more(move, prepared.given):
+        bounds.require_within(view, "update", _left(record, prepared.given), record.id)
+    return prepared
 
 
 async def apply(run: Run, prepared: Prepared) -> str:
@@ -51,5 +60,13 @@ async def apply(run: Run, prepared: Prepared) -> str:
     if model.locked_with and model.locked_with in prepared.given:
         moved = {model.locked_with: prepared.given[model.locked_with].stored}
         await locks.require_open(run, model, {**record.values, **moved}, prepared.id)
+    left = _left(record, prepared.given)
+    bounds.require_within(run.caller.view.models.get(model.name), "update", left, record.id)
+    await granting.require_own(run, model, record.id, record.values, left, prepared.id)
     await writing.update(run, model, record, prepared.given, prepared.id)
+    await granting.settle(run, model, record.id, left)
     return record.id
+
+
+def _left(record: StoredRecord, given: Mapping[str, Given]) -> dict[str, Stored]:
+    return {**record.values, **{name: each.stored for name, each in given.items()}}

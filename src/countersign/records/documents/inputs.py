@@ -13,6 +13,9 @@ from countersign.records.commands.query import MOST_CONDITIONS, MOST_KEYS, MOST_
 Schema: TypeAlias = dict[str, Any]
 
 _ID: Schema = {"type": "string", "description": "id of the record"}
+_PLAIN: list[Schema] = [{"type": "string"}, {"type": "integer"}, {"type": "boolean"}]
+_VALUES: Schema = {"type": "array", "items": {"anyOf": _PLAIN}, "minItems": 1, "maxItems": MOST_VALUES}
+_VALUE: Schema = {"anyOf": [*_PLAIN, _VALUES], "description": "of the field's kind; array for in, bool for is_null"}
 _REVISION: Schema = {"type": "integer", "description": "refuse when the record has changed since this revision"}
 
 OWN: Mapping[str, Schema] = {
@@ -136,7 +139,7 @@ def query_properties(view: ModelView) -> Schema:
         {
             "field": {"type": "string", "enum": names},
             "op": {"type": "string", "enum": operators},
-            "value": {"description": f"of the field's kind; for in 1 to {MOST_VALUES} of them; for is_null a bool"},
+            "value": _VALUE,
         },
         ["field", "op", "value"],
     )

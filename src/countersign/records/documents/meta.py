@@ -13,11 +13,11 @@ class Approvals:
     """Which commands an agent can only propose, as far as that is known before an input is."""
 
     def __init__(self, declared: frozenset[str], settings: frozenset[str]) -> None:
-        self._ids = declared | settings
+        self.ids = declared | settings
 
     def ask_for(self, command_id: str) -> bool:
         """Whether an agent's call of the command becomes a plan."""
-        return command_id in self._ids
+        return command_id in self.ids
 
 
 Own = Mapping[str, Mapping[str, str]]

@@ -1,5 +1,6 @@
 """GET /api/openapi.json: an OpenAPI 3.1 document of what this caller may use, with the MCP endpoint in x-mcp."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from countersign import __version__
@@ -7,8 +8,6 @@ from countersign.records.access.view import Caller, ModelView
 from countersign.records.commands import command
 from countersign.records.documents import inputs
 from countersign.records.documents.meta import Approvals, Own
-
-MCP_PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26")
 
 _ERROR = {
     "type": "object",
@@ -26,7 +25,9 @@ _PROPOSAL = {
 }
 
 
-def document(caller: Caller, root_url: str, approvals: Approvals, own: Own) -> dict[str, Any]:
+def document(
+    caller: Caller, root_url: str, approvals: Approvals, own: Own, mcp_revisions: Sequence[str]
+) -> dict[str, Any]:
     """The document; names of models, fields and commands the caller may not see do not occur in it."""
     paths: dict[str, Any] = {}
     for name, view in sorted(caller.view.models.items()):
@@ -52,7 +53,7 @@ def document(caller: Caller, root_url: str, approvals: Approvals, own: Own) -> d
         "x-mcp": {
             "url": f"{root_url}/mcp",
             "transport": "streamable-http",
-            "protocol_versions": list(MCP_PROTOCOLS),
+            "protocol_versions": list(mcp_revisions),
             "auth": "bearer",
         },
     }

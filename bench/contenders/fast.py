@@ -1,0 +1,33 @@
+"""One lead as a tool of a FastMCP server, stateless and answering with JSON: SQL by hand, no rights, masks or audit."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastmcp import FastMCP
+
+from contenders.records import COLUMNS, GET
+from contenders.wanted import Wanted
+from countersign.kernel.database.open import open_database
+from countersign.kernel.http.server import ASGIApp
+from countersign.records import app
+
+_names = [each.strip() for each in COLUMNS.split(",")]
+
+
+@asynccontextmanager
+async def opened(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
+    """The server on the seeded database, through the same port as the floor."""
+    database = await open_database(wanted.database_url, schema=app.SCHEMA)
+    server = FastMCP("bench")
+
+    @server.tool(name="lead__get")
+    async def get(id: str) -> dict[str, Any]:
+        """Read one lead by its id."""
+        row = await database.fetch_one(GET, id)
+        return {"denied": [], "value": dict(zip(_names, row or (), strict=True))}
+
+    application = server.http_app(path="/mcp", stateless_http=True, json_response=True)
+    async with application.router.lifespan_context(application):
+        yield application
+    await database.close()

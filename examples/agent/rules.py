@@ -1,0 +1,104 @@
+"""What a model is to the loop, and a stand-in for one: it works two leads of the same contact by rules."""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+DONE = ("executed", "failed", "rejected", "expired", "withdrawn", "stale")
+ASK_AGAIN_S = 1.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """The model wants a tool called, after so many seconds."""
+
+    tool: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    after_s: float = 0
+
+
+@dataclass(frozen=True)
+class Said:
+    """The model is done, and says this."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a call. `status` is ok, approval_required, refused or unknown; `told` what was answered: an
+    object, or the reason for a refusal."""
+
+    status: str
+    told: Any
+
+    @property
+    def value(self) -> Any:
+        """The command's value."""
+        return self.told["value"]
+
+
+class Model(Protocol):
+    """Whatever decides: put a language model here. It is given the tools with their schemas and the last result."""
+
+    def next(self, tools: Sequence[Any], result: Result | None) -> Call | Said:
+        """The next step."""
+        ...
+
+
+class RuleBased:
+    """A model without a model."""
+
+    def __init__(self, wait_s: int) -> None:
+        self._steps = day(wait_s)
+
+    def next(self, tools: Sequence[Any], result: Result | None) -> Call | Said:
+        """The next step of the day."""
+        try:
+            return self._steps.send(result)  # the first time, None starts it
+        except StopIteration as end:
+            return Said(end.value)
+
+
+def day(wait_s: int) -> Generator[Call, Any, str]:
+    """Two leads of one contact: work the first, propose to delete the other, and wait for what a person says."""
+    listed: Result = yield Call("lead__list", {"order": [{"field": "title"}]})
+    pair = of_one_contact(listed.value)
+    if pair is None:
+        return "No contact has two new leads: nothing to do."
+    lead, double = pair
+    yield Call("lead__qualify", {"id": lead["id"]})
+
+    # The address is a placeholder: where personal text belongs it becomes the address, anywhere else it is refused.
+    token = lead["contact_email"]
+    yield Call("lead__update", {"id": lead["id"], "notes": f"Write to {token} on Monday."})
+    refused: Result = yield Call("lead__update", {"id": lead["id"], "title": f"Ask {token}"})
+
+    proposed: Result = yield Call("lead__delete", {"id": double["id"]})
+    if proposed.status != "approval_required":
+        return f"Expected to propose, but: {proposed.told}"
+    plan_id = proposed.told["plan_id"]
+    state = yield from decision(plan_id, wait_s)
+    return f"Worked lead {lead['id']} (a token in its title: {refused.told}). Plan {plan_id} is {state}."
+
+
+def decision(plan_id: str, wait_s: int) -> Generator[Call, Any, str]:
+    """Ask for the plan until somebody has decided, or for so long."""
+    for _ in range(int(wait_s / ASK_AGAIN_S)):
+        plan: Result = yield Call("plan__get", {"id": plan_id}, after_s=ASK_AGAIN_S)
+        if plan.value["state"] in DONE:
+            return str(plan.value["state"])
+    return "still pending"
+
+
+def of_one_contact(leads: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Two new leads of the same contact, known by equal tokens: nobody has to see the address for that."""
+    seen: dict[str, dict[str, Any]] = {}
+    for lead in leads:
+        email = lead["contact_email"]
+        if lead["stage"] != "new" or email is None:
+            continue
+        if email in seen:
+            return seen[email], lead
+        seen[email] = lead
+    return None

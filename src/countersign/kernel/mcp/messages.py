@@ -1,0 +1,155 @@
+"""JSON-RPC 2.0 as the protocol uses it: reading what was sent, and the bytes of what is answered."""
+
+import re
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+MOST_BATCHED = 50
+
+_INTEGER = re.compile(rb"-?(0|[1-9][0-9]{0,99})")
+_encode = msgspec.json.Encoder().encode
+
+
+class Fault(Exception):
+    """A message that is answered with a JSON-RPC error.
+
+    `status` is the HTTP status of the answer; `id` the id of the request as JSON, None where it could not be read.
+    """
+
+    def __init__(
+        self, code: int, message: str, *, status: int = 200, id: bytes | None = None, data: object = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.status = status
+        self.id = id
+        self.data = data
+
+    def encoded(self, request_id: bytes | None = None) -> bytes:
+        """The error response. One without an id has no member `id`: null is no id (2025-06-18, Requests)."""
+        found = self.id if self.id is not None else request_id
+        error: dict[str, object] = {"code": self.code, "message": self.message}
+        if self.data is not None:
+            error["data"] = self.data
+        named = b"" if found is None else b'"id":%b,' % found
+        return b'{"jsonrpc":"2.0",%b"error":%b}' % (named, _encode(error))
+
+
+class Request(msgspec.Struct, frozen=True, gc=False):
+    """A request: its id as JSON, and its params as JSON, an object; None when there are none."""
+
+    id: bytes
+    method: str
+    params: bytes | None
+
+    def answered(self, members: bytes) -> bytes:
+        """The response whose result is an object of these members, encoded."""
+        return b'{"jsonrpc":"2.0","id":%b,"result":{%b}}' % (self.id, members)
+
+
+class Unanswered(msgspec.Struct, frozen=True, gc=False):
+    """A notification, or a response: nothing is said to it."""
+
+    is_response: bool
+
+
+Message: TypeAlias = Request | Unanswered
+
+
+class _Sent(msgspec.Struct):
+    jsonrpc: Any = UNSET
+    id: msgspec.Raw | msgspec.UnsetType = UNSET
+    method: Any = UNSET
+    params: msgspec.Raw | msgspec.UnsetType = UNSET
+    result: msgspec.Raw | msgspec.UnsetType = UNSET
+    error: msgspec.Raw | msgspec.UnsetType = UNSET
+
+    @property
+    def is_answer(self) -> bool:
+        return self.result is not UNSET or self.error is not UNSET
+
+
+_one = msgspec.json.Decoder(_Sent).decode
+_many = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_text = msgspec.json.Decoder(str).decode
+
+
+def read(body: bytes) -> Message | list[bytes]:
+    """The message of a body; of a batch its elements, each to be read by `read_one`.
+
+    Raises:
+        Fault: it is no JSON in UTF-8 (-32700), or no message or empty (-32600); with status 400.
+    """
+    text = _utf8(body)
+    if text.startswith("{") or not text.lstrip().startswith("["):
+        return read_one(text)
+    try:
+        elements = [bytes(each) for each in _many(text)]
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _unreadable(error) from error
+    if not 0 < len(elements) <= MOST_BATCHED:
+        raise Fault(INVALID_REQUEST, f"a batch holds 1 to {MOST_BATCHED} messages", status=400)
+    return elements
+
+
+def read_one(text: str | bytes) -> Message:
+    """One message.
+
+    Raises:
+        Fault: as `read`.
+    """
+    try:
+        sent = _one(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _unreadable(error) from error
+    identity = None if sent.id is UNSET else _id(bytes(sent.id))
+    if sent.jsonrpc != "2.0":
+        raise Fault(INVALID_REQUEST, 'jsonrpc must be "2.0"', status=400, id=identity)
+    if sent.method is UNSET and identity is not None and sent.is_answer:
+        return Unanswered(is_response=True)
+    if not isinstance(sent.method, str):
+        raise Fault(INVALID_REQUEST, "method must be a string", status=400, id=identity)
+    if identity is None:
+        return Unanswered(is_response=False)
+    return Request(identity, sent.method, _params(sent, identity))
+
+
+def _params(sent: _Sent, identity: bytes) -> bytes | None:
+    params = None if sent.params is UNSET else bytes(sent.params)
+    if params is not None and not params.startswith(b"{"):
+        raise Fault(INVALID_PARAMS, "params must be an object", id=identity)
+    return params
+
+
+def _utf8(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: Exception) -> Fault:
+    if isinstance(error, msgspec.ValidationError):
+        return Fault(INVALID_REQUEST, "a message must be an object", status=400)
+    return Fault(PARSE_ERROR, "the body must be JSON in UTF-8", status=400)
+
+
+def _id(raw: bytes) -> bytes:
+    """The id as it is echoed: a string or an integer keeps its type and its digits."""
+    if raw.startswith(b'"'):
+        try:
+            return _encode(_text(raw))
+        except (msgspec.DecodeError, UnicodeEncodeError) as error:
+            raise _unreadable(error) from error
+    if not _INTEGER.fullmatch(raw):
+        raise Fault(INVALID_REQUEST, "id must be a string or an integer", status=400)
+    return raw

@@ -1,0 +1,229 @@
+"""A server of tools: from an HTTP body to a JSON-RPC answer, without a session and without a stream."""
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from countersign.kernel.mcp import messages, metadata, revisions
+from countersign.kernel.mcp.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Fault, Message, Request
+from countersign.kernel.mcp.metadata import REVISION_HEADER, Headers
+from countersign.kernel.mcp.revisions import Revision
+from countersign.kernel.mcp.tools import Tools
+
+JSON = "application/json"
+EVENTS = "text/event-stream"
+LIST_TTL_MS = 60_000
+DISCOVERY_TTL_MS = 3_600_000
+
+ContextT = TypeVar("ContextT")
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """What the server says of itself; `instructions` are for the model."""
+
+    name: str
+    title: str
+    version: str
+    instructions: str
+
+
+class Reply(msgspec.Struct, frozen=True, gc=False):
+    """An HTTP answer."""
+
+    status: int
+    body: bytes = b""
+    media_type: str = JSON
+
+
+class _Client(msgspec.Struct):
+    name: str
+    version: str
+
+
+class _Initialize(msgspec.Struct, rename="camel"):
+    protocol_version: str
+    capabilities: dict[str, Any]
+    client_info: _Client
+
+
+class _List(msgspec.Struct):
+    cursor: str = ""
+
+
+class _Call(msgspec.Struct):
+    name: str
+    arguments: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_ParamsT = TypeVar("_ParamsT", bound=msgspec.Struct)
+
+
+class Server(Generic[ContextT]):
+    """Answers POSTs to the MCP endpoint. Each is answered from what it holds alone (2025-11-25, Transports, Sending
+    Messages); nothing is ever sent to a client that did not ask."""
+
+    def __init__(self, implementation: Implementation, tools: Tools[ContextT], *, with_2026: bool) -> None:
+        """With `with_2026`, revision 2026-07-28 is on beside those with a handshake."""
+        self._about = implementation
+        self._tools = tools
+        self._with_2026 = with_2026
+        about = {"name": implementation.name, "title": implementation.title, "version": implementation.version}
+        self._server_info = _encode(about)
+        self._complete = b'"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":%b},' % (
+            self._server_info
+        )
+
+    async def answer(self, context: ContextT, headers: Headers, body: bytes) -> Reply:
+        """The answer to one POST whose caller is known; `context` is handed to the tools."""
+        try:
+            reply = await self._answer(context, headers, body)
+        except Fault as fault:
+            return Reply(fault.status, fault.encoded())
+        return _as_event(reply) if reply.status == 200 and _wants_event(headers.get("accept")) else reply
+
+    async def _answer(self, context: ContextT, headers: Headers, body: bytes) -> Reply:
+        message = messages.read(body)
+        request = message if isinstance(message, Request) else None
+        if self._with_2026 and metadata.is_self_described(headers, request):
+            try:
+                return await self._self_described(context, headers, message)
+            except Fault as fault:
+                return Reply(fault.status, fault.encoded(None if request is None else request.id))
+        revision = _revision_of(headers, request)
+        if isinstance(message, Request):
+            return Reply(200, await self._respond(context, revision, message))
+        return await self._batch(context, revision, message) if isinstance(message, list) else Reply(202)
+
+    async def _batch(self, context: ContextT, revision: Revision, elements: list[bytes]) -> Reply:
+        """An answer to each request (2025-03-26, Batching)."""
+        if not revision.has_batches:
+            raise Fault(INVALID_REQUEST, f"revision {revision.name} has no batches", status=400)
+        read = [_element(each) for each in elements]
+        if any(isinstance(each, Request) and each.method == "initialize" for each in read):
+            raise Fault(INVALID_REQUEST, "initialize must not be part of a batch", status=400)
+        answers: list[bytes] = []
+        for each in read:
+            if isinstance(each, Request):
+                answers.append(await self._respond(context, revision, each))
+            elif isinstance(each, Fault):
+                answers.append(each.encoded())
+        return Reply(200, b"[%b]" % b",".join(answers)) if answers else Reply(202)
+
+    async def _respond(self, context: ContextT, revision: Revision, request: Request) -> bytes:
+        try:
+            if request.method == "tools/call":
+                return request.answered(await self._call(context, revision, request))
+            return request.answered(await self._members(context, revision, request))
+        except Fault as fault:
+            return fault.encoded(request.id)
+
+    async def _members(self, context: ContextT, revision: Revision, request: Request) -> bytes:
+        """The members of the result of anything but a call."""
+        if request.method == "tools/list":
+            asked = _params(request, _List)
+            return (await self._tools.listed(context)).page(revision, asked.cursor)
+        if request.method == "initialize":
+            return self._initialized(_params(request, _Initialize).protocol_version)
+        if request.method == "ping":
+            return b""
+        raise Fault(METHOD_NOT_FOUND, f"Method not found: {request.method}")
+
+    async def _call(self, context: ContextT, revision: Revision, request: Request) -> bytes:
+        asked = _params(request, _Call)
+        arguments = bytes(asked.arguments)
+        # Some clients send null where there are none.
+        if arguments == b"null":
+            arguments = b"{}"
+        if not arguments.startswith(b"{"):
+            raise Fault(INVALID_PARAMS, "arguments must be an object")
+        return (await self._tools.call(context, asked.name, arguments)).members(revision)
+
+    def _initialized(self, wanted: str) -> bytes:
+        revision = revisions.HANDSHAKES.get(wanted, revisions.LATEST)
+        return b'"protocolVersion":"%b","capabilities":{"tools":{"listChanged":false}},%b' % (
+            revision.name.encode(),
+            self._introduction(b'"serverInfo":%b,' % self._server_info),
+        )
+
+    def _introduction(self, server_info: bytes) -> bytes:
+        return b'%b"instructions":%b' % (server_info, _encode(self._about.instructions))
+
+    async def _self_described(self, context: ContextT, headers: Headers, message: Message | list[bytes]) -> Reply:
+        """Answer in revision 2026-07-28; its errors have HTTP statuses of their own."""
+        if isinstance(message, list):
+            raise Fault(INVALID_REQUEST, "the body must be one message", status=400)
+        if not isinstance(message, Request):
+            if message.is_response:
+                raise Fault(INVALID_REQUEST, "a client sends no responses", status=400)
+            return Reply(202)
+        metadata.check(headers, message)
+        if message.method == "server/discover":
+            members = self._discovered()
+        elif message.method == "tools/list":
+            members = await self._members(context, revisions.JULY_2026, message)
+            members += b',"ttlMs":%d,"cacheScope":"private"' % LIST_TTL_MS
+        elif message.method == "tools/call":
+            members = await self._call(context, revisions.JULY_2026, message)
+        else:
+            raise Fault(METHOD_NOT_FOUND, f"Method not found: {message.method}", status=404)
+        return Reply(200, message.answered(self._complete + members))
+
+    def _discovered(self) -> bytes:
+        supported = _encode(revisions.offered(with_2026=True))
+        return b'"supportedVersions":%b,"capabilities":{"tools":{"listChanged":false}},%b,"ttlMs":%d,%b' % (
+            supported,
+            self._introduction(b""),
+            DISCOVERY_TTL_MS,
+            b'"cacheScope":"private"',
+        )
+
+
+def _element(raw: bytes) -> Message | Fault:
+    try:
+        return messages.read_one(raw)
+    except Fault as fault:
+        return fault
+
+
+def _revision_of(headers: Headers, request: Request | None) -> Revision:
+    """The revision that the header names.
+
+    Raises:
+        Fault: it is none that is on. Never with a code of revision 2026-07-28: its clients would take that as a sign
+            that the server speaks it.
+    """
+    header = metadata.header_of(headers, REVISION_HEADER)
+    if header is None:
+        return revisions.UNNAMED
+    found = revisions.HANDSHAKES.get(header)
+    if found is None:
+        identity = None if request is None else request.id
+        raise Fault(INVALID_REQUEST, "unsupported MCP-Protocol-Version", status=400, id=identity)
+    return found
+
+
+def _params(request: Request, kind: type[_ParamsT]) -> _ParamsT:
+    """The params as a struct.
+
+    Raises:
+        Fault: -32602, they do not fit.
+    """
+    try:
+        return msgspec.json.decode(request.params or b"{}", type=kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Fault(INVALID_PARAMS, f"invalid params of {request.method}: {error}") from error
+
+
+def _wants_event(accept: str | None) -> bool:
+    """Whether the client takes nothing but a stream; every other Accept is answered with JSON, also a missing one."""
+    if accept is None or JSON in accept or EVENTS not in accept.lower():
+        return False
+    kinds = [part.split(";")[0].strip().lower() for part in accept.split(",")]
+    return not any(each in (JSON, "application/*", "*/*") for each in kinds)
+
+
+def _as_event(reply: Reply) -> Reply:
+    return Reply(reply.status, b"event: message\ndata: %b\n\n" % reply.body, EVENTS)

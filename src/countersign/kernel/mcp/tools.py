@@ -1,0 +1,144 @@
+"""Tools as a server offers them: their list, encoded once, and what calling one comes to."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from countersign.kernel.mcp.messages import INVALID_PARAMS, Fault
+from countersign.kernel.mcp.revisions import Revision
+
+PAGE = 1000
+"""Tools of one page. Many clients read the first page alone, so that it should hold them all."""
+
+ContextT = TypeVar("ContextT", contravariant=True)
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What a client may assume of a tool before it asks its user. All four are always sent: what a client assumes
+    of a missing one is the worst (schema, ToolAnnotations)."""
+
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    open_world: bool = False
+
+    def encoded(self) -> dict[str, bool]:
+        """As the member `annotations`."""
+        return {
+            "readOnlyHint": self.read_only,
+            "destructiveHint": self.destructive,
+            "idempotentHint": self.idempotent,
+            "openWorldHint": self.open_world,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. `input_schema` is JSON Schema 2020-12 of an object."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: Mapping[str, Any]
+    hints: Hints
+
+    def encoded(self, revision: Revision) -> bytes:
+        """The tool with the members that the revision knows; before titles, the annotations had one."""
+        hints: dict[str, object] = {**self.hints.encoded()}
+        shown: dict[str, object] = {"name": self.name, "description": self.description}
+        if revision.has_titles:
+            shown["title"] = self.title
+        else:
+            hints["title"] = self.title
+        return _encode({**shown, "inputSchema": self.input_schema, "annotations": hints})
+
+
+class ToolList:
+    """The tools of one visibility, in the order of their names. Each page is encoded once for every revision."""
+
+    def __init__(self, tools: Iterable[Tool], page: int = PAGE) -> None:
+        self._tools = sorted(tools, key=lambda each: each.name)
+        self._page = page
+        # A cursor is the name of the last tool of the page before.
+        self._starts = {"": 0, **{self._tools[n - 1].name: n for n in range(page, len(self._tools), page)}}
+        self._encoded: dict[tuple[str, str], bytes] = {}
+
+    def page(self, revision: Revision, cursor: str) -> bytes:
+        """The members `tools` and, where more follow, `nextCursor`; the empty cursor is the beginning.
+
+        Raises:
+            Fault: -32602, the cursor is none of this list's (2025-03-26, Pagination, Error Handling).
+        """
+        found = self._encoded.get((revision.name, cursor))
+        if found is None:
+            found = self._encoded[revision.name, cursor] = self._made(revision, cursor)
+        return found
+
+    def _made(self, revision: Revision, cursor: str) -> bytes:
+        if cursor not in self._starts:
+            raise Fault(INVALID_PARAMS, "unknown cursor")
+        start = self._starts[cursor]
+        shown = self._tools[start : start + self._page]
+        members = b'"tools":[%b]' % b",".join(each.encoded(revision) for each in shown)
+        if start + self._page < len(self._tools):
+            members += b',"nextCursor":%b' % _encode(shown[-1].name)
+        return members
+
+
+class Outcome(msgspec.Struct, frozen=True, gc=False):
+    """What calling a tool came to: blocks of content as a JSON array, and the same as a JSON object where there is
+    one, which clients of revisions with titles get too."""
+
+    content: bytes
+    structured: bytes | None = None
+    is_error: bool = False
+
+    def members(self, revision: Revision) -> bytes:
+        """The result's members."""
+        structured = b""
+        if self.structured is not None and revision.has_titles:
+            structured = b',"structuredContent":%b' % self.structured
+        return b'"content":%b%b,"isError":%b' % (self.content, structured, b"true" if self.is_error else b"false")
+
+
+def answered(value: bytes) -> Outcome:
+    """The outcome of a tool that answers with a JSON object."""
+    return Outcome(text(value.decode()), value)
+
+
+def refused(reason: str) -> Outcome:
+    """The outcome of a tool that refuses its input (2025-11-25, Tools, Error Handling 2)."""
+    return Outcome(text(reason), is_error=True)
+
+
+def text(words: str) -> bytes:
+    """Content of one text."""
+    return b'[{"type":"text","text":%b}]' % _encode(words)
+
+
+class UnknownTool(Fault):
+    """There is no such tool for this caller: the same words for a hidden one."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(INVALID_PARAMS, f"Unknown tool: {name}")
+
+
+class Tools(Protocol[ContextT]):
+    """The tools that a server offers to one request's caller."""
+
+    async def listed(self, context: ContextT) -> ToolList:
+        """The tools that there are for the caller."""
+        ...
+
+    async def call(self, context: ContextT, name: str, arguments: bytes) -> Outcome:
+        """Call a tool; `arguments` is a JSON object as it was sent, not looked into yet.
+
+        Raises:
+            UnknownTool: there is none for this caller.
+            Fault: it failed (-32603); the fault was logged.
+        """
+        ...

@@ -1,0 +1,219 @@
+"""Commands as MCP tools: what a caller is listed, and calling one through the same dispatch as REST."""
+
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import msgspec
+
+from countersign.kernel import telemetry
+from countersign.kernel.errors import NotFound, Refused
+from countersign.kernel.http.answer import Answer, encode
+from countersign.kernel.http.call import Headers
+from countersign.kernel.mcp import origin
+from countersign.kernel.mcp import tools as mcp
+from countersign.kernel.mcp.messages import INTERNAL_ERROR, Fault
+from countersign.kernel.mcp.server import Implementation, Server
+from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
+from countersign.records import edge
+from countersign.records.access.view import Caller, ModelView, View
+from countersign.records.approvals.propose import Proposal
+from countersign.records.commands import command
+from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.run import Body, Run, actor_of
+from countersign.records.dispatch import Dispatch, view_of
+from countersign.records.documents import inputs
+from countersign.records.documents.meta import Approvals, Own
+from countersign.records.envelope import is_whole_list, whole_list
+
+NAME = "countersign-records"
+TITLE = "Countersign records"
+INSTRUCTIONS = (
+    "Business records and the commands on them. Text like EMAIL_<number> is a placeholder for a personal value: send "
+    "it back unchanged where it belongs, never invent one. An answer with status approval_required means that nothing "
+    "has changed yet: a person decides on the plan named by plan_id."
+)
+
+READING = Hints(read_only=True, idempotent=True)
+HINTS: Mapping[str, Hints] = {
+    **dict.fromkeys(("get", "list", "search", "count_by", "export", "history", "watch"), READING),
+    "update": Hints(destructive=True, idempotent=True),
+    "delete": Hints(destructive=True, idempotent=True),
+    "revoke": Hints(destructive=True, idempotent=True),
+}
+"""By the command's name; making records, and workflow actions, add to what there is."""
+
+LONGEST = 16 << 20
+"""Bytes of a list without limit; a client gets them twice, as text and as structure."""
+
+MOST_LISTS = 64
+MOST_VIEWS = 10_000
+
+_Sight: TypeAlias = tuple[object, ...]
+
+
+class Carried(msgspec.Struct):
+    """What a tool answers whose command was carried out."""
+
+    status: str
+    denied: tuple[str, ...]
+    value: object
+
+
+class Proposed(msgspec.Struct):
+    """What a tool answers whose command became a plan (API document, MCP 2)."""
+
+    status: str
+    plan_id: str
+    expires_at: str
+
+
+class ForeignOrigin(Refused):
+    """A page of another site sent its reader's browser here."""
+
+    status = 403
+    code = "foreign_origin"
+    title = "Origin not allowed"
+
+
+@dataclass(slots=True)
+class RecordTools:
+    """The tools of the records service.
+
+    Lists are kept by what their callers may see and do, so that callers of equal rights share the encoded bytes.
+    """
+
+    dispatch: Dispatch
+    own: Own
+    _lists: dict[_Sight, ToolList] = field(default_factory=dict[_Sight, ToolList])
+    _sights: dict[int, tuple[View, _Sight]] = field(default_factory=dict[int, tuple[View, _Sight]])
+
+    async def listed(self, context: edge.Call[Caller]) -> ToolList:
+        """The tools that there are for the caller."""
+        caller = context.caller
+        # Only to agents it matters what a person must approve.
+        approvals = await self.dispatch.approvals() if caller.is_agent else None
+        key = (*self._sight(caller.view), None if approvals is None else approvals.ids)
+        found = self._lists.get(key)
+        if found is None:
+            if len(self._lists) >= MOST_LISTS:
+                self._lists.clear()
+            found = self._lists[key] = ToolList(_tools(caller.view, approvals, self.own))
+        return found
+
+    def _sight(self, view: View) -> _Sight:
+        """What of a view the tools depend on; worked out once for each view."""
+        known = self._sights.get(id(view))
+        if known is not None and known[0] is view:
+            return known[1]
+        if len(self._sights) >= MOST_VIEWS:
+            self._sights.clear()
+        made = tuple(
+            (name, each.commands, tuple(each.fields.items()), each.writable) for name, each in view.models.items()
+        )
+        self._sights[id(view)] = (view, made)
+        return made
+
+    async def call(self, context: edge.Call[Caller], name: str, arguments: bytes) -> Outcome:
+        """Run the command `model.command` for the tool `model__command`.
+
+        Raises:
+            UnknownTool: there is no such command for this caller.
+            Fault: the service failed, or cannot be reached now.
+        """
+        try:
+            model, _, command_name = name.partition("__")
+            view = view_of(context.caller, model, command_name)
+            body = edge.decode_object(arguments)
+            if is_whole_list(command_name, body):
+                return await self._whole(context, model, body)
+            done = await self.dispatch.run(context.caller, model, command_name, body, context.request_id)
+            if isinstance(done, Proposal):
+                return mcp.answered(encode(Proposed("approval_required", done.plan_id, done.expires_at)))
+            return mcp.answered(encode(Carried("ok", done.denied or view.denied, done.value)))
+        except NotFound as refused:
+            raise UnknownTool(name) from refused
+        except Refused as refused:
+            if refused.status >= 500:
+                raise Fault(INTERNAL_ERROR, refused.detail) from refused
+            return mcp.refused(refused.detail)
+        except Exception as error:  # the edge of a tool's call: logged once under the request's id
+            telemetry.logger("records").error("tool failed", request_id=context.request_id, tool=name, exc_info=error)
+            raise Fault(INTERNAL_ERROR, "the service failed; the fault was logged") from error
+
+    async def _whole(self, context: edge.Call[Caller], model: str, body: Body) -> Outcome:
+        """Every visible record: the value that REST streams. Here it is one message, so that it has to end.
+
+        Raises:
+            BadInput: it is longer than a message may be.
+        """
+        engine = self.dispatch.engine
+        run = Run(engine, context.caller, engine.records.database, actor_of(context.caller, context.request_id))
+        envelope = bytearray()
+        async with aclosing(whole_list(run, model, body)) as pieces:
+            async for piece in pieces:
+                envelope += piece
+                if len(envelope) > LONGEST:
+                    raise BadInput(f"{model}.list would answer more than {LONGEST >> 20} MiB: give a limit")
+        return mcp.answered(b'{"status":"ok",' + envelope[1:])
+
+
+def endpoint(tools: RecordTools, version: str) -> edge.Endpoint[Caller]:
+    """POST /mcp over the tools."""
+    settings, root_url = tools.dispatch.engine.records.settings, tools.dispatch.engine.records.root_url
+    server = Server(Implementation(NAME, TITLE, version, INSTRUCTIONS), tools, with_2026=settings.mcp_2026)
+
+    async def answer(call: edge.Call[Caller]) -> Answer:
+        """One message, or a batch of them."""
+        reply = await server.answer(call, call.headers, call.body)
+        return Answer(reply.status, reply.body, reply.media_type)
+
+    return edge.Endpoint("POST", "/mcp", answer, guard=guard_of(root_url))
+
+
+def guard_of(root_url: str) -> Callable[[Headers], None]:
+    """What keeps the pages of other sites out; raises `ForeignOrigin`."""
+
+    def guard(headers: Headers) -> None:
+        if not origin.is_allowed(headers.get("origin"), root_url):
+            raise ForeignOrigin("this Origin may not send requests here")
+
+    return guard
+
+
+def _tools(view: View, approvals: Approvals | None, own: Own) -> list[Tool]:
+    return [
+        _tool(each, name, own, needs_approval=approvals is not None and approvals.ask_for(f"{each.model.name}.{name}"))
+        for each in view.models.values()
+        for name in each.commands
+    ]
+
+
+def _tool(view: ModelView, name: str, own: Own, *, needs_approval: bool) -> Tool:
+    model = view.model
+    words = command.described(model, name, own.get(model.name, {})).description
+    if needs_approval:
+        words += " A person must approve it: you get a plan_id."
+    move = None if model.workflow is None else model.workflow.moves.get(name)
+    title = f"{model.label}: {name.replace('_', ' ') if move is None else move.label}"
+    schema = _compact(inputs.input_schema(view, name), may_empty=name != "create")
+    return Tool(f"{model.name}__{name}", title, words, schema, HINTS.get(name, Hints()))
+
+
+def _compact(schema: dict[str, Any], *, may_empty: bool) -> dict[str, Any]:
+    """The schema as clients take it: every client reads every tool's, so titles that repeat names are left out; lists
+    of types, which some cannot read, are written as anyOf, and null is left out where a member may be left out."""
+    members: dict[str, dict[str, Any]] = schema["properties"]
+    return {**schema, "properties": {name: _member(each, may_empty=may_empty) for name, each in members.items()}}
+
+
+def _member(schema: dict[str, Any], *, may_empty: bool) -> dict[str, Any]:
+    kept = {name: value for name, value in schema.items() if name != "title"}
+    if not isinstance(kept.get("type"), list):
+        return kept
+    words = {name: kept.pop(name) for name in ("description",) if name in kept}
+    kept["type"] = kept["type"][0]
+    if "enum" in kept:
+        kept["enum"] = [each for each in kept["enum"] if each is not None]
+    return {**words, "anyOf": [kept, {"type": "null"}]} if may_empty else {**words, **kept}

@@ -1,0 +1,91 @@
+"""Reading messages: whatever bytes come, there is a message or a fault, and an id is echoed as it came."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.kernel.mcp.messages import Fault, Message, Request, Unanswered, read, read_one
+
+texts = st.text(st.characters(codec="utf-8"), max_size=8)
+values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+members = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.just("2.0") | values,
+        "id": st.integers() | texts | values,
+        "method": texts | values,
+        "params": st.dictionaries(texts, values, max_size=2) | values,
+        "result": values,
+        "error": values,
+    },
+)
+
+
+def outcome(body: bytes) -> Message | list[bytes] | Fault:
+    """What reading comes to."""
+    try:
+        return read(body)
+    except Fault as fault:
+        return fault
+
+
+@given(st.binary(max_size=40) | values.map(lambda value: json.dumps(value).encode()))
+def test_any_body_is_a_message_or_a_fault(body: bytes) -> None:
+    found = outcome(body)
+
+    if isinstance(found, Fault):
+        assert json.loads(found.encoded())["error"]["code"] in (-32700, -32600, -32602)
+
+
+@given(members, st.sampled_from([None, 2]))
+def test_what_is_read_is_what_was_sent(sent: dict[str, Any], indent: int | None) -> None:
+    found = outcome(json.dumps(sent, indent=indent).encode())
+
+    if isinstance(found, Request):
+        assert sent["jsonrpc"] == "2.0"
+        assert json.loads(found.id) == sent["id"]
+        assert type(json.loads(found.id)) is type(sent["id"])
+        assert found.method == sent["method"]
+        assert (None if found.params is None else json.loads(found.params)) == sent.get("params")
+    elif isinstance(found, Unanswered):
+        assert sent["jsonrpc"] == "2.0"
+        assert found.is_response == ("id" in sent)
+
+
+@given(texts | st.integers(min_value=-(10**50), max_value=10**50))
+def test_a_fault_and_an_answer_carry_the_id(identity: object) -> None:
+    request = read(json.dumps({"jsonrpc": "2.0", "id": identity, "method": "m"}).encode())
+
+    assert isinstance(request, Request)
+    assert json.loads(request.answered(b'"a":1')) == {"jsonrpc": "2.0", "id": identity, "result": {"a": 1}}
+    assert json.loads(Fault(-32601, "no").encoded(request.id))["id"] == identity
+
+
+def test_a_fault_without_an_id_has_no_such_member() -> None:
+    assert json.loads(Fault(-32700, "no", data={"a": 1}).encoded()) == {
+        "jsonrpc": "2.0",
+        "error": {"code": -32700, "message": "no", "data": {"a": 1}},
+    }
+
+
+def test_the_elements_of_a_batch_are_read_one_by_one() -> None:
+    elements = read(b' [ {"jsonrpc":"2.0","id":1,"method":"a"} , 7, [] ]')
+
+    assert isinstance(elements, list)
+    assert isinstance(read_one(elements[0]), Request)
+    for each in elements[1:]:
+        with pytest.raises(Fault) as raised:
+            read_one(each)
+        assert raised.value.code == -32600
+
+
+@pytest.mark.parametrize("body", [b"[" * 500_000, b'{"a":' * 500_000, b'{"jsonrpc":"2.0","params":' + b"[" * 500_000])
+def test_depth_is_no_way_to_break_the_reader(body: bytes) -> None:
+    assert isinstance(outcome(body), Fault)

@@ -1,0 +1,39 @@
+"""Origins: this machine's pages and the service's own, and nobody else's."""
+
+import pytest
+
+from countersign.kernel.mcp.origin import is_allowed
+
+OWN = "https://records.example:8443"
+
+
+@pytest.mark.parametrize(
+    "origin", [None, OWN, "http://localhost", "https://localhost:1", "http://127.0.0.1:80", "http://[::1]:5"]
+)
+def test_it_is_let_in(origin: str | None) -> None:
+    assert is_allowed(origin, OWN)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "",
+        "null",
+        "https://records.example",
+        "http://records.example:8443",
+        "https://records.example:8443.evil.example",
+        "https://evil.example",
+        "http://127.0.0.2",
+        "http://localhost@evil.example",
+        "file://localhost",
+        "http://[::1",
+        "http://localhost:x",
+        "chrome-extension://localhost",
+    ],
+)
+def test_it_is_kept_out(origin: str) -> None:
+    assert not is_allowed(origin, OWN)
+
+
+def test_a_service_at_its_standard_port_knows_its_own_pages() -> None:
+    assert is_allowed("https://records.example", "https://records.example")

@@ -1,0 +1,66 @@
+"""The list of tools: its pages, and that each is encoded once."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.kernel.mcp.messages import Fault
+from countersign.kernel.mcp.revisions import JUNE_2025, MARCH_2025, NOVEMBER_2025
+from countersign.kernel.mcp.tools import Hints, Tool, ToolList
+
+NOTHING = {"type": "object", "additionalProperties": False}
+
+
+def named(*names: str) -> list[Tool]:
+    """Tools without arguments."""
+    return [Tool(name, name.title(), f"Do {name}.", NOTHING, Hints()) for name in names]
+
+
+def decoded(members: bytes) -> dict[str, Any]:
+    """The members as an object."""
+    return json.loads(b"{%b}" % members)
+
+
+def names_of(found: ToolList) -> list[str]:
+    """The names on all pages, followed from the first."""
+    names: list[str] = []
+    cursor = ""
+    while True:
+        page = decoded(found.page(NOVEMBER_2025, cursor))
+        names += [each["name"] for each in page["tools"]]
+        if "nextCursor" not in page:
+            return names
+        cursor = page["nextCursor"]
+
+
+@given(st.sets(st.text("abc_", min_size=1, max_size=4), max_size=20), st.integers(1, 21))
+def test_the_pages_hold_every_tool_once_in_order(names: set[str], size: int) -> None:
+    assert names_of(ToolList(named(*names), size)) == sorted(names)
+
+
+def test_the_last_page_names_no_other() -> None:
+    assert "nextCursor" not in decoded(ToolList(named("a", "b"), 2).page(NOVEMBER_2025, ""))
+    assert decoded(ToolList([], 2).page(NOVEMBER_2025, "")) == {"tools": []}
+
+
+@pytest.mark.parametrize("cursor", ["a", "c", "z", "0", "b "])
+def test_only_the_end_of_a_page_is_a_cursor(cursor: str) -> None:
+    with pytest.raises(Fault) as raised:
+        ToolList(named("a", "b", "c"), 2).page(NOVEMBER_2025, cursor)
+    assert raised.value.code == -32602
+
+
+def test_a_page_is_encoded_once_for_each_revision() -> None:
+    tools = ToolList(named("a", "b"))
+
+    assert tools.page(JUNE_2025, "") is tools.page(JUNE_2025, "")
+    assert decoded(tools.page(MARCH_2025, "")) != decoded(tools.page(JUNE_2025, ""))
+
+
+def test_a_tool_without_arguments_takes_an_empty_object() -> None:
+    (tool,) = decoded(ToolList(named("a")).page(NOVEMBER_2025, ""))["tools"]
+
+    assert tool["inputSchema"] == {"type": "object", "additionalProperties": False}

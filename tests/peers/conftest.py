@@ -1,0 +1,51 @@
+"""What the peers speak to: a records service started as its users start it, with revision 2026-07-28 off and on."""
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from tests.peers.node import Node, node
+from tests.records.conftest import Furnished, sqlite_office
+from tests.records.office import MASTER_KEY, Office
+from tests.servers.countersign import served
+
+__all__ = ["Node", "node", "sqlite_office"]
+
+
+class Peer(NamedTuple):
+    """A running service and an agent of alice's on it."""
+
+    url: str
+    token: str
+    lead: str
+    tools: list[str]
+    newest: str
+
+
+@pytest.fixture(scope="session", params=["2025-11-25", "2026-07-28"])
+def peer(
+    request: pytest.FixtureRequest, sqlite_office: Furnished, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Peer]:
+    """The service whose newest revision is this one."""
+    data = tmp_path_factory.mktemp("peer") / "data"
+    shutil.copytree(sqlite_office.place, data)
+    variables = {
+        "COUNTERSIGN_MASTER_KEY": MASTER_KEY,
+        "COUNTERSIGN_RESERVE_MIB": "0",
+        "COUNTERSIGN_MCP_2026": str(request.param == "2026-07-28"),
+    }
+    with served(data, service="records", settings=variables) as running:
+        yield asyncio.run(_peer(running.url, dict(sqlite_office.tokens), request.param))
+
+
+async def _peer(url: str, tokens: dict[str, str], newest: str) -> Peer:
+    async with httpx.AsyncClient(base_url=url) as client:
+        office = Office(client, tokens)
+        agent = await office.agent("alice", "lead.*", label="peer")
+        answer = await client.get("/api/commands", headers=office.headers(agent))
+        tools = [each["id"].replace(".", "__") for each in answer.json()["commands"]]
+        return Peer(f"{url}/mcp", tokens[agent], (await office.first("lead"))["id"], tools, newest)

@@ -1,0 +1,124 @@
+"""Two servers for the official conformance suite, which sends no token: one over tools made for it, one over records.
+
+    python conformance_server.py tools PORT
+    python conformance_server.py records PORT DATA TOKEN
+
+Revision 2026-07-28 is on as well.
+"""
+
+import asyncio
+import sys
+from dataclasses import replace
+from typing import Any
+
+import uvicorn
+
+from countersign.kernel.http.answer import Answer, encode
+from countersign.kernel.http.call import Headers, Receive, Send
+from countersign.kernel.http.exchange import Scope
+from countersign.kernel.mcp import tools as mcp
+from countersign.kernel.mcp.messages import Fault
+from countersign.kernel.mcp.server import Implementation, Server
+from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
+from countersign.records import app, edge, tools
+from tests.records.office import settings
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+EMPTY = {"type": "object", "additionalProperties": False}
+STREET = {"street": {"type": "string"}, "city": {"type": "string"}}
+WAYS = {"contactMethod": {"enum": ["phone", "email"]}, "phone": {"type": "string"}, "email": {"type": "string"}}
+OF_2020_12 = {
+    "$schema": DIALECT,
+    "type": "object",
+    "$defs": {"address": {"$anchor": "addressDef", "type": "object", "properties": STREET}},
+    "properties": {"name": {"type": "string"}, "address": {"$ref": "#/$defs/address"}, **WAYS},
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
+IMAGE = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
+RESOURCE = {"uri": "test://embedded-resource", "mimeType": "text/plain", "text": "This is an embedded resource."}
+
+CONTENT: dict[str, list[dict[str, Any]]] = {
+    "test_simple_text": [{"type": "text", "text": "This is a simple text response for testing."}],
+    "test_image_content": [IMAGE],
+    "test_audio_content": [{"type": "audio", "data": SILENCE, "mimeType": "audio/wav"}],
+    "test_embedded_resource": [{"type": "resource", "resource": RESOURCE}],
+    "test_multiple_content_types": [
+        {"type": "text", "text": "Multiple content types test:"},
+        IMAGE,
+        {"type": "resource", "resource": RESOURCE},
+    ],
+    "json_schema_2020_12_tool": [{"type": "text", "text": "done"}],
+    # These would do more, if the server ever sent anything that was not asked for.
+    "test_logging_tool": [{"type": "text", "text": "done"}],
+    "test_streaming_elicitation": [{"type": "text", "text": "done"}],
+}
+FAILING = "test_error_handling"
+DEMANDING = "test_missing_capability"
+MISSING_CAPABILITY = -32021
+
+
+class FixtureTools:
+    """The tools that the suite calls by name."""
+
+    async def listed(self, context: edge.Call[str]) -> ToolList:
+        """All of them."""
+        return ToolList(
+            Tool(name, name, f"Answers with {name}.", OF_2020_12 if name.startswith("json") else EMPTY, Hints())
+            for name in (*CONTENT, FAILING, DEMANDING)
+        )
+
+    async def call(self, context: edge.Call[str], name: str, arguments: bytes) -> Outcome:
+        """What the suite wants to see of each."""
+        if name == FAILING:
+            return mcp.refused("This tool intentionally returns an error for testing")
+        if name == DEMANDING:
+            data = {"requiredCapabilities": {"sampling": {}}}
+            raise Fault(MISSING_CAPABILITY, "the client cannot sample", status=400, data=data)
+        if name not in CONTENT:
+            raise UnknownTool(name)
+        return Outcome(encode(CONTENT[name]))
+
+
+async def serve(application: Any, port: int) -> None:
+    """Serve on loopback until the process ends."""
+    await uvicorn.Server(uvicorn.Config(application, port=port, log_level="warning")).serve()
+
+
+async def serve_tools(port: int) -> None:
+    """The protocol alone, behind the edge of the records service."""
+    server = Server(Implementation("fixtures", "Fixtures", "1", "Call them."), FixtureTools(), with_2026=True)
+
+    async def answer(call: edge.Call[str]) -> Answer:
+        reply = await server.answer(call, call.headers, call.body)
+        return Answer(reply.status, reply.body, reply.media_type)
+
+    async def anybody(_: Headers) -> str:
+        return "anybody"
+
+    endpoint = edge.Endpoint("POST", "/mcp", answer, guard=tools.guard_of(f"http://127.0.0.1:{port}"))
+    await serve(edge.Edge((endpoint,), anybody), port)
+
+
+async def serve_records(port: int, data: str, token: str) -> None:
+    """The real service; every request gets the token."""
+    wanted = replace(settings(data), mcp_2026=True)
+    async with app.opened(wanted, f"http://127.0.0.1:{port}", is_loopback=True) as service:
+        records = app.create(service)
+
+        async def with_token(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http":
+                sent = [*scope["headers"], (b"authorization", b"Bearer " + token.encode())]
+                await records({**scope, "headers": sent}, receive, send)
+
+        await serve(with_token, port)
+
+
+if __name__ == "__main__":
+    kind, wanted, *rest = sys.argv[1:]
+    asyncio.run(serve_tools(int(wanted)) if kind == "tools" else serve_records(int(wanted), *rest))

@@ -1,0 +1,85 @@
+"""Independent clients of MCP, unchanged: each lists, calls, is refused, gets a plan, and is told of an unknown tool."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.peers.conftest import Peer
+from tests.peers.node import PROJECT, Node, environment
+
+HANDSHAKE = "2025-11-25"
+NEWEST = "newest"
+
+
+def check(peer: Peer, done: "subprocess.CompletedProcess[str]", revision: str | None) -> None:
+    """Hold what a client saw against what there is."""
+    assert done.returncode == 0, done.stderr
+    seen: dict[str, Any] = json.loads(done.stdout)
+    if revision is not None:
+        assert seen["revision"] == (peer.newest if revision == NEWEST else revision)
+    assert sorted(seen["tools"]) == sorted(peer.tools)
+    assert seen["got"]["status"] == "ok"
+    assert seen["got"]["value"]["id"] == peer.lead
+    assert seen["got"]["value"]["contact_email"].startswith("EMAIL_")
+    assert seen["refused"] == [True, "no such record"]
+    assert not seen["proposed"][0]
+    assert seen["proposed"][1]["status"] == "approval_required"
+    assert len(seen["proposed"][1]["plan_id"]) == 24
+    assert seen["unknown"][0] == -32602
+    assert "Unknown tool: lead__fly" in seen["unknown"][1]
+
+
+@pytest.mark.parametrize(
+    ("script", "mode", "revision"),
+    [
+        ("official_sdk.py", "legacy", HANDSHAKE),
+        ("official_sdk.py", "auto", NEWEST),
+        ("fastmcp_client.py", "auto", None),
+    ],
+)
+def test_a_client_in_python_works(peer: Peer, script: str, mode: str, revision: str | None) -> None:
+    command = [sys.executable, str(PROJECT / script), peer.url, peer.token, peer.lead, mode]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment())
+
+    check(peer, done, revision)
+
+
+@pytest.mark.parametrize(
+    ("script", "mode", "revision"),
+    [
+        ("official_v1.mjs", "legacy", HANDSHAKE),
+        ("official_v2.mjs", "legacy", HANDSHAKE),
+        ("official_v2.mjs", "auto", NEWEST),
+        ("ai_sdk.mjs", "auto", None),
+    ],
+)
+def test_a_client_in_javascript_works(peer: Peer, node: Node, script: str, mode: str, revision: str | None) -> None:
+    check(peer, node.run(script, peer.url, peer.token, peer.lead, mode), revision)
+
+
+def inspected(peer: Peer, node: Node, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """What the Inspector's command line says."""
+    own = ("--cli", peer.url, "--transport", "http", "--header", f"Authorization: Bearer {peer.token}")
+    return node.run("node_modules/.bin/mcp-inspector", *own, *arguments)
+
+
+def test_the_inspector_lists_the_tools_and_finds_nothing_in_their_schemas(peer: Peer, node: Node) -> None:
+    done = inspected(peer, node, "--method", "tools/list", "--strict")
+
+    assert done.returncode == 0, done.stderr
+    assert sorted(each["name"] for each in json.loads(done.stdout)["tools"]) == sorted(peer.tools)
+    assert "Warning" not in done.stderr
+    assert "Error" not in done.stderr
+
+
+def test_the_inspector_calls_a_tool(peer: Peer, node: Node) -> None:
+    calling = ("--method", "tools/call", "--tool-name", "lead__get", "--tool-arg")
+
+    good, refused = inspected(peer, node, *calling, f"id={peer.lead}"), inspected(peer, node, *calling, "id=x")
+
+    assert json.loads(good.stdout)["structuredContent"]["value"]["id"] == peer.lead
+    assert json.loads(refused.stdout)["content"][0]["text"] == "no such record"

@@ -1,0 +1,77 @@
+"""The official conformance suite: every scenario passes but those that the baseline gives a reason for."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.peers.node import PROJECT, Node
+from tests.records.conftest import Furnished
+from tests.servers.countersign import SOURCE
+from tests.servers.process import answers, free_port, serving
+
+STABLE = ("node_modules/@modelcontextprotocol/conformance/dist/index.js", "server")
+OF_2026 = ("node_modules/conformance-2026/dist/index.js", "server")
+PASSED = "Baseline check passed"
+
+
+@contextmanager
+def started(log: Path, *arguments: str) -> Iterator[str]:
+    """One of the suite's servers; its address."""
+    port = free_port()
+    kind, *rest = arguments
+    script = str(PROJECT / "conformance_server.py")
+    path = f"PYTHONPATH={SOURCE}:{SOURCE.parent}"
+    with serving(
+        ["env", path, sys.executable, script, kind, str(port), *rest], is_ready=lambda: answers(port), log=log
+    ):
+        yield f"http://127.0.0.1:{port}/mcp"
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The protocol over tools that the suite calls by name."""
+    with started(tmp_path_factory.mktemp("tools") / "log", "tools") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory, sqlite_office: Furnished) -> Iterator[str]:
+    """The records service, every request with a token."""
+    folder = tmp_path_factory.mktemp("records")
+    data = folder / "data"
+    shutil.copytree(sqlite_office.place, data)
+    with started(folder / "log", "records", str(data), sqlite_office.tokens["alice"]) as url:
+        yield url
+
+
+def test_the_suite_passes(node: Node, tools: str) -> None:
+    done = node.run(*STABLE, "--url", tools, "--suite", "all", "--expected-failures", "conformance.yaml", timeout_s=300)
+
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert PASSED in done.stdout
+
+
+def test_the_suite_of_revision_2026_07_28_passes(node: Node, tools: str) -> None:
+    baseline = ("--expected-failures", "conformance-2026.yaml")
+    done = node.run(*OF_2026, "--url", tools, "--requirements", "2026-07-28", *baseline, timeout_s=300)
+
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert PASSED in done.stdout
+
+
+@pytest.mark.parametrize("scenario", ["server-initialize", "ping", "tools-list", "dns-rebinding-protection"])
+def test_the_records_service_passes_what_needs_no_tools_of_the_suite(node: Node, records: str, scenario: str) -> None:
+    done = node.run(*STABLE, "--url", records, "--scenario", scenario)
+
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+@pytest.mark.parametrize("scenario", ["http-header-validation", "tools-list", "dns-rebinding-protection"])
+def test_the_records_service_passes_what_2026_07_28_asks_of_any(node: Node, records: str, scenario: str) -> None:
+    done = node.run(*OF_2026, "--url", records, "--scenario", scenario, "--spec-version", "2026-07-28")
+
+    assert done.returncode == 0, done.stdout[-3000:]

@@ -1,0 +1,47 @@
+"""What is changed on its way out for a caller cannot be read back by asking for it in a filter."""
+
+from tests.records.office import Office
+
+AUDIT = {"model": "audit_entry", "commands": "get,list,search", "clear": "*"}
+TITLES = {"model": "lead", "commands": "get,list", "clear": "title"}
+
+
+async def _asked(office: Office, who: str, model: str, field: str) -> list[str]:
+    """What asking for the field is answered, in a filter and in an order."""
+    condition = {"field": field, "op": "contains", "value": "a"}
+    return [
+        await office.refused(who, f"{model}.list", filter=[condition], limit=1),
+        await office.refused(who, f"{model}.search", order=[{"field": field}], limit=1),
+    ]
+
+
+async def test_an_agent_cannot_spell_out_error_or_digest_of_its_plan_by_filters(office: Office) -> None:
+    agent = await office.agent("alice", "party.*", "plan.*")
+    plan = await office.proposed(agent, "party.delete", id=(await office.first("invoice"))["party"])
+    assert (await office.approve("root", plan)).status_code == 400
+    assert (await office.value(agent, "plan.get", id=plan))["error"] == "refused"
+    unknown = await _asked(office, agent, "plan", "nothing")
+    for field in ("error", "digest", "input", "diff", "effects"):
+        told = [each.replace(field, "nothing") for each in await _asked(office, agent, "plan", field)]
+        assert told == unknown
+
+
+async def test_a_filter_on_the_audit_does_not_tell_which_hidden_fields_were_changed(office: Office) -> None:
+    await office.person("dan", TITLES, AUDIT)
+    for who in ("dan", await office.agent("dan", "*")):
+        unknown = await _asked(office, who, "audit_entry", "nothing")
+        for field in ("fields", "changes"):
+            told = [each.replace(field, "nothing") for each in await _asked(office, who, "audit_entry", field)]
+            assert told == unknown
+
+
+async def test_the_audit_does_not_tell_by_its_numbers_how_many_entries_are_hidden(office: Office) -> None:
+    await office.person("dan", TITLES, AUDIT)
+    for who in ("dan", await office.agent("root", "*")):
+        answer = (await office.call(who, "audit_entry.list", {"limit": 1})).json()
+        assert answer["value"]
+        assert not {"lane", "number"} & set(answer["value"][0])
+        assert {"audit_entry.lane", "audit_entry.number"} <= set(answer["denied"])
+    assert (await office.first("audit_entry"))["number"]
+    entries = await office.value("root", "audit_entry.list", filter=[{"field": "fields", "op": "eq", "value": "title"}])
+    assert all(each["fields"] == "title" for each in entries)

@@ -1,0 +1,30 @@
+"""Imports: no cell breaks the service, and no plan is made that could never be carried out."""
+
+import pytest
+
+from tests.records.office import Office
+
+
+@pytest.mark.parametrize("cell", ["--5", "-", "5-", "- 5", "+5", "1_0", "٣", "9" * 19, "9" * 5000, "5.0", "0x5", "²"])
+async def test_a_cell_that_is_no_whole_number_is_an_error_of_its_row(office: Office, cell: str) -> None:
+    done = await office.value("alice", "lead.import", csv=f"title,expected_revenue_minor\nx,{cell}\n")
+    assert [(each["row"], "expected_revenue_minor" in each["error"]) for each in done["errors"]] == [(1, True)]
+    assert done["created"] == 0
+
+
+@pytest.mark.parametrize("csv", ['title\n"x', "title,\nx,y", "title\nx,y", "title\n\0", "\0", "title\rx", ",\n", '"'])
+async def test_a_text_that_is_no_table_is_refused(office: Office, csv: str) -> None:
+    answer = await office.call("alice", "lead.import", {"csv": csv})
+    assert answer.status_code in (200, 400)
+    if answer.status_code == 200:
+        assert answer.json()["value"]["errors"]
+
+
+async def test_an_agent_that_may_not_create_is_told_the_scope_its_import_lacks(office: Office) -> None:
+    agent = await office.agent("alice", "lead.import", name="narrow")
+    refused = await office.refused(agent, "lead.import", csv="title\nx\n")
+    assert refused.startswith("lead.import needs the scope lead.create too")
+    assert (await office.value(agent, "lead.import", csv="title\nx\n", dry_run=True))["rows"] == 1
+    agent = await office.agent("alice", "lead.import", "lead.create", name="wide")
+    plan = await office.proposed(agent, "lead.import", csv="title\nx\n")
+    assert (await office.approve("alice", plan)).status_code == 200

@@ -1,0 +1,31 @@
+"""A posted invoice stays as it was posted, by whichever command somebody tries to change it."""
+
+from typing import Any
+
+from tests.records.office import Office
+
+INVOICES = {"model": "invoice", "commands": "get,list,update,settle", "clear": "number,due,notes", "write": "*"}
+
+
+async def _paid_up(office: Office) -> dict[str, Any]:
+    invoice = await office.first("invoice", state="posted")
+    await office.value("carol", "payment.create", invoice=invoice["id"], amount_minor=invoice["open_minor"])
+    return await office.first("invoice", id=invoice["id"])
+
+
+async def test_an_update_that_moves_a_locked_record_changes_nothing_else_of_it(office: Office) -> None:
+    invoice = await _paid_up(office)
+    other = next(each["id"] for each in await office.all("party") if each["id"] != invoice["party"])
+    for who in ("carol", await office.agent("carol", "*")):
+        for change in ({"party": other}, {"due": "2030-01-01"}, {"notes": "changed after posting"}):
+            refused = await office.refused(who, "invoice.update", id=invoice["id"], state="paid", **change)
+            assert refused == "invoice.update is not allowed in this state: invoice is locked while state ne draft"
+    assert await office.first("invoice", id=invoice["id"]) == invoice
+    assert (await office.value("carol", "invoice.update", id=invoice["id"], state="paid"))["state"] == "paid"
+
+
+async def test_an_update_that_moves_an_open_record_changes_the_rest_of_it_too(office: Office) -> None:
+    lead = await office.first("lead", stage="new")
+    agent = await office.agent("alice", "lead.*")
+    changed = await office.value(agent, "lead.update", id=lead["id"], stage="qualified", title="and renamed")
+    assert (changed["stage"], changed["title"]) == ("qualified", "and renamed")

@@ -1,0 +1,287 @@
+"""Getting a plan carried out that nobody would have approved, or learning from plans what they hide."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from countersign.records.approvals import policy
+from countersign.records.commands.run import Run
+from tests.records.office import Office
+
+
+async def propose(office: Office, who: str, *steps: tuple[str, dict[str, object]]) -> str:
+    """A plan of these commands; its id."""
+    body = {"steps": [{"command": command, "input": given} for command, given in steps]}
+    answer = await office.call(who, "plan.propose", body)
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["plan_id"])
+
+
+async def asks(office: Office, command: str, **policy: object) -> None:
+    """From now on the command needs approval."""
+    await office.value("root", "setting.create", title=f"approval:{command}", value=json.dumps(policy))
+
+
+async def role(office: Office, title: str) -> str:
+    """The id of a role."""
+    return str((await office.first("role", title=title))["id"])
+
+
+async def lead(office: Office, **values: object) -> str:
+    """A new lead of alice's; its id."""
+    return str((await office.value("alice", "lead.create", **{"title": "x", **values}))["id"])
+
+
+async def test_a_right_guess_is_another_proposal_than_the_token(office: Office) -> None:
+    agent = await office.agent("alice", "*")
+    for model, field in (("lead", "contact_email"), ("address", "postcode")):
+        one, other = await office.value(agent, f"{model}.list", limit=2)
+        clear = (await office.value("alice", f"{model}.get", id=one["id"]))[field]
+        plans = [
+            await propose(office, agent, (f"{model}.update", {"id": other["id"], field: each}))
+            for each in (one[field], clear, "wrong@guess.example", one[field], clear)
+        ]
+
+        assert len(set(plans)) == 3
+        assert plans[:2] == plans[3:]
+
+
+async def test_a_digest_cannot_be_made_from_guesses(office: Office) -> None:
+    await office.person("dan", {"model": "product", "commands": "get,list,delete", "clear": "sku,name"})
+    agent = await office.agent("dan", "product.*")
+    product = await office.first("product", "dan")
+    plan = await office.proposed(agent, "product.delete", id=product["id"])
+
+    shown = (await office.value("dan", "plan.get", id=plan))["digest"]
+
+    ((kept, diff, effects),) = await office.service.records.database.fetch(
+        "SELECT input, diff, effects FROM plan WHERE id = $1", plan
+    )
+    text = msgspec.json.encode([plan, *(msgspec.json.decode(each) for each in (kept, diff, effects))])
+    assert shown.startswith("sha256:")
+    assert shown != f"sha256:{hashlib.sha256(text).hexdigest()}"
+
+
+async def test_an_agent_only_proposes_to_change_who_may_do_what(office: Office) -> None:
+    agent = await office.agent("root", "*")
+    bob, administrator = (await office.first("user", username="bob"))["id"], await role(office, "administrator")
+    await asks(office, "lead.update", n=2)
+    setting = (await office.first("setting"))["id"]
+
+    await office.proposed(agent, "user_role.create", user=bob, role=administrator)
+    await office.proposed(agent, "role.create", title="mine")
+    await office.proposed(agent, "grant.create", role=administrator, model="lead", commands="*")
+    await office.proposed(agent, "user.update", id=bob, is_active=False)
+    await office.proposed(agent, "setting.update", id=setting, title="approval:lead.delete")
+
+
+async def test_an_agent_puts_nobody_out_but_itself(office: Office) -> None:
+    agent = await office.agent("alice", "session.*", "agent_token.*")
+    other = await office.agent("alice", "lead.get", label="other")
+    tokens = {each["title"]: each["id"] for each in await office.value(agent, "agent_token.list")}
+    session = (await office.value(agent, "session.list"))[0]
+
+    assert (await office.call(agent, "session.revoke", {"id": session["id"]})).status_code == 404
+    assert await office.refused(agent, "agent_token.revoke", id=tokens["other"]) == "no such record"
+    await office.value(agent, "agent_token.revoke", id=tokens["alice's agent"])
+
+    assert (await office.call(agent, "session.list")).status_code == 401
+    assert (await office.call(other, "lead.get", {"id": await lead(office)})).status_code == 200
+
+
+async def test_an_update_that_moves_a_record_needs_what_an_update_needs(office: Office) -> None:
+    await asks(office, "lead.update", n=1)
+    agent = await office.agent("alice", "lead.*")
+    new = await lead(office)
+
+    await office.proposed(agent, "lead.update", id=new, title="y", expected_revenue_minor=1, stage="qualified")
+    assert (await office.value(agent, "lead.update", id=new, stage="qualified"))["stage"] == "qualified"
+
+
+async def test_a_condition_of_approval_looks_at_what_is_computed(office: Office) -> None:
+    high = {"when": {"field": "net_minor", "op": "gt", "value": 100_000}}
+    await asks(office, "invoice_line.create", **high)
+    await asks(office, "invoice_line.update", **high)
+    agent = await office.agent("carol", "*")
+    line: dict[str, object] = {"invoice": (await office.first("invoice", state="draft"))["id"], "description": "x"}
+
+    await office.proposed(agent, "invoice_line.create", **line, quantity=1000, unit_price_minor=1_000_000)
+    small = await office.value(agent, "invoice_line.create", **line, quantity=1, unit_price_minor=1)
+
+    await office.proposed(agent, "invoice_line.update", id=small["id"], quantity=1_000_000, unit_price_minor=1000)
+
+
+async def test_a_condition_of_approval_looks_at_before_and_after(office: Office) -> None:
+    await asks(office, "lead.update", when={"field": "expected_revenue_minor", "op": "gt", "value": 100_000})
+    agent = await office.agent("alice", "lead.*")
+    high = await lead(office, expected_revenue_minor=200_000)
+
+    await office.proposed(agent, "lead.update", id=high, title="y", expected_revenue_minor=1)
+
+
+async def test_every_group_of_a_batch_must_approve(office: Office) -> None:
+    await asks(office, "lead.delete", group="sales_manager")
+    await asks(office, "invoice.post", group="accountant")
+    agent = await office.agent("root", "*")
+    dave = await office.person("dave", {"model": "lead", "commands": "get,list,delete", "clear": "*"})
+    await office.value("root", "user_role.create", user=dave, role=await role(office, "accountant"))
+    draft = (await office.first("invoice", state="draft"))["id"]
+
+    plan = await propose(office, agent, ("lead.delete", {"id": await lead(office)}), ("invoice.post", {"id": draft}))
+
+    assert (await office.approve("dave", plan)).status_code == 404
+
+
+async def test_who_may_not_write_it_may_not_approve_it(office: Office) -> None:
+    await asks(office, "lead.update", n=1)
+    agent = await office.agent("alice", "lead.*")
+    new = await lead(office)
+    plan = await office.proposed(agent, "lead.update", id=new, expected_revenue_minor=424_242)
+
+    await office.refused("bob", "lead.update", id=new, expected_revenue_minor=424_242)
+
+    assert (await office.approve("bob", plan)).status_code == 404
+    assert (await office.approve("alice", plan)).status_code == 200
+
+
+async def test_who_does_not_see_a_record_does_not_link_it_by_approving(office: Office) -> None:
+    await asks(office, "lead.update", n=1)
+    await office.person(
+        "dan",
+        {"model": "lead", "commands": "*", "clear": "*", "write": "*"},
+        {"model": "party", "commands": "*", "clear": "*", "rows": '[{"field": "kind", "op": "eq", "value": "person"}]'},
+    )
+    agent = await office.agent("alice", "*")
+    company = (await office.first("party", kind="company"))["id"]
+
+    plan = await office.proposed(agent, "lead.update", id=await lead(office), party=company)
+
+    assert (await office.approve("dan", plan)).status_code == 404
+
+
+async def test_an_agent_that_may_no_longer_write_gets_nothing_carried_out(office: Office) -> None:
+    await asks(office, "lead.update", n=1)
+    await office.person(
+        "dan", {"model": "lead", "commands": "get,list,update", "clear": "title,stage", "write": "title"}
+    )
+    agent = await office.agent("dan", "lead.*")
+    grant = await office.first("grant", role=await role(office, "role of dan"))
+    for change in ({"write": None}, {"write": "title", "rows": '[{"field": "stage", "op": "eq", "value": "lost"}]'}):
+        await office.value("root", "grant.update", id=grant["id"], write="title", rows=None)
+        plan = await office.proposed(agent, "lead.update", id=await lead(office), title="new title")
+
+        await office.value("root", "grant.update", id=grant["id"], **change)
+        answer = await office.approve("alice", plan)
+
+        assert answer.status_code == 400
+        assert answer.json()["state"] == "failed"
+
+
+async def test_a_deletion_takes_no_more_than_was_shown(office: Office) -> None:
+    agent = await office.agent("alice", "*")
+    doomed = await lead(office)
+    await office.value("alice", "activity.create", lead=doomed, subject="one")
+    plan = await office.proposed(agent, "lead.delete", id=doomed)
+    digest = (await office.value("alice", "plan.get", id=plan))["digest"]
+
+    await office.value(agent, "activity.create", lead=doomed, subject="another")
+    answer = await office.approve("alice", plan, digest=digest)
+
+    assert (answer.status_code, answer.json()["state"]) == (400, "stale")
+    again = await office.proposed(agent, "lead.delete", id=doomed)
+    assert (await office.approve("alice", again)).status_code == 200
+
+
+async def test_what_is_locked_with_a_record_is_part_of_what_was_shown(office: Office) -> None:
+    agent = await office.agent("carol", "*")
+    draft = (await office.first("invoice", state="draft"))["id"]
+    line = await office.first("invoice_line", invoice=draft)
+    plan = await office.proposed(agent, "invoice.post", id=draft)
+
+    await office.value(agent, "invoice_line.update", id=line["id"], description="something else altogether")
+    answer = await office.approve("carol", plan)
+
+    assert (answer.status_code, answer.json()["state"]) == (400, "stale")
+
+
+async def test_more_approvals_asked_for_later_are_asked_of_plans_that_wait(office: Office) -> None:
+    agent = await office.agent("alice", "*")
+    plan = await office.proposed(agent, "lead.delete", id=await lead(office))
+    await asks(office, "lead.delete", n=2)
+
+    answer = await office.approve("alice", plan)
+
+    assert answer.json()["value"]["state"] == "pending"
+
+
+async def test_the_approval_of_somebody_who_may_no_longer_does_not_count(office: Office) -> None:
+    await asks(office, "lead.delete", n=2)
+    eve = await office.person("eve", {"model": "lead", "commands": "get,list,delete", "clear": "*"})
+    agent = await office.agent("alice", "*")
+    plan = await office.proposed(agent, "lead.delete", id=await lead(office))
+    assert (await office.approve("eve", plan)).json()["value"]["state"] == "pending"
+
+    await office.value("root", "user.update", id=eve, is_active=False)
+    answer = await office.approve("alice", plan)
+    assert answer.json()["value"]["state"] == "pending"
+    assert [each["by"] for each in answer.json()["value"]["approvals"]] == ["alice"]
+
+    assert (await office.approve("root", plan)).json()["value"]["state"] == "executed"
+
+
+async def test_who_waits_for_plans_is_told_of_none_after_the_token_was_revoked(office: Office) -> None:
+    first = await office.agent("alice", "plan.*", label="watching")
+    second = await office.agent("alice", "lead.*", label="watching", name="the same agent again")
+    doomed = await lead(office)
+    cursor = (await office.value(first, "plan.watch"))["cursor"]
+    waiting = asyncio.create_task(office.call(first, "plan.watch", {"since": cursor, "wait_s": 20}))
+    await asyncio.sleep(0)
+    tokens = await office.value("alice", "agent_token.list", order=[{"field": "issued_at"}])
+    watching = next(each["id"] for each in tokens if each["title"] == "watching" and "plan" in each["scopes"])
+
+    await office.value("alice", "agent_token.revoke", id=watching)
+    await office.proposed(second, "lead.delete", id=doomed)
+    answer = await waiting
+
+    assert answer.status_code == 401 or answer.json()["value"]["plans"] == []
+    assert (await office.call(first, "plan.watch")).status_code == 401
+
+
+async def test_nothing_changes_between_the_last_look_and_the_execution(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asks(office, "lead.update", n=1)
+    agent = await office.agent("alice", "*")
+    new = await lead(office)
+    plan = await office.proposed(agent, "lead.update", id=new, title="by plan")
+    looked, others = policy.policy_of, list[asyncio.Task[object]]()
+
+    async def after_the_look(run: Run, commands: Sequence[policy.Asked]) -> policy.Policy:
+        others.append(asyncio.create_task(office.value("alice", "lead.update", id=new, title="meanwhile")))
+        await asyncio.wait(others, timeout=0.3)
+        return await looked(run, commands)
+
+    monkeypatch.setattr(policy, "policy_of", after_the_look)
+    answer = await office.approve("alice", plan)
+    await asyncio.gather(*others)
+
+    assert answer.status_code == 200
+    # The other change waited, and came on top of what was approved.
+    assert (await office.value("alice", "lead.get", id=new))["title"] == "meanwhile"
+
+
+async def test_why_a_plan_failed_is_told_to_whoever_decided(office: Office) -> None:
+    agent = await office.agent("alice", "party.*", "plan.*")
+    used = (await office.first("invoice"))["party"]
+    plan = await office.proposed(agent, "party.delete", id=used)
+
+    answer = await office.approve("root", plan)
+
+    assert "invoice.party" in answer.json()["error"]
+    errors = {who: (await office.value(who, "plan.get", id=plan))["error"] for who in ("root", "alice", agent)}
+    assert "invoice.party" in errors.pop("root")
+    assert set(errors.values()) == {"refused"}

@@ -1,0 +1,45 @@
+"""Desks: one on each database, and one where the database does not matter."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.records import app
+from tests.records.conftest import Furnished
+from tests.records.mcp.desk import Desk
+from tests.records.office import ROOT_URL, Office, settings
+
+
+@asynccontextmanager
+async def _opened(furnished: Furnished, data: Path, *, mcp_2026: bool) -> AsyncIterator[Desk]:
+    shutil.copytree(furnished.place, data)
+    wanted = replace(settings(str(data)), mcp_2026=mcp_2026)
+    async with app.opened(wanted, ROOT_URL, is_loopback=True) as service:
+        transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+            yield Desk(Office(client, dict(furnished.tokens), service))
+
+
+@pytest.fixture
+def both(office: Office) -> Desk:
+    """A desk on each database."""
+    return Desk(office)
+
+
+@pytest.fixture
+async def desk(sqlite_office: Furnished, tmp_path: Path) -> AsyncIterator[Desk]:
+    """A desk on SQLite: what is asked there does not reach the database."""
+    async with _opened(sqlite_office, tmp_path / "data", mcp_2026=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def modern(sqlite_office: Furnished, tmp_path: Path) -> AsyncIterator[Desk]:
+    """A desk where revision 2026-07-28 is on."""
+    async with _opened(sqlite_office, tmp_path / "modern", mcp_2026=True) as opened:
+        yield opened

@@ -1,0 +1,124 @@
+"""A desk in an office: its records service spoken to over MCP, every answer held against its revision's schema."""
+
+import json
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, cast
+
+import httpx
+
+from tests.kernel.mcp import published
+from tests.records.office import Office
+
+REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
+NEW = "2025-11-25"
+MODERN = "2026-07-28"
+BOTH = "application/json, text/event-stream"
+CLIENT = {"name": "a test", "version": "1"}
+
+_ids = count(1)
+
+
+def request(method: str, params: object = None, **more: object) -> dict[str, Any]:
+    """A request with an id of its own."""
+    message: dict[str, Any] = {"jsonrpc": "2.0", "id": next(_ids), "method": method, **more}
+    return message if params is None else {**message, "params": params}
+
+
+def tool(name: str, /, **arguments: object) -> dict[str, Any]:
+    """A request that calls a tool."""
+    return request("tools/call", {"name": name, "arguments": arguments})
+
+
+def initialize(revision: str) -> dict[str, Any]:
+    """The request of a handshake."""
+    return request("initialize", {"protocolVersion": revision, "capabilities": {}, "clientInfo": CLIENT})
+
+
+@dataclass
+class Desk:
+    """Speaks MCP to an office."""
+
+    office: Office
+
+    async def send(
+        self, body: object, who: str = "alice", revision: str | None = NEW, *, accept: str | None = BOTH, **headers: str
+    ) -> httpx.Response:
+        """POST a body; bytes are sent as they are. `headers` are named with _ for -; an empty one is left out."""
+        named = {
+            "content-type": "application/json",
+            "accept": accept or "",
+            "mcp-protocol-version": revision or "",
+            "authorization": self.office.headers(who)["Authorization"] if who else "",
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        sent = httpx.Request(
+            "POST",
+            self.office.http.base_url.join("/mcp"),
+            content=content,
+            headers={name: value for name, value in named.items() if value},
+        )
+        answer = await self.office.http.send(sent)
+        _hold(body, answer, revision or REVISIONS[0])
+        return answer
+
+    async def answer(self, message: dict[str, Any], who: str = "alice", revision: str | None = NEW) -> dict[str, Any]:
+        """The answer to one request, which is 200 and has its id."""
+        got = await self.send(message, who, revision)
+        assert got.status_code == 200, got.text
+        assert got.json()["id"] == message["id"]
+        return cast("dict[str, Any]", got.json())
+
+    async def result(self, message: dict[str, Any], who: str = "alice", revision: str | None = NEW) -> dict[str, Any]:
+        """The result of one request."""
+        answer = await self.answer(message, who, revision)
+        assert "result" in answer, answer
+        return cast("dict[str, Any]", answer["result"])
+
+    async def error(self, message: dict[str, Any], who: str = "alice", revision: str | None = NEW) -> tuple[int, str]:
+        """The code and the words of the error that one request is answered with."""
+        answer = await self.answer(message, who, revision)
+        assert "error" in answer, answer
+        return answer["error"]["code"], answer["error"]["message"]
+
+    async def tools(self, who: str = "alice", revision: str | None = NEW) -> list[dict[str, Any]]:
+        """The tools that somebody is listed."""
+        return cast("list[dict[str, Any]]", (await self.result(request("tools/list"), who, revision))["tools"])
+
+    async def called(self, who: str, name: str, /, **arguments: object) -> dict[str, Any]:
+        """The structured content of a tool's good answer."""
+        result = await self.result(tool(name, **arguments), who)
+        assert result["isError"] is False, result
+        assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+        return cast("dict[str, Any]", result["structuredContent"])
+
+    async def refused(self, who: str, name: str, /, **arguments: object) -> str:
+        """The reason for which a tool refuses its input."""
+        result = await self.result(tool(name, **arguments), who)
+        assert result["isError"] is True, result
+        assert [each["type"] for each in result["content"]] == ["text"]
+        return cast("str", result["content"][0]["text"])
+
+
+def _hold(body: object, answer: httpx.Response, revision: str) -> None:
+    """Every message of the answer is as its revision says, and no session was opened."""
+    assert "mcp-session-id" not in answer.headers
+    if not answer.content or answer.headers["content-type"] != "application/json":
+        return
+    messages = answer.json() if isinstance(answer.json(), list) else [answer.json()]
+    methods = {str(each.get("id")): each.get("method") for each in _sent(body) if isinstance(each, dict)}
+    for each in messages:
+        if "jsonrpc" in each:
+            spoken = each["result"]["protocolVersion"] if "protocolVersion" in each.get("result", {}) else revision
+            spoken = spoken if spoken in (*REVISIONS, MODERN) else NEW
+            published.check(spoken, str(methods.get(str(each.get("id")))), each)
+
+
+def _sent(body: object) -> list[Any]:
+    if isinstance(body, bytes):
+        try:
+            body = json.loads(body)
+        except (ValueError, RecursionError):
+            return []
+    return cast("list[Any]", body) if isinstance(body, list) else [body]

@@ -1,0 +1,190 @@
+"""Revision 2026-07-28, where it is switched on: no handshake, every request says what it is, twice."""
+
+import base64
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.records.mcp.desk import CLIENT, MODERN, NEW, REVISIONS, Desk, initialize, request, tool
+
+PREFIX = "io.modelcontextprotocol/"
+META = {f"{PREFIX}protocolVersion": MODERN, f"{PREFIX}clientInfo": CLIENT, f"{PREFIX}clientCapabilities": {}}
+
+
+def described(message: dict[str, Any], **meta: object) -> dict[str, Any]:
+    """The request with its metadata; a member of `meta` that is None is left out."""
+    whole = {**META, **{f"{PREFIX}{name}": value for name, value in meta.items()}}
+    said = {name: value for name, value in whole.items() if value is not None}
+    return {**message, "params": {**message.get("params", {}), "_meta": said}}
+
+
+async def send(desk: Desk, message: dict[str, Any], who: str = "alice", **headers: str) -> httpx.Response:
+    """The request as a client of the revision sends it; headers are changed, or left out where they are empty."""
+    said = {"mcp_method": message["method"]}
+    if message["method"] == "tools/call":
+        said["mcp_name"] = message["params"]["name"]
+    revision = headers.pop("revision", MODERN)
+    return await desk.send(message, who, revision or None, **{**said, **headers})
+
+
+async def test_discovery_tells_what_is_offered(modern: Desk) -> None:
+    answer = await send(modern, described(request("server/discover")))
+
+    result = answer.json()["result"]
+    assert result["supportedVersions"] == [MODERN, NEW, "2025-06-18", "2025-03-26"]
+    assert result["capabilities"] == {"tools": {"listChanged": False}}
+    assert (result["resultType"], result["cacheScope"], result["ttlMs"]) == ("complete", "private", 3_600_000)
+    assert result["_meta"][f"{PREFIX}serverInfo"]["name"] == "countersign-records"
+
+
+async def test_tools_are_listed_for_the_caller_alone(modern: Desk) -> None:
+    agent = await modern.office.agent("alice", "lead.get")
+
+    result = (await send(modern, described(request("tools/list")), agent)).json()["result"]
+
+    assert (result["resultType"], result["cacheScope"], result["ttlMs"]) == ("complete", "private", 60_000)
+    assert result["tools"] == await modern.tools(agent)
+
+
+async def test_a_tool_is_called(modern: Desk) -> None:
+    agent = await modern.office.agent("alice", "*")
+    lead = await modern.office.first("lead")
+
+    good = await send(modern, described(tool("lead__get", id=lead["id"])), agent)
+    proposed = await send(modern, described(tool("lead__delete", id=lead["id"])), agent)
+    refused = await send(modern, described(tool("lead__get", id="x")), agent)
+
+    results = [each.json()["result"] for each in (good, proposed, refused)]
+    assert [each["resultType"] for each in results] == ["complete"] * 3
+    assert [each["isError"] for each in results] == [False, False, True]
+    assert results[0]["structuredContent"]["value"]["id"] == lead["id"]
+    assert results[1]["structuredContent"]["status"] == "approval_required"
+
+
+async def test_a_hidden_tool_is_unknown(modern: Desk) -> None:
+    agent = await modern.office.agent("alice", "lead.get")
+
+    answer = await send(modern, described(tool("user__list")), agent)
+
+    assert answer.status_code == 200
+    assert answer.json()["error"] == {"code": -32602, "message": "Unknown tool: user__list"}
+
+
+@pytest.mark.parametrize("method", ["initialize", "ping", "resources/list", "subscriptions/listen", "fly"])
+async def test_an_unknown_method_is_404(modern: Desk, method: str) -> None:
+    answer = await send(modern, described(request(method)))
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, -32601)
+
+
+LIST = described(request("tools/list"))
+CALL = described(tool("lead__list", limit=1))
+MISMATCHES: list[tuple[dict[str, Any], dict[str, str]]] = [
+    (LIST, {"mcp_method": ""}),
+    (LIST, {"mcp_method": "tools/call"}),
+    (LIST, {"mcp_method": "Tools/List"}),
+    (LIST, {"revision": ""}),
+    (LIST, {"revision": NEW}),
+    (described(request("tools/list"), protocolVersion=NEW), {}),
+    (CALL, {"mcp_name": ""}),
+    (CALL, {"mcp_name": "lead__get"}),
+    (CALL, {"mcp_name": "=?base64?!?="}),
+    (CALL, {"mcp_name": "=?BASE64?bGVhZF9fbGlzdA==?="}),
+]
+
+
+@pytest.mark.parametrize(("message", "headers"), MISMATCHES)
+async def test_headers_must_be_as_in_the_body(modern: Desk, message: dict[str, Any], headers: dict[str, str]) -> None:
+    answer = await send(modern, message, **headers)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
+    assert answer.json()["id"] == message["id"]
+
+
+async def test_a_name_may_be_sent_as_base64(modern: Desk) -> None:
+    encoded = f"=?base64?{base64.b64encode(b'lead__list').decode()}?="
+
+    assert (await send(modern, CALL, mcp_name=encoded)).json()["result"]["isError"] is False
+
+
+async def test_white_space_around_a_header_is_no_part_of_it(modern: Desk) -> None:
+    spaced = {"revision": f"{MODERN} ", "mcp_method": " tools/call\t", "mcp_name": "  lead__list "}
+
+    assert (await send(modern, CALL, **spaced)).json()["result"]["isError"] is False
+    assert (await modern.send(request("ping"), revision=f" {NEW} ")).status_code == 200
+
+
+@pytest.mark.parametrize("meta", [{"clientCapabilities": None}, {"clientCapabilities": []}, {"protocolVersion": 7}])
+async def test_an_incomplete_metadata_are_malformed(modern: Desk, meta: dict[str, object]) -> None:
+    answer = await send(modern, described(request("tools/list"), **meta))
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32602)
+
+
+async def test_the_header_alone_is_not_enough(modern: Desk) -> None:
+    answer = await send(modern, request("tools/list"))
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32602)
+
+
+@pytest.mark.parametrize("revision", ["1900-01-01", "2024-11-05"])
+async def test_another_revision_is_unsupported_and_told_which_are_not(modern: Desk, revision: str) -> None:
+    for message in (described(request("tools/list"), protocolVersion=revision), request("tools/list")):
+        answer = await send(modern, message, revision=revision)
+        assert answer.status_code == 400
+        assert answer.json()["error"] == {
+            "code": -32022,
+            "message": "Unsupported protocol version",
+            "data": {"supported": [MODERN, NEW, "2025-06-18", "2025-03-26"], "requested": revision},
+        }
+
+
+async def test_batches_and_responses_are_refused_and_notifications_accepted(modern: Desk) -> None:
+    note = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+
+    assert (await modern.send([LIST], revision=MODERN)).status_code == 400
+    assert (await modern.send({"jsonrpc": "2.0", "id": 1, "result": {}}, revision=MODERN)).status_code == 400
+    assert (await modern.send(note, revision=MODERN)).status_code == 202
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+async def test_clients_with_a_handshake_are_served_beside(modern: Desk, revision: str) -> None:
+    assert (await modern.result(initialize(revision), revision=None))["protocolVersion"] == revision
+    assert await modern.result(request("ping"), revision=revision) == {}
+    assert "resultType" not in await modern.result(request("tools/list"), revision=revision)
+    # A client that took this revision from the list, and goes on saying what it is.
+    kept = described(request("tools/list"), protocolVersion=revision)
+    assert "resultType" not in await modern.result(kept, revision=revision)
+
+
+@pytest.mark.parametrize("revision", [MODERN, "1999-01-01"])
+async def test_a_handshake_never_agrees_to_it(modern: Desk, revision: str) -> None:
+    assert (await modern.result(initialize(revision), revision=None))["protocolVersion"] == NEW
+    assert (await modern.send(initialize(NEW), revision=MODERN)).status_code == 400
+
+
+async def test_the_description_of_the_service_names_what_is_on(modern: Desk, desk: Desk) -> None:
+    found: list[object] = []
+    for each in (desk, modern):
+        answer = await each.office.http.get("/api/openapi.json", headers=each.office.headers("alice"))
+        found.append(answer.json()["x-mcp"])
+
+    assert found == [
+        {"url": "http://127.0.0.1:8080/mcp", "transport": "streamable-http", "protocol_versions": on, "auth": "bearer"}
+        for on in ([NEW, "2025-06-18", "2025-03-26"], [MODERN, NEW, "2025-06-18", "2025-03-26"])
+    ]
+
+
+async def test_the_link_of_the_metadata_leads_to_the_endpoint(desk: Desk) -> None:
+    answer = await desk.office.http.get("/api/meta", headers=desk.office.headers("alice"))
+
+    target = answer.links["mcp"]["url"]
+    pinged = await desk.office.post("alice", target, request("ping"))
+    assert pinged.json()["result"] == {}
+
+
+async def test_without_the_setting_a_client_of_it_is_told_so_in_a_way_it_falls_back_from(desk: Desk) -> None:
+    answer = await send(desk, described(request("server/discover")))
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)

@@ -1,0 +1,192 @@
+"""MCP over raw HTTP: what is asked of the list of tools, O1 to O5, O14, O17 and O18 of the checklist."""
+
+import json
+import re
+from typing import Any
+
+import jsonschema
+import pytest
+
+from countersign.kernel.mcp.tools import PAGE, ToolList
+from tests.records.mcp.desk import REVISIONS, Desk, request
+
+every_revision = pytest.mark.parametrize("revision", REVISIONS)
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+COMBINATORS = {"oneOf", "anyOf", "allOf", "not", "if", "$ref", "$defs", "enum", "const"}
+
+
+async def test_o1_every_tool_has_a_name_a_description_and_a_schema_of_an_object(desk: Desk) -> None:
+    for each in await desk.tools("root"):
+        assert set(each) == {"name", "title", "description", "inputSchema", "annotations"}
+        assert each["title"]
+        assert each["description"]
+        assert "\n" not in each["description"]
+        assert each["inputSchema"]["type"] == "object"
+        assert isinstance(each["inputSchema"]["properties"], dict)
+        assert each["inputSchema"]["additionalProperties"] is False
+
+
+async def test_o2_a_tool_without_arguments_takes_an_empty_object(desk: Desk) -> None:
+    revoke = next(each for each in await desk.tools("root") if each["name"] == "session__revoke")
+    assert "required" not in revoke["inputSchema"]
+    assert (await desk.called("alice", "session__revoke"))["status"] == "ok"
+
+
+def types_in(schema: Any) -> list[Any]:
+    """Every `type` in a schema."""
+    if isinstance(schema, list):
+        return [found for each in schema for found in types_in(each)]
+    if not isinstance(schema, dict):
+        return []
+    return [schema["type"], *types_in(list(schema.values()))] if "type" in schema else types_in(list(schema.values()))
+
+
+async def test_o3_schemas_are_flat_and_of_the_dialect_that_is_meant_when_none_is_named(desk: Desk) -> None:
+    agent = await desk.office.agent("alice", "*")
+    for who in ("root", "alice", agent):
+        for each in await desk.tools(who):
+            schema = each["inputSchema"]
+            jsonschema.Draft202012Validator.check_schema(schema)
+            assert "$schema" not in schema
+            assert not COMBINATORS & schema.keys(), each["name"]
+            assert all(isinstance(kind, str | dict) for kind in types_in(schema)), each["name"]
+
+
+async def test_o4_names_are_what_every_client_takes_and_each_is_there_once(desk: Desk) -> None:
+    names = [each["name"] for each in await desk.tools("root")]
+
+    assert all(NAME.fullmatch(name) for name in names)
+    assert len({name.lower() for name in names}) == len(names)
+
+
+@every_revision
+async def test_o5_each_caller_is_listed_the_commands_it_may_use(both: Desk, revision: str) -> None:
+    agent = await both.office.agent("alice", "lead.get", "lead.update")
+    for who in ("root", "alice", "bob", "carol", agent):
+        answer = await both.office.http.get("/api/commands", headers=both.office.headers(who))
+        expected = {each["id"].replace(".", "__") for each in answer.json()["commands"]}
+        assert {each["name"] for each in await both.tools(who, revision)} == expected
+    assert {each["name"] for each in await both.tools(agent)} < {each["name"] for each in await both.tools("alice")}
+
+
+async def test_o5_a_schema_names_only_what_its_caller_sees(both: Desk) -> None:
+    seen = {who: await both.tools(who) for who in ("root", "alice", await both.office.agent("alice", "*"))}
+    members = {who: {each["name"]: each["inputSchema"]["properties"] for each in tools} for who, tools in seen.items()}
+
+    assert "tax_id" in json.dumps(seen["root"])
+    assert "tax_id" not in json.dumps([seen["alice"], seen["alice's agent"]])
+    masked = members["alice's agent"]["party__create"]["email"]
+    assert masked == {"description": "a placeholder token EMAIL_<n>, or new text in clear", "type": "string"}
+    assert members["alice"]["party__create"]["email"].get("description") != masked["description"]
+    # What may be emptied takes null; what is being made simply goes without.
+    assert {"type": "null"} in members["alice"]["lead__update"]["source"]["anyOf"]
+    assert members["alice"]["lead__create"]["source"]["type"] == "string"
+
+
+SEEN = {"model": "lead", "commands": "get,list,update"}
+SIGHTS: dict[str, dict[str, str]] = {
+    "first": {"clear": "title,source", "write": "title"},
+    "second": {"clear": "title", "masked": "contact_email", "write": "title"},
+    "third": {"clear": "title,source", "write": "title,source"},
+}
+
+
+async def test_o5_callers_of_the_same_commands_are_each_listed_their_own_fields(both: Desk) -> None:
+    seen: dict[str, set[str]] = {}
+    for name, sight in SIGHTS.items():
+        await both.office.person(name, {**SEEN, **sight})
+        update = next(each for each in await both.tools(name) if each["name"] == "lead__update")
+        seen[name] = set(update["inputSchema"]["properties"])
+
+    assert seen == {
+        "first": {"id", "revision", "title"},
+        "second": {"id", "revision", "title"},
+        "third": {"id", "revision", "title", "source"},
+    }
+    listed = {name: json.dumps(await both.tools(name)) for name in SIGHTS}
+    assert "source" in listed["first"]
+    assert "source" not in listed["second"]
+
+
+async def test_o5_a_list_follows_what_its_caller_may_do_from_one_call_to_the_next(both: Desk) -> None:
+    agent = await both.office.agent("alice", "lead.*")
+    before = {each["name"]: each["description"] for each in await both.tools(agent)}
+
+    setting = {"title": "approval:lead.qualify", "value": json.dumps({"n": 1})}
+    await both.office.value("root", "setting.create", **setting)
+
+    after = {each["name"]: each["description"] for each in await both.tools(agent)}
+    assert after["lead__qualify"] == f"{before['lead__qualify']} A person must approve it: you get a plan_id."
+    assert "A person must approve it" in before["lead__delete"]
+    assert (
+        "approve"
+        not in next(each for each in await both.tools("alice") if each["name"] == "lead__delete")["description"]
+    )
+
+
+@every_revision
+async def test_o14_a_tool_has_the_members_that_its_revision_knows(desk: Desk, revision: str) -> None:
+    hints = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+    first = revision == REVISIONS[0]
+
+    for each in await desk.tools(revision=revision):
+        members = {"name", "description", "inputSchema", "annotations"} | (set() if first else {"title"})
+        assert set(each) == members
+        assert set(each["annotations"]) == hints | ({"title"} if first else set())
+
+
+async def test_o14_the_hints_say_what_a_command_does(desk: Desk) -> None:
+    said = {each["name"]: list(each["annotations"].values()) for each in await desk.tools("root")}
+
+    # read only, destructive, idempotent, open world
+    reads, adds, replaces = [True, False, True, False], [False, False, False, False], [False, True, True, False]
+    for command in ("get", "list", "search", "count_by", "export", "history"):
+        assert said[f"lead__{command}"] == reads
+    assert said["plan__watch"] == reads
+    for command in ("create", "import", "qualify"):
+        assert said[f"lead__{command}"] == adds
+    for name in ("lead__update", "lead__delete", "session__revoke", "agent_token__revoke"):
+        assert said[name] == replaces
+
+
+async def test_o17_all_tools_are_on_one_page_and_a_foreign_cursor_is_refused(desk: Desk) -> None:
+    result = await desk.result(request("tools/list", {}))
+
+    assert "nextCursor" not in result
+    assert len(result["tools"]) < PAGE
+    for cursor in ("made-up", result["tools"][0]["name"], "0"):
+        assert (await desk.error(request("tools/list", {"cursor": cursor})))[0] == -32602
+    assert (await desk.error(request("tools/list", {"cursor": 7})))[0] == -32602
+
+
+@pytest.mark.parametrize("size", [1, 7, 79, 80, 81])
+async def test_o17_following_the_pages_leads_to_every_tool_once(
+    desk: Desk, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = await desk.tools("root")
+    agent = await desk.office.agent("root", "*")
+    monkeypatch.setattr(ToolList.__init__, "__defaults__", (size,))
+
+    found: list[dict[str, Any]] = []
+    params: dict[str, object] = {}
+    while params is not None:
+        result = await desk.result(request("tools/list", params), agent)
+        assert 0 < len(result["tools"]) <= size
+        found += result["tools"]
+        if "nextCursor" not in result:
+            break
+        params = {"cursor": result["nextCursor"]}
+
+    names = [each["name"] for each in found]
+    assert len(set(names)) == len(names)
+    assert set(names) <= {each["name"] for each in whole}
+    assert len(names) > 60
+
+
+async def test_o18_the_order_is_the_same_in_every_call(desk: Desk) -> None:
+    names = [each["name"] for each in await desk.tools()]
+
+    assert names == sorted(names)
+    first, second = [(await desk.send({**request("tools/list"), "id": 1})).content for _ in range(2)]
+    assert first == second

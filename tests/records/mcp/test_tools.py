@@ -1,0 +1,257 @@
+"""MCP over raw HTTP: what is asked of calling tools, the rest of O1 to O20 of the checklist."""
+
+import io
+import json
+from contextlib import redirect_stderr
+
+import pytest
+
+from countersign.kernel import telemetry
+from countersign.kernel.errors import Unavailable
+from countersign.records import guessing, tools
+from countersign.records.dispatch import Dispatch
+from tests.records.mcp.desk import REVISIONS, Desk, initialize, request, tool
+
+every_revision = pytest.mark.parametrize("revision", REVISIONS)
+
+
+HIDDEN = [
+    "user__list",
+    "lead__delete",
+    "lead__fly",
+    "nothing__get",
+    "lead",
+    "lead__",
+    "__get",
+    "",
+    "lead.get",
+    "x" * 9000,
+]
+
+
+@every_revision
+@pytest.mark.parametrize("name", HIDDEN, ids=lambda name: name[:20])
+async def test_o6_a_hidden_tool_is_as_unknown_as_one_that_never_was(desk: Desk, revision: str, name: str) -> None:
+    agent = await desk.office.agent("alice", "lead.get")
+
+    for arguments in ({}, {"id": "x"}, {"no_such_key": 1}):
+        found = await desk.error(tool(name, **arguments), agent, revision)
+        assert found == (-32602, f"Unknown tool: {name}")
+
+
+async def test_o6_hidden_and_unknown_are_the_same_bytes_but_for_the_name(desk: Desk) -> None:
+    agent = await desk.office.agent("alice", "lead.get")
+    answers = [
+        await desk.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name}}, agent)
+        for name in ("user__list", "usor__list")
+    ]
+
+    (first, second), names = answers, {"x-request-id"}
+    assert first.content.replace(b"user", b"usor") == second.content
+    heads = [[each for each in answer.headers.items() if each[0] not in names] for answer in answers]
+    assert heads[0] == heads[1]
+
+
+@every_revision
+async def test_o7_arguments_may_be_left_out(desk: Desk, revision: str) -> None:
+    for params in (
+        {"name": "plan__list"},
+        {"name": "plan__list", "arguments": None},
+        {"name": "plan__list", "_meta": {}},
+    ):
+        assert (await desk.result(request("tools/call", params), revision=revision))["isError"] is False
+
+
+@every_revision
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"arguments": {}},
+        {"name": 7},
+        {"name": None},
+        *({"name": "lead__list", "arguments": each} for each in ([], "{}", 7, True)),
+    ],
+)
+async def test_o8_a_malformed_call_is_a_protocol_error(desk: Desk, revision: str, params: object) -> None:
+    assert (await desk.error(request("tools/call", params), revision=revision))[0] == -32602
+
+
+REFUSED: list[tuple[str, bytes]] = [
+    ("lead__get", b"{}"),
+    ("lead__get", b'{"id":"x"}'),
+    ("lead__get", b'{"id":7}'),
+    ("lead__create", b"{}"),
+    ("lead__create", b'{"title":"a","no_such_key":1}'),
+    ("lead__create", b'{"title":"a","title":"b"}'),
+    ("lead__create", b'{"title":"a\\u0000"}'),
+    ("lead__create", b'{"title":"a","expected_revenue_minor":1.5}'),
+    ("lead__create", b'{"title":' + b"[" * 70 + b"]" * 70 + b"}"),
+    ("lead__list", b'{"limit":0}'),
+    ("lead__list", b'{"filter":[{"field":"contact_email","op":"eq","value":"a@b.example"}]}'),
+    ("lead__search", b'{"filter":"x"}'),
+    ("lead__import", b'{"csv":7}'),
+]
+
+
+@every_revision
+async def test_o9_a_refused_input_is_a_result_with_the_words_of_rest(both: Desk, revision: str) -> None:
+    agent = await both.office.agent("alice", "*")
+    headers = {**both.office.headers(agent), "Content-Type": "application/json"}
+    message = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%b","arguments":%b}}'
+    for name, body in REFUSED:
+        rest = await both.office.http.post("/api/" + name.replace("__", "/"), content=body, headers=headers)
+        assert rest.status_code == 400, body
+
+        answer = await both.send(message % (name.encode(), body), agent, revision)
+
+        said = {"content": [{"type": "text", "text": rest.json()["error"]}], "isError": True}
+        assert answer.json()["result"] == said, body
+
+
+@every_revision
+async def test_o10_what_needs_approval_is_a_good_result_with_a_plan(both: Desk, revision: str) -> None:
+    agent = await both.office.agent("alice", "lead.*")
+    lead = await both.office.first("lead", "alice")
+
+    result = await both.result(tool("lead__delete", id=lead["id"]), agent, revision)
+
+    assert result["isError"] is False
+    told = json.loads(result["content"][0]["text"])
+    assert set(told) == {"status", "plan_id", "expires_at"}
+    assert told["status"] == "approval_required"
+    # The same proposal over REST is the same plan, and a person carries it out.
+    assert await both.office.proposed(agent, "lead.delete", id=lead["id"]) == told["plan_id"]
+    assert (await both.office.approve("alice", told["plan_id"])).status_code == 200
+    assert await both.refused("alice", "lead__get", id=lead["id"]) == "no such record"
+
+
+@every_revision
+async def test_o11_and_o12_content_is_always_there_and_structured_content_from_2025_06_18_on(
+    both: Desk, revision: str
+) -> None:
+    result = await both.result(tool("lead__search", limit=2), revision=revision)
+
+    (block,) = result["content"]
+    assert block["type"] == "text"
+    assert list(json.loads(block["text"])) == ["status", "denied", "value"]
+    assert ("structuredContent" in result) == (revision != REVISIONS[0])
+    assert result.get("structuredContent", json.loads(block["text"])) == json.loads(block["text"])
+
+
+ASKED: list[tuple[str, dict[str, object]]] = [
+    ("lead.list", {}),
+    ("lead.list", {"order": [{"field": "title"}], "limit": 3}),
+    ("party.list", {}),
+    ("party.search", {"filter": [{"field": "kind", "op": "eq", "value": "company"}], "limit": 5}),
+    ("lead.count_by", {"field": "stage"}),
+    ("lead.export", {"limit": 3}),
+    ("plan.list", {}),
+    ("audit_entry.list", {"limit": 3}),
+]
+
+
+async def test_o12_the_envelope_is_that_of_rest(both: Desk) -> None:
+    agent = await both.office.agent("bob", "*")
+    for who in ("root", "alice", "bob", agent):
+        for command, body in ASKED:
+            rest = await both.office.call(who, command, body)
+            answer = await both.answer(tool(command.replace(".", "__"), **body), who)
+            if rest.status_code == 404:
+                assert answer["error"]["code"] == -32602
+            else:
+                assert answer["result"]["structuredContent"] == {"status": "ok", **rest.json()}, (who, command)
+
+
+async def test_o13_no_output_is_promised_that_masking_could_break(desk: Desk) -> None:
+    assert not [each for each in await desk.tools("root") if "outputSchema" in each]
+
+
+async def test_o15_a_call_that_asks_for_a_task_is_simply_carried_out(desk: Desk) -> None:
+    params = {"name": "lead__list", "arguments": {"limit": 1}, "task": {"ttl": 60000}}
+
+    result = await desk.result(request("tools/call", params))
+
+    assert "task" not in result
+    assert result["structuredContent"]["status"] == "ok"
+
+
+@every_revision
+async def test_o16_nothing_is_sent_that_was_not_asked_for(desk: Desk, revision: str) -> None:
+    """Whatever the client says it can do: the one body is the one answer."""
+    able = {"sampling": {}, "roots": {"listChanged": True}, "elicitation": {}}
+    message = initialize(revision)
+    message["params"]["capabilities"] = able
+    for each in (message, tool("lead__list", limit=1), tool("lead__create")):
+        answer = await desk.send(each, revision=revision)
+        assert set(answer.json()) == {"jsonrpc", "id", "result"}
+
+
+async def test_o19_a_call_is_limited_and_audited_as_over_rest(both: Desk) -> None:
+    agent = await both.office.agent("alice", "lead.*", label="mailbot")
+    lead = await both.office.first("lead", "alice", stage="new")
+    await both.called(agent, "lead__qualify", id=lead["id"])
+
+    entry = (await both.office.value("root", "audit_entry.list", order=[{"field": "at", "dir": "desc"}], limit=1))[0]
+    assert (entry["command"], entry["record_id"], entry["agent"]) == ("lead.qualify", lead["id"], "mailbot")
+    assert entry["request_id"]
+
+    for _ in range(guessing.MOST):
+        await both.refused(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1")
+    rest = await both.office.call(agent, "lead.update", {"id": lead["id"], "contact_email": "EMAIL_1"})
+    assert rest.status_code == 429
+    assert await both.refused(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1") == rest.json()["error"]
+
+
+async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: Desk) -> None:
+    agent = await both.office.agent("alice", "*")
+
+    answer = await both.send(tool("lead__list"), agent)
+
+    assert "@" not in answer.text
+    assert all(
+        each["contact_email"].startswith("EMAIL_") for each in answer.json()["result"]["structuredContent"]["value"]
+    )
+    denied = (await both.called(agent, "party__list", limit=1))["denied"]
+    assert denied == ["party.tax_id"]
+
+
+async def test_o20_what_cannot_be_done_now_is_an_internal_error_with_its_words(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*given: object) -> object:
+        raise Unavailable("the database cannot be reached")
+
+    monkeypatch.setattr(Dispatch, "run", away)
+
+    assert await desk.error(tool("lead__get", id="x")) == (-32603, "the database cannot be reached")
+
+
+@every_revision
+async def test_o20_a_fault_of_the_service_is_an_internal_error_without_internals(
+    desk: Desk, revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*given: object) -> object:
+        raise RuntimeError("the secret of the house")
+
+    monkeypatch.setattr(Dispatch, "run", broken)
+    written = io.StringIO()
+    with redirect_stderr(written):
+        telemetry.configure()
+        answer = await desk.send(tool("lead__get", id="x"), revision=revision)
+
+    (line,) = [json.loads(each) for each in written.getvalue().splitlines()]
+    assert line["request_id"] == answer.headers["x-request-id"]
+    assert answer.status_code == 200
+    assert answer.json()["error"] == {"code": -32603, "message": "the service failed; the fault was logged"}
+    assert "secret" not in answer.text
+
+
+async def test_a_list_that_is_too_long_for_one_message_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = await desk.office.agent("alice", "lead.*")
+    assert len((await desk.called(agent, "lead__list"))["value"]) == 500
+
+    monkeypatch.setattr(tools, "LONGEST", 1 << 17)
+
+    assert "give a limit" in await desk.refused(agent, "lead__list")
+    assert len((await desk.called(agent, "lead__list", limit=5))["value"]) == 5

@@ -1,0 +1,83 @@
+"""The day of the API's promise once more, by the agent of examples/agent over MCP, and a person who approves."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from countersign.records import app
+from countersign.records.audit.verify import verify
+from tests.records.conftest import Rooms
+from tests.records.office import ROOT_URL, Office
+from tests.servers.countersign import served
+
+AGENT = Path(__file__).parents[2] / "examples/agent/agent.py"
+LIMIT_S = 120
+
+
+@pytest.mark.parametrize("with_2026", ["0", "1"], ids=["handshake", "2026-07-28"])
+async def test_the_example_agent_works_a_lead_and_a_person_approves(rooms: Rooms, with_2026: str) -> None:
+    settings = {
+        "COUNTERSIGN_MASTER_KEY": rooms.settings.master_key,
+        "COUNTERSIGN_DATABASE_URL": rooms.settings.database_url,
+        "COUNTERSIGN_RESERVE_MIB": "0",
+        "COUNTERSIGN_MCP_2026": with_2026,
+    }
+    data = Path(rooms.settings.data)
+    with served(data, service="records", settings=settings) as running:
+        async with httpx.AsyncClient(base_url=running.url, timeout=30) as client:
+            await _day(Office(client, rooms.tokens), f"{running.url}/mcp", "2026" if with_2026 == "1" else "2025")
+        assert ".example" not in running.log.read_text()
+    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
+        assert (await verify(service.records.database, service.records.secret)).faults == ()
+
+
+async def _day(office: Office, url: str, year: str) -> None:
+    agent = await office.agent("alice", "lead.*", label="mailbot")
+    variables = {**os.environ, "COUNTERSIGN_AGENT_TOKEN": office.tokens[agent]}
+    command = [sys.executable, str(AGENT), url, "--wait", "60"]
+    process = await asyncio.create_subprocess_exec(*command, env=variables, stdout=-1, stderr=-1)
+    async with asyncio.timeout(LIMIT_S):
+        plan = await _proposed(office, process)
+        before = await office.value("alice", "lead.get", id=plan["target"]["id"])
+        approved = await office.approve("alice", plan["id"], digest=plan["digest"])
+        assert approved.json()["value"]["state"] == "executed", approved.text
+        output, errors = await process.communicate()
+    printed = output.decode()
+    assert process.returncode == 0, errors.decode()
+
+    assert f"revision {year}" in printed
+    assert "@" not in printed
+    assert "refused: token not allowed in lead.title" in printed
+    assert printed.rstrip().endswith(f"Plan {plan['id']} is executed.")
+    await _worked(office, printed, before)
+
+
+async def _proposed(office: Office, process: asyncio.subprocess.Process) -> dict[str, Any]:
+    """The agent's plan, as soon as there is one."""
+    while process.returncode is None:
+        found = await office.value("alice", "plan.list", filter=[{"field": "state", "op": "eq", "value": "pending"}])
+        if found:
+            return found[0]
+        await asyncio.sleep(0.1)
+    _, errors = await process.communicate()
+    raise AssertionError(f"the agent ended early: {errors.decode()}")
+
+
+async def _worked(office: Office, printed: str, deleted: dict[str, Any]) -> None:
+    """What the agent did is in the records, in clear for those who see it so, and in the audit under its name."""
+    worked = printed.partition("Worked lead ")[2][:24]
+    lead = await office.value("alice", "lead.get", id=worked)
+    assert lead["stage"] == "qualified"
+    assert lead["notes"] == f"Write to {lead['contact_email']} on Monday."
+    assert "EMAIL" not in lead["title"]
+    assert lead["contact_email"] == deleted["contact_email"]
+    assert await office.refused("alice", "lead.get", id=deleted["id"]) == "no such record"
+
+    about = [{"field": "record_id", "op": "eq", "value": worked}, {"field": "agent", "op": "eq", "value": "mailbot"}]
+    story = await office.value("root", "audit_entry.list", filter=about)
+    assert sorted(each["command"] for each in story) == ["lead.qualify", "lead.update"]

@@ -1,0 +1,99 @@
+"""How a request reaches a world, and what is heard of its answer: over REST, or the same over MCP."""
+
+import zlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import httpx
+
+from tests.records.worlds.asking import Asked
+from tests.records.worlds.building import World
+
+DOCUMENTS = ("/api/commands", "/api/meta", "/api/openapi.json")
+ELSEWHERE = ("/api/auth/", "/api/approve/")
+REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
+
+
+class Heard(NamedTuple):
+    """What an answer means: the status and the body that REST has for it."""
+
+    status: int
+    body: Any
+
+
+class Carrier(Protocol):
+    """Takes requests to a world."""
+
+    async def ask(self, world: World, who: str, asked: Asked, tokens: Sequence[tuple[str, str]]) -> httpx.Response:
+        """The answer of one world. `tokens` are those of this world, each with its counterpart in the other."""
+        ...
+
+    def heard(self, asked: Asked, answer: httpx.Response) -> Heard:
+        """What the answer means."""
+        ...
+
+
+class Rest:
+    """Every request as it is."""
+
+    async def ask(self, world: World, who: str, asked: Asked, tokens: Sequence[tuple[str, str]]) -> httpx.Response:
+        """Ask over REST."""
+        headers = {"Authorization": f"Bearer {world.tokens[who]}", "Accept": asked.accept, **asked.headers}
+        if asked.body is None and asked.raw is None:
+            return await world.http.request(asked.method or "GET", asked.path, headers=headers)
+        headers.setdefault("Content-Type", "application/json")
+        content = asked.content(tokens) if asked.raw is None else asked.raw
+        return await world.http.request(asked.method or "POST", asked.path, content=content, headers=headers)
+
+    def heard(self, asked: Asked, answer: httpx.Response) -> Heard:
+        """The answer itself."""
+        is_json = answer.headers.get("content-type") == "application/json" and answer.content
+        return Heard(answer.status_code, answer.json() if is_json else None)
+
+
+class Mcp(Rest):
+    """Commands as calls of tools, in every revision in turn; descriptions as lists of tools. What is no tool (tokens,
+    approvals) goes the way it always goes."""
+
+    async def ask(self, world: World, who: str, asked: Asked, tokens: Sequence[tuple[str, str]]) -> httpx.Response:
+        """Ask over MCP."""
+        if asked.path.startswith(ELSEWHERE):
+            return await super().ask(world, who, asked, tokens)
+        headers = {
+            "Authorization": f"Bearer {world.tokens[who]}",
+            "Content-Type": "application/json",
+            "MCP-Protocol-Version": REVISIONS[zlib.crc32((asked.path + asked.sent()).encode()) % 3],
+            **asked.headers,
+        }
+        method = asked.method or "POST"
+        return await world.http.request(method, "/mcp", content=_message(asked, tokens), headers=headers)
+
+    def heard(self, asked: Asked, answer: httpx.Response) -> Heard:
+        """A result as the envelope or the proposal it holds, a refusal as 400, an unknown tool as 404."""
+        found = super().heard(asked, answer)
+        if asked.path.startswith(ELSEWHERE) or found.status != 200:
+            return found
+        if "error" in found.body:
+            return Heard(404, found.body["error"])
+        result = found.body["result"]
+        if "tools" in result:
+            return Heard(200, result)
+        if result["isError"]:
+            return Heard(400, result)
+        told = httpx.Response(200, content=result["content"][0]["text"].encode()).json()
+        return Heard(202 if told["status"] == "approval_required" else 200, told)
+
+
+def _message(asked: Asked, tokens: Sequence[tuple[str, str]]) -> bytes:
+    if asked.path in DOCUMENTS:
+        return b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+    name = "__".join(asked.path.removeprefix("/api/").split("/"))
+    arguments = b"{}" if asked.body is None and asked.raw is None else asked.raw
+    if arguments is None:
+        arguments = asked.content(tokens)
+    call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%b","arguments":%b}}'
+    return call % (name.encode(), arguments)
+
+
+REST = Rest()
+MCP = Mcp()

@@ -1,0 +1,56 @@
+"""Leaks to plant in what MCP adds: its list of tools, and how it answers for a tool that is not there."""
+
+from typing import Any
+
+import pytest
+
+from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, refused
+from countersign.records import tools
+from tests.records.worlds.leaking import LEAKS, Leak
+
+
+def lists_name_every_model(patch: pytest.MonkeyPatch) -> None:
+    """Everybody is listed a tool for every model there is."""
+
+    async def listed(self: tools.RecordTools, context: Any) -> ToolList:
+        registry = self.dispatch.engine.registry
+        return ToolList(Tool(f"{name}__list", name, name, {"type": "object"}, Hints()) for name in registry.models)
+
+    patch.setattr(tools.RecordTools, "listed", listed)
+
+
+def hidden_tools_are_forbidden(patch: pytest.MonkeyPatch) -> None:
+    """A tool of a model the caller sees nothing of is refused in other words than one of no model."""
+    real = tools.RecordTools.call
+
+    async def call(self: tools.RecordTools, context: Any, tool: str, arguments: bytes) -> Outcome:
+        model = tool.partition("__")[0]
+        if model in self.dispatch.engine.registry.models and model not in context.caller.view.models:
+            return refused("not allowed")
+        return await real(self, context, tool, arguments)
+
+    patch.setattr(tools.RecordTools, "call", call)
+
+
+def whole_lists_are_counted(patch: pytest.MonkeyPatch) -> None:
+    """A whole list tells how many records there are in the table."""
+    real = tools.RecordTools.call
+
+    async def call(self: tools.RecordTools, context: Any, tool: str, arguments: bytes) -> Outcome:
+        outcome = await real(self, context, tool, arguments)
+        if tool != "lead__list":
+            return outcome
+        rows = await self.dispatch.engine.records.database.fetch('SELECT count(*) FROM "lead"')
+        return Outcome(b'%b,{"type":"text","text":"%d"}]' % (outcome.content[:-1], rows[0][0]))
+
+    patch.setattr(tools.RecordTools, "call", call)
+
+
+_SAME = ("exports hold clear values", "lists hold everything", "plans show hidden values", "guesses are confirmed")
+
+MCP_LEAKS = (
+    Leak("lists name every model", lists_name_every_model, "bob"),
+    Leak("hidden tools are forbidden", hidden_tools_are_forbidden, "bob"),
+    Leak("whole lists are counted", whole_lists_are_counted, "dan"),
+    *(each for each in LEAKS if each.name in _SAME),
+)
