@@ -279,10 +279,14 @@ class Requests:
         return Asked(f"/api/{model.name}/{self._pick(*moves, 'fly')}", body)
 
     def _may_try(self, model: Declared, name: str) -> bool:
-        """A person learns from a move whether its guards hold, also those over fields it does not see."""
+        """A person learns from a move whether its guards hold, also those over fields it does not see, and over refs
+        to records it may not see: that one is empty, it sees either way, but not that it is not."""
         guards = () if model.workflow is None else model.workflow.moves[name].guards
         seen = self.known.fields.get(model.name, ())
-        return self._is_agent or all(each.field in seen for each in guards)
+        return self._is_agent or all(
+            each.field in seen and not (isinstance(model.fields[each.field], Ref) and each.value is True)
+            for each in guards
+        )
 
     def _count_by(self, model: Declared) -> Asked:
         return Asked(f"/api/{model.name}/count_by", {"field": self._field(model)})

@@ -49,8 +49,8 @@ async def check_move(
     if not run.caller.is_agent or is_readable(view, move):
         _require_state(view.model, view, record, move)
         _require_inputs(view.model, view, move, {**seen.values, **new})
-    readable = [each for each in move.guards if view.knows(each.field)]
-    guard.require(view.model, view, readable, {**record.values, **new}, f"{view.model.name}.{move.name}")
+    readable = [each for each in move.guards if view.sees_in_clear(each.field)]
+    guard.require(view.model, view, readable, {**seen.values, **new}, f"{view.model.name}.{move.name}")
     return Prepared(view.model.name, move.name, record.id, record.revision, given)
 
 
