@@ -16,9 +16,11 @@ from countersign.kernel.database.port import Row, Value
 from countersign.kernel.errors import Refused, StorageFull, Unavailable
 
 CACHED_STATEMENTS = 500
-CACHE_KIB = 8 * 1024
+CACHE_KIB = {"read": 8 * 1024, "write": 64 * 1024}
+"""Whoever writes touches a page at random in every index, and reads those again that are in the log."""
+
 OPEN_PATIENCE_MS = 5_000
-MMAP_BYTES = 256 * 1024 * 1024
+MMAP_BYTES = 2 * 1024 * 1024 * 1024
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
 
 # What is no placeholder (literals, quoted names, comments, names that hold a dollar), or else one, with its number.
@@ -120,7 +122,7 @@ def connect(path: Path, *, use: Literal["write", "read"]) -> Connection:
             _keep_log(connection)
         connection.pragma("synchronous", "FULL")
         connection.pragma("foreign_keys", "ON")
-        connection.pragma("cache_size", -CACHE_KIB)
+        connection.pragma("cache_size", -CACHE_KIB[use])
         connection.pragma("mmap_size", MMAP_BYTES)
         connection.pragma("journal_size_limit", WAL_LIMIT_BYTES)
         connection.pragma("temp_store", "MEMORY")
