@@ -5,6 +5,7 @@ along the order's index finds enough of them soon, just because they are many. S
 to a few thousand, and where there are that many its index is left alone. PostgreSQL's planner does the like by itself.
 """
 
+import hashlib
 from dataclasses import replace
 
 from countersign.records.access.view import ModelView
@@ -51,7 +52,8 @@ async def _matches_many(run: Run, view: ModelView, condition: Condition) -> bool
     (where,) = conditions.filtered(scope, view, [condition])
     limit = parameters.put(MANY)
     text = f'SELECT count(*) FROM (SELECT 1 FROM "{view.model.name}" AS t WHERE {where} LIMIT {limit})'
-    known, key = run.engine.many, (text, *parameters.values)
+    # A filter may be megabytes long, and there may be many of them.
+    known, key = run.engine.many, hashlib.blake2b(repr((text, parameters.values)).encode(), digest_size=16).digest()
     if known.get(key):
         known[key] -= 1
         return True

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
-from countersign.kernel.database.port import Dialect, Reader, Transaction, Value
+from countersign.kernel.database.port import Dialect, Reader, Transaction
 from countersign.records.access.view import Caller, Domain, ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.audit.chain import Chain
@@ -54,7 +54,7 @@ class Engine:
     readings: dict[tuple[int, str], tuple[object, Reading]]
     checks: Mapping[str, Check]
     commands: Commands
-    many: dict[tuple[Value, ...], int] = field(default_factory=dict[tuple[Value, ...], int])
+    many: dict[bytes, int] = field(default_factory=dict[bytes, int])
 
     @property
     def registry(self) -> Registry:
