@@ -38,7 +38,7 @@ class SqliteDatabase:
         self._readers = readers
         self._reader = sqlite_connection.connect(path, use="read")
         self._moment = Moment()
-        self._long: dict[str, int] = {}
+        self._long: dict[int, int] = {}
 
     @property
     def dialect(self) -> Dialect:
@@ -67,18 +67,20 @@ class SqliteDatabase:
         Raises:
             Unavailable: the deadline passed.
         """
-        left = self._long.get(statement, 0)
+        # By its hash, since texts may be long; two of one hash would share nothing worse than the way to be read.
+        key = hash(statement)
+        left = self._long.get(key, 0)
         if left:
-            self._long[statement] = left - 1
+            self._long[key] = left - 1
             return await self._readers.scan(statement, values)
         self._moment.left = MOMENT_CHECKS
         rows = sqlite_connection.fetch_within(self._reader, statement, values, self._moment, STEPS_BETWEEN_CHECKS)
         if rows is not None:
-            self._long.pop(statement, None)
+            self._long.pop(key, None)
             return rows
         if len(self._long) >= MOST_LONG:
             self._long.clear()
-        self._long[statement] = THREAD_CALLS
+        self._long[key] = THREAD_CALLS
         return await self._readers.scan(statement, values)
 
     def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:

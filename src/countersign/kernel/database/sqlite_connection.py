@@ -16,6 +16,9 @@ from countersign.kernel.database.port import Row, Value
 from countersign.kernel.errors import Refused, StorageFull, Unavailable
 
 CACHED_STATEMENTS = 500
+LONGEST_KEPT = 16 * 1024
+"""Characters of a statement whose translation is kept. Longer ones have lists of values, and are seldom the same."""
+
 CACHE_KIB = {"read": 8 * 1024, "write": 64 * 1024}
 """Whoever writes touches a page at random in every index, and reads those again that are in the log."""
 
@@ -157,10 +160,16 @@ def _keep_log(connection: Connection) -> None:
             threading.Event().wait(0.005)
 
 
-@lru_cache(maxsize=4096)
 def numbered(statement: str) -> str:
     """The statement with `?1` for `$1`; literals, quoted names and comments stay as they are."""
+    return _numbered_once(statement) if len(statement) <= LONGEST_KEPT else _numbered(statement)
+
+
+def _numbered(statement: str) -> str:
     return _PIECE.sub(lambda found: f"?{found[1]}" if found[1] else found[0], statement)
+
+
+_numbered_once = lru_cache(maxsize=4096)(_numbered)
 
 
 def fetch(connection: Connection, statement: str, values: Sequence[Value]) -> list[Row]:
