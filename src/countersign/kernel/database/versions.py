@@ -11,7 +11,6 @@ from countersign.kernel import clock
 from countersign.kernel.database.port import Database, Transaction
 
 _EVERY_NUMBER = "SELECT name, number FROM version"
-_ONE_NUMBER = "SELECT number FROM version WHERE name = $1"
 _NEXT_NUMBER = "UPDATE version SET number = CASE WHEN number < $2 THEN $2 ELSE number + 1 END WHERE name = $1"
 
 
@@ -67,10 +66,6 @@ class Versions:
         return await self._read()
 
     async def _read(self) -> tuple[int, ...]:
-        if len(self._names) == 1:
-            row = await self._database.fetch_one(_ONE_NUMBER, self._names[0])
-            if row is not None:
-                return (row[0],)
         numbers = dict(await self._database.fetch(_EVERY_NUMBER))
         missing = [name for name in self._names if name not in numbers]
         if missing:
