@@ -34,6 +34,7 @@ async def known_titles(reader: Reader, registry: Registry) -> frozenset[str]:
         try:
             found = msgspec.json.decode(text, type=_Approval)
         except msgspec.DecodeError:
+            # What cannot be read asks for approval, and of no role.
             continue
         groups |= {found.group} if found.group else set()
     return frozenset({ADMINISTRATOR, *registry.roles, *restricted, *groups})

@@ -2,6 +2,9 @@
 
 from countersign.declare import Bool, LongText, Model, Moment, Ref, Text
 
+RULING = frozenset({"user", "role", "user_role", "grant", "session", "agent_token", "setting"})
+"""The models that say who may do what: writing one changes callers' rights."""
+
 
 class User(Model, shown_as="username"):
     """A person who signs in."""

@@ -11,6 +11,7 @@ from countersign.declare.computing import computed
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
 from countersign.declare.where import OPERATORS, Operator
+from countersign.records.access.model import RULING
 from countersign.records.access.view import ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.approvals import provenance
@@ -51,10 +52,6 @@ class Policy:
     not_owner: bool = False
 
 
-ENGINE = frozenset({"user", "role", "user_role", "grant", "setting"})
-"""Models that say who may do what: an agent that writes them writes its own rights."""
-
-
 class Asked(Protocol):
     """A command with the fields it sets: prepared now, or a step of a plan."""
 
@@ -90,7 +87,7 @@ async def needs_approval(run: Run, prepared: Prepared) -> bool:
 def is_declared(registry: Registry, model: str, command: str) -> bool:
     """Whether the declaration says that agents only propose the command; deleting is always so, and so is writing
     what says who may do what."""
-    if command == "delete" or (model in ENGINE and command in ("create", "update")):
+    if command == "delete" or (model in RULING and command in ("create", "update")):
         return True
     workflow = registry.models[model].workflow
     return workflow is not None and command in workflow.moves and workflow.moves[command].needs_approval

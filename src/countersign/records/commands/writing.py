@@ -12,6 +12,7 @@ from countersign.declare.registry import Total
 from countersign.kernel import clock, ids
 from countersign.kernel.database import versions
 from countersign.records.access import revoke
+from countersign.records.access.model import RULING
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import Entry
 from countersign.records.commands import aliases, select
@@ -28,7 +29,6 @@ from countersign.records.commands.stored import (
 )
 from countersign.records.masking.vault import Held, Wanted
 
-_ACCESS_MODELS = frozenset({"user", "role", "user_role", "grant", "session", "agent_token", "setting"})
 _NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
 _FORGET_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
 _ADD_LITERAL = "INSERT INTO literal (text, value_id) VALUES ($1, $2) ON CONFLICT DO NOTHING"
@@ -251,7 +251,7 @@ async def _after_write(
     for total in run.engine.registry.totals[model.name]:
         for parent_id in _parents(total, now, before):
             await _recount(run, total, parent_id)
-    if model.name in _ACCESS_MODELS:
+    if model.name in RULING:
         await versions.bump(run.transaction, "access")
     if model.name == "user" and before.get("is_active") and not now.get("is_active"):
         # For good: switching the person on again brings no old session or agent back.
