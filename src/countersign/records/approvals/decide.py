@@ -100,7 +100,8 @@ async def _decide(
     if state != "pending":
         raise NotPending(plan.id, state)
     kept = steps.decoded(str(plan.values["input"]))
-    await _require_seen(run, kept)
+    if not await _sees(run, kept):
+        raise NotFound("not found")
     try:
         _require_time(plan)
         agent = await _require_agent(run, agents, plan, kept)
@@ -150,11 +151,12 @@ async def _require_right(run: Run, plan: StoredRecord) -> None:
             raise NotFound("not found")
 
 
-async def _require_seen(run: Run, kept: Sequence[Step]) -> None:
-    """That the caller sees what the plan would write: nobody approves blind."""
+async def _sees(run: Run, kept: Sequence[Step]) -> bool:
+    """Whether the caller sees what the plan would write: nobody approves blind."""
     for step in kept:
         if await provenance.unseen(run, step.model, {name: value.origins for name, value in step.given.items()}):
-            raise NotFound("not found")
+            return False
+    return True
 
 
 def _require_time(plan: StoredRecord) -> None:
@@ -212,7 +214,9 @@ async def _still_may(run: Run, agents: Agents, asked: Policy, kept: Sequence[Ste
     person = await agents.person(run.reader, user_id)
     if person is None or not asked.groups <= person.roles:
         return False
-    return not any([await rights.lacking(run, person, step) for step in kept])
+    if any([await rights.lacking(run, person, step) for step in kept]):
+        return False
+    return await _sees(replace(run, caller=person), kept)
 
 
 async def _execute(run: Run, plan: StoredRecord, kept: Sequence[Step]) -> object:

@@ -14,10 +14,8 @@ from countersign.records.commands.run import Run
 async def fingerprint(run: Run, model: str, command: str, record_id: str | None) -> str:
     """Another text when a record was added, changed or taken away that the command would take along; empty where it
     takes none. On PostgreSQL the records are locked until the transaction ends."""
-    if record_id is None or command in ("create", "update"):
-        return ""
     declared = run.engine.registry.models[model]
-    if command != "delete" and command not in commands.moves(declared):
+    if record_id is None or command not in ("delete", *commands.moves(declared)):
         return ""
     found: list[tuple[str, str, int]] = []
     await _collect(run, declared, command, record_id, found, DEEPEST)
@@ -40,5 +38,7 @@ async def _collect(
 def _taken(run: Run, model: Declared, command: str) -> Iterator[Referrer]:
     """Whose records go along: on deletion all that do not stand in its way, on an action those locked with it."""
     for each in run.engine.registry.referrers[model.name]:
-        if each.ref.on_delete != "refuse" if command == "delete" else each.model.locked_with == each.ref.name:
+        is_deleted_along = command == "delete" and each.ref.on_delete != "refuse"
+        is_locked_along = command != "delete" and each.model.locked_with == each.ref.name
+        if is_deleted_along or is_locked_along:
             yield each
