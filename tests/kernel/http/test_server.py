@@ -58,7 +58,7 @@ class Load:
 
 def is_answered(server: Served) -> bool:
     """Whether a new connection gets its answer."""
-    with server.connect() as connection, suppress(ConnectionError):
+    with suppress(ConnectionError), server.connect() as connection:
         connection.sendall(request("GET", "/", "Connection: close"))
         return everything(connection).startswith(b"HTTP/1.1 200")
     return False
