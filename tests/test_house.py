@@ -42,7 +42,7 @@ EXCEPTIONS: dict[Rule, dict[str, str]] = {
     house.broad_catches: {
         "src/countersign/kernel/http/app.py": "the edge of a request: logged once, answered 500",
         "src/countersign/kernel/http/workers.py": "the edge of a process: told to its parent, logged",
-        "src/countersign/kernel/http/repeated.py": "the edge of the upkeep task: logged, the next round tries again",
+        "src/countersign/kernel/repeated.py": "the edge of the upkeep task: logged, the next round tries again",
         "src/countersign/records/edge.py": "the edge of a request: logged once, answered 500",
     },
     house.names_with_a_home: {"src/countersign/records/base.py": "the module `base`, which users know by that name"},

@@ -28,8 +28,8 @@ from countersign.kernel.http import idempotency
 from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.counters import Counters, SharedMemoryCounters
 from countersign.kernel.http.ratelimit import RateLimiter
-from countersign.kernel.http.repeated import repeated
 from countersign.kernel.http.route import Route
+from countersign.kernel.repeated import repeated
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.masterkey import MasterKey, load_master_key
 from countersign.kernel.security.sealed import signature

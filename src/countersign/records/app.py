@@ -12,7 +12,7 @@ from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import SharedMemoryCounters
-from countersign.kernel.http.repeated import repeated
+from countersign.kernel.repeated import repeated
 from countersign.kernel.security.masterkey import MasterKey, load_master_key
 from countersign.records import edge, key, modules, own, rendering, tools, welcome
 from countersign.records.access import grant_checks, grants, lockout
