@@ -73,10 +73,36 @@ class Settings:
     rate_agent: int = _setting(1200, "Requests of one agent key.", "per minute")
     rate_person: int = _setting(1200, "Requests of one person or OAuth client.", "per minute")
     rate_token: int = _setting(60, "Calls of the token endpoint and sign-in from one address.", "per minute")
+    rate_register: int = _setting(60, "Registrations and claim polls from one address.", "per minute")
+    register_anonymous: int = _setting(5, "Anonymous agents that one address may register.", "per hour")
+    register_anonymous_all: int = _setting(100, "Anonymous agents that may register at all.", "per hour")
+    register_named: int = _setting(60, "Agents with an e-mail or assertion that one address may register.", "per hour")
+    register_named_all: int = _setting(1000, "Agents with an e-mail or an assertion that may register.", "per hour")
     code_failures_person: int = _setting(10, "Wrong redeem codes of one person before 429.", "per 10 minutes")
     code_failures_address: int = _setting(50, "Wrong redeem codes from one address before 429.", "per 10 minutes")
     token_ttl_s: int = _setting(86400, "Life of an access token.", "seconds")
     session_ttl_s: int = _setting(1209600, "Life of a signed-in session.", "seconds")
+    agents_anonymous: bool = _setting(True, "Let agents register without naming anybody.")
+    agents_by_email: bool = _setting(True, "Let agents register by the e-mail of their person, who then confirms.")
+    assertion_ttl_s: int = _setting(3600, "Life of the assertion an agent exchanges for access tokens.", "seconds")
+    claim_ttl_s: int = _setting(86400, "How long a registered agent may be claimed.", "seconds")
+    attempt_ttl_s: int = _setting(600, "Life of one claim link and its code.", "seconds")
+    poll_interval_s: int = _setting(5, "Least time between two polls of a claim.", "seconds")
+    claim_grant: str = _setting("urn:workos:agent-auth:grant-type:claim", "Grant type that polls a claim.", "URN")
+    revoked_event: str = _setting(
+        "https://schemas.workos.com/events/agent/auth/identity/assertion/revoked",
+        "Type of the security event that ends what an identity provider asserted.",
+        "URI",
+    )
+    private_issuers: bool = _setting(
+        False, "Fetch keys of trusted issuers from private and loopback addresses and over http, for tests."
+    )
+    resource_name: str = _setting("Countersign", "The store's name in metadata, in auth.md and on pages.")
+    smtp_url: str = _setting(
+        "", "smtp://user:password@host:port or smtps://… ; empty: mail goes to the outbox folder.", "URL", secret=True
+    )
+    mail_from: str = _setting("Countersign <no-reply@localhost>", "Sender of all mail.")
+    mail_link_ttl_s: int = _setting(3600, "How long a mailed link works.", "seconds")
     upload_ttl_s: int = _setting(86400, "How long an upload may stay incomplete.", "seconds")
     artifact_max_mib: int = _setting(204800, "Largest artifact.", "MiB")
     page_cache_mib: int = _setting(64, "Memory for encoded catalog pages in each worker.", "MiB")

@@ -90,6 +90,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             tokens=AccessTokens(await keys.token_keys(database, master), root_url, root_url),
             cursors=signature(master, "cursor"),
             addresses=signature(master, "address"),
+            codes=signature(master, "code"),
         )
 
 
@@ -158,6 +159,7 @@ def create(store: Store) -> App[Store]:
         "agent": settings.rate_agent,
         "person": settings.rate_person,
         "token": settings.rate_token,
+        "register": settings.rate_register,
     }
     described = (*ROUTES, *openapi.routes(ROUTES), *problems.routes(ROUTES))
     return App(
@@ -183,3 +185,4 @@ async def tend(store: Store) -> None:
     async with store.database.transaction() as transaction:
         await idempotency.forget_old(transaction)
         await queries.forget_old_sessions(transaction)
+        await queries.forget_old_revocations(transaction)

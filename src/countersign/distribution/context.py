@@ -17,7 +17,8 @@ PREFIX = "/api/v1"
 @dataclass(frozen=True, slots=True)
 class Store:
     """One running store. `root_url` has no trailing slash; `is_loopback` tells that it is reached from this
-    machine alone; `versions` reads the counters of catalog and identity, never older than the call."""
+    machine alone; `versions` reads the counters of catalog and identity, never older than the call. Of the signers,
+    `cursors` signs page cursors, `addresses` signed addresses and forms, `codes` what people type."""
 
     settings: Settings
     root_url: str
@@ -30,6 +31,7 @@ class Store:
     tokens: AccessTokens
     cursors: Signer
     addresses: Signer
+    codes: Signer
 
     @property
     def base_url(self) -> str:

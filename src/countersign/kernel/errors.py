@@ -16,7 +16,8 @@ class Refused(Exception):
     """A request that is answered with a problem (RFC 9457) instead of an effect.
 
     Subclasses stand beside the code that raises them and set `status`, `code`, `title` and, where the caller
-    can act, `resolution`. `detail` is for the person who reads the answer and never holds a secret.
+    can act, `resolution`. `detail` is for the person who reads the answer and never holds a secret. `members` are
+    further ones of the answer's body (RFC 9457 §3.2), `headers` further ones of the answer.
     """
 
     status: ClassVar[int] = 400
@@ -31,12 +32,14 @@ class Refused(Exception):
         resolution: str | None = None,
         faults: Sequence[Fault] = (),
         headers: Mapping[str, str] | None = None,
+        members: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.remedy = self.resolution if resolution is None else resolution
         self.faults = tuple(faults)
         self.headers: Mapping[str, str] = headers or {}
+        self.members: Mapping[str, object] = members or {}
 
 
 class InvalidRequest(Refused):

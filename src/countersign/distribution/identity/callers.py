@@ -1,4 +1,4 @@
-"""The caller of a request: an anonymous address, a person, or an OAuth client of an organisation."""
+"""The caller of a request: an anonymous address, a person, an OAuth client, or an agent that is nobody's yet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ from countersign.distribution.identity import scopes
 from countersign.kernel.http.call import BodyT, Call, QueryT
 
 _NO_ROLES: Mapping[str, frozenset[str]] = {}
+_QUOTAS = {"anonymous": "anonymous", "person": "person", "client": "person", "agent": "community"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,24 +17,26 @@ class Caller:
     """Whoever calls, with what they hold now.
 
     `orgs` maps each organisation's id to the scopes held in it (role and token together); `scopes` is what the
-    token itself carries, None for a person's own session, which needs none.
+    token itself carries, None for a person's own session, which needs none. `through` is the registration or the
+    consent by which somebody else acts for the person.
     """
 
-    kind: Literal["anonymous", "person", "client"]
+    kind: Literal["anonymous", "person", "client", "agent"]
     id: str
     orgs: Mapping[str, frozenset[str]] = field(default_factory=lambda: _NO_ROLES)
     scopes: frozenset[str] | None = frozenset()
     email: str | None = None
+    through: str | None = None
 
     @property
     def key(self) -> str:
-        """Names the caller in counters and idempotency records."""
-        return f"{self.kind}:{self.id}"
+        """Names the caller in counters and idempotency records: each agent of a person apart from the others."""
+        return f"{self.kind}:{self.id}" if self.through is None else f"{self.kind}:{self.id}:{self.through}"
 
     @property
     def quota(self) -> str:
         """Which rate limit counts this caller."""
-        return "anonymous" if self.kind == "anonymous" else "person"
+        return _QUOTAS[self.kind]
 
     @property
     def is_anonymous(self) -> bool:
@@ -42,8 +45,16 @@ class Caller:
 
     @property
     def owner(self) -> str:
-        """Who owns what this caller redeems: the person, or the client's organisation (a site licence)."""
-        return f"person:{self.id}" if self.kind == "person" else f"org:{next(iter(self.orgs))}"
+        """Who owns what this caller redeems: the person, or the client's organisation (a site licence).
+
+        Raises:
+            LookupError: the caller can own nothing; the gate lets none such through to what asks.
+        """
+        if self.kind == "person":
+            return f"person:{self.id}"
+        for org in self.orgs:
+            return f"org:{org}"
+        raise LookupError(f"{self.kind} callers own nothing")
 
     def allows(self, scope: str) -> bool:
         """Whether the caller may do this at all: by the token (or session) for reading, by a role for the rest."""

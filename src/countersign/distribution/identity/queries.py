@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
+from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Transaction
 
 
@@ -41,6 +42,21 @@ class Session(NamedTuple):
     person_id: str
     expires_at: Instant
 
+
+class Grant(NamedTuple):
+    """By what somebody acts for a person: an agent's registration or a client's consent. A token of another
+    generation is dead; without a person the agent acts for nobody yet."""
+
+    id: str
+    generation: int
+    is_live: bool
+    person_id: str | None
+    scopes: frozenset[str]
+
+
+# What an agent may do before anybody has claimed it (agent-auth 7.4).
+PRE_CLAIM = frozenset({"read:products", "read:releases"})
+CONSENT_PREFIX = "con_"
 
 ORGANISATION_BY_ID = "SELECT id, slug, name, created_at FROM organisation WHERE id = $1"
 ORGANISATION_BY_SLUG = "SELECT id, slug, name, created_at FROM organisation WHERE slug = $1"
@@ -92,6 +108,16 @@ SESSION = "SELECT person_id, expires_at FROM session WHERE token_hash = $1 AND e
 DELETE_SESSION = "DELETE FROM session WHERE token_hash = $1"
 DELETE_OLD_SESSIONS = "DELETE FROM session WHERE expires_at <= $1"
 DELETE_SESSIONS_OF = "DELETE FROM session WHERE person_id = $1"
+IS_REVOKED = "SELECT 1 FROM revoked_token WHERE jti = $1"
+REVOKE_TOKEN = "INSERT INTO revoked_token (jti, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+DELETE_OLD_REVOCATIONS = "DELETE FROM revoked_token WHERE expires_at <= $1"
+REGISTRATION_GRANT = "SELECT id, generation, status, person_id, scopes FROM registration WHERE id = $1"
+CONSENT_GRANT = """
+    SELECT c.id, c.generation, 'claimed', c.person_id, c.scopes
+    FROM consent c
+    JOIN oauth_client o ON o.id = c.client_id
+    WHERE c.id = $1
+"""
 
 
 async def organisation(reader: Reader, org_id: str) -> Organisation | None:
@@ -148,3 +174,32 @@ async def session(reader: Reader, token_hash: bytes) -> Session | None:
 async def forget_old_sessions(transaction: Transaction) -> int:
     """Remove every session that has expired; how many there were."""
     return await transaction.run(DELETE_OLD_SESSIONS, clock.now())
+
+
+async def is_revoked(reader: Reader, jti: str) -> bool:
+    """Whether the access token with this id was ended before its time."""
+    return await reader.fetch_one(IS_REVOKED, jti) is not None
+
+
+async def revoke_token(transaction: Transaction, jti: str, expires_at: Instant) -> None:
+    """End the access token with this id on every worker; kept until it would have expired."""
+    await transaction.run(REVOKE_TOKEN, jti, clock.later(expires_at, seconds=3600))
+    await versions.bump(transaction, "identity")
+
+
+async def forget_old_revocations(transaction: Transaction) -> int:
+    """Remove revocations of tokens that have expired since; how many there were."""
+    return await transaction.run(DELETE_OLD_REVOCATIONS, clock.now())
+
+
+async def grant(reader: Reader, grant_id: str) -> Grant | None:
+    """The registration or the consent with this id. An unclaimed registration holds what any agent may do."""
+    statement = CONSENT_GRANT if grant_id.startswith(CONSENT_PREFIX) else REGISTRATION_GRANT
+    row = await reader.fetch_one(statement, grant_id)
+    if row is None:
+        return None
+    found, generation, status, person_id, scope_words = row
+    held = frozenset(scope_words.split())
+    if status == "unclaimed":
+        return Grant(found, generation, True, None, held & PRE_CLAIM)
+    return Grant(found, generation, status == "claimed", person_id, held)

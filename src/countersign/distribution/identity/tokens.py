@@ -5,6 +5,7 @@ import msgspec
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, scopes
 from countersign.distribution.identity.callers import Caller
+from countersign.distribution.identity.queries import Grant
 from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import Refused
@@ -48,6 +49,21 @@ def issue(store: Store, subject: str, client_id: str, granted: frozenset[str]) -
     return store.tokens.issue(_claims(store, subject, client_id, granted, now_s, now_s + store.settings.token_ttl_s))
 
 
+def issue_through(
+    store: Store, subject: str, client_id: str, granted: frozenset[str], grant: Grant, auth_time_s: int | None = None
+) -> tuple[str, AccessClaims]:
+    """A signed access token by a registration or a consent, and its claims; it dies when the grant's generation
+    rises. `subject` is the person's id, or the registration's own while nobody has claimed it."""
+    now_s = clock.now() // clock.SECOND
+    claims = msgspec.structs.replace(
+        _claims(store, subject, client_id, granted, now_s, now_s + store.settings.token_ttl_s),
+        reg=grant.id,
+        gen=grant.generation,
+        auth_time=auth_time_s,
+    )
+    return store.tokens.issue(claims), claims
+
+
 def issue_in_session(
     store: Store, session: queries.Session, session_hash: bytes, granted: frozenset[str]
 ) -> tuple[str, int]:
@@ -75,23 +91,41 @@ def _claims(
 
 
 async def caller_from(reader: Reader, claims: AccessClaims) -> Caller | None:
-    """The caller a token stands for, with the roles and scopes held at this moment; None when the person, the
-    client or the session is no more."""
+    """The caller a token stands for, with the roles and scopes held at this moment; None when the token was
+    revoked, or the person, the client, the session or the grant behind it is no more."""
+    if await queries.is_revoked(reader, claims.jti):
+        return None
     carried = frozenset(claims.scope.split())
+    if claims.reg is not None:
+        return await _caller_through(reader, claims, carried)
     if claims.sub == claims.client_id:
         client = await queries.client(reader, claims.sub)
         if client is None:
             return None
         granted = carried & client.scopes
         return Caller("client", client.id, {client.org_id: granted}, granted)
-    person = await queries.person(reader, claims.sub)
-    if person is None:
-        return None
-    roles = await queries.roles(reader, person.id)
     if claims.sid is not None and await queries.session(reader, bytes.fromhex(claims.sid)) is None:
         return None
-    if claims.sid is not None and not carried:
-        orgs = {org: scopes.OF_ROLE[role] for org, role in roles.items()}
-        return Caller("person", person.id, orgs, None, person.email)
-    orgs = {org: scopes.OF_ROLE[role] & carried for org, role in roles.items()}
-    return Caller("person", person.id, orgs, carried, person.email)
+    is_session = claims.sid is not None and not carried
+    return await _person(reader, claims.sub, None if is_session else carried, None)
+
+
+async def _caller_through(reader: Reader, claims: AccessClaims, carried: frozenset[str]) -> Caller | None:
+    """The caller behind a registration or a consent, while that is of the generation the token was made in."""
+    grant = await queries.grant(reader, str(claims.reg))
+    if grant is None or not grant.is_live or grant.generation != claims.gen:
+        return None
+    granted = carried & grant.scopes
+    if grant.person_id is None:
+        return Caller("agent", grant.id, {}, granted, through=grant.id)
+    return await _person(reader, grant.person_id, granted, grant.id)
+
+
+async def _person(reader: Reader, person_id: str, carried: frozenset[str] | None, through: str | None) -> Caller | None:
+    """The person as a caller: with all that the roles give, or with `carried` of it."""
+    person = await queries.person(reader, person_id)
+    if person is None:
+        return None
+    held = {org: scopes.OF_ROLE[role] for org, role in (await queries.roles(reader, person.id)).items()}
+    orgs = held if carried is None else {org: role & carried for org, role in held.items()}
+    return Caller("person", person.id, orgs, carried, person.email, through)

@@ -47,7 +47,8 @@ class InternalError(Refused):
 
 
 def problem(refused: Refused, root_url: str, target: str) -> Answer:
-    """The refusal as application/problem+json: the documented members, the short shape's `message` included."""
+    """The refusal as application/problem+json: the documented members, the short shape's `message`, and the two
+    that OAuth and auth.md clients read, so that each finds what it knows (agent-auth 7.1)."""
     body: dict[str, Any] = {
         "type": f"{root_url}/problems/{refused.code.replace('_', '-')}",
         "title": refused.title or HTTPStatus(refused.status).phrase,
@@ -57,6 +58,9 @@ def problem(refused: Refused, root_url: str, target: str) -> Answer:
         "instance": telemetry.redacted(target),
         "code": refused.code,
         "message": refused.detail,
+        "error": _oauth_code(refused),
+        "error_description": refused.detail,
+        **refused.members,
     }
     if refused.remedy:
         body["resolution"] = refused.remedy
@@ -71,12 +75,18 @@ def problem(refused: Refused, root_url: str, target: str) -> Answer:
 def oauth_error(refused: Refused) -> Answer:
     """The refusal in the shape of RFC 6749 §5.2, which is the documented short shape as well."""
     body = {
-        "error": "rate_limited" if refused.status == 429 else refused.code,
+        "error": _oauth_code(refused),
         "error_description": refused.detail,
         "code": refused.code,
         "message": refused.detail,
+        **refused.members,
     }
     if refused.remedy:
         body["resolution"] = refused.remedy
     headers = (*refused.headers.items(), ("Cache-Control", "no-store"), ("Pragma", "no-cache"))
     return Answer(refused.status, encode(body), JSON, headers)
+
+
+def _oauth_code(refused: Refused) -> str:
+    """The word of OAuth and auth.md for it, which differs from the API document's in one case."""
+    return "rate_limited" if refused.code == "rate_limit_exceeded" else refused.code

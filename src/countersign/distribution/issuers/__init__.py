@@ -1,0 +1,1 @@
+"""Identity providers that are trusted: which, their keys, and what they assert."""
