@@ -40,7 +40,7 @@ HOMELESS = {"util", "utils", "helper", "helpers", "common", "manager", "managers
 ONLY_IN = {
     "apsw": r"kernel/database/sqlite\w*\.py",
     "asyncpg": r"kernel/database/postgres\w*\.py",
-    "joserfc": r"kernel/security/jose\.py",
+    "joserfc": r"kernel/security/(jose|foreign)\.py",
     "argon2": r"kernel/security/\w+\.py",
     # Masking is a cipher of its own: tokens are numbers under a keyed permutation, copies are sealed value by value.
     "cryptography": r"(kernel/security|records/masking)/\w+\.py",

@@ -1,6 +1,6 @@
 """A store on each database and a client that speaks to its real application."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from countersign.distribution import demo
 from countersign.distribution.context import Store
 from countersign.settings import Settings
 from tests.distribution.world import World
+from tests.peers import identity_provider
+from tests.peers.identity_provider import IdentityProvider
 
 ROOT_URL = "http://127.0.0.1:8480"
 MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
@@ -30,6 +32,7 @@ def settings(tmp_path: Path, database_url: str) -> Settings:
         rate_person=1_000_000,
         rate_token=1_000_000,
         catalog_max_age_s=0,
+        private_issuers=True,
     )
 
 
@@ -62,6 +65,13 @@ async def demo_world(store: Store, http: httpx.AsyncClient) -> World:
     """A store with the demonstration data."""
     assert await demo.seed(store)
     return World(store, http)
+
+
+@pytest.fixture
+def provider() -> Iterator[IdentityProvider]:
+    """An identity provider, which nobody trusts yet."""
+    with identity_provider.serving() as running:
+        yield running
 
 
 def with_settings(settings: Settings, **changes: object) -> Settings:

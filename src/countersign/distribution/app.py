@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from countersign.distribution.agents import security_events
 from countersign.distribution.builds import collector
 from countersign.distribution.builds import routes as builds
 from countersign.distribution.catalog import routes as catalog
@@ -13,6 +14,8 @@ from countersign.distribution.documents import health, openapi, problems
 from countersign.distribution.identity import keys, org_routes, queries
 from countersign.distribution.identity import routes as identity
 from countersign.distribution.identity.gate import Gate
+from countersign.distribution.issuers import keys as issuer_keys
+from countersign.distribution.issuers import queries as issuers
 from countersign.distribution.library import routes as library
 from countersign.distribution.publishing import media_routes
 from countersign.distribution.publishing import routes as publishing
@@ -51,6 +54,7 @@ ROUTES: tuple[Route[Store], ...] = (
     *redeem.ROUTES,
     *identity.ROUTES,
     *org_routes.ROUTES,
+    *security_events.ROUTES,
 )
 
 
@@ -91,6 +95,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             cursors=signature(master, "cursor"),
             addresses=signature(master, "address"),
             codes=signature(master, "code"),
+            key_sets=issuer_keys.key_sets(settings),
         )
 
 
@@ -179,10 +184,11 @@ def tended(store: Store) -> AbstractAsyncContextManager[None]:
 
 
 async def tend(store: Store) -> None:
-    """Remove expired uploads, unused blobs, abandoned code batches, old idempotency records and sessions."""
+    """Remove expired uploads, unused blobs, abandoned code batches, and old idempotency records, sessions and tokens."""
     await collector.collect(store)
     await issue.collect_abandoned(store)
     async with store.database.transaction() as transaction:
         await idempotency.forget_old(transaction)
         await queries.forget_old_sessions(transaction)
         await queries.forget_old_revocations(transaction)
+        await issuers.forget_old_tokens(transaction)

@@ -7,6 +7,7 @@ from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database.port import Database
 from countersign.kernel.http.counters import Counters
 from countersign.kernel.security.jose import AccessTokens
+from countersign.kernel.security.key_sets import KeySets
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.security.sealed import Signer
 from countersign.settings import Settings
@@ -18,7 +19,8 @@ PREFIX = "/api/v1"
 class Store:
     """One running store. `root_url` has no trailing slash; `is_loopback` tells that it is reached from this
     machine alone; `versions` reads the counters of catalog and identity, never older than the call. Of the signers,
-    `cursors` signs page cursors, `addresses` signed addresses and forms, `codes` what people type."""
+    `cursors` signs page cursors, `addresses` signed addresses and forms, `codes` what people type. `key_sets`
+    keeps the keys of trusted issuers."""
 
     settings: Settings
     root_url: str
@@ -32,6 +34,7 @@ class Store:
     cursors: Signer
     addresses: Signer
     codes: Signer
+    key_sets: KeySets
 
     @property
     def base_url(self) -> str:

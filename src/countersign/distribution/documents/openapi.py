@@ -94,7 +94,7 @@ def _operation(each: Route[Store]) -> Document:
             content["application/x-www-form-urlencoded"] = {"schema": schema}
         operation["requestBody"] = {"required": True, "content": content}
     elif each.streams:
-        binary = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+        binary = {each.takes: {"schema": {"type": "string", "format": "binary"}}}
         operation["requestBody"] = {"required": True, "content": binary}
     if each.scope is not None or each.signed_in:
         operation["security"] = [{"BearerAuth": []}, {"OAuth2": [each.scope] if each.scope else []}]

@@ -30,6 +30,7 @@ class Options(TypedDict, total=False):
     secret: bool
     cached: bool
     streams: bool
+    takes: str
     form: bool
     oauth: bool
     own_credentials: bool
@@ -54,6 +55,7 @@ class Route(Generic[ContextT]):
     secret      the answer holds secrets: an idempotency record of it is sealed, caches may not keep it
     cached      the encoded answer to anonymous callers is kept in memory while its versions last
     streams     the handler reads the body itself
+    takes       the media type of a streamed body
     form        the body may also be application/x-www-form-urlencoded
     derive      makes a streamed answer's body anew when its Idempotency-Key is used again
     oauth       errors have the shape of RFC 6749 §5.2
@@ -81,6 +83,7 @@ class Route(Generic[ContextT]):
     secret: bool = False
     cached: bool = False
     streams: bool = False
+    takes: str = "application/octet-stream"
     form: bool = False
     oauth: bool = False
     own_credentials: bool = False

@@ -1,0 +1,38 @@
+"""The keys of trusted issuers: fetched from the configured address alone, kept in each worker."""
+
+from countersign.distribution.context import Store
+from countersign.distribution.issuers.queries import Issuer
+from countersign.kernel import outgoing, telemetry
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.outgoing import Fetched
+from countersign.kernel.security.foreign import ForeignToken, PublicKey
+from countersign.kernel.security.key_sets import CannotFetch, KeySets
+from countersign.settings import Settings
+
+
+def key_sets(settings: Settings) -> KeySets:
+    """An empty cache of key sets; COUNTERSIGN_PRIVATE_ISSUERS says whether they may come from a private network."""
+
+    async def fetch(address: str) -> Fetched:
+        try:
+            return await outgoing.get_json(address, private=settings.private_issuers)
+        except outgoing.Unreachable as error:
+            raise CannotFetch(str(error)) from error
+
+    return KeySets(fetch)
+
+
+async def key_of(store: Store, trusted: Issuer, token: ForeignToken) -> PublicKey | None:
+    """The issuer's key that the token's header means, if its algorithm is allowed to the issuer.
+
+    Raises:
+        Unavailable: the issuer's keys cannot be had now. Why is in the log: an answer that told it would let a
+            stranger look around in our network.
+    """
+    if token.algorithm not in trusted.algorithms:
+        return None
+    try:
+        return await store.key_sets.key(trusted.jwks_uri, token.algorithm, token.kid)
+    except CannotFetch as error:
+        telemetry.logger("issuers").warning("keys cannot be fetched", issuer=trusted.issuer, reason=str(error))
+        raise Unavailable("the keys of the token's issuer cannot be had at the moment") from error

@@ -1,0 +1,192 @@
+"""Going out: a JSON document fetched from an address that somebody configured, never from our own network."""
+
+import asyncio
+import re
+import socket
+import ssl
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import httptools
+
+TOTAL_S = 3.0
+LARGEST_BODY = 64 << 10
+LARGEST_HEAD = 16 << 10
+LONGEST_URL = 2_048
+ADDRESSES_TRIED = 4
+
+_PIECE = 16 << 10
+# What the address of a gateway to IPv4 leads to is in its last 32 bits (RFC 6052 §2.1).
+_GATEWAY = IPv6Network("64:ff9b::/96")
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
+_PATH = re.compile(r"[!-~]*")
+_MAX_AGE = re.compile(r"(?:^|[\s,])max-age=\"?(\d{1,9})", re.IGNORECASE)
+
+
+class Unreachable(Exception):
+    """The document could not be had. The text says why, for our own log: to a stranger it would tell what our
+    network looks like from inside."""
+
+
+class Address(NamedTuple):
+    """Where a request goes: `target` is the path with its query, `authority` what the Host header says."""
+
+    is_secure: bool
+    host: str
+    port: int
+    authority: str
+    target: str
+
+
+class Fetched(NamedTuple):
+    """A document, and how long its server lets us keep it (Cache-Control: max-age); None: it does not say."""
+
+    body: bytes
+    max_age_s: int | None
+
+
+def address(url: str, *, private: bool) -> Address:
+    """The parts of an absolute address without user, fragment and anything but ASCII.
+
+    `private` allows http beside https, for tests and networks of one's own.
+
+    Raises:
+        ValueError: it is no such address, or longer than 2,048 characters; the text names the remedy.
+    """
+    if len(url) > LONGEST_URL or not url.isascii():
+        raise ValueError(f"an address has {LONGEST_URL} characters of ASCII at most")
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not (private and parts.scheme == "http"):
+        raise ValueError("the address must begin with https://")
+    if "@" in parts.netloc or "#" in url:
+        raise ValueError("the address must not hold a user or a fragment")
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if _HOST.fullmatch(host) is None or _PATH.fullmatch(target) is None or url.split() != [url]:
+        raise ValueError("the address holds no host, or a character that is not allowed")
+    return Address(parts.scheme == "https", host, port, parts.netloc, target)
+
+
+def is_public(ip: IPv4Address | IPv6Address) -> bool:
+    """Whether the address belongs to the public internet, looking through the forms of IPv6 that carry IPv4."""
+    if isinstance(ip, IPv6Address):
+        if ip.ipv4_mapped is not None:
+            return is_public(ip.ipv4_mapped)
+        if ip in _GATEWAY:
+            return is_public(IPv4Address(int(ip) & 0xFFFFFFFF))
+        if ip.sixtofour is not None or ip.teredo is not None:
+            return False
+    is_special = ip.is_multicast or ip.is_reserved or ip.is_unspecified or ip.is_loopback or ip.is_link_local
+    return ip.is_global and not is_special
+
+
+async def get_json(url: str, *, private: bool) -> Fetched:
+    """The document at the address, by one GET of at most 3 s and 64 KiB altogether.
+
+    Every address that the name resolves to must be public, unless `private`; the connection goes to the very one
+    that was checked, so that a name cannot change its mind in between. Redirects are not followed; proxies, cookies
+    and credentials play no part.
+
+    Raises:
+        Unreachable: it could not be had so.
+    """
+    try:
+        async with asyncio.timeout(TOTAL_S):
+            place = address(url, private=private)
+            reader, writer = await _connected(place, private=private)
+            try:
+                return await _asked(place, reader, writer)
+            finally:
+                writer.transport.abort()
+    except TimeoutError:
+        raise Unreachable(f"no whole answer within {TOTAL_S:g} s") from None
+    except (OSError, ValueError, httptools.HttpParserError) as error:
+        raise Unreachable(f"{type(error).__name__}: {error}") from error
+
+
+async def _connected(place: Address, *, private: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to the first checked address that takes it; with https to who proves to be the named host."""
+    found = await asyncio.get_running_loop().getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+    ips = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    for ip in ips:
+        if not private and not is_public(ip_address(ip)):
+            raise Unreachable(f"{place.host} resolves to {ip}, which is not public")
+    # Reading the trusted certificates takes a while.
+    tls = await asyncio.to_thread(ssl.create_default_context) if place.is_secure else None
+    name = place.host if place.is_secure else None
+    refused = OSError(f"{place.host} has no address")
+    for ip in ips[:ADDRESSES_TRIED]:
+        try:
+            return await asyncio.open_connection(ip, place.port, ssl=tls, server_hostname=name)
+        except OSError as error:
+            refused = error
+    raise refused
+
+
+class _Reading:
+    """What the parser has found of the answer so far; of what comes after its end, nothing."""
+
+    def __init__(self) -> None:
+        self.headers: dict[bytes, bytes] = {}
+        self.body = bytearray()
+        self.has_head = False
+        self.is_whole = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        key = name.lower()
+        self.headers[key] = self.headers[key] + b"," + value if key in self.headers else value
+
+    def on_headers_complete(self) -> None:
+        self.has_head = True
+
+    def on_body(self, piece: bytes) -> None:
+        if not self.is_whole:
+            self.body += piece
+
+    def on_message_complete(self) -> None:
+        self.is_whole = True
+
+    @property
+    def ends_with_the_connection(self) -> bool:
+        """Whether the end of the connection is the end of the body (RFC 9112 §6.3)."""
+        return self.has_head and not {b"content-length", b"transfer-encoding"} & self.headers.keys()
+
+
+async def _asked(place: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Fetched:
+    lines = (
+        f"GET {place.target} HTTP/1.1",
+        f"Host: {place.authority}",
+        "Accept: application/json, application/jwk-set+json;q=0.9, */*;q=0.1",
+        "Accept-Encoding: identity",
+        "User-Agent: countersign",
+        "Connection: close",
+    )
+    writer.write("".join(f"{line}\r\n" for line in (*lines, "")).encode())
+    await writer.drain()
+    answer = _Reading()
+    parser = httptools.HttpResponseParser(answer)
+    received = 0
+    while not answer.is_whole:
+        piece = await reader.read(_PIECE)
+        if not piece and answer.ends_with_the_connection:
+            break
+        if not piece:
+            raise Unreachable("the connection ended before the answer was whole")
+        received += len(piece)
+        parser.feed_data(piece)
+        if answer.has_head and parser.get_status_code() != 200:
+            raise Unreachable(f"the answer's status is {parser.get_status_code()}; redirects are not followed")
+        if received > LARGEST_HEAD + LARGEST_BODY or len(answer.body) > LARGEST_BODY:
+            raise Unreachable(f"the answer has more than {LARGEST_BODY} bytes")
+    if answer.headers.get(b"content-encoding", b"identity") != b"identity":
+        raise Unreachable("the answer is encoded, which was not asked for")
+    return Fetched(bytes(answer.body), _max_age_s(answer.headers.get(b"cache-control", b"").decode("latin-1")))
+
+
+def _max_age_s(said: str) -> int | None:
+    """How long Cache-Control lets an answer be kept (RFC 9111 §5.2.2)."""
+    if "no-store" in said.lower() or "no-cache" in said.lower():
+        return 0
+    found = _MAX_AGE.search(said)
+    return None if found is None else int(found[1])
