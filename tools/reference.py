@@ -29,7 +29,8 @@ TITLES = {
     "builds": "Files: upload and download",
     "library": "Library",
     "redeem": "Codes",
-    "identity": "Sign-in, tokens, organisations",
+    "identity": "Sign-in, organisations",
+    "oauth": "Tokens, authorization, metadata",
 }
 
 Schema: TypeAlias = Mapping[str, Any]

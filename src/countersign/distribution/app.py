@@ -17,6 +17,8 @@ from countersign.distribution.identity.gate import Gate
 from countersign.distribution.issuers import keys as issuer_keys
 from countersign.distribution.issuers import queries as issuers
 from countersign.distribution.library import routes as library
+from countersign.distribution.oauth import authorization_code
+from countersign.distribution.oauth import routes as oauth
 from countersign.distribution.publishing import media_routes
 from countersign.distribution.publishing import routes as publishing
 from countersign.distribution.redeem import issue
@@ -53,6 +55,7 @@ ROUTES: tuple[Route[Store], ...] = (
     *library.ROUTES,
     *redeem.ROUTES,
     *identity.ROUTES,
+    *oauth.ROUTES,
     *org_routes.ROUTES,
     *security_events.ROUTES,
 )
@@ -82,6 +85,10 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
         await upgrade(database, MIGRATIONS)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
+        tokens = AccessTokens(await keys.token_keys(database, master), root_url, root_url)
+        watched = keys.Watched(
+            Versions(database, VERSIONS).current, VERSIONS.index("identity"), database, master, tokens
+        )
         yield Store(
             settings=settings,
             root_url=root_url,
@@ -89,9 +96,9 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             database=database,
             blobs=open_blobs(settings.blobs_url, data / "blobs", reserve_bytes=settings.reserve_mib << 20),
             counters=counters,
-            versions=Versions(database, VERSIONS).current,
+            versions=watched.current,
             master=master,
-            tokens=AccessTokens(await keys.token_keys(database, master), root_url, root_url),
+            tokens=tokens,
             cursors=signature(master, "cursor"),
             addresses=signature(master, "address"),
             codes=signature(master, "code"),
@@ -184,7 +191,8 @@ def tended(store: Store) -> AbstractAsyncContextManager[None]:
 
 
 async def tend(store: Store) -> None:
-    """Remove expired uploads, unused blobs, abandoned code batches, and old idempotency records, sessions and tokens."""
+    """Remove what has expired: uploads, unused blobs, abandoned code batches, old idempotency records, sessions, codes
+    and tokens of others, registrations; and write down when agents were last used."""
     await collector.collect(store)
     await issue.collect_abandoned(store)
     async with store.database.transaction() as transaction:
@@ -192,3 +200,4 @@ async def tend(store: Store) -> None:
         await queries.forget_old_sessions(transaction)
         await queries.forget_old_revocations(transaction)
         await issuers.forget_old_tokens(transaction)
+        await authorization_code.forget_old(transaction)

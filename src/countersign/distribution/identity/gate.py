@@ -69,11 +69,12 @@ class Gate:
         return await self._caller_with(token.strip())
 
     async def _caller_with(self, token: str) -> Caller:
+        # First, as it brings the signing keys of the moment: a token of a key that was dropped ends with it.
+        identity = (await self._store.versions())[1]
         try:
             claims = self._store.tokens.verify(token)
         except InvalidToken as error:
             raise self._rejected("the token is expired, malformed, or not one of this service") from error
-        identity = (await self._store.versions())[1]
         name = digest(token)
         known = self._callers.get(name)
         if known is not None and known[0] == identity:

@@ -10,7 +10,7 @@ import msgspec
 from countersign.kernel import clock, telemetry
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused, invalid_parameter
-from countersign.kernel.http import conditional, decode, deprecation, idempotency
+from countersign.kernel.http import conditional, cors, decode, deprecation, idempotency
 from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.call import Call, Caller, ClientGone, ContextT, Headers, Receive, Send
 from countersign.kernel.http.exchange import Exchange, Scope
@@ -86,7 +86,7 @@ class App(Generic[ContextT]):
         policy: Policy,
     ) -> None:
         self.routes = tuple(routes)
-        self._router = Router(self.routes, policy.prefix)
+        self._router = Router((*self.routes, *cors.preflights(self.routes)), policy.prefix)
         self._context = context
         self._database = database
         self._gate = gate
@@ -140,6 +140,8 @@ class App(Generic[ContextT]):
             exchange.route_path = route.path
             if route.deprecation is not None:
                 exchange.notices = deprecation.notices(route.deprecation)
+            if route.cross_origin:
+                exchange.notices = (*exchange.notices, *cors.SHOWN)
         except Refused:
             exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
             raise

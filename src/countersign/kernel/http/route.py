@@ -42,6 +42,7 @@ class Options(TypedDict, total=False):
     documented: bool
     deprecation: Deprecation
     at_root: bool
+    cross_origin: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class Route(Generic[ContextT]):
     produces    media types the route can answer with; the first is the default
     documented  it stands in the API document; others are marked as additions
     at_root     the path is relative to the root address, not to the versioned API
+    cross_origin  pages of any site may send this and read the answer, never with cookies; preflights are answered
     """
 
     method: str
@@ -95,6 +97,7 @@ class Route(Generic[ContextT]):
     documented: bool = False
     deprecation: Deprecation | None = None
     at_root: bool = False
+    cross_origin: bool = False
 
 
 def route(
