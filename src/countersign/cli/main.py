@@ -35,7 +35,7 @@ COMMANDS = {
     "modules": Entry("modules:modules", "Run a server", "Modules of the records service: list, plan, apply."),
     "user": Entry("users:user", "Run a server", "People of the records service: create."),
     "audit": Entry("audit:audit", "Run a server", "The audit of the records service: verify."),
-    "login": Entry("login:login", "Use a server", "Keep a token for a server; it is read from stdin."),
+    "login": Entry("login:login", "Use a server", "Sign in to a server by confirming in a browser."),
     "whoami": Entry("login:whoami", "Use a server", "Show whom the token stands for, and what it may do."),
     "push": Entry("push:push", "Use a server", "Upload a file or directory to a release; continues after a cut."),
     "publish": Entry("releases:publish", "Use a server", "Make a release public."),
