@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from countersign.distribution.agents import security_events
+from countersign.distribution.agents import registrations, security_events
+from countersign.distribution.agents import routes as agents
 from countersign.distribution.builds import collector
 from countersign.distribution.builds import routes as builds
 from countersign.distribution.catalog import routes as catalog
@@ -17,12 +18,13 @@ from countersign.distribution.identity.gate import Gate
 from countersign.distribution.issuers import keys as issuer_keys
 from countersign.distribution.issuers import queries as issuers
 from countersign.distribution.library import routes as library
-from countersign.distribution.oauth import authorization_code
+from countersign.distribution.oauth import authorization_code, consents
 from countersign.distribution.oauth import routes as oauth
 from countersign.distribution.publishing import media_routes
 from countersign.distribution.publishing import routes as publishing
 from countersign.distribution.redeem import issue
 from countersign.distribution.redeem import routes as redeem
+from countersign.distribution.uses import Uses
 from countersign.kernel import telemetry
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database import postgres_lock
@@ -56,6 +58,7 @@ ROUTES: tuple[Route[Store], ...] = (
     *redeem.ROUTES,
     *identity.ROUTES,
     *oauth.ROUTES,
+    *agents.ROUTES,
     *org_routes.ROUTES,
     *security_events.ROUTES,
 )
@@ -103,6 +106,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             addresses=signature(master, "address"),
             codes=signature(master, "code"),
             key_sets=issuer_keys.key_sets(settings),
+            uses=Uses(),
         )
 
 
@@ -201,3 +205,7 @@ async def tend(store: Store) -> None:
         await queries.forget_old_revocations(transaction)
         await issuers.forget_old_tokens(transaction)
         await authorization_code.forget_old(transaction)
+        await registrations.forget_old(transaction)
+        used = store.uses.taken()
+        await registrations.record_uses(transaction, used)
+        await consents.record_uses(transaction, used)

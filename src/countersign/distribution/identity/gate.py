@@ -78,6 +78,7 @@ class Gate:
         name = digest(token)
         known = self._callers.get(name)
         if known is not None and known[0] == identity:
+            self._note(known[1])
             return known[1]
         caller = await tokens.caller_from(self._store.database, claims)
         if caller is None:
@@ -86,7 +87,12 @@ class Gate:
         if len(self._callers) >= _CACHED_CALLERS:
             self._callers.clear()
         self._callers[name] = (identity, caller)
+        self._note(caller)
         return caller
+
+    def _note(self, caller: Caller) -> None:
+        if caller.through is not None:
+            self._store.uses.note(caller.through)
 
     def admit(self, caller: Caller, scope: str | None) -> None:
         """Let the caller through to a route that needs this scope; None: any credential will do.

@@ -2,11 +2,10 @@
 
 from urllib.parse import urlsplit
 
-from countersign.distribution.identity import pages, queries, scopes, sessions, setup, tokens
+from countersign.distribution.identity import pages, sessions, setup
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.gate import Unauthenticated
 from countersign.distribution.identity.schemas import (
-    Me,
     SessionTokenRequest,
     SetUpForm,
     SetUpQuery,
@@ -15,31 +14,11 @@ from countersign.distribution.identity.schemas import (
     TokenResponse,
 )
 from countersign.distribution.identity.tokens import InvalidScope
-from countersign.kernel import clock
-from countersign.kernel.clock import Instant
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import answer, forms
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.route import Nothing, route
 from countersign.kernel.security import passwords
-
-
-async def show_me(call: Request[Nothing, Nothing]) -> Answer:
-    """Tell whom the presented token stands for."""
-    caller, store = call.caller, call.context
-    claims = store.tokens.verify((call.headers.get("authorization") or "").partition(" ")[2].strip())
-    held = caller.scopes if caller.scopes is not None else await tokens.held_by_person(store.database, caller.id)
-    orgs = [await queries.organisation(store.database, org) for org in caller.orgs]
-    me = Me(
-        sub=caller.id,
-        client_id=claims.client_id,
-        email=caller.email,
-        claimed=True,
-        scope=scopes.words(held),
-        expires_at=clock.rfc3339(Instant(claims.exp * clock.SECOND)),
-        orgs=sorted(org.slug for org in orgs if org is not None),
-    )
-    return answer.json(me)
 
 
 async def exchange_session(call: Request[Nothing, SessionTokenRequest]) -> Answer:
@@ -118,7 +97,6 @@ def _local(return_to: str) -> str:
 _HTML = ("text/html; charset=utf-8", "text/html")
 
 ROUTES = (
-    route("GET", "/auth/me", show_me, answers={200: Me}, signed_in=True, secret=True),
     route(
         "POST",
         "/auth/session/token",

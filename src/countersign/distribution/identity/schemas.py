@@ -28,18 +28,6 @@ class SessionTokenRequest(msgspec.Struct, forbid_unknown_fields=True):
     scope: str | None = None
 
 
-class Me(msgspec.Struct):
-    """Whoever a token stands for (agent-auth 7.5)."""
-
-    sub: str
-    client_id: str
-    email: str | None
-    claimed: bool
-    scope: str
-    expires_at: str
-    orgs: list[str]
-
-
 class OrgQuery(msgspec.Struct, forbid_unknown_fields=True):
     """Which of the caller's organisations is meant; needed only by whoever administers several."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
+from countersign.kernel.errors import Refused
 from countersign.kernel.http.answer import Answer
 
 HTML = "text/html; charset=utf-8"
@@ -42,6 +43,16 @@ def form(title: str, fields: str, action: str, error: str = "", status: int = 20
 def message(title: str, text: str, status: int = 200) -> Answer:
     """A page that says one thing."""
     return page(title, f"<p>{escape(text)}</p>", status)
+
+
+def refusal(refused: Refused) -> Answer:
+    """A refusal as a page: what is wrong, and what can be done."""
+    shown = f'<p role="alert">{escape(refused.detail[:1].upper() + refused.detail[1:])}.</p>'
+    if refused.remedy:
+        shown += f"<p>{escape(refused.remedy)}</p>"
+    answer = page(refused.title or "Refused", shown, refused.status)
+    answer.headers = (*answer.headers, *refused.headers.items())
+    return answer
 
 
 def onward(title: str, text: str, target: str) -> Answer:
