@@ -20,7 +20,7 @@ from countersign.distribution.identity import sessions
 from countersign.distribution.identity.gate import Unauthenticated
 from countersign.distribution.identity.tokens import InvalidScope
 from countersign.distribution.issuers import id_jag, signed
-from countersign.kernel.http.route import route
+from countersign.kernel.http.route import OneOf, route
 
 LARGEST_BODY = 65_536
 _HTML = ("text/html; charset=utf-8", "text/html")
@@ -68,7 +68,7 @@ ROUTES = (
         "GET",
         "/auth/me",
         endpoint.show_me,
-        answers={200: Me | Claimed | Pending},
+        answers={200: OneOf((Me, Claimed, Pending))},
         refusals=(Unauthenticated, *_REFUSED_POLLS),
         secret=True,
         quota="person",
@@ -79,7 +79,7 @@ ROUTES = (
         "/auth/me",
         endpoint.continue_claim,
         body=ClaimRequest,
-        answers={200: Claimed | Pending | Initiated},
+        answers={200: OneOf((Claimed, Pending, Initiated))},
         refusals=(
             *_REFUSED_POLLS,
             *_REFUSED_ASSERTIONS,
