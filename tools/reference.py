@@ -30,6 +30,7 @@ TITLES = {
     "library": "Library",
     "redeem": "Codes",
     "identity": "Sign-in, tokens, organisations",
+    "accounts": "Accounts: sign-up, password reset",
 }
 
 Schema: TypeAlias = Mapping[str, Any]

@@ -30,6 +30,7 @@ COMMANDS = {
     "person": Entry("administration:person", "Run a server", "People: create."),
     "client": Entry("administration:client", "Run a server", "OAuth clients: create."),
     "token": Entry("administration:token", "Run a server", "Bearer tokens of people: issue."),
+    "mail": Entry("mail:mail", "Run a server", "Show the letters that wait in the outbox folder."),
     "modules": Entry("modules:modules", "Run a server", "Modules of the records service: list, plan, apply."),
     "user": Entry("users:user", "Run a server", "People of the records service: create."),
     "audit": Entry("audit:audit", "Run a server", "The audit of the records service: verify."),

@@ -5,6 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from countersign.distribution.accounts import queries as links
+from countersign.distribution.accounts import routes as accounts
 from countersign.distribution.builds import collector
 from countersign.distribution.builds import routes as builds
 from countersign.distribution.catalog import routes as catalog
@@ -23,12 +25,15 @@ from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database import postgres_lock
 from countersign.kernel.database.migrate import upgrade
 from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Transaction
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http import idempotency
 from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.counters import Counters, SharedMemoryCounters
 from countersign.kernel.http.ratelimit import RateLimiter
 from countersign.kernel.http.route import Route
+from countersign.kernel.mail.open import open_mail
+from countersign.kernel.mail.room import MailRoom
 from countersign.kernel.repeated import repeated
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.masterkey import MasterKey, load_master_key
@@ -41,6 +46,11 @@ VERSIONS = ("catalog", "identity")
 COLLECT_EVERY_S = 300
 NODE_PATIENCE_S = 10
 
+
+async def _nothing_bound(transaction: Transaction, person_id: str) -> None:
+    """Nothing can be bound to a person before the address is proven."""
+
+
 ROUTES: tuple[Route[Store], ...] = (
     *health.ROUTES,
     *catalog.ROUTES,
@@ -51,6 +61,7 @@ ROUTES: tuple[Route[Store], ...] = (
     *redeem.ROUTES,
     *identity.ROUTES,
     *org_routes.ROUTES,
+    *accounts.routes(_nothing_bound),
 )
 
 
@@ -78,6 +89,8 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
         await upgrade(database, MIGRATIONS)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
+        mail = MailRoom(open_mail(settings.smtp_url, settings.mail_from, data), telemetry.logger("mail"))
+        stack.push_async_callback(mail.close)
         yield Store(
             settings=settings,
             root_url=root_url,
@@ -85,6 +98,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             database=database,
             blobs=open_blobs(settings.blobs_url, data / "blobs", reserve_bytes=settings.reserve_mib << 20),
             counters=counters,
+            mail=mail,
             versions=Versions(database, VERSIONS).current,
             master=master,
             tokens=AccessTokens(await keys.token_keys(database, master), root_url, root_url),
@@ -179,10 +193,12 @@ def tended(store: Store) -> AbstractAsyncContextManager[None]:
 
 
 async def tend(store: Store) -> None:
-    """Remove expired uploads, unused blobs, abandoned code batches, old idempotency records and sessions."""
+    """Remove expired uploads, unused blobs, abandoned code batches, old idempotency records, sessions and
+    mailed links."""
     await collector.collect(store)
     await issue.collect_abandoned(store)
     async with store.database.transaction() as transaction:
         await idempotency.forget_old(transaction)
         await queries.forget_old_sessions(transaction)
         await queries.forget_old_revocations(transaction)
+        await links.forget_old(transaction)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database.port import Database
 from countersign.kernel.http.counters import Counters
+from countersign.kernel.mail.room import MailRoom
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.security.sealed import Signer
@@ -26,6 +27,7 @@ class Store:
     database: Database
     blobs: BlobStore
     counters: Counters
+    mail: MailRoom
     versions: Callable[[], Awaitable[tuple[int, ...]]]
     master: MasterKey
     tokens: AccessTokens

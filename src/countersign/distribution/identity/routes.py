@@ -1,9 +1,16 @@
 """Tokens, sign-in, set-up: /auth/*, and the metadata that leads there."""
 
-from urllib.parse import urlsplit
-
 from countersign.distribution.context import PREFIX
-from countersign.distribution.identity import client_credentials, pages, queries, scopes, sessions, setup, tokens
+from countersign.distribution.identity import (
+    client_credentials,
+    pages,
+    queries,
+    return_to,
+    scopes,
+    sessions,
+    setup,
+    tokens,
+)
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.client_credentials import (
     InvalidClient,
@@ -64,19 +71,19 @@ async def exchange_session(call: Request[Nothing, SessionTokenRequest]) -> Answe
 async def show_sign_in(call: Request[SignInQuery, Nothing]) -> Answer:
     """Show the sign-in page."""
     sessions.require_secure(call.context)
-    return pages.sign_in(_local(call.query.return_to))
+    return pages.sign_in(return_to.local(call.query.return_to))
 
 
 async def sign_in(call: Request[SignInQuery, SignInForm]) -> Answer:
     """Sign a person in and go where they came from."""
     sessions.require_secure(call.context)
     sessions.require_same_origin(call.context, call.headers)
-    return_to = _local(call.body.return_to)
+    onwards = return_to.local(call.body.return_to)
     try:
         token = await sessions.sign_in(call.context, call.body.email, call.body.password)
     except sessions.WrongCredentials as refused:
-        return pages.sign_in(return_to, refused.detail, refused.status)
-    headers = (sessions.set_cookie(call.context, token), ("Location", return_to), ("Cache-Control", "no-store"))
+        return pages.sign_in(onwards, refused.detail, refused.status)
+    headers = (sessions.set_cookie(call.context, token), ("Location", onwards), ("Cache-Control", "no-store"))
     return Answer(303, headers=headers)
 
 
@@ -111,7 +118,8 @@ async def set_up(call: Request[SetUpQuery, SetUpForm]) -> Answer:
         if refused.status >= 500:
             raise
         return pages.set_up(form.token, f"{refused.detail} {refused.remedy}", refused.status)
-    return forms.message("Ready", f"Sign in at {store.root_url}/auth/signin as {form.email}.")
+    text = f"The organisation is made. Sign in as {form.email}."
+    return forms.message("Ready", text, links=(("Sign in", "/auth/signin"),))
 
 
 async def show_protected_resource(call: Request[Nothing, Nothing]) -> Answer:
@@ -133,20 +141,6 @@ async def show_keys(call: Request[Nothing, Nothing]) -> Answer:
     """Give the public keys that access tokens are signed with (RFC 7517)."""
     headers = (("Cache-Control", "public, max-age=300"), ("Access-Control-Allow-Origin", "*"))
     return answer.json(call.context.tokens.ring.jwks(), headers=headers)
-
-
-def _local(return_to: str) -> str:
-    """The path to return to when it is one of this service, else the root (attack T40: open redirects)."""
-    parts = urlsplit(return_to)
-    safe = (
-        return_to.startswith("/")
-        and not return_to.startswith(("//", "/\\"))
-        and not (parts.scheme or parts.netloc)
-        and return_to.isascii()
-        and return_to.isprintable()
-        and "\\" not in return_to
-    )
-    return return_to if safe else "/"
 
 
 _TOKEN_REFUSALS = (InvalidClient, UnsupportedGrantType, InvalidScope, InvalidTarget)
