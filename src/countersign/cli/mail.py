@@ -74,8 +74,11 @@ def _read(path: Path) -> Shown | None:
         return None
     except OSError as error:
         raise Failure(DOING, why=f"{path}: {error.strerror}", remedy="Run it as the user who serves.") from error
-    text = str(message.get_content()).replace("\r\n", "\n")
-    sent_at = clock.from_datetime(parsedate_to_datetime(f"{message['Date']}".replace("-0000", "+0000")))
+    try:
+        text = str(message.get_content()).replace("\r\n", "\n")
+        sent_at = clock.from_datetime(parsedate_to_datetime(str(message["Date"]).replace("-0000", "+0000")))
+    except (ValueError, TypeError, LookupError) as error:
+        raise Failure(DOING, why=f"{path} is no letter: {error}", remedy="Remove the file.") from error
     return Shown(clock.rfc3339(sent_at), str(message["To"]), str(message["Subject"]), _LINK.findall(text), text)
 
 

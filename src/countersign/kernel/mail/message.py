@@ -64,5 +64,5 @@ def compose(of: Address, to: str, subject: str, text: str) -> EmailMessage:
     message["Auto-Submitted"] = "auto-generated"
     # As it is where that may be: links stay whole for whoever looks into the file or the mail's source.
     is_plain = text.isascii() and max(map(len, text.splitlines()), default=0) <= LONGEST_LINE
-    message.set_content(text, cte="7bit" if is_plain else None)
+    message.set_content(text, cte="7bit" if is_plain else "quoted-printable")
     return message
