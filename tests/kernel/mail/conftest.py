@@ -90,7 +90,7 @@ async def sink(certificate: Path) -> AsyncIterator[Served]:
     def server(kept: Sink, tls: str, auth: bool) -> SMTP:
         def checked(_: Any, __: Any, ___: Any, ____: str, data: Any) -> AuthResult:
             kept.users.append(data.login.decode())
-            return AuthResult(success=data == (USER.encode(), PASSWORD.encode()))
+            return AuthResult(success=data == (USER.encode(), PASSWORD.encode()), handled=False)
 
         context = _context(certificate) if tls == "starttls" else None
         with warnings.catch_warnings():

@@ -111,8 +111,8 @@ def _reason(server: Server, error: Exception) -> str:
         return f"{where} refuses the recipient ({codes})"
     if isinstance(error, SMTPResponseException):
         return f"{where} refuses the message ({error.code})"
-    if isinstance(error, aiosmtplib.SMTPNotSupported):
-        return f"{where} offers no STARTTLS or no sign-in where it is needed"
     if isinstance(error, TimeoutError):
         return f"{where} does not answer in time"
-    return f"{where} cannot be reached, or ended the connection"
+    if isinstance(error, OSError):
+        return f"{where} cannot be reached, or ended the connection"
+    return f"{where} offers no STARTTLS or no sign-in where it is needed"
