@@ -84,7 +84,7 @@ Served = Callable[..., Any]
 
 
 @pytest.fixture
-async def sink(certificate: Path) -> AsyncIterator[Served]:
+def sink(certificate: Path) -> Served:
     """Serve a sink: `tls` is "none", "starttls" or "implicit"; with `auth` it wants the user's password."""
 
     def server(kept: Sink, tls: str, auth: bool) -> SMTP:
@@ -119,7 +119,7 @@ async def sink(certificate: Path) -> AsyncIterator[Served]:
             listening.close()
             await listening.wait_closed()
 
-    yield served
+    return served
 
 
 def _context(certificate: Path) -> ssl.SSLContext:

@@ -54,9 +54,7 @@ async def test_a_password_never_leaves_this_machine_in_the_clear(sink: Served) -
         assert there.needs_start_tls
         # The same server, by an address that is not known for this machine's own.
         refusing = SmtpMail(there._replace(host="127.0.0.2"), OF, timeout_s=5)
-        listening = await asyncio.get_running_loop().create_server(
-            lambda: Relay(server.port), "127.0.0.2", server.port
-        )
+        listening = await asyncio.get_running_loop().create_server(lambda: Relay(server.port), "127.0.0.2", server.port)
         async with listening:
             with pytest.raises(Unavailable, match="STARTTLS"):
                 await refusing.send("ann@example.com", "Hello", "text\n")
@@ -146,7 +144,15 @@ def test_an_address_of_a_server_is_read(url: str, host: str, port: int, user: st
 
 @pytest.mark.parametrize(
     "url",
-    ["mail.example.com", "http://mail.example.com", "smtp://", "smtp://a@b", "smtp://a:99999", "smtp://a/b", "smtp://["],
+    [
+        "mail.example.com",
+        "http://mail.example.com",
+        "smtp://",
+        "smtp://a@b",
+        "smtp://a:99999",
+        "smtp://a/b",
+        "smtp://[",
+    ],
 )
 def test_an_address_of_another_form_is_refused_without_showing_it(url: str) -> None:
     with pytest.raises(BadSetting, match="COUNTERSIGN_SMTP_URL"):

@@ -82,7 +82,7 @@ def form(
 ) -> Answer:
     """A page with one form that posts to its own address; `action` stands on its button, `lead` above the fields,
     `links` below them."""
-    told = f'<p class="error" role="alert">{escape(error)}</p>' if error else ""
+    told = f'<p class="error" role="alert">{escape(error[:1].upper() + error[1:])}</p>' if error else ""
     led = f'<p class="lead">{escape(lead)}</p>' if lead else ""
     body = f'{led}{told}<form method="post">{fields}<button>{escape(action)}</button></form>{_linked(links)}'
     # Read aloud first, so that nobody takes the page that came back for the next one.
