@@ -1,10 +1,12 @@
 """`countersign mail`: the letters in the outbox folder, for whoever runs a service that has no mail server."""
 
 import re
+from collections.abc import Iterator
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,21 +44,23 @@ def mail(last: bool, address: str | None, data: str | None) -> None:
     settings = configuration.load(data=data)
     folder = Path(settings.data) / outbox.FOLDER
     wanted = (address or "").strip().lower()
-    letters: list[Shown] = []
-    for path in _files(folder):
-        letter = _read(path)
-        if letter is not None and (not wanted or letter.to.lower() == wanted):
-            letters.append(letter)
-            if last:
-                break
+    letters = list(islice(_letters(folder, wanted), 1 if last else None))
     if last and not letters:
         why = f"{folder} holds no letter" + (f" to {wanted}" if wanted else "")
         raise Failure(DOING, why=why, remedy="Ask for one on the page, then look again.", exit_code=Exit.NOT_FOUND)
-    output.answer({"letters": [letter._asdict() for letter in letters]}, "\n\n".join(_words(e, last) for e in letters))
+    output.answer({"letters": [each._asdict() for each in letters]}, "\n\n".join(_words(e, last) for e in letters))
     if not letters:
         output.note(f"{folder} holds no letter.")
     if settings.smtp_url:
         output.note("COUNTERSIGN_SMTP_URL is set: new letters go to the mail server, not here.")
+
+
+def _letters(folder: Path, wanted: str) -> Iterator[Shown]:
+    """The folder's letters to the wanted address (empty: to any), newest first."""
+    for path in _files(folder):
+        letter = _read(path)
+        if letter is not None and wanted in ("", letter.to.lower()):
+            yield letter
 
 
 def _files(folder: Path) -> list[Path]:

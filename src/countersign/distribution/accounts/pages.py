@@ -9,21 +9,21 @@ _ADDRESS = ("email", "E-mail", "email", "email")
 
 def sign_up(return_to: str, error: str = "", status: int = 200, email: str = "") -> Answer:
     """The form that asks for an account."""
-    lead = "We send you a link by e-mail. Behind it you choose your password."
+    intro = "We send you a link by e-mail. Behind it you choose your password."
     links = (("I have an account", returning.through("/auth/signin", return_to)),)
     fields = forms.hidden("return_to", return_to) + forms.field(*_ADDRESS, email)
-    return forms.form("Create an account", fields, "Send the link", error, status, lead=lead, links=links)
+    return forms.form("Create an account", fields, "Send the link", error, status, intro=intro, links=links)
 
 
 def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -> Answer:
     """The form that asks for a new password."""
-    lead = "We send you a link by e-mail. Behind it you choose a new password."
+    intro = "We send you a link by e-mail. Behind it you choose a new password."
     links = (
         ("Back to sign-in", returning.through("/auth/signin", return_to)),
         ("Create an account", returning.through("/auth/signup", return_to)),
     )
     fields = forms.hidden("return_to", return_to) + forms.field(*_ADDRESS, email)
-    return forms.form("Forgot your password?", fields, "Send the link", error, status, lead=lead, links=links)
+    return forms.form("Forgot your password?", fields, "Send the link", error, status, intro=intro, links=links)
 
 
 def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Answer:

@@ -26,7 +26,7 @@ main{max-width:27rem;margin:0 auto;padding:clamp(1.25rem,5vw,2.25rem);background
 border:1px solid var(--edge);border-radius:.875rem}
 .brand{max-width:27rem;margin:0 auto .9rem;font-weight:650;color:var(--quiet);letter-spacing:.01em}
 h1{margin:0 0 .5rem;font-size:1.5rem;line-height:1.25;letter-spacing:-.01em}
-p{margin:.5rem 0}.lead{color:var(--quiet)}
+p{margin:.5rem 0}.intro{color:var(--quiet)}
 label{display:block;margin:1.1rem 0 .35rem;font-weight:550}
 input{width:100%;padding:.65rem .75rem;font:inherit;color:inherit;background:var(--card);border:1px solid var(--line);
 border-radius:.5rem}
@@ -78,13 +78,13 @@ def hidden(name: str, value: str) -> str:
 
 
 def form(
-    title: str, fields: str, action: str, error: str = "", status: int = 200, *, lead: str = "", links: Links = ()
+    title: str, fields: str, action: str, error: str = "", status: int = 200, *, intro: str = "", links: Links = ()
 ) -> Answer:
-    """A page with one form that posts to its own address; `action` stands on its button, `lead` above the fields,
+    """A page with one form that posts to its own address; `action` stands on its button, `intro` above the fields,
     `links` below them."""
     told = f'<p class="error" role="alert">{escape(error[:1].upper() + error[1:])}</p>' if error else ""
-    led = f'<p class="lead">{escape(lead)}</p>' if lead else ""
-    body = f'{led}{told}<form method="post">{fields}<button>{escape(action)}</button></form>{_linked(links)}'
+    begun = f'<p class="intro">{escape(intro)}</p>' if intro else ""
+    body = f'{begun}{told}<form method="post">{fields}<button>{escape(action)}</button></form>{_linked(links)}'
     # Read aloud first, so that nobody takes the page that came back for the next one.
     return _document(title, body, status, prefix="Error: " if error else "")
 

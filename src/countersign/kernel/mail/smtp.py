@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from email.headerregistry import Address
 from typing import NamedTuple, Self
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import aiosmtplib
 from aiosmtplib import SMTPResponseException
@@ -43,17 +43,22 @@ class Server(NamedTuple):
             host, port = parts.hostname, parts.port
         except ValueError as error:
             raise bad from error
-        if parts.scheme not in PORTS or not host or parts.path not in ("", "/") or parts.query or parts.fragment:
+        if not host or not _has_form(parts):
             raise bad
-        if (parts.username is None) != (parts.password is None):
-            raise bad
-        user, password = (None if part is None else unquote(part) for part in (parts.username, parts.password))
+        user, password = (part and unquote(part) for part in (parts.username, parts.password))
         return cls(host, port or PORTS[parts.scheme], user, password, parts.scheme == "smtps")
 
     @property
     def needs_start_tls(self) -> bool:
         """Whether the password would otherwise cross the network in the clear."""
         return self.user is not None and not self.is_encrypted and self.host not in _LOOPBACK
+
+
+def _has_form(parts: SplitResult) -> bool:
+    """Whether there is nothing in the address but what `Server.of` reads."""
+    has_whole_login = (parts.username is None) == (parts.password is None)
+    has_more = bool(parts.path.strip("/") or parts.query or parts.fragment)
+    return parts.scheme in PORTS and has_whole_login and not has_more
 
 
 class SmtpMail:
