@@ -93,4 +93,7 @@ $(VENV)/.run: $(VENV)/.python requirements/run.txt pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 	$(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get && apt-get install --yes --no-install-recommends chromium; } \
+	  >/dev/null 2>&1 || echo "No Chromium here: tests of pages will be skipped (Debian: apt install chromium)."
 	@touch $@

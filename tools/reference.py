@@ -33,6 +33,7 @@ TITLES = {
     "identity": "Sign-in, organisations",
     "oauth": "Tokens, authorization, metadata",
     "agents": "Agents: registration, claim, security events",
+    "accounts": "Accounts: sign-up, password reset",
 }
 
 Schema: TypeAlias = Mapping[str, Any]

@@ -22,6 +22,8 @@ PUBLIC = {
     ("GET", "/.well-known/oauth-protected-resource/api/v1"),
     ("GET", "/.well-known/jwks.json"),
     ("GET", "/auth/signin"),
+    ("GET", "/auth/signup"),
+    ("GET", "/auth/reset"),
 }
 # The address itself, a form's contents, or the session cookie is what lets a caller in.
 OWN_CREDENTIALS = {
@@ -37,6 +39,10 @@ OWN_CREDENTIALS = {
     ("POST", "/auth/signout"),
     ("GET", "/auth/setup"),
     ("POST", "/auth/setup"),
+    ("POST", "/auth/signup"),
+    ("POST", "/auth/reset"),
+    ("GET", "/auth/prove"),
+    ("POST", "/auth/prove"),
 }
 READS_OF_PRODUCTS = {("GET", "/products/{id}"), ("GET", "/products/{id}/releases")}
 WRITES_OF_PRODUCTS = {

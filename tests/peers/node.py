@@ -37,7 +37,13 @@ def environment() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def node() -> Node:
-    """Node with the locked packages, kept in the cache folder from run to run; skips where they cannot be had."""
+    """Node with the locked packages of the MCP clients; skips where they cannot be had."""
+    return prepared(PROJECT)
+
+
+def prepared(project: Path) -> Node:
+    """Node with a project's locked packages, kept in the cache folder from run to run; skips where they cannot be
+    had."""
     path = environment()["PATH"]
     program, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
     if program is None or npm is None:
@@ -45,29 +51,29 @@ def node() -> Node:
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
     if int(version.strip().removeprefix("v").partition(".")[0]) < LEAST_NODE:
         pytest.skip(f"node {LEAST_NODE} or newer is needed, here is {version.strip()}: install requirements/dev.txt")
-    digest = hashlib.sha256((PROJECT / "package-lock.json").read_bytes()).hexdigest()[:16]
+    digest = hashlib.sha256((project / "package-lock.json").read_bytes()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "countersign-tests" / f"mcp-clients-{digest}"
+    folder = cache / "countersign-tests" / f"{project.name.replace('_', '-')}-{digest}"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         # Tests may run in several processes: one installs, the others wait.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "installed").exists():
-            _install(npm, folder)
-        for script in (*PROJECT.glob("*.mjs"), *PROJECT.glob("*.yaml")):
+            _install(npm, project, folder)
+        for script in (*project.glob("*.mjs"), *project.glob("*.yaml")):
             shutil.copy(script, folder)
     return Node(program, folder)
 
 
-def _install(npm: str, folder: Path) -> None:
+def _install(npm: str, project: Path, folder: Path) -> None:
     for name in COPIED:
-        shutil.copy(PROJECT / name, folder)
+        shutil.copy(project / name, folder)
     try:
         done = subprocess.run(
             [npm, "ci"], cwd=folder, capture_output=True, text=True, timeout=600, check=False, env=environment()
         )
     except subprocess.TimeoutExpired:
-        pytest.skip("npm did not install the clients within 10 minutes")
+        pytest.skip("npm did not install the packages within 10 minutes")
     if done.returncode:
-        pytest.skip(f"npm cannot install the clients here: {done.stderr.strip()[-300:]}")
+        pytest.skip(f"npm cannot install the packages here: {done.stderr.strip()[-300:]}")
     (folder / "installed").touch()

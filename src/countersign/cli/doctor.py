@@ -19,6 +19,8 @@ from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.errors import Refused
+from countersign.kernel.mail.open import open_mail
+from countersign.kernel.mail.outbox import FOLDER
 from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
 from countersign.kernel.security.masterkey import load_master_key
 from countersign.settings import PREFIX, BadSetting, Settings
@@ -47,7 +49,7 @@ class Finding:
 @click.option("--distribution-port", type=click.IntRange(0, 65535), default=8480, show_default=True)
 @output.json_option
 def doctor(data: str | None, distribution_port: int) -> None:
-    """Check Python, settings, disk, keys, database, blob store, port and clock; nothing is changed.
+    """Check Python, settings, disk, keys, database, blob store, mail, port and clock; nothing is changed.
 
     Exit code 0 when nothing failed (warnings are fine), else 1.
     """
@@ -89,6 +91,7 @@ def checked(settings: Settings, port: int) -> Iterator[Finding]:
     yield _master_key(settings, data)
     yield asyncio.run(_database(settings, data))
     yield asyncio.run(_blobs(settings, data))
+    yield asyncio.run(_mail(settings, data))
     yield _port(data, port)
     yield _clock(data)
 
@@ -187,6 +190,19 @@ async def _blobs(settings: Settings, data: Path) -> Finding:
         return Finding("blob store", "fail", str(error), "Correct COUNTERSIGN_BLOBS_URL.")
     where = "the configured store" if settings.blobs_url else str(folder)
     return Finding("blob store", "ok", f"{where}: readable, writable")
+
+
+async def _mail(settings: Settings, data: Path) -> Finding:
+    try:
+        await open_mail(settings.smtp_url, settings.mail_from, data).check()
+    except Refused as refused:
+        remedy = "Correct COUNTERSIGN_SMTP_URL, or see to the mail server." if settings.smtp_url else refused.remedy
+        return Finding("mail", "fail", refused.detail, remedy)
+    except BadSetting as error:
+        return Finding("mail", "fail", str(error), "Correct the setting; `countersign config` explains it.")
+    if settings.smtp_url:
+        return Finding("mail", "ok", "the mail server takes mail")
+    return Finding("mail", "ok", f"letters stay in {data / FOLDER}: `countersign mail` shows them")
 
 
 def _port(data: Path, port: int) -> Finding:

@@ -5,6 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from countersign.distribution.accounts import queries as links
+from countersign.distribution.accounts import routes as accounts
 from countersign.distribution.agents import registrations, security_events
 from countersign.distribution.agents import routes as agents
 from countersign.distribution.builds import collector
@@ -36,6 +38,8 @@ from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.counters import Counters, SharedMemoryCounters
 from countersign.kernel.http.ratelimit import RateLimiter
 from countersign.kernel.http.route import Route
+from countersign.kernel.mail.open import open_mail
+from countersign.kernel.mail.room import MailRoom
 from countersign.kernel.repeated import repeated
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.masterkey import MasterKey, load_master_key
@@ -47,6 +51,7 @@ MIGRATIONS = "countersign.distribution.migrations"
 VERSIONS = ("catalog", "identity")
 COLLECT_EVERY_S = 300
 NODE_PATIENCE_S = 10
+
 
 ROUTES: tuple[Route[Store], ...] = (
     *health.ROUTES,
@@ -61,6 +66,7 @@ ROUTES: tuple[Route[Store], ...] = (
     *agents.ROUTES,
     *org_routes.ROUTES,
     *security_events.ROUTES,
+    *accounts.routes(registrations.revoke_all_of),
 )
 
 
@@ -92,6 +98,8 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
         watched = keys.Watched(
             Versions(database, VERSIONS).current, VERSIONS.index("identity"), database, master, tokens
         )
+        mail = MailRoom(open_mail(settings.smtp_url, settings.mail_from, data), telemetry.logger("mail"))
+        stack.push_async_callback(mail.close)
         yield Store(
             settings=settings,
             root_url=root_url,
@@ -99,6 +107,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             database=database,
             blobs=open_blobs(settings.blobs_url, data / "blobs", reserve_bytes=settings.reserve_mib << 20),
             counters=counters,
+            mail=mail,
             versions=watched.current,
             master=master,
             tokens=tokens,
@@ -196,7 +205,8 @@ def tended(store: Store) -> AbstractAsyncContextManager[None]:
 
 async def tend(store: Store) -> None:
     """Remove what has expired: uploads, unused blobs, abandoned code batches, old idempotency records, sessions, codes
-    and tokens of others, registrations; and write down when agents were last used."""
+    and tokens of others, mailed links,
+    registrations; and write down when agents were last used."""
     await collector.collect(store)
     await issue.collect_abandoned(store)
     async with store.database.transaction() as transaction:
@@ -209,3 +219,4 @@ async def tend(store: Store) -> None:
         used = store.uses.taken()
         await registrations.record_uses(transaction, used)
         await consents.record_uses(transaction, used)
+        await links.forget_old(transaction)

@@ -7,6 +7,7 @@ from countersign.distribution.uses import Uses
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database.port import Database
 from countersign.kernel.http.counters import Counters
+from countersign.kernel.mail.room import MailRoom
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.key_sets import KeySets
 from countersign.kernel.security.masterkey import MasterKey
@@ -29,6 +30,7 @@ class Store:
     database: Database
     blobs: BlobStore
     counters: Counters
+    mail: MailRoom
     versions: Callable[[], Awaitable[tuple[int, ...]]]
     master: MasterKey
     tokens: AccessTokens

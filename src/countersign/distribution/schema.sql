@@ -279,6 +279,7 @@ CREATE TABLE email_proof (
     expires_at BIGINT NOT NULL,
     used_at BIGINT
 );
+CREATE INDEX email_proof_by_email ON email_proof (email);
 CREATE INDEX email_proof_by_expiry ON email_proof (expires_at);
 
 -- Identity providers whose assertions are believed; lists are JSON.

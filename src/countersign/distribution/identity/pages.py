@@ -2,6 +2,7 @@
 
 from urllib.parse import urlencode
 
+from countersign.distribution.identity import return_to as returning
 from countersign.kernel.http import forms
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.call import Headers
@@ -14,7 +15,11 @@ def sign_in(return_to: str, error: str = "", status: int = 200) -> Answer:
         + forms.field("email", "E-mail", "email", "username")
         + forms.field("password", "Password", "password", "current-password")
     )
-    return forms.form("Sign in", fields, "Sign in", error, status)
+    links = (
+        ("Create an account", returning.through("/auth/signup", return_to)),
+        ("Forgot your password?", returning.through("/auth/reset", return_to)),
+    )
+    return forms.form("Sign in", fields, "Sign in", error, status, links=links)
 
 
 def set_up(token: str, error: str = "", status: int = 200) -> Answer:

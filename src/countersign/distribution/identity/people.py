@@ -69,10 +69,23 @@ async def add_person(transaction: Transaction, email: str, password_hash: str | 
 
 
 async def set_password(transaction: Transaction, person_id: str, password_hash: str) -> None:
-    """Give a person another password; every session opened with the old one ends."""
+    """Give a person another password; every session opened with the old one ends, and the
+    address counts as proven."""
     await transaction.run(queries.CHANGE_PASSWORD, person_id, password_hash, clock.now())
     await transaction.run(queries.DELETE_SESSIONS_OF, person_id)
     await versions.bump(transaction, "identity")
+
+
+async def person_to_prove(transaction: Transaction, email: str) -> tuple[str, bool]:
+    """The id of the person with this (normal) address, made when there is none, and whether the address is still
+    unproven. The person's row stays locked, so that nothing is bound to the person until the transaction ends."""
+    await transaction.run(queries.INSERT_PERSON, ids.new_uuid(), email, None, None, clock.now())
+    await transaction.run(queries.LOCK_PERSON, email)
+    row = await transaction.fetch_one(queries.PROVEN_AT, email)
+    if row is None:
+        raise LookupError("a person vanished within a transaction")
+    person_id, proven_at = row
+    return person_id, proven_at is None
 
 
 async def set_role(transaction: Transaction, org_id: str, email: str, role: Role) -> None:

@@ -80,6 +80,8 @@ INSERT_PERSON = """
     VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT DO NOTHING
 """
+LOCK_PERSON = "UPDATE person SET email = email WHERE email = $1"
+PROVEN_AT = "SELECT id, proven_at FROM person WHERE email = $1"
 CHANGE_PASSWORD = "UPDATE person SET password_hash = $2, proven_at = $3 WHERE id = $1"
 ROLES = "SELECT org_id, role FROM membership WHERE person_id = $1 ORDER BY org_id"
 MEMBERS = """

@@ -1,8 +1,6 @@
 """Sign-in, sign-out, set-up, and the tokens of a signed-in session: /auth/*."""
 
-from urllib.parse import urlsplit
-
-from countersign.distribution.identity import pages, sessions, setup
+from countersign.distribution.identity import pages, return_to, sessions, setup
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.gate import Unauthenticated
 from countersign.distribution.identity.schemas import (
@@ -31,19 +29,19 @@ async def exchange_session(call: Request[Nothing, SessionTokenRequest]) -> Answe
 async def show_sign_in(call: Request[SignInQuery, Nothing]) -> Answer:
     """Show the sign-in page."""
     sessions.require_secure(call.context)
-    return pages.sign_in(_local(call.query.return_to))
+    return pages.sign_in(return_to.local(call.query.return_to))
 
 
 async def sign_in(call: Request[SignInQuery, SignInForm]) -> Answer:
     """Sign a person in and go where they came from."""
     sessions.require_secure(call.context)
     sessions.require_same_origin(call.context, call.headers)
-    return_to = _local(call.body.return_to)
+    onwards = return_to.local(call.body.return_to)
     try:
         token = await sessions.sign_in(call.context, call.body.email, call.body.password)
     except sessions.WrongCredentials as refused:
-        return pages.sign_in(return_to, refused.detail, refused.status)
-    return pages.after_sign_in(return_to, sessions.set_cookie(call.context, token))
+        return pages.sign_in(onwards, refused.detail, refused.status)
+    return pages.after_sign_in(onwards, sessions.set_cookie(call.context, token))
 
 
 async def sign_out(call: Request[Nothing, Nothing]) -> Answer:
@@ -77,21 +75,8 @@ async def set_up(call: Request[SetUpQuery, SetUpForm]) -> Answer:
         if refused.status >= 500:
             raise
         return pages.set_up(form.token, f"{refused.detail} {refused.remedy}", refused.status)
-    return forms.message("Ready", f"Sign in at {store.root_url}/auth/signin as {form.email}.")
-
-
-def _local(return_to: str) -> str:
-    """The path to return to when it is one of this service, else the root (attack T40: open redirects)."""
-    parts = urlsplit(return_to)
-    safe = (
-        return_to.startswith("/")
-        and not return_to.startswith(("//", "/\\"))
-        and not (parts.scheme or parts.netloc)
-        and return_to.isascii()
-        and return_to.isprintable()
-        and "\\" not in return_to
-    )
-    return return_to if safe else "/"
+    text = f"The organisation is made. Sign in as {form.email}."
+    return forms.message("Ready", text, links=(("Sign in", "/auth/signin"),))
 
 
 _HTML = ("text/html; charset=utf-8", "text/html")

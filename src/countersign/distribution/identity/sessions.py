@@ -9,6 +9,7 @@ from countersign.distribution.identity.gate import unauthenticated
 from countersign.distribution.identity.schemas import TokenResponse
 from countersign.kernel import clock
 from countersign.kernel.database import versions
+from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.call import Headers
 from countersign.kernel.http.ratelimit import RateLimited
@@ -33,7 +34,7 @@ class WrongCredentials(Refused):
     status = 401
     code = "wrong_credentials"
     title = "Wrong e-mail or password"
-    resolution = "Check both; ask an administrator for a new password."
+    resolution = "Check both, or choose a new password at /auth/reset."
 
 
 class ForeignOrigin(Refused):
@@ -98,11 +99,17 @@ async def sign_in(store: Store, email: str, password: str) -> str:
     matches = await passwords.verify(password, person.password_hash if person else None)
     if person is None or not matches:
         raise WrongCredentials("e-mail or password is wrong")
+    async with store.database.transaction() as transaction:
+        return await start(transaction, person.id, store.settings.session_ttl_s)
+
+
+async def start(transaction: Transaction, person_id: str, ttl_s: int) -> str:
+    """A new session of somebody who has just shown who they are; the value of its cookie. It is never one that the
+    browser sent (attack T29: session fixation)."""
     token = secrets.new_secret("css")
     now = clock.now()
-    expires_at = clock.later(now, seconds=store.settings.session_ttl_s)
-    async with store.database.transaction() as transaction:
-        await transaction.run(queries.INSERT_SESSION, secrets.digest(token), person.id, now, expires_at)
+    expires_at = clock.later(now, seconds=ttl_s)
+    await transaction.run(queries.INSERT_SESSION, secrets.digest(token), person_id, now, expires_at)
     return token
 
 

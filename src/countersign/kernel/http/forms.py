@@ -1,18 +1,60 @@
 """Pages that are one plain HTML form or one message: they work without scripts and load nothing."""
 
+import base64
+import hashlib
 from collections.abc import Sequence
 from html import escape
+from typing import TypeAlias
 
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.answer import Answer
 
 HTML = "text/html; charset=utf-8"
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:26rem;margin:4rem auto;padding:0 1rem;color:#1b1f24}"
-    "label{display:block;margin:1rem 0 .25rem}input{width:100%;padding:.5rem;font:inherit;box-sizing:border-box}"
-    "button{margin-top:1.5rem;padding:.6rem 1.2rem;font:inherit}p.error{color:#a40e26}"
+
+Links: TypeAlias = Sequence[tuple[str, str]]
+"""What a link says, and where it leads."""
+
+# Every colour of a text has a contrast of at least 4.5 to what is behind it, of a border 3 (WCAG 2.2 1.4.3, 1.4.11).
+_STYLE = """
+:root{color-scheme:light dark;--ground:#f3f4f8;--card:#fff;--text:#1b1f2a;--quiet:#545c6d;--line:#7a8294;--edge:#dde0e9;
+--strong:#2a4bd0;--on-strong:#fff;--stronger:#1f3aa8;--bad:#a1162b;--bad-ground:#fdeef0}
+@media (prefers-color-scheme:dark){:root{--ground:#10131a;--card:#191e29;--text:#e8ebf2;--quiet:#a9b2c4;--line:#7f899e;
+--edge:#2a3142;--strong:#9db4ff;--on-strong:#0e1426;--stronger:#bccbff;--bad:#ffb3bb;--bad-ground:#3a1a21}}
+*{box-sizing:border-box}
+body{margin:0;min-height:100vh;padding:clamp(1rem,6vh,5rem) 1rem;background:var(--ground);color:var(--text);
+font:1rem/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;overflow-wrap:anywhere}
+main{max-width:27rem;margin:0 auto;padding:clamp(1.25rem,5vw,2.25rem);background:var(--card);
+border:1px solid var(--edge);border-radius:.875rem}
+.brand{max-width:27rem;margin:0 auto .9rem;font-weight:650;color:var(--quiet);letter-spacing:.01em}
+h1{margin:0 0 .5rem;font-size:1.5rem;line-height:1.25;letter-spacing:-.01em}
+p{margin:.5rem 0}.intro{color:var(--quiet)}
+label{display:block;margin:1.1rem 0 .35rem;font-weight:550}
+input{width:100%;padding:.65rem .75rem;font:inherit;color:inherit;background:var(--card);border:1px solid var(--line);
+border-radius:.5rem}
+input[readonly]{background:var(--ground)}
+button{width:100%;margin-top:1.6rem;padding:.75rem 1rem;font:inherit;font-weight:600;color:var(--on-strong);
+background:var(--strong);border:1px solid transparent;border-radius:.5rem;cursor:pointer}
+button:hover{background:var(--stronger)}
+a{color:var(--strong);text-underline-offset:.15em}a:hover{color:var(--stronger)}
+:focus-visible{outline:3px solid var(--strong);outline-offset:2px}
+.error{margin:1rem 0 0;padding:.7rem .85rem;color:var(--bad);background:var(--bad-ground);border-left:4px solid;
+border-radius:.25rem}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.35rem 1rem;margin:1rem 0}
+dt{color:var(--quiet)}dd{margin:0}ul{padding-left:1.25rem}
+.choice{display:flex;gap:.75rem}button.other{color:var(--strong);background:var(--card);border-color:var(--line)}
+button.other:hover{background:var(--ground)}
+output{display:block;margin:1rem 0;font:600 2rem/1.2 ui-monospace,monospace;letter-spacing:.2em;text-align:center}
+@media (max-width:26rem){dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.6rem}.choice{flex-direction:column;gap:0}}
+nav{margin-top:1.6rem;padding-top:1.1rem;border-top:1px solid var(--edge)}
+nav ul{display:flex;flex-wrap:wrap;gap:.5rem 1.5rem;margin:0;padding:0;list-style:none}
+nav a{display:inline-block;padding:.15rem 0}
+""".replace("\n", "")
+# Named by its hash: no other style can be slipped into the page.
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+_POLICY = (
+    # The last one may be gone on with: see `page`.
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 )
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 _HEADERS = (
     ("Referrer-Policy", "same-origin"),
     ("X-Frame-Options", "DENY"),
@@ -29,20 +71,35 @@ def field(name: str, label: str, kind: str, autocomplete: str, value: str = "") 
     )
 
 
+def shown(name: str, label: str, autocomplete: str, value: str) -> str:
+    """An input that is shown, for people and password managers, and not sent."""
+    return (
+        f'<label for="{name}">{escape(label)}</label>'
+        f'<input id="{name}" autocomplete="{autocomplete}" value="{escape(value)}" readonly>'
+    )
+
+
 def hidden(name: str, value: str) -> str:
     """An input that is sent and not shown."""
     return f'<input type="hidden" name="{name}" value="{escape(value)}">'
 
 
-def form(title: str, fields: str, action: str, error: str = "", status: int = 200) -> Answer:
-    """A page with one form that posts to its own address; `action` stands on its button."""
-    shown = f'<p class="error" role="alert">{escape(error)}</p>' if error else ""
-    return page(title, f'{shown}<form method="post">{fields}<button>{escape(action)}</button></form>', status)
+def form(
+    title: str, fields: str, action: str, error: str = "", status: int = 200, *, intro: str = "", links: Links = ()
+) -> Answer:
+    """A page with one form that posts to its own address; `action` stands on its button, `intro` above the fields,
+    `links` below them."""
+    told = f'<p class="error" role="alert">{escape(error[:1].upper() + error[1:])}</p>' if error else ""
+    begun = f'<p class="intro">{escape(intro)}</p>' if intro else ""
+    body = f'{begun}{told}<form method="post">{fields}<button>{escape(action)}</button></form>{_linked(links)}'
+    # Read aloud first, so that nobody takes the page that came back for the next one.
+    return page(title, body, status, prefix="Error: " if error else "")
 
 
-def message(title: str, text: str, status: int = 200) -> Answer:
-    """A page that says one thing."""
-    return page(title, f"<p>{escape(text)}</p>", status)
+def message(title: str, text: str, status: int = 200, *, links: Links = ()) -> Answer:
+    """A page that says one thing, in paragraphs where `text` has line breaks."""
+    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in text.split("\n") if line)
+    return page(title, paragraphs + _linked(links), status)
 
 
 def refusal(refused: Refused) -> Answer:
@@ -61,12 +118,22 @@ def onward(title: str, text: str, target: str) -> Answer:
     return page(title, f'<p>{escape(text)}</p><p><a href="{escape(target)}">Continue</a></p>', head=head)
 
 
-def page(title: str, body: str, status: int = 200, *, head: str = "", leads_to: Sequence[str] = ()) -> Answer:
-    """A page with this body, which is HTML. `leads_to` are the origins a form's answer may send the browser on to."""
+def _linked(links: Links) -> str:
+    items = "".join(f'<li><a href="{escape(address)}">{escape(words)}</a></li>' for words, address in links)
+    return f'<nav aria-label="More"><ul>{items}</ul></nav>' if items else ""
+
+
+def page(
+    title: str, body: str, status: int = 200, *, head: str = "", leads_to: Sequence[str] = (), prefix: str = ""
+) -> Answer:
+    """A page with this body, which is HTML. `leads_to` are the origins a form's answer may send the browser on to,
+    `prefix` stands before the title in the window alone."""
     text = (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)} · Countersign</title>'
-        f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{_STYLE}</style>{head}</head>'
-        f"<body><main><h1>{escape(title)}</h1>{body}</main></body></html>"
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f"<title>{prefix}{escape(title)} · Countersign</title>"
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><style>{_STYLE}</style>{head}</head>'
+        f'<body><header class="brand">Countersign</header><main><h1>{escape(title)}</h1>{body}</main></body></html>'
     )
     policy = ("Content-Security-Policy", " ".join((_POLICY, *leads_to)))
     return Answer(status, text.encode(), HTML, (policy, *_HEADERS))

@@ -1,0 +1,93 @@
+"""`countersign mail`: the letters in the outbox folder, for whoever runs a service that has no mail server."""
+
+import re
+from collections.abc import Iterator
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import parsedate_to_datetime
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from countersign.cli import configuration, output
+from countersign.cli.output import Exit, Failure
+from countersign.kernel import clock
+from countersign.kernel.mail import outbox
+
+DOING = "cannot show the outbox"
+_LINK = re.compile(r"https?://[^\s<>\"]+")
+
+
+class Shown(NamedTuple):
+    """A letter as the command shows it."""
+
+    date: str
+    to: str
+    subject: str
+    links: list[str]
+    text: str
+
+
+@click.command()
+@click.option("--last", is_flag=True, help="Only the newest letter, with its text.")
+@click.option("--to", "address", metavar="ADDRESS", help="Only letters to this address.")
+@click.option("--data", metavar="DIR", help="Data directory. Default: COUNTERSIGN_DATA or ./data.")
+@output.json_option
+def mail(last: bool, address: str | None, data: str | None) -> None:
+    """Show the letters in the outbox folder, newest first, with the links in them.
+
+    Letters come here while COUNTERSIGN_SMTP_URL is not set.
+    """
+    settings = configuration.load(data=data)
+    folder = Path(settings.data) / outbox.FOLDER
+    wanted = (address or "").strip().lower()
+    letters = list(islice(_letters(folder, wanted), 1 if last else None))
+    if last and not letters:
+        why = f"{folder} holds no letter" + (f" to {wanted}" if wanted else "")
+        raise Failure(DOING, why=why, remedy="Ask for one on the page, then look again.", exit_code=Exit.NOT_FOUND)
+    output.answer({"letters": [each._asdict() for each in letters]}, "\n\n".join(_words(e, last) for e in letters))
+    if not letters:
+        output.note(f"{folder} holds no letter.")
+    if settings.smtp_url:
+        output.note("COUNTERSIGN_SMTP_URL is set: new letters go to the mail server, not here.")
+
+
+def _letters(folder: Path, wanted: str) -> Iterator[Shown]:
+    """The folder's letters to the wanted address (empty: to any), newest first."""
+    for path in _files(folder):
+        letter = _read(path)
+        if letter is not None and wanted in ("", letter.to.lower()):
+            yield letter
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return outbox.messages(folder)
+    except OSError as error:
+        raise Failure(DOING, why=f"{folder}: {error.strerror}", remedy="Run it as the user who serves.") from error
+
+
+def _read(path: Path) -> Shown | None:
+    """The letter in the file; None when it was removed meanwhile."""
+    try:
+        message = message_from_bytes(path.read_bytes(), _class=EmailMessage, policy=SMTP)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Failure(DOING, why=f"{path}: {error.strerror}", remedy="Run it as the user who serves.") from error
+    try:
+        text = str(message.get_content()).replace("\r\n", "\n")
+        sent_at = clock.from_datetime(parsedate_to_datetime(str(message["Date"]).replace("-0000", "+0000")))
+    except (ValueError, TypeError, LookupError) as error:
+        raise Failure(DOING, why=f"{path} is no letter: {error}", remedy="Remove the file.") from error
+    return Shown(clock.rfc3339(sent_at), str(message["To"]), str(message["Subject"]), _LINK.findall(text), text)
+
+
+def _words(letter: Shown, is_whole: bool) -> str:
+    head = f"{letter.date}  to {letter.to}\n{letter.subject}"
+    if is_whole:
+        return f"{head}\n\n{letter.text.strip()}"
+    return "\n".join((head, *letter.links))

@@ -1,0 +1,68 @@
+"""A plain text message (RFC 5322) whose headers hold nothing but what they are for."""
+
+import re
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import formatdate, parseaddr
+
+from countersign.kernel import clock, ids
+from countersign.kernel.errors import Refused
+from countersign.settings import BadSetting
+
+LONGEST_ADDRESS = 254
+LONGEST_LINE = 900
+
+# The unquoted local part of RFC 5322 §3.4.1 and a domain name, both in ASCII as browsers send them: a name of other
+# letters is mapped to a domain differently by different programs, and so could be proven by a stranger.
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_ADDRESS = re.compile(rf"{_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
+
+
+class BadAddress(Refused):
+    """This is not exactly one e-mail address."""
+
+    code = "bad_email_address"
+    title = "Not an e-mail address"
+    resolution = "Write one address, like name@example.com."
+
+
+def is_address(text: str) -> bool:
+    """Whether the text is exactly one address that mail can be sent to, of at most 254 characters."""
+    return len(text) <= LONGEST_ADDRESS and _ADDRESS.fullmatch(text) is not None
+
+
+def sender(text: str) -> Address:
+    """The configured sender, as `Name <name@example.com>` or the address alone.
+
+    Raises:
+        BadSetting: it is neither.
+    """
+    name, address = parseaddr(text)
+    if not is_address(address) or not text.isprintable():
+        raise BadSetting(f"COUNTERSIGN_MAIL_FROM must be like `Countersign <no-reply@example.com>`, not {text!r}")
+    return Address(name, addr_spec=address)
+
+
+def compose(of: Address, to: str, subject: str, text: str) -> EmailMessage:
+    """The message, with a Message-ID and a Date of its own. Line breaks in the subject become spaces, so that no
+    header can be added through it.
+
+    Raises:
+        BadAddress: `to` is not exactly one address.
+    """
+    if not is_address(to):
+        raise BadAddress("the recipient is not exactly one address")
+    message = EmailMessage(SMTP)
+    message["From"] = of
+    message["To"] = Address(addr_spec=to)
+    message["Subject"] = " ".join("".join(c if c.isprintable() else " " for c in subject).split())
+    message["Date"] = formatdate(clock.now() / clock.SECOND)
+    message["Message-ID"] = f"<{ids.new_uuid()}@{of.domain}>"
+    # Nobody is there to read an answer, and holiday replies would only tell that the address is in use (RFC 3834 §5).
+    message["Auto-Submitted"] = "auto-generated"
+    # As it is where that may be: links stay whole for whoever looks into the file or the mail's source.
+    is_plain = text.isascii() and max(map(len, text.splitlines()), default=0) <= LONGEST_LINE
+    message.set_content(text, cte="7bit" if is_plain else "quoted-printable")
+    return message

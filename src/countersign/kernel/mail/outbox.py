@@ -1,0 +1,87 @@
+"""The outbox folder: messages as files for whoever runs the service, in place of a mail server."""
+
+import asyncio
+import errno
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from email.headerregistry import Address
+from pathlib import Path
+
+from countersign.kernel import ids
+from countersign.kernel.errors import StorageFull, Unavailable
+from countersign.kernel.mail import message
+
+FOLDER = "mail"
+SUFFIX = ".eml"
+KEPT = 1_000
+_UNFINISHED = ".part"
+
+
+class Outbox:
+    """A Mail in a folder: one file `<UUIDv7>.eml` a message, which only their owner may read. The names sort by time;
+    beyond the newest 1,000 the oldest are removed."""
+
+    def __init__(self, folder: Path, of: Address) -> None:
+        self._folder = folder
+        self._of = of
+
+    async def send(self, to: str, subject: str, text: str) -> None:
+        """See Mail; the file is on the disk when this returns, whole or not at all."""
+        content = message.compose(self._of, to, subject, text).as_bytes()
+        with _refusals():
+            await asyncio.to_thread(self._write, content)
+
+    async def check(self) -> None:
+        """See Mail."""
+        with _refusals():
+            await asyncio.to_thread(self._require_writable)
+
+    def _require_writable(self) -> None:
+        place = next(each for each in (self._folder, *self._folder.absolute().parents) if each.exists())
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
+
+    def _write(self, content: bytes) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = ids.new_uuid()
+        unfinished = self._folder / (name + _UNFINISHED)
+        try:
+            with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.rename(self._folder / (name + SUFFIX))
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+        _sync(self._folder)
+        for old in messages(self._folder, suffixes=(SUFFIX, _UNFINISHED))[KEPT:]:
+            old.unlink(missing_ok=True)
+
+
+def messages(folder: Path, *, suffixes: tuple[str, ...] = (SUFFIX,)) -> list[Path]:
+    """The folder's messages, newest first; none when there is no folder."""
+    if not folder.is_dir():
+        return []
+    return sorted((path for path in folder.iterdir() if path.suffix in suffixes), reverse=True)
+
+
+def _sync(folder: Path) -> None:
+    """Make a name that was added to the folder survive a loss of power."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(held)
+    finally:
+        os.close(held)
+
+
+@contextmanager
+def _refusals() -> Generator[None]:
+    """Turn the disk's errors into StorageFull and Unavailable."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull("the volume of the outbox folder has no room left") from error
+        raise Unavailable(f"the outbox folder cannot be used: {error.strerror}") from error

@@ -1,0 +1,123 @@
+"""Mail through a mail server: SMTP submission (RFC 6409), encrypted wherever the server can (RFC 3207, RFC 8314)."""
+
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from email.headerregistry import Address
+from typing import NamedTuple, Self
+from urllib.parse import SplitResult, unquote, urlsplit
+
+import aiosmtplib
+from aiosmtplib import SMTPResponseException
+
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.mail import message
+from countersign.settings import BadSetting
+
+PORTS = {"smtp": 587, "smtps": 465}
+TIMEOUT_S = 20
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_REMEDY = "Whoever runs the service finds the cause with `countersign doctor`; then try again."
+
+
+class Server(NamedTuple):
+    """A mail server and how to speak to it. With `is_encrypted` TLS comes before anything is said; else STARTTLS is
+    used where it is offered, and has to be offered before a password goes to another machine."""
+
+    host: str
+    port: int
+    user: str | None
+    password: str | None
+    is_encrypted: bool
+
+    @classmethod
+    def of(cls, url: str) -> Self:
+        """The server of smtp://[user:password@]host[:port] or smtps://…; ports 587 and 465 unless one is named.
+
+        Raises:
+            BadSetting: the address is of another form.
+        """
+        bad = BadSetting("COUNTERSIGN_SMTP_URL must be like smtp://user:password@mail.example.com:587 or smtps://…")
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError as error:
+            raise bad from error
+        if not host or not _has_form(parts):
+            raise bad
+        user, password = (part and unquote(part) for part in (parts.username, parts.password))
+        return cls(host, port or PORTS[parts.scheme], user, password, parts.scheme == "smtps")
+
+    @property
+    def needs_start_tls(self) -> bool:
+        """Whether the password would otherwise cross the network in the clear."""
+        return self.user is not None and not self.is_encrypted and self.host not in _LOOPBACK
+
+
+def _has_form(parts: SplitResult) -> bool:
+    """Whether there is nothing in the address but what `Server.of` reads."""
+    has_whole_login = (parts.username is None) == (parts.password is None)
+    has_more = bool(parts.path.strip("/") or parts.query or parts.fragment)
+    return parts.scheme in PORTS and has_whole_login and not has_more
+
+
+class SmtpMail:
+    """A Mail that hands each message to a mail server over a connection of its own."""
+
+    def __init__(self, server: Server, of: Address, *, timeout_s: float = TIMEOUT_S) -> None:
+        self._server = server
+        self._of = of
+        self._timeout_s = timeout_s
+
+    async def send(self, to: str, subject: str, text: str) -> None:
+        """See Mail; the server has taken the message when this returns, and sees to its delivery."""
+        composed = message.compose(self._of, to, subject, text)
+        async with self._connected() as client:
+            await client.send_message(composed, sender=self._of.addr_spec)
+
+    async def check(self) -> None:
+        """See Mail: connect, encrypt and sign in as `send` does."""
+        async with self._connected() as client:
+            await client.noop()
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncGenerator[aiosmtplib.SMTP]:
+        server = self._server
+        client = aiosmtplib.SMTP(
+            hostname=server.host,
+            port=server.port,
+            username=server.user,
+            password=server.password,
+            use_tls=server.is_encrypted,
+            start_tls=False if server.is_encrypted else server.needs_start_tls or None,
+            timeout=self._timeout_s,
+            # The machine's own name is nobody's business, and many names of machines are refused.
+            local_hostname=self._of.domain,
+        )
+        try:
+            async with client:
+                yield client
+        except (aiosmtplib.SMTPException, OSError) as error:
+            raise Unavailable(_reason(server, error), resolution=_REMEDY) from error
+
+
+def _reason(server: Server, error: Exception) -> str:
+    """What went wrong, in words without a person's address: servers repeat those in their answers."""
+    where = f"the mail server {server.host}:{server.port}"
+    cause = error.__cause__ or error
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"the certificate of {where} does not hold ({cause.verify_message}); name its authority in SSL_CERT_FILE"
+    if isinstance(error, aiosmtplib.SMTPAuthenticationError):
+        return f"{where} refuses user name and password ({error.code})"
+    if isinstance(error, aiosmtplib.SMTPSenderRefused):
+        return f"{where} refuses the sender in COUNTERSIGN_MAIL_FROM ({error.code})"
+    if isinstance(error, aiosmtplib.SMTPRecipientsRefused):
+        codes = ", ".join(sorted({str(each.code) for each in error.recipients}))
+        return f"{where} refuses the recipient ({codes})"
+    if isinstance(error, SMTPResponseException):
+        return f"{where} refuses the message ({error.code})"
+    if isinstance(error, TimeoutError):
+        return f"{where} does not answer in time"
+    if isinstance(error, OSError):
+        return f"{where} cannot be reached, or ended the connection"
+    return f"{where} offers no STARTTLS or no sign-in where it is needed"

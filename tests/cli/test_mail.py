@@ -1,0 +1,93 @@
+"""The outbox on the command line, newest first, its links easy to find."""
+
+import asyncio
+import json
+from email.headerregistry import Address
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from countersign.kernel.mail.outbox import Outbox
+from tests.cli.conftest import Run
+
+LINK = "http://127.0.0.1:8480/auth/prove?token=cep_x"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory with three letters."""
+    folder = tmp_path / "data"
+    box = Outbox(folder / "mail", Address("Countersign", addr_spec="no-reply@localhost"))
+
+    async def fill() -> None:
+        for number, to in enumerate(("ann@example.com", "eve@example.com", "ann@example.com")):
+            await box.send(to, f"Größe {number}", f"Öffne:\n{LINK}{number}\n\nBis dann\x1b[2J\n")
+            await asyncio.sleep(0.002)  # The names sort by the millisecond.
+
+    asyncio.run(fill())
+    return folder
+
+
+def test_every_letter_is_shown_newest_first_with_its_link(run: Run, data: Path) -> None:
+    done = run("mail", "--data", data)
+
+    lines = done.stdout.splitlines()
+    assert done.returncode == Exit.OK
+    assert [line for line in lines if line.startswith("http")] == [f"{LINK}{number}" for number in (2, 1, 0)]
+    assert lines[0].endswith("Z  to ann@example.com")
+    assert lines[1] == "Größe 2"
+
+
+def test_the_last_letter_is_shown_whole_and_cannot_move_the_cursor(run: Run, data: Path) -> None:
+    done = run("mail", "--last", "--to", "Eve@example.com", "--data", data)
+
+    assert f"{LINK}1\n\nBis dann" in done.stdout
+    assert "ann@" not in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_as_json_a_letter_has_its_links_and_its_text(run: Run, data: Path) -> None:
+    letters = json.loads(run("mail", "--to", "ann@example.com", "--json", "--data", data).stdout)["letters"]
+
+    assert [each["links"] for each in letters] == [[f"{LINK}2"], [f"{LINK}0"]]
+    assert letters[0]["subject"] == "Größe 2"
+    assert letters[0]["text"].startswith("Öffne:\n")
+    assert letters[0].keys() == {"date", "to", "subject", "links", "text"}
+
+
+def test_an_empty_outbox_is_told(run: Run, tmp_path: Path) -> None:
+    everything = run("mail", "--json", "--data", tmp_path / "none")
+    last = run("mail", "--last", "--data", tmp_path / "none")
+
+    assert (everything.returncode, json.loads(everything.stdout)) == (Exit.OK, {"letters": []})
+    assert last.returncode == Exit.NOT_FOUND
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_file_that_is_no_letter_is_named(run: Run, data: Path) -> None:
+    (data / "mail" / "zzz.eml").write_bytes(b"no letter")
+
+    done = run("mail", "--data", data)
+
+    assert done.returncode == Exit.FAILED
+    assert "zzz.eml" in done.stderr
+
+
+def test_doctor_names_a_mail_server_that_is_away_without_its_password(run: Run, tmp_path: Path) -> None:
+    away = "smtp://somebody:hunter2hunter2@127.0.0.1:9"
+
+    done = run("doctor", "--distribution-port", "0", "--data", tmp_path / "none", COUNTERSIGN_SMTP_URL=away)
+
+    assert done.returncode == Exit.FAILED
+    assert "fail  mail          the mail server 127.0.0.1:9 cannot be reached" in done.stdout
+    assert "hunter2" not in done.stdout + done.stderr
+
+
+def test_doctor_names_an_address_that_is_none(run: Run, tmp_path: Path) -> None:
+    done = run(
+        "doctor", "--distribution-port", "0", "--data", tmp_path / "none", COUNTERSIGN_SMTP_URL="mail.example.com"
+    )
+
+    assert done.returncode == Exit.FAILED
+    assert "fail  mail          COUNTERSIGN_SMTP_URL must be like" in done.stdout

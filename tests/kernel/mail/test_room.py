@@ -1,0 +1,150 @@
+"""Letters leave after the answer; a failure is tried again, then logged without anybody's address."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.mail import room
+from countersign.kernel.mail.room import Letter, MailRoom
+
+LETTER = Letter("ann@example.com", "Hello", "text")
+
+
+class Flaky:
+    """A Mail that fails the first few times."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.failures = failures
+        self.taken: list[tuple[str, str, str]] = []
+
+    async def send(self, to: str, subject: str, text: str) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise Unavailable("the mail server does not answer in time")
+        self.taken.append((to, subject, text))
+
+    async def check(self) -> None:
+        return None
+
+
+class Lines:
+    """A log that keeps its lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str, dict[str, object]]] = []
+
+    def warning(self, event: str, **members: object) -> None:
+        self.lines.append(("warning", event, members))
+
+    def error(self, event: str, **members: object) -> None:
+        self.lines.append(("error", event, members))
+
+
+async def letter() -> Letter:
+    return LETTER
+
+
+async def nothing() -> None:
+    return None
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(room, "PAUSES_S", (0.0, 0.0, 0.0))
+    return
+
+
+async def test_a_letter_is_written_after_the_caller_went_on() -> None:
+    mail, lines = Flaky(), Lines()
+    rooms = MailRoom(mail, lines)
+
+    rooms.afterwards(letter)
+    assert mail.taken == []
+    await rooms.settled()
+
+    assert mail.taken == [LETTER]
+    assert lines.lines == []
+
+
+async def test_no_letter_is_sent_where_there_is_none_to_write() -> None:
+    mail = Flaky()
+    rooms = MailRoom(mail, Lines())
+
+    rooms.afterwards(nothing)
+    await rooms.settled()
+
+    assert mail.taken == []
+
+
+async def test_a_failure_is_tried_again_with_the_same_letter() -> None:
+    mail, lines, written = Flaky(2), Lines(), list[int]()
+    rooms = MailRoom(mail, lines)
+
+    async def write() -> Letter:
+        written.append(1)
+        return LETTER
+
+    rooms.afterwards(write)
+    await rooms.settled()
+
+    assert (mail.taken, written) == ([LETTER], [1])
+    assert [event for _, event, _ in lines.lines] == ["letter not sent"] * 2
+
+
+async def test_what_cannot_be_sent_is_logged_without_the_address() -> None:
+    mail, lines = Flaky(99), Lines()
+    rooms = MailRoom(mail, lines)
+
+    rooms.afterwards(letter)
+    await rooms.settled()
+
+    assert len(lines.lines) == 3
+    assert "ann@" not in str(lines.lines)
+
+
+async def test_a_fault_in_the_writing_is_logged_and_ends_nothing_else() -> None:
+    mail, lines = Flaky(), Lines()
+    rooms = MailRoom(mail, lines)
+
+    async def broken() -> Letter:
+        raise LookupError("a bug")
+
+    rooms.afterwards(broken)
+    rooms.afterwards(letter)
+    await rooms.settled()
+
+    assert mail.taken == [LETTER]
+    assert [(level, event) for level, event, _ in lines.lines] == [("error", "letter not written")]
+
+
+async def test_more_than_can_wait_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "MOST_WAITING", 2)
+    mail = Flaky()
+    rooms = MailRoom(mail, Lines())
+
+    rooms.afterwards(letter)
+    rooms.afterwards(letter)
+    with pytest.raises(Unavailable):
+        rooms.afterwards(letter)
+    await rooms.settled()
+
+    assert len(mail.taken) == 2
+
+
+async def test_closing_waits_for_what_is_under_way_and_lets_the_rest_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "CLOSING_S", 0.05)
+    mail, lines = Flaky(), Lines()
+    rooms = MailRoom(mail, lines)
+
+    async def endless() -> Letter:
+        await asyncio.Event().wait()
+        return LETTER
+
+    rooms.afterwards(letter)
+    rooms.afterwards(endless)
+    await rooms.close()
+
+    assert mail.taken == [LETTER]
+    assert lines.lines == [("warning", "letters not sent", {"count": 1})]
