@@ -184,7 +184,7 @@ def tended(store: Store) -> AbstractAsyncContextManager[None]:
 
 
 async def tend(store: Store) -> None:
-    """Remove expired uploads, unused blobs, abandoned code batches, and old idempotency records, sessions and tokens."""
+    """Remove expired uploads, unused blobs, abandoned code batches, old idempotency records, sessions, tokens."""
     await collector.collect(store)
     await issue.collect_abandoned(store)
     async with store.database.transaction() as transaction:

@@ -19,6 +19,7 @@ ADDRESSES_TRIED = 4
 _PIECE = 16 << 10
 # What the address of a gateway to IPv4 leads to is in its last 32 bits (RFC 6052 §2.1).
 _GATEWAY = IPv6Network("64:ff9b::/96")
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
 _PATH = re.compile(r"[!-~]*")
 _MAX_AGE = re.compile(r"(?:^|[\s,])max-age=\"?(\d{1,9})", re.IGNORECASE)
@@ -75,7 +76,7 @@ def is_public(ip: IPv4Address | IPv6Address) -> bool:
             return is_public(ip.ipv4_mapped)
         if ip in _GATEWAY:
             return is_public(IPv4Address(int(ip) & 0xFFFFFFFF))
-        if ip.sixtofour is not None or ip.teredo is not None:
+        if ip not in _GLOBAL_UNICAST or ip.sixtofour is not None or ip.teredo is not None:
             return False
     is_special = ip.is_multicast or ip.is_reserved or ip.is_unspecified or ip.is_loopback or ip.is_link_local
     return ip.is_global and not is_special

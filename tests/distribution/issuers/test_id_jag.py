@@ -1,14 +1,12 @@
 """Assertions of identity providers: what is believed of them, and what is not."""
 
-import asyncio
 
 import pytest
 
 from countersign.distribution.context import Store
-from countersign.distribution.issuers import id_jag, trusted
+from countersign.distribution.issuers import id_jag
 from countersign.kernel import clock
 from tests.distribution.conftest import ROOT_URL
-from tests.distribution.issuers.refusals import refused
 from tests.peers.identity_provider import NAME, IdentityProvider
 
 
