@@ -13,7 +13,8 @@ import msgspec
 from countersign.distribution.app import ROUTES
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.documents import openapi, problems
-from countersign.kernel.http.route import Nothing, Route
+from countersign.kernel.http.route import Nothing, OneOf, Route
+from countersign.kernel.http.route import shapes as shapes_of
 from countersign.settings import PREFIX as VARIABLE
 from countersign.settings import Settings
 
@@ -29,7 +30,9 @@ TITLES = {
     "builds": "Files: upload and download",
     "library": "Library",
     "redeem": "Codes",
-    "identity": "Sign-in, tokens, organisations",
+    "identity": "Sign-in, organisations",
+    "oauth": "Tokens, authorization, metadata",
+    "agents": "Agents: registration, claim, security events",
 }
 
 Schema: TypeAlias = Mapping[str, Any]
@@ -133,14 +136,14 @@ def _who(route: Route[Store]) -> str:
         return "whoever has the address"
     if route.scope is not None:
         return f"scope `{route.scope}`"
-    if route.own_credentials:
-        return "an OAuth client, by HTTP Basic or in the form"
+    if route.own_credentials and route.oauth:
+        return "an OAuth client by HTTP Basic or in the form, or whoever holds what is exchanged"
     return "anyone with a token" if route.signed_in else "anyone"
 
 
 def _answers() -> str:
     """The members of every answer that has a name of its own."""
-    shapes = {shape for each in EVERY_ROUTE for shape in each.answers.values() if shape not in (None, *UNNAMED)}
+    shapes = {shape for each in EVERY_ROUTE for shape in shapes_of(each.answers) if shape not in UNNAMED}
     _, components = msgspec.json.schema_components(sorted(shapes, key=str), ref_template="{name}")
     parts = [
         f"\n### {name}\n\n{_sentence(schema.get('description'))}\n\n{_rows(ANSWERED, schema)}"
@@ -208,6 +211,8 @@ def _span(schema: Schema, least: str, most: str) -> str:
 def _shape_name(shape: object) -> str:
     if shape is None:
         return ""
+    if isinstance(shape, OneOf):
+        return " or ".join(_shape_name(each) for each in shape)
     if isinstance(shape, type) and shape in UNNAMED:
         return UNNAMED[shape]
     return f"`{re.sub(r'[a-z_.]+[.]', '', getattr(shape, '__name__', '') if isinstance(shape, type) else str(shape))}`"

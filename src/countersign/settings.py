@@ -73,7 +73,7 @@ class Settings:
     rate_agent: int = _setting(1200, "Requests of one agent key.", "per minute")
     rate_person: int = _setting(1200, "Requests of one person or OAuth client.", "per minute")
     rate_token: int = _setting(60, "Calls of the token endpoint and sign-in from one address.", "per minute")
-    rate_register: int = _setting(60, "Registrations and claim polls from one address.", "per minute")
+    rate_register: int = _setting(60, "Registrations from one address.", "per minute")
     register_anonymous: int = _setting(5, "Anonymous agents that one address may register.", "per hour")
     register_anonymous_all: int = _setting(100, "Anonymous agents that may register at all.", "per hour")
     register_named: int = _setting(60, "Agents with an e-mail or assertion that one address may register.", "per hour")

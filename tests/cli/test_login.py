@@ -57,7 +57,7 @@ def test_whoami_without_a_token_says_how_to_get_one(run: Run) -> None:
     done = run("whoami")
 
     assert done.returncode == Exit.REFUSED
-    assert "login --with-token" in done.stderr
+    assert "countersign login" in done.stderr
 
 
 def test_a_token_on_the_command_line_is_a_usage_error(run: Run) -> None:

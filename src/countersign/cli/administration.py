@@ -1,4 +1,4 @@
-"""`countersign org`, `person`, `client`, `token` and `db`: administration of a data directory's own store."""
+"""`countersign org`, `person`, `client`, `token`, `keys` and `db`: administration of a data directory's own store."""
 
 import sys
 from typing import get_args
@@ -9,6 +9,7 @@ from countersign.cli import configuration, output, store
 from countersign.cli.output import Exit, Failure
 from countersign.distribution.context import Store
 from countersign.distribution.identity import clients, organisations, people, queries, scopes, sessions, tokens
+from countersign.distribution.identity import keys as token_keys
 from countersign.kernel.database.port import Reader
 
 LONGEST_PASSWORD = 4096
@@ -95,9 +96,16 @@ def client() -> None:
 @click.argument("slug", metavar="ORG")
 @click.option("--name", required=True, help="What the client is, for people.")
 @click.option("--scope", required=True, help=f"Scopes separated by spaces, among: {' '.join(scopes.ALL)}")
+@click.option(
+    "--redirect-uri",
+    "redirect_uris",
+    multiple=True,
+    metavar="URI",
+    help="Address people are sent back to when they let the client act for them; may be given again.",
+)
 @data_option
 @output.json_option
-def create_client(slug: str, name: str, scope: str, data: str | None) -> None:
+def create_client(slug: str, name: str, scope: str, redirect_uris: tuple[str, ...], data: str | None) -> None:
     """Create a client of ORG; its id and secret are printed, the secret this once."""
     doing = f"cannot create a client of {slug}"
     if not scope.split():
@@ -106,11 +114,19 @@ def create_client(slug: str, name: str, scope: str, data: str | None) -> None:
     async def work(opened: Store) -> tuple[queries.Client, str]:
         async with opened.database.transaction() as transaction:
             found = await _organisation(transaction, slug, doing)
-            return await clients.create_client(transaction, found.id, name, scope.split())
+            wanted = scope.split()
+            return await clients.create_client(transaction, found.id, name, wanted, returns_to=redirect_uris)
 
     made, secret = store.run(data, doing, work)
     granted = scopes.words(made.scopes)
-    value = {"client_id": made.id, "client_secret": secret, "org": slug, "name": name, "scope": granted}
+    value = {
+        "client_id": made.id,
+        "client_secret": secret,
+        "org": slug,
+        "name": name,
+        "scope": granted,
+        "redirect_uris": list(made.redirect_uris),
+    }
     output.answer(value, f"client_id: {made.id}\nclient_secret: {secret}")
     output.note("Keep the secret now: it is stored as a hash and shown this once.")
 
@@ -142,6 +158,29 @@ def issue_token(email: str, scope: str | None, data: str | None) -> None:
     value = {"access_token": issued, "token_type": "Bearer", "expires_in": lasts_s, "scope": granted}
     output.answer({**value, "issuer": issuer}, issued)
     output.note(f"For {issuer}, valid for {lasts_s // 3600} hours, with: {granted}")
+
+
+@click.group()
+def keys() -> None:
+    """The keys that sign the store's tokens."""
+
+
+@keys.command("rotate")
+@click.option("--drop-previous", is_flag=True, help="Also end every token of the key before: the key may be known.")
+@data_option
+@output.json_option
+def rotate_keys(drop_previous: bool, data: str | None) -> None:
+    """Sign with a fresh key from now on; running servers take it at once.
+
+    Tokens of the key before hold on until they expire, those of older keys end."""
+
+    async def work(opened: Store) -> list[str]:
+        ring = await token_keys.rotate(opened.database, opened.master, drop_previous=drop_previous)
+        return [key.kid for key in ring.jwks().keys]
+
+    current, *previous = store.run(data, "cannot rotate the keys", work)
+    ended = "every token of before has ended" if drop_previous else "tokens of the key before hold on"
+    output.answer({"kid": current, "previous": previous}, f"Signing with {current}; {ended}.")
 
 
 @click.group()

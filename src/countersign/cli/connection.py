@@ -68,6 +68,10 @@ class Server:
         """Act with this token and no other."""
         self._token, self._token_known = token, True
 
+    def use_no_token(self) -> None:
+        """Act as nobody."""
+        self._token, self._token_known = None, True
+
     def _find_token(self) -> str | None:
         if token := os.environ.get(credentials.Variable.BEARER, "").strip():
             return token
@@ -141,6 +145,21 @@ class Server:
             wait(asked_pause_s(reply.headers, attempt))
         raise AssertionError("counting never ends")
 
+    def ask(self, request: Request, doing: str) -> Reply:
+        """The answer of a request whose refusals the caller reads; repeated while nobody answers at all.
+
+        Raises:
+            Failure: still unreachable after ATTEMPTS.
+        """
+        for attempt in count(1):
+            try:
+                return whole(send(request))
+            except Unreachable as error:
+                if attempt == ATTEMPTS:
+                    raise self.unreachable(doing, str(error)) from error
+                wait(pause_s(attempt))
+        raise AssertionError("counting never ends")
+
     def unreachable(self, doing: str, why: str) -> Failure:
         """The failure of a request that no server answered."""
         remedy = "Check that the server runs and that --server (or COUNTERSIGN_SERVER) names it."
@@ -157,7 +176,7 @@ class Server:
         why = problem.detail or problem.error_description or f"{self.root} answered {reply.status} without a reason"
         remedy = problem.resolution
         if reply.status == 401 and not code.startswith("invalid_client"):
-            remedy = "Sign in with `countersign login --with-token`, or set COUNTERSIGN_TOKEN."
+            remedy = "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
         elif reply.status == 404 and not code:
             remedy = "Check that --server is the address of a Countersign store."
         return Failure(doing, why=f"{why} ({reply.status} {code})", remedy=remedy, exit_code=exit_code, problem=code)

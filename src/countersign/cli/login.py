@@ -5,7 +5,7 @@ import sys
 import click
 import msgspec
 
-from countersign.cli import connection, credentials, output, wire
+from countersign.cli import claiming, connection, credentials, output, wire
 from countersign.cli.output import Exit, Failure
 from countersign.cli.target import server_option
 
@@ -13,19 +13,45 @@ LONGEST_TOKEN = 16_384
 
 
 @click.command()
-@click.option("--with-token", is_flag=True, help="Read the token from stdin (asked for on a terminal).")
+@click.option("--email", help="Your account's address; asked for on a terminal.")
+@click.option("--with-token", is_flag=True, help="Read a token from stdin instead (asked for on a terminal).")
 @server_option
 @output.json_option
-def login(with_token: bool) -> None:
-    """Keep a bearer token for a server, once the server has recognised it.
+def login(email: str | None, with_token: bool) -> None:
+    """Sign in to a server: confirm in a browser, and a token is kept here.
 
-    A token comes from the store's pages, from `countersign token issue`, or from an OAuth client. It is read from
-    stdin and never from the command line, where others could see it:
+    It shows an address and a code. Open the address, sign in with the account, type the code. What is kept may read,
+    and publish where you are a publisher; it ends after a day, or when you disconnect it on the page of your agents.
+
+    A token that you have already is read from stdin and never from the command line, where others could see it:
 
         countersign token issue me@example.com --data DIR | countersign login --with-token
     """
-    if not with_token:
-        raise click.UsageError("say --with-token and give the token on stdin")
+    if with_token and email:
+        raise click.UsageError("say --email or --with-token, not both")
+    server = connection.chosen()
+    token = _token_from_stdin() if with_token else claiming.token_for(server, email or _asked_for())
+    server.use_token(token)
+    me = server.get("/auth/me", wire.Me, "the token was not kept")
+    path = credentials.keep(server.root, token)
+    name = me.email or me.sub
+    output.answer({"server": server.root, "as": name}, f"Signed in to {server.root} as {name}.")
+    output.note(f"The token is kept in {path}.")
+
+
+def _asked_for() -> str:
+    """The account's address, from whoever sits at the terminal."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("say --email ADDRESS, or --with-token and give the token on stdin")
+    return str(click.prompt("E-mail", err=True)).strip()
+
+
+def _token_from_stdin() -> str:
+    """The token on stdin.
+
+    Raises:
+        Failure: there is none.
+    """
     if sys.stdin.isatty():
         token = str(click.prompt("Token", hide_input=True, err=True)).strip()
     else:
@@ -33,13 +59,7 @@ def login(with_token: bool) -> None:
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         why, remedy = "stdin holds no token", "Give it on stdin, alone."
         raise Failure("no token was kept", why=why, remedy=remedy, exit_code=Exit.USAGE)
-    server = connection.chosen()
-    server.use_token(token)
-    me = server.get("/auth/me", wire.Me, "the token was not kept")
-    path = credentials.keep(server.root, token)
-    name = me.email or me.sub
-    output.answer({"server": server.root, "as": name}, f"Signed in to {server.root} as {name}.")
-    output.note(f"The token is kept in {path}.")
+    return token
 
 
 @click.command()
@@ -50,7 +70,7 @@ def whoami() -> None:
     server = connection.chosen()
     doing = "cannot tell who you are"
     if server.token is None:
-        remedy = "Sign in with `countersign login --with-token`, or set COUNTERSIGN_TOKEN."
+        remedy = "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
         why = f"there is no token for {server.root}"
         raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.REFUSED, problem="invalid_token")
     me = server.get("/auth/me", wire.Me, doing)

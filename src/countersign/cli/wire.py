@@ -23,6 +23,29 @@ class Token(msgspec.Struct):
     access_token: str
 
 
+class Ceremony(msgspec.Struct):
+    """How a person confirms what registered; times in seconds."""
+
+    user_code: str
+    verification_uri: str
+    expires_in: int
+    interval: int = 5
+
+
+class Registered(msgspec.Struct):
+    """A registration that waits for its person."""
+
+    claim_token: str
+    claim: Ceremony
+
+
+class Standing(msgspec.Struct):
+    """Where a claim stands: pending, or claimed with the assertion to exchange."""
+
+    status: str
+    identity_assertion: str = ""
+
+
 class Me(msgspec.Struct):
     """Whoever the token stands for."""
 

@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from countersign.distribution.agents import security_events
+from countersign.distribution.agents import registrations, security_events
+from countersign.distribution.agents import routes as agents
 from countersign.distribution.builds import collector
 from countersign.distribution.builds import routes as builds
 from countersign.distribution.catalog import routes as catalog
@@ -17,10 +18,13 @@ from countersign.distribution.identity.gate import Gate
 from countersign.distribution.issuers import keys as issuer_keys
 from countersign.distribution.issuers import queries as issuers
 from countersign.distribution.library import routes as library
+from countersign.distribution.oauth import authorization_code, consents
+from countersign.distribution.oauth import routes as oauth
 from countersign.distribution.publishing import media_routes
 from countersign.distribution.publishing import routes as publishing
 from countersign.distribution.redeem import issue
 from countersign.distribution.redeem import routes as redeem
+from countersign.distribution.uses import Uses
 from countersign.kernel import telemetry
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database import postgres_lock
@@ -53,6 +57,8 @@ ROUTES: tuple[Route[Store], ...] = (
     *library.ROUTES,
     *redeem.ROUTES,
     *identity.ROUTES,
+    *oauth.ROUTES,
+    *agents.ROUTES,
     *org_routes.ROUTES,
     *security_events.ROUTES,
 )
@@ -82,6 +88,10 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
         await upgrade(database, MIGRATIONS)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
+        tokens = AccessTokens(await keys.token_keys(database, master), root_url, root_url)
+        watched = keys.Watched(
+            Versions(database, VERSIONS).current, VERSIONS.index("identity"), database, master, tokens
+        )
         yield Store(
             settings=settings,
             root_url=root_url,
@@ -89,13 +99,14 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             database=database,
             blobs=open_blobs(settings.blobs_url, data / "blobs", reserve_bytes=settings.reserve_mib << 20),
             counters=counters,
-            versions=Versions(database, VERSIONS).current,
+            versions=watched.current,
             master=master,
-            tokens=AccessTokens(await keys.token_keys(database, master), root_url, root_url),
+            tokens=tokens,
             cursors=signature(master, "cursor"),
             addresses=signature(master, "address"),
             codes=signature(master, "code"),
             key_sets=issuer_keys.key_sets(settings),
+            uses=Uses(),
         )
 
 
@@ -184,7 +195,8 @@ def tended(store: Store) -> AbstractAsyncContextManager[None]:
 
 
 async def tend(store: Store) -> None:
-    """Remove expired uploads, unused blobs, abandoned code batches, old idempotency records, sessions, tokens."""
+    """Remove what has expired: uploads, unused blobs, abandoned code batches, old idempotency records, sessions, codes
+    and tokens of others, registrations; and write down when agents were last used."""
     await collector.collect(store)
     await issue.collect_abandoned(store)
     async with store.database.transaction() as transaction:
@@ -192,3 +204,8 @@ async def tend(store: Store) -> None:
         await queries.forget_old_sessions(transaction)
         await queries.forget_old_revocations(transaction)
         await issuers.forget_old_tokens(transaction)
+        await authorization_code.forget_old(transaction)
+        await registrations.forget_old(transaction)
+        used = store.uses.taken()
+        await registrations.record_uses(transaction, used)
+        await consents.record_uses(transaction, used)

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from countersign.distribution.uses import Uses
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database.port import Database
 from countersign.kernel.http.counters import Counters
@@ -35,6 +36,7 @@ class Store:
     addresses: Signer
     codes: Signer
     key_sets: KeySets
+    uses: Uses
 
     @property
     def base_url(self) -> str:

@@ -18,8 +18,8 @@ _SECRET_KEYS = re.compile(
     re.I,
 )
 _SECRET_TEXTS = re.compile(
-    r"\b(?:csk|css|ccs|cup|cls|clm|cat)_[0-9A-Za-z_]+"
-    r"|(?:csk|css|ccs|cup|cls|clm|cat)_[0-9A-Za-z_]{20,}"
+    r"\b(?:csk|css|ccs|cup|cls|clm|cat|cac)_[0-9A-Za-z_]+"
+    r"|(?:csk|css|ccs|cup|cls|clm|cat|cac)_[0-9A-Za-z_]{20,}"
     r"|eyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?"
     r"|(?i:\b(?:bearer|basic)\s+)[^\s\"',]+"
     r"|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)"

@@ -1,18 +1,252 @@
-"""Registrations of agents, as far as security events end them."""
+"""Registrations of agents: made, found, ended, and when they were last used."""
 
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+from countersign.distribution.identity import scopes
+from countersign.kernel import clock, ids
+from countersign.kernel.clock import Instant
 from countersign.kernel.database import versions
-from countersign.kernel.database.port import Transaction
+from countersign.kernel.database.port import Reader, Row, Transaction
+from countersign.kernel.security import secrets
 
+Kind: TypeAlias = Literal["anonymous", "service_auth", "identity_assertion"]
+Status: TypeAlias = Literal["unclaimed", "claimed", "denied", "revoked"]
+
+PREFIX = "reg_"
+# A claim token that is too old is told so for this long, and is as unknown as any other afterwards (attack T31).
+REMEMBERED_S = 7 * 86_400
+
+_COLUMNS = """
+    id, kind, status, generation, person_id, email, issuer, subject, client_id, scopes, agent, address,
+    claim_expires_at, interval_s, polled_at, created_at, claimed_at, used_at
+"""
+BY_ID = f"SELECT {_COLUMNS} FROM registration WHERE id = $1"
+BY_CLAIM = f"SELECT {_COLUMNS} FROM registration WHERE claim_hash = $1"
+OF_PERSON = f"""
+    SELECT {_COLUMNS}
+    FROM registration
+    WHERE person_id = $1 AND status = 'claimed'
+    ORDER BY created_at DESC, id DESC
+    LIMIT 200
+"""
+OF_CLIENT = f"""
+    SELECT {_COLUMNS}
+    FROM registration
+    WHERE issuer = $1 AND subject = $2 AND client_id = $3 AND person_id = $4 AND status = 'claimed'
+    ORDER BY created_at DESC
+    LIMIT 1
+"""
+INSERT = """
+    INSERT INTO registration (id, kind, status, generation, person_id, email, issuer, subject, client_id, scopes,
+        agent, address, claim_hash, claim_expires_at, interval_s, created_at, claimed_at)
+    VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+"""
+NAME_PERSON = """
+    UPDATE registration SET email = $2, issuer = $3, subject = $4, client_id = $5
+    WHERE id = $1 AND status = 'unclaimed'
+"""
+CLAIM = """
+    UPDATE registration
+    SET status = 'claimed', person_id = $2, scopes = $3, claimed_at = $4, generation = generation + 1, email = $5
+    WHERE id = $1 AND status = 'unclaimed' AND claim_expires_at > $4
+"""
+WIDEN = "UPDATE registration SET scopes = $2 WHERE id = $1"
+DENY = "UPDATE registration SET status = 'denied', generation = generation + 1 WHERE id = $1 AND status = 'unclaimed'"
+REVOKE = """
+    UPDATE registration SET status = 'revoked', generation = generation + 1
+    WHERE id = $1 AND status IN ('unclaimed', 'claimed')
+"""
 REVOKE_SUBJECT = """
     UPDATE registration SET status = 'revoked', generation = generation + 1
     WHERE issuer = $1 AND subject = $2 AND status IN ('unclaimed', 'claimed')
 """
+REVOKE_OF_PERSON = """
+    UPDATE registration SET status = 'revoked', generation = generation + 1
+    WHERE person_id = $1 AND status = 'claimed'
+"""
+DELEGATED = "SELECT person_id FROM delegation WHERE issuer = $1 AND subject = $2"
+DELEGATE = """
+    INSERT INTO delegation (issuer, subject, person_id, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
+"""
 END_DELEGATION = "DELETE FROM delegation WHERE issuer = $1 AND subject = $2"
+END_DELEGATIONS_OF = "DELETE FROM delegation WHERE person_id = $1"
+POLLED = """
+    UPDATE registration SET polled_at = $2
+    WHERE id = $1 AND (polled_at IS NULL OR polled_at + interval_s * 1000000 <= $2)
+"""
+SLOW_DOWN = """
+    UPDATE registration
+    SET polled_at = $2, interval_s = CASE WHEN interval_s + 5 > 60 THEN 60 ELSE interval_s + 5 END
+    WHERE id = $1
+"""
+USED = "UPDATE registration SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
+FORGET_ATTEMPTS = """
+    DELETE FROM claim_attempt WHERE registration_id IN (
+        SELECT id FROM registration WHERE status <> 'claimed' AND claim_expires_at <= $1 LIMIT 1000)
+"""
+FORGET = """
+    DELETE FROM registration
+    WHERE status <> 'claimed' AND claim_expires_at <= $1
+        AND NOT EXISTS (SELECT 1 FROM claim_attempt a WHERE a.registration_id = registration.id)
+"""
+
+
+class Registration(NamedTuple):
+    """An agent. `scopes` are those asked for until it is claimed, those granted afterwards; `email` is the person's
+    as the agent or its provider named it; `agent` what the agent calls itself."""
+
+    id: str
+    kind: Kind
+    status: Status
+    generation: int
+    person_id: str | None
+    email: str | None
+    issuer: str | None
+    subject: str | None
+    client_id: str | None
+    scopes: frozenset[str]
+    agent: str
+    address: str
+    claim_expires_at: Instant | None
+    interval_s: int
+    polled_at: Instant | None
+    created_at: Instant
+    claimed_at: Instant | None
+    used_at: Instant | None
+
+
+class Applicant(NamedTuple):
+    """Who registers: what it calls itself, the address it came from, and the scopes it asks for."""
+
+    agent: str
+    address: str
+    scopes: frozenset[str]
+
+
+class Origin(NamedTuple):
+    """Which provider asserted an agent's person: issuer, subject there, and the client the assertion was made for."""
+
+    issuer: str
+    subject: str
+    client_id: str
+
+
+async def add(
+    transaction: Transaction,
+    kind: Kind,
+    applicant: Applicant,
+    *,
+    email: str | None = None,
+    person_id: str | None = None,
+    origin: Origin | None = None,
+    claim_ttl_s: int,
+    interval_s: int,
+) -> tuple[Registration, str]:
+    """A new registration, claimed at once when the person is known, and its claim token, shown this once."""
+    now = clock.now()
+    registration_id = PREFIX + ids.new_uuid().replace("-", "")
+    token = secrets.new_secret("clm")
+    is_claimed = person_id is not None
+    issuer, subject, client_id = origin or (None, None, None)
+    await transaction.run(
+        INSERT,
+        registration_id,
+        kind,
+        "claimed" if is_claimed else "unclaimed",
+        person_id,
+        email,
+        issuer,
+        subject,
+        client_id,
+        scopes.words(applicant.scopes),
+        applicant.agent,
+        applicant.address,
+        None if is_claimed else secrets.digest(token),
+        None if is_claimed else clock.later(now, seconds=claim_ttl_s),
+        interval_s,
+        now,
+        now if is_claimed else None,
+    )
+    made = await with_id(transaction, registration_id)
+    if made is None:
+        raise LookupError("the registration was not kept")
+    return made, token
+
+
+async def with_id(reader: Reader, registration_id: str) -> Registration | None:
+    """The registration with this id."""
+    row = await reader.fetch_one(BY_ID, registration_id)
+    return None if row is None else _registration(row)
+
+
+async def with_claim_token(reader: Reader, token: str) -> Registration | None:
+    """The registration this claim token was given for."""
+    row = await reader.fetch_one(BY_CLAIM, secrets.digest(token))
+    return None if row is None else _registration(row)
+
+
+async def of_person(reader: Reader, person_id: str) -> list[Registration]:
+    """The agents that act for a person now, newest first; 200 at most."""
+    return [_registration(row) for row in await reader.fetch(OF_PERSON, person_id)]
+
+
+async def of_client(reader: Reader, origin: Origin, person_id: str) -> Registration | None:
+    """The registration an agent has already, when its provider asserts the same person again."""
+    row = await reader.fetch_one(OF_CLIENT, *origin, person_id)
+    return None if row is None else _registration(row)
+
+
+async def name_person(transaction: Transaction, registration_id: str, email: str | None, origin: Origin | None) -> bool:
+    """Say whose an anonymous registration is to become, and which provider says so, in place of whatever was said
+    before; False when it has been claimed or ended."""
+    issuer, subject, client_id = origin or (None, None, None)
+    return bool(await transaction.run(NAME_PERSON, registration_id, email, issuer, subject, client_id))
+
+
+async def revoke(transaction: Transaction, registration_id: str) -> bool:
+    """End a registration: its tokens and assertions are dead at once on every worker. False when it had ended. What
+    its provider asserts next begins with the person's confirmation again."""
+    found = await with_id(transaction, registration_id)
+    if found is None or not await transaction.run(REVOKE, registration_id):
+        return False
+    if found.issuer is not None and found.subject is not None and found.status == "claimed":
+        await transaction.run(END_DELEGATION, found.issuer, found.subject)
+    await versions.bump(transaction, "identity")
+    return True
 
 
 async def revoke_subject(transaction: Transaction, issuer: str, subject: str) -> int:
-    """End every registration of the issuer's subject and what says whose it was; how many there were."""
+    """End every registration of a provider's subject, and what ties the subject to a person; how many ended."""
     ended = await transaction.run(REVOKE_SUBJECT, issuer, subject)
     await transaction.run(END_DELEGATION, issuer, subject)
-    await versions.bump(transaction, "identity")
+    if ended:
+        await versions.bump(transaction, "identity")
     return ended
+
+
+async def revoke_all_of(transaction: Transaction, person_id: str) -> None:
+    """End every registration of a person and every delegation to them (attack T34: whoever bound an agent to an
+    address before its owner proved it keeps nothing)."""
+    ended = await transaction.run(REVOKE_OF_PERSON, person_id)
+    await transaction.run(END_DELEGATIONS_OF, person_id)
+    if ended:
+        await versions.bump(transaction, "identity")
+
+
+async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:
+    """Write down when registrations were last used."""
+    for registration_id, at in uses.items():
+        if registration_id.startswith(PREFIX):
+            await transaction.run(USED, registration_id, at)
+
+
+async def forget_old(transaction: Transaction) -> None:
+    """Remove what was never claimed, or was denied or ended, a week after its claim window closed."""
+    oldest = clock.later(clock.now(), seconds=-REMEMBERED_S)
+    await transaction.run(FORGET_ATTEMPTS, oldest)
+    await transaction.run(FORGET, oldest)
+
+
+def _registration(row: Row) -> Registration:
+    return Registration._make((*row[:9], frozenset(row[9].split()), *row[10:]))

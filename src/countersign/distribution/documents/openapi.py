@@ -15,7 +15,8 @@ from countersign.distribution.identity.callers import Request
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.problems import PROBLEM_JSON
-from countersign.kernel.http.route import Nothing, Route, route
+from countersign.kernel.http.route import Nothing, OneOf, Route, route
+from countersign.kernel.http.route import shapes as shapes_of
 
 Document: TypeAlias = dict[str, Any]
 
@@ -54,9 +55,9 @@ def routes(described: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:
 def document(described: Iterable[Route[Store]], root_url: str) -> Document:
     """The OpenAPI document of the routes of a store at this address."""
     listed = tuple(described)
-    shapes = [Problem]
+    shapes: list[object] = [Problem]
     for each in listed:
-        shapes += [shape for shape in (each.body, *each.answers.values()) if shape is not None]
+        shapes += [*([] if each.body is None else [each.body]), *shapes_of(each.answers)]
     _, components = msgspec.json.schema_components(shapes, ref_template=_REFERENCE)
     paths: dict[str, Document] = {}
     for each in listed:
@@ -106,6 +107,8 @@ def _operation(each: Route[Store]) -> Document:
 
 
 def _schema(shape: object) -> Document:
+    if isinstance(shape, OneOf):
+        return {"anyOf": [_schema(each) for each in shape]}
     (schema,), _ = msgspec.json.schema_components([shape], ref_template=_REFERENCE)
     return schema
 

@@ -1,8 +1,10 @@
 """OAuth clients of an organisation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from countersign.distribution.identity import queries, scopes
+import msgspec
+
+from countersign.distribution.identity import queries, redirect_uris, scopes
 from countersign.distribution.identity.tokens import InvalidScope
 from countersign.kernel import clock, ids
 from countersign.kernel.database import versions
@@ -18,20 +20,40 @@ class ClientNotFound(NotFound):
 
 
 async def create_client(
-    transaction: Transaction, org_id: str, name: str, scope: Iterable[str]
+    transaction: Transaction,
+    org_id: str,
+    name: str,
+    scope: Iterable[str],
+    *,
+    returns_to: Sequence[str] = (),
+    is_implicit: bool = False,
 ) -> tuple[queries.Client, str]:
-    """A new client and its secret, which is kept as a hash and shown this once.
+    """A new client and its secret, which is kept as a hash and shown this once. `returns_to` are the addresses people
+    may be sent back to with a code, or with a token where `is_implicit`.
 
     Raises:
         InvalidScope: a scope does not exist.
+        InvalidRequest: an address is none that people can safely be sent to.
     """
     secret = secrets.new_secret("ccs")
     client_id = "cc_" + ids.new_uuid().replace("-", "")
-    return await add_client(transaction, org_id, client_id, secret, name, scope), secret
+    redirect_uris.require_safe(returns_to)
+    added = await add_client(
+        transaction, org_id, client_id, secret, name, scope, returns_to=returns_to, is_implicit=is_implicit
+    )
+    return added, secret
 
 
 async def add_client(
-    transaction: Transaction, org_id: str, client_id: str, secret: str, name: str, scope: Iterable[str]
+    transaction: Transaction,
+    org_id: str,
+    client_id: str,
+    secret: str,
+    name: str,
+    scope: Iterable[str],
+    *,
+    returns_to: Sequence[str] = (),
+    is_implicit: bool = False,
 ) -> queries.Client:
     """A client with an id and a secret chosen beforehand.
 
@@ -42,9 +64,19 @@ async def add_client(
     unknown = sorted(wanted - frozenset(scopes.ALL))
     if unknown:
         raise InvalidScope(f"there is no scope {unknown[0][:64]}")
-    made = queries.Client(client_id, org_id, name, secrets.digest(secret), wanted, clock.now())
+    made = queries.Client(
+        client_id, org_id, name, secrets.digest(secret), wanted, clock.now(), tuple(returns_to), is_implicit
+    )
     await transaction.run(
-        queries.INSERT_CLIENT, made.id, org_id, name, made.secret_hash, scopes.words(wanted), made.created_at
+        queries.INSERT_CLIENT,
+        made.id,
+        org_id,
+        name,
+        made.secret_hash,
+        scopes.words(wanted),
+        made.created_at,
+        msgspec.json.encode(made.redirect_uris).decode(),
+        int(is_implicit),
     )
     return made
 

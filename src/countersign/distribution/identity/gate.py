@@ -69,14 +69,16 @@ class Gate:
         return await self._caller_with(token.strip())
 
     async def _caller_with(self, token: str) -> Caller:
+        # First, as it brings the signing keys of the moment: a token of a key that was dropped ends with it.
+        identity = (await self._store.versions())[1]
         try:
             claims = self._store.tokens.verify(token)
         except InvalidToken as error:
             raise self._rejected("the token is expired, malformed, or not one of this service") from error
-        identity = (await self._store.versions())[1]
         name = digest(token)
         known = self._callers.get(name)
         if known is not None and known[0] == identity:
+            self._note(known[1])
             return known[1]
         caller = await tokens.caller_from(self._store.database, claims)
         if caller is None:
@@ -85,7 +87,12 @@ class Gate:
         if len(self._callers) >= _CACHED_CALLERS:
             self._callers.clear()
         self._callers[name] = (identity, caller)
+        self._note(caller)
         return caller
+
+    def _note(self, caller: Caller) -> None:
+        if caller.through is not None:
+            self._store.uses.note(caller.through)
 
     def admit(self, caller: Caller, scope: str | None) -> None:
         """Let the caller through to a route that needs this scope; None: any credential will do.

@@ -1,8 +1,13 @@
 """The service's token-signing keys: made once, kept sealed in the database, shared by every worker and node."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+
 from countersign.kernel import clock
+from countersign.kernel.database import versions
 from countersign.kernel.database.port import Database
-from countersign.kernel.security.jose import KeyRing
+from countersign.kernel.errors import Refused
+from countersign.kernel.security.jose import AccessTokens, KeyRing
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.security.sealed import seal, unseal
 
@@ -10,6 +15,16 @@ NAME = "token-keys"
 PURPOSE = "token-keys"
 STORED = "SELECT sealed FROM service_key WHERE name = $1"
 STORE = "INSERT INTO service_key (name, sealed, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+REPLACE = "UPDATE service_key SET sealed = $2, created_at = $3 WHERE name = $1 AND sealed = $4"
+
+
+class KeysChanged(Refused):
+    """The keys were changed by somebody else at the same moment."""
+
+    status = 409
+    code = "keys_changed"
+    title = "Keys changed"
+    resolution = "Look at the keys, and rotate again if it is still needed."
 
 
 async def token_keys(database: Database, master: MasterKey) -> KeyRing:
@@ -27,3 +42,66 @@ async def token_keys(database: Database, master: MasterKey) -> KeyRing:
     if row is None:
         raise LookupError("the token keys were removed while they were read")
     return KeyRing.from_json(unseal(master, bytes(row[0]), PURPOSE))
+
+
+async def rotate(database: Database, master: MasterKey, *, drop_previous: bool) -> KeyRing:
+    """Make a fresh signing key; tokens of the one before hold on, unless it is dropped as well. Every worker goes on
+    with the new ring from its next request.
+
+    Raises:
+        KeysChanged: another rotation came between.
+        CannotUnseal: the master key is not the one the ring was sealed with.
+    """
+    await token_keys(database, master)
+    async with database.transaction() as transaction:
+        row = await transaction.fetch_one(STORED, NAME)
+        stored = b"" if row is None else bytes(row[0])
+        ring = KeyRing.from_json(unseal(master, stored, PURPOSE)).rotated(keep=0 if drop_previous else 1)
+        fresh = seal(master, ring.to_json(), PURPOSE)
+        if not await transaction.run(REPLACE, NAME, fresh, clock.now(), stored):
+            raise KeysChanged("the keys were changed at the same moment")
+        await versions.bump(transaction, "identity")
+    return ring
+
+
+class Watched:
+    """The counters of changes, as the store reads them, which bring along the keys of the moment: whoever has read
+    the counters signs and verifies with the ring that was stored then. `position` is that of `identity` in them."""
+
+    def __init__(
+        self,
+        current: Callable[[], Awaitable[tuple[int, ...]]],
+        position: int,
+        database: Database,
+        master: MasterKey,
+        tokens: AccessTokens,
+    ) -> None:
+        self._current = current
+        self._position = position
+        self._database = database
+        self._master = master
+        self._tokens = tokens
+        self._identity = 0
+        self._stored = b""
+        self._renewing = asyncio.Lock()
+
+    async def current(self) -> tuple[int, ...]:
+        """The counters, never older than the call.
+
+        Raises:
+            Unavailable: the database cannot be reached.
+            CannotUnseal: the ring was sealed with a master key this process does not have.
+        """
+        numbers = await self._current()
+        if numbers[self._position] != self._identity:
+            async with self._renewing:
+                await self._renew()
+                self._identity = numbers[self._position]
+        return numbers
+
+    async def _renew(self) -> None:
+        row = await self._database.fetch_one(STORED, NAME)
+        stored = b"" if row is None else bytes(row[0])
+        if stored and stored != self._stored:
+            self._tokens.use(KeyRing.from_json(unseal(self._master, stored, PURPOSE)))
+            self._stored = stored

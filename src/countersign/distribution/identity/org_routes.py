@@ -75,7 +75,10 @@ async def list_clients(call: Request[OrgQuery, Nothing]) -> Answer:
 async def add_client(call: Request[OrgQuery, NewClient]) -> Answer:
     """Make an OAuth client; its secret is in this answer alone."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    client, secret = await clients.create_client(call.transaction, found.id, call.body.name, call.body.scopes)
+    sent = call.body
+    client, secret = await clients.create_client(
+        call.transaction, found.id, sent.name, sent.scopes, returns_to=sent.redirect_uris, is_implicit=sent.implicit
+    )
     shown = _shown(client)
     shown.client_secret = secret
     return answer.json(shown, 201)
@@ -90,7 +93,8 @@ async def remove_client(call: Request[ClientQuery, Nothing]) -> Answer:
 
 def _shown(client: queries.Client) -> Client:
     ordered = [scope for scope in scopes.ALL if scope in client.scopes]
-    return Client(client.id, client.name, ordered, clock.rfc3339(client.created_at))
+    since = clock.rfc3339(client.created_at)
+    return Client(client.id, client.name, ordered, since, list(client.redirect_uris), client.is_implicit)
 
 
 ROUTES = (

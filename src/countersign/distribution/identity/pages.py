@@ -1,7 +1,10 @@
-"""The sign-in and set-up pages."""
+"""The sign-in and set-up pages, and the ways to them."""
+
+from urllib.parse import urlencode
 
 from countersign.kernel.http import forms
 from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.call import Headers
 
 
 def sign_in(return_to: str, error: str = "", status: int = 200) -> Answer:
@@ -24,3 +27,28 @@ def set_up(token: str, error: str = "", status: int = 200) -> Answer:
         + forms.field("password", "Password, 10 characters or more", "password", "new-password")
     )
     return forms.form("Set up Countersign", fields, "Create", error, status)
+
+
+def bounce(target: str) -> Answer:
+    """A page that leads on to a path of this service. The session cookie does not come with a request that another
+    site began (SameSite=Strict), but it does with the one this page makes; and a form's answer that goes on from here
+    is no longer bound by the policy of the form's page."""
+    return forms.onward("One moment", "Going on to the page you asked for.", target)
+
+
+def to_sign_in(headers: Headers, target: str) -> Answer:
+    """The way to a page that needs a signed-in person, when the request shows none: over the sign-in page, or round
+    once more when the cookie may only have been held back because another site led here."""
+    if headers.get("sec-fetch-site") == "cross-site" and headers.get("cookie") is None:
+        return bounce(target)
+    way = "/auth/signin?" + urlencode({"return_to": target})
+    return Answer(303, headers=(("Location", way), ("Cache-Control", "no-store")))
+
+
+def after_sign_in(return_to: str, *headers: tuple[str, str]) -> Answer:
+    """Lead a person who has just signed in to where they came from."""
+    if return_to.startswith("/auth/authorize"):
+        onward = bounce(return_to)
+        onward.headers = (*onward.headers, *headers)
+        return onward
+    return Answer(303, headers=(*headers, ("Location", return_to), ("Cache-Control", "no-store")))

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import msgspec
+
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import versions
@@ -26,7 +28,10 @@ class Person(NamedTuple):
 
 
 class Client(NamedTuple):
-    """An OAuth client; it acts for its organisation with at most its scopes."""
+    """An OAuth client; it acts for its organisation, or for a person who allows it, with at most its scopes.
+
+    People are sent back to one of `redirect_uris` only; `is_implicit` lets them return with a token instead of a code.
+    """
 
     id: str
     org_id: str
@@ -34,13 +39,16 @@ class Client(NamedTuple):
     secret_hash: bytes
     scopes: frozenset[str]
     created_at: Instant
+    redirect_uris: tuple[str, ...] = ()
+    is_implicit: bool = False
 
 
 class Session(NamedTuple):
-    """Somebody's sign-in, and when it ends by itself."""
+    """Somebody's sign-in, when it was and when it ends by itself."""
 
     person_id: str
     expires_at: Instant
+    created_at: Instant
 
 
 class Grant(NamedTuple):
@@ -89,22 +97,23 @@ SET_ROLE = """
 """
 REMOVE_MEMBER = "DELETE FROM membership WHERE person_id = $1 AND org_id = $2"
 OTHER_OWNERS = "SELECT count(*) FROM membership WHERE org_id = $1 AND role = 'owner' AND person_id <> $2"
-CLIENT = "SELECT id, org_id, name, secret_hash, scopes, created_at FROM oauth_client WHERE id = $1"
-CLIENTS = """
-    SELECT id, org_id, name, secret_hash, scopes, created_at
+_CLIENT = "id, org_id, name, secret_hash, scopes, created_at, redirect_uris, implicit"
+CLIENT = f"SELECT {_CLIENT} FROM oauth_client WHERE id = $1"
+CLIENTS = f"""
+    SELECT {_CLIENT}
     FROM oauth_client
     WHERE org_id = $1
     ORDER BY created_at, id
     LIMIT 1000
 """
 INSERT_CLIENT = """
-    INSERT INTO oauth_client (id, org_id, name, secret_hash, scopes, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6)
+    INSERT INTO oauth_client (id, org_id, name, secret_hash, scopes, created_at, redirect_uris, implicit)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
     ON CONFLICT DO NOTHING
 """
 DELETE_CLIENT = "DELETE FROM oauth_client WHERE id = $1 AND org_id = $2"
 INSERT_SESSION = "INSERT INTO session (token_hash, person_id, created_at, expires_at) VALUES ($1, $2, $3, $4)"
-SESSION = "SELECT person_id, expires_at FROM session WHERE token_hash = $1 AND expires_at > $2"
+SESSION = "SELECT person_id, expires_at, created_at FROM session WHERE token_hash = $1 AND expires_at > $2"
 DELETE_SESSION = "DELETE FROM session WHERE token_hash = $1"
 DELETE_OLD_SESSIONS = "DELETE FROM session WHERE expires_at <= $1"
 DELETE_SESSIONS_OF = "DELETE FROM session WHERE person_id = $1"
@@ -160,9 +169,11 @@ async def clients(reader: Reader, org_id: str) -> list[Client]:
     return [_client(row) for row in await reader.fetch(CLIENTS, org_id)]
 
 
-def _client(row: tuple[str, str, str, bytes, str, Instant]) -> Client:
-    client_id, org_id, name, secret_hash, scope_words, created_at = row
-    return Client(client_id, org_id, name, bytes(secret_hash), frozenset(scope_words.split()), created_at)
+def _client(row: tuple[str, str, str, bytes, str, Instant, str, int]) -> Client:
+    client_id, org_id, name, secret_hash, scope_words, created_at, redirect_uris, implicit = row
+    held = frozenset(scope_words.split())
+    uris = msgspec.json.decode(redirect_uris, type=tuple[str, ...])
+    return Client(client_id, org_id, name, bytes(secret_hash), held, created_at, uris, bool(implicit))
 
 
 async def session(reader: Reader, token_hash: bytes) -> Session | None:

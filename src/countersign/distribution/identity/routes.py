@@ -1,29 +1,19 @@
-"""Tokens, sign-in, set-up: /auth/*, and the metadata that leads there."""
+"""Sign-in, sign-out, set-up, and the tokens of a signed-in session: /auth/*."""
 
 from urllib.parse import urlsplit
 
-from countersign.distribution.context import PREFIX
-from countersign.distribution.identity import client_credentials, pages, queries, scopes, sessions, setup, tokens
+from countersign.distribution.identity import pages, sessions, setup
 from countersign.distribution.identity.callers import Request
-from countersign.distribution.identity.client_credentials import (
-    InvalidClient,
-    InvalidTarget,
-    UnsupportedGrantType,
-)
 from countersign.distribution.identity.gate import Unauthenticated
 from countersign.distribution.identity.schemas import (
-    Me,
     SessionTokenRequest,
     SetUpForm,
     SetUpQuery,
     SignInForm,
     SignInQuery,
-    TokenRequest,
     TokenResponse,
 )
 from countersign.distribution.identity.tokens import InvalidScope
-from countersign.kernel import clock
-from countersign.kernel.clock import Instant
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import answer, forms
 from countersign.kernel.http.answer import Answer
@@ -31,33 +21,10 @@ from countersign.kernel.http.route import Nothing, route
 from countersign.kernel.security import passwords
 
 
-async def issue_token(call: Request[Nothing, TokenRequest]) -> Answer:
-    """Exchange a client's credentials for an access token."""
-    issued = await client_credentials.exchange(call.context, call.body, call.headers)
-    return answer.json(issued)
-
-
-async def show_me(call: Request[Nothing, Nothing]) -> Answer:
-    """Tell whom the presented token stands for."""
-    caller, store = call.caller, call.context
-    claims = store.tokens.verify((call.headers.get("authorization") or "").partition(" ")[2].strip())
-    held = caller.scopes if caller.scopes is not None else await tokens.held_by_person(store.database, caller.id)
-    orgs = [await queries.organisation(store.database, org) for org in caller.orgs]
-    me = Me(
-        sub=caller.id,
-        client_id=claims.client_id,
-        email=caller.email,
-        claimed=True,
-        scope=scopes.words(held),
-        expires_at=clock.rfc3339(Instant(claims.exp * clock.SECOND)),
-        orgs=sorted(org.slug for org in orgs if org is not None),
-    )
-    return answer.json(me)
-
-
 async def exchange_session(call: Request[Nothing, SessionTokenRequest]) -> Answer:
     """Exchange the signed-in session (cookie and Origin) for a bearer token."""
     sessions.require_same_origin(call.context, call.headers)
+    await call.context.versions()
     return answer.json(await sessions.exchange(call.context, call.headers, call.body.scope))
 
 
@@ -76,8 +43,7 @@ async def sign_in(call: Request[SignInQuery, SignInForm]) -> Answer:
         token = await sessions.sign_in(call.context, call.body.email, call.body.password)
     except sessions.WrongCredentials as refused:
         return pages.sign_in(return_to, refused.detail, refused.status)
-    headers = (sessions.set_cookie(call.context, token), ("Location", return_to), ("Cache-Control", "no-store"))
-    return Answer(303, headers=headers)
+    return pages.after_sign_in(return_to, sessions.set_cookie(call.context, token))
 
 
 async def sign_out(call: Request[Nothing, Nothing]) -> Answer:
@@ -114,27 +80,6 @@ async def set_up(call: Request[SetUpQuery, SetUpForm]) -> Answer:
     return forms.message("Ready", f"Sign in at {store.root_url}/auth/signin as {form.email}.")
 
 
-async def show_protected_resource(call: Request[Nothing, Nothing]) -> Answer:
-    """Describe this service as a protected resource (RFC 9728)."""
-    store = call.context
-    resource = store.base_url if call.target.endswith(PREFIX) else store.root_url
-    document = {
-        "resource": resource,
-        "resource_name": "Countersign",
-        "authorization_servers": [store.root_url],
-        "scopes_supported": list(scopes.ALL),
-        "bearer_methods_supported": ["header"],
-    }
-    headers = (("Cache-Control", "public, max-age=300"), ("Access-Control-Allow-Origin", "*"))
-    return answer.json(document, headers=headers)
-
-
-async def show_keys(call: Request[Nothing, Nothing]) -> Answer:
-    """Give the public keys that access tokens are signed with (RFC 7517)."""
-    headers = (("Cache-Control", "public, max-age=300"), ("Access-Control-Allow-Origin", "*"))
-    return answer.json(call.context.tokens.ring.jwks(), headers=headers)
-
-
 def _local(return_to: str) -> str:
     """The path to return to when it is one of this service, else the root (attack T40: open redirects)."""
     parts = urlsplit(return_to)
@@ -149,27 +94,9 @@ def _local(return_to: str) -> str:
     return return_to if safe else "/"
 
 
-_TOKEN_REFUSALS = (InvalidClient, UnsupportedGrantType, InvalidScope, InvalidTarget)
 _HTML = ("text/html; charset=utf-8", "text/html")
 
 ROUTES = (
-    *(
-        route(
-            "POST",
-            path,
-            issue_token,
-            body=TokenRequest,
-            answers={200: TokenResponse},
-            refusals=_TOKEN_REFUSALS,
-            form=True,
-            oauth=True,
-            secret=True,
-            quota="token",
-            own_credentials=True,
-        )
-        for path in ("/auth/token", "/auth/login")
-    ),
-    route("GET", "/auth/me", show_me, answers={200: Me}, signed_in=True, secret=True),
     route(
         "POST",
         "/auth/session/token",
@@ -239,15 +166,4 @@ ROUTES = (
         produces=_HTML,
         at_root=True,
     ),
-    *(
-        route(
-            "GET",
-            f"/.well-known/oauth-protected-resource{suffix}",
-            show_protected_resource,
-            answers={200: dict},
-            at_root=True,
-        )
-        for suffix in ("", PREFIX)
-    ),
-    route("GET", "/.well-known/jwks.json", show_keys, answers={200: dict}, at_root=True),
 )

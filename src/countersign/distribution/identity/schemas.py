@@ -9,17 +9,8 @@ from countersign.distribution.identity.scopes import Role, Scope
 # `$` matches before a final line break as well, which `(?!\n)` takes away in every dialect of patterns.
 Email = Annotated[str, msgspec.Meta(min_length=3, max_length=254, pattern=r"^[^@\s]+@[^@\s]+(?!\n)$")]
 Slug = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,64}(?!\n)$")]
+RedirectUri = Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S")]
-
-
-class TokenRequest(msgspec.Struct):
-    """The form of RFC 6749 §4.4.2; unknown members are ignored as §3.2 asks."""
-
-    grant_type: str | None = None
-    scope: str | None = None
-    resource: str | None = None
-    client_id: str | None = None
-    client_secret: str | None = None
 
 
 class TokenResponse(msgspec.Struct):
@@ -35,18 +26,6 @@ class SessionTokenRequest(msgspec.Struct, forbid_unknown_fields=True):
     """What a signed-in page may ask for: fewer scopes than the person holds."""
 
     scope: str | None = None
-
-
-class Me(msgspec.Struct):
-    """Whoever a token stands for (agent-auth 7.5)."""
-
-    sub: str
-    client_id: str
-    email: str | None
-    claimed: bool
-    scope: str
-    expires_at: str
-    orgs: list[str]
 
 
 class OrgQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -98,14 +77,19 @@ class Client(msgspec.Struct):
     name: str
     scopes: list[str]
     created_at: str
+    redirect_uris: list[str]
+    implicit: bool
     client_secret: str | None | msgspec.UnsetType = msgspec.UNSET
 
 
 class NewClient(msgspec.Struct, forbid_unknown_fields=True):
-    """A client to create, with at most the scopes its creator holds."""
+    """A client to create, with at most the scopes its creator holds; with `redirect_uris` people may let it act for
+    them, and with `implicit` (discouraged) it gets its token in the address it is called back at."""
 
     name: Name
     scopes: Annotated[list[Scope], msgspec.Meta(min_length=1, max_length=6)]
+    redirect_uris: Annotated[list[RedirectUri], msgspec.Meta(max_length=10)] = []
+    implicit: bool = False
 
 
 class ClientQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -133,7 +117,7 @@ class Usage(msgspec.Struct):
 class SignInQuery(msgspec.Struct, forbid_unknown_fields=True):
     """Where to go after signing in: a path of this service."""
 
-    return_to: Annotated[str, msgspec.Meta(max_length=2_000)] = "/"
+    return_to: Annotated[str, msgspec.Meta(max_length=8_000)] = "/"
 
 
 class SignInForm(msgspec.Struct, forbid_unknown_fields=True):
@@ -141,7 +125,7 @@ class SignInForm(msgspec.Struct, forbid_unknown_fields=True):
 
     email: Annotated[str, msgspec.Meta(max_length=254)] = ""
     password: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
-    return_to: Annotated[str, msgspec.Meta(max_length=2_000)] = "/"
+    return_to: Annotated[str, msgspec.Meta(max_length=8_000)] = "/"
 
 
 class SetUpQuery(msgspec.Struct, forbid_unknown_fields=True):

@@ -8,6 +8,15 @@ Scope: TypeAlias = Literal[
 Role: TypeAlias = Literal["owner", "publisher", "viewer"]
 
 ALL: tuple[str, ...] = get_args(Scope)
+# What each allows, in words for the person who is asked for it.
+MEANING: dict[str, str] = {
+    "read:products": "see listings",
+    "write:products": "publish and edit listings of your organisations",
+    "read:releases": "see release histories",
+    "write:releases": "publish releases and upload files of your organisations",
+    "read:library": "see your library: what you own here, and download it",
+    "admin:org": "administer your organisations",
+}
 READING = frozenset({"read:products", "read:releases", "read:library"})
 OF_ROLE: dict[str, frozenset[str]] = {
     "owner": frozenset(ALL),

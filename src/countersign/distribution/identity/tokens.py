@@ -50,16 +50,22 @@ def issue(store: Store, subject: str, client_id: str, granted: frozenset[str]) -
 
 
 def issue_through(
-    store: Store, subject: str, client_id: str, granted: frozenset[str], grant: Grant, auth_time_s: int | None = None
+    store: Store,
+    subject: str,
+    client_id: str,
+    granted: frozenset[str],
+    grant: Grant,
+    auth_time_s: int | None = None,
+    *,
+    jti: str | None = None,
 ) -> tuple[str, AccessClaims]:
     """A signed access token by a registration or a consent, and its claims; it dies when the grant's generation
-    rises. `subject` is the person's id, or the registration's own while nobody has claimed it."""
+    rises. `subject` is the person's id, or the registration's own while nobody has claimed it; `jti` the token's id
+    where that was chosen before."""
     now_s = clock.now() // clock.SECOND
+    fresh = _claims(store, subject, client_id, granted, now_s, now_s + store.settings.token_ttl_s)
     claims = msgspec.structs.replace(
-        _claims(store, subject, client_id, granted, now_s, now_s + store.settings.token_ttl_s),
-        reg=grant.id,
-        gen=grant.generation,
-        auth_time=auth_time_s,
+        fresh, reg=grant.id, gen=grant.generation, auth_time=auth_time_s, jti=jti or fresh.jti
     )
     return store.tokens.issue(claims), claims
 

@@ -57,6 +57,7 @@ CREATE TABLE registration (
     email TEXT,
     issuer TEXT,
     subject TEXT,
+    client_id TEXT,
     scopes TEXT NOT NULL,
     agent TEXT NOT NULL,
     address TEXT NOT NULL,

@@ -10,7 +10,7 @@ import msgspec
 from countersign.kernel import clock, telemetry
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused, invalid_parameter
-from countersign.kernel.http import conditional, decode, deprecation, idempotency
+from countersign.kernel.http import conditional, cors, decode, deprecation, forms, idempotency
 from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.call import Call, Caller, ClientGone, ContextT, Headers, Receive, Send
 from countersign.kernel.http.exchange import Exchange, Scope
@@ -86,7 +86,7 @@ class App(Generic[ContextT]):
         policy: Policy,
     ) -> None:
         self.routes = tuple(routes)
-        self._router = Router(self.routes, policy.prefix)
+        self._router = Router((*self.routes, *cors.preflights(self.routes)), policy.prefix)
         self._context = context
         self._database = database
         self._gate = gate
@@ -127,9 +127,12 @@ class App(Generic[ContextT]):
         if "RateLimit-Limit" in refused.headers:
             exchange.limits = ()
         if route is not None and route.oauth:
-            await exchange.answer(oauth_error(refused))
+            answer = oauth_error(refused)
+        elif route is not None and _is_for_reading(route, exchange.headers.get("accept")):
+            answer = forms.refusal(refused)
         else:
-            await exchange.answer(problem(refused, self._policy.root_url, exchange.target))
+            answer = problem(refused, self._policy.root_url, exchange.target)
+        await exchange.answer(_unkept(answer) if route is not None and route.secret else answer)
 
     async def _match(self, exchange: Exchange) -> tuple[Route[ContextT], dict[str, str]]:
         """The request's route and path parameters; a refusal that comes so early is counted as well."""
@@ -140,6 +143,8 @@ class App(Generic[ContextT]):
             exchange.route_path = route.path
             if route.deprecation is not None:
                 exchange.notices = deprecation.notices(route.deprecation)
+            if route.cross_origin:
+                exchange.notices = (*exchange.notices, *cors.SHOWN)
         except Refused:
             exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
             raise
@@ -338,6 +343,12 @@ def _require_acceptable(route: Route[ContextT], accept: str | None) -> None:
     raise NotAcceptable(f"this address answers with {', '.join(route.produces)}")
 
 
+def _is_for_reading(route: Route[ContextT], accept: str | None) -> bool:
+    """Whether a person in front of a browser waits for the answer, rather than a program."""
+    return route.produces[0].startswith("text/html") and "text/html" in (accept or "")
+
+
 def _unkept(answer: Answer) -> Answer:
-    answer.headers = (*answer.headers, ("Cache-Control", "no-store"), ("Pragma", "no-cache"))
+    others = tuple(pair for pair in answer.headers if pair[0].lower() not in ("cache-control", "pragma"))
+    answer.headers = (*others, ("Cache-Control", "no-store"), ("Pragma", "no-cache"))
     return answer

@@ -72,7 +72,7 @@ def query(values: dict[str, str], shape: type[StructT]) -> StructT:
         raise invalid_parameter(name, detail) from error
     for name, text in values.items():
         # msgspec reads "null" as nothing sent, and "1e3" and "5.0" as whole numbers.
-        value = getattr(decoded, name)
+        value = getattr(decoded, name, text)
         if value is None or (type(value) is int and str(value) != text):
             raise invalid_parameter(name, "is no plain value of this parameter")
     return decoded

@@ -1,7 +1,9 @@
 """Pages that are one plain HTML form or one message: they work without scripts and load nothing."""
 
+from collections.abc import Sequence
 from html import escape
 
+from countersign.kernel.errors import Refused
 from countersign.kernel.http.answer import Answer
 
 HTML = "text/html; charset=utf-8"
@@ -10,9 +12,8 @@ _STYLE = (
     "label{display:block;margin:1rem 0 .25rem}input{width:100%;padding:.5rem;font:inherit;box-sizing:border-box}"
     "button{margin-top:1.5rem;padding:.6rem 1.2rem;font:inherit}p.error{color:#a40e26}"
 )
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 _HEADERS = (
-    ("Content-Security-Policy", _POLICY),
     ("Referrer-Policy", "same-origin"),
     ("X-Frame-Options", "DENY"),
     ("Cache-Control", "no-store"),
@@ -36,18 +37,36 @@ def hidden(name: str, value: str) -> str:
 def form(title: str, fields: str, action: str, error: str = "", status: int = 200) -> Answer:
     """A page with one form that posts to its own address; `action` stands on its button."""
     shown = f'<p class="error" role="alert">{escape(error)}</p>' if error else ""
-    return _document(title, f'{shown}<form method="post">{fields}<button>{escape(action)}</button></form>', status)
+    return page(title, f'{shown}<form method="post">{fields}<button>{escape(action)}</button></form>', status)
 
 
 def message(title: str, text: str, status: int = 200) -> Answer:
     """A page that says one thing."""
-    return _document(title, f"<p>{escape(text)}</p>", status)
+    return page(title, f"<p>{escape(text)}</p>", status)
 
 
-def _document(title: str, body: str, status: int) -> Answer:
+def refusal(refused: Refused) -> Answer:
+    """A refusal as a page: what is wrong, and what can be done."""
+    shown = f'<p role="alert">{escape(refused.detail[:1].upper() + refused.detail[1:])}.</p>'
+    if refused.remedy:
+        shown += f"<p>{escape(refused.remedy)}</p>"
+    answer = page(refused.title or "Refused", shown, refused.status)
+    answer.headers = (*answer.headers, *refused.headers.items())
+    return answer
+
+
+def onward(title: str, text: str, target: str) -> Answer:
+    """A page that leads to an address of this service by itself, and by a link."""
+    head = f'<meta http-equiv="refresh" content="0; url={escape(target)}">'
+    return page(title, f'<p>{escape(text)}</p><p><a href="{escape(target)}">Continue</a></p>', head=head)
+
+
+def page(title: str, body: str, status: int = 200, *, head: str = "", leads_to: Sequence[str] = ()) -> Answer:
+    """A page with this body, which is HTML. `leads_to` are the origins a form's answer may send the browser on to."""
     text = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)} · Countersign</title>'
-        f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{_STYLE}</style></head>'
+        f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{_STYLE}</style>{head}</head>'
         f"<body><main><h1>{escape(title)}</h1>{body}</main></body></html>"
     )
-    return Answer(status, text.encode(), HTML, _HEADERS)
+    policy = ("Content-Security-Policy", " ".join((_POLICY, *leads_to)))
+    return Answer(status, text.encode(), HTML, (policy, *_HEADERS))

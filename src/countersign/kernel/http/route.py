@@ -14,6 +14,12 @@ from countersign.kernel.http.deprecation import Deprecation
 MEBIBYTE = 1 << 20
 
 
+class OneOf(tuple[type[msgspec.Struct], ...]):
+    """Shapes of which an answer has one; which, its members tell."""
+
+    __slots__ = ()
+
+
 class Nothing(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """No parameters, or no members: whatever is sent here is refused as unknown."""
 
@@ -42,11 +48,14 @@ class Options(TypedDict, total=False):
     documented: bool
     deprecation: Deprecation
     at_root: bool
+    cross_origin: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Route(Generic[ContextT]):
     """One endpoint. Made by `route`, which checks the handler's types against `query` and `body`.
+
+    `answers` are the shapes of bodies by status: None for an empty one, OneOf where it is one of several.
 
     scope       what the caller's credential must carry; None: anyone may call
     signed_in   a credential is needed though no scope is named
@@ -66,6 +75,7 @@ class Route(Generic[ContextT]):
     produces    media types the route can answer with; the first is the default
     documented  it stands in the API document; others are marked as additions
     at_root     the path is relative to the root address, not to the versioned API
+    cross_origin  pages of any site may send this and read the answer, never with cookies; preflights are answered
     """
 
     method: str
@@ -95,6 +105,16 @@ class Route(Generic[ContextT]):
     documented: bool = False
     deprecation: Deprecation | None = None
     at_root: bool = False
+    cross_origin: bool = False
+
+
+def shapes(answers: Mapping[int, object]) -> list[object]:
+    """Every shape of body among the answers."""
+    found: list[object] = []
+    for shape in answers.values():
+        if shape is not None:
+            found += shape if isinstance(shape, OneOf) else [shape]
+    return found
 
 
 def route(

@@ -1,0 +1,99 @@
+"""An agent that arrives at a store it knows nothing of, and lists what its person owns there.
+
+    python agent.py http://127.0.0.1:8480/api/v1 --email player@example.com
+
+Six requests and the polls between them: discover, ask the person, register, wait for the claim, exchange, call.
+"""
+
+import argparse
+import re
+import sys
+import time
+from typing import Any
+
+import httpx
+
+JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+WANTED = "read:products read:releases read:library"
+
+
+class Stopped(Exception):
+    """The agent cannot or may not go on; the text is for its person."""
+
+
+def discover(http: httpx.Client, base: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the store calls itself, and where agents register: found from the refusal of a call without a token."""
+    refused = http.get(f"{base}/library")
+    found = re.search(r'resource_metadata="([^"]+)"', refused.headers.get("www-authenticate", ""))
+    if refused.status_code != 401 or found is None:
+        raise Stopped(f"{base} does not say how agents come in ({refused.status_code})")
+    resource = answered(http.get(found[1]))
+    issuer = resource["authorization_servers"][0]
+    server = answered(http.get(f"{issuer}/.well-known/oauth-authorization-server"))
+    if server["issuer"] != issuer:
+        raise Stopped(f"{issuer} says it is {server['issuer']}")
+    return resource, server
+
+
+def confirmed(resource: dict[str, Any], email: str, *, is_sure: bool) -> bool:
+    """Whether the person wants the agent to register there: they are told the name and the scopes first."""
+    print(f"The store calls itself {resource['resource_name']} ({resource['resource']}).")
+    print(f"It offers the scopes: {', '.join(resource['scopes_supported'])}.")
+    print(f"I would register for {email} and ask for: {WANTED}.")
+    return is_sure or input("Shall I? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def claimed(http: httpx.Client, server: dict[str, Any], email: str) -> str:
+    """The assertion of the registration, once the person has confirmed it."""
+    endpoints = server["agent_auth"]
+    body = {"method": "service_auth", "email": email, "scope": WANTED}
+    registered = answered(http.post(endpoints["identity_endpoint"], json=body))
+    claim = registered["claim"]
+    print(f"Please open {claim['verification_uri']}\nand type the code {claim['user_code']}", flush=True)
+    pause_s, ends_s = claim["interval"], time.monotonic() + claim["expires_in"]
+    while time.monotonic() < ends_s:
+        time.sleep(pause_s)
+        poll = http.post(endpoints["claim_endpoint"], json={"claim_token": registered["claim_token"]})
+        if poll.status_code == 429:
+            pause_s = int(poll.headers["retry-after"])
+        elif answered(poll)["status"] == "claimed":
+            return poll.json()["identity_assertion"]
+    raise Stopped("nobody confirmed in time")
+
+
+def answered(response: httpx.Response) -> dict[str, Any]:
+    """The answer's object; a refusal ends the work with what the store says of it."""
+    if response.is_success:
+        return response.json()
+    problem = response.json()
+    raise Stopped(f"{problem.get('code')}: {problem.get('message')} {problem.get('resolution', '')}")
+
+
+def main() -> None:
+    """Arrive, and print what the person owns."""
+    parser = argparse.ArgumentParser(description="An agent that lists what its person owns in a store.")
+    parser.add_argument("base", help="the store's API, http://127.0.0.1:8480/api/v1")
+    parser.add_argument("--email", required=True, help="the person's address at the store")
+    parser.add_argument("--yes", action="store_true", help="the person has agreed already")
+    parser.add_argument("--keep", action="store_true", help="do not revoke the token at the end")
+    given = parser.parse_args()
+    with httpx.Client(timeout=30, headers={"User-Agent": "store-agent/1.0 (example)"}) as http:
+        try:
+            resource, server = discover(http, given.base)
+            if not confirmed(resource, given.email, is_sure=given.yes):
+                raise Stopped("not without your yes")
+            assertion = claimed(http, server, given.email)
+            body = {"grant_type": JWT_BEARER, "assertion": assertion}
+            token = answered(http.post(server["token_endpoint"], json=body))["access_token"]
+            library = http.get(f"{given.base}/library", headers={"Authorization": f"Bearer {token}"})
+            for product in answered(library):
+                print(f"{product['slug']}: {product['title']}")
+            if not given.keep:
+                http.post(server["revocation_endpoint"], data={"token": token, "token_type_hint": "access_token"})
+                print("The token is revoked.")
+        except Stopped as reason:
+            sys.exit(str(reason))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The claim ceremony from the command line's side: register by e-mail, show link and code, poll, exchange."""
+
+import click
+
+from countersign.cli import connection, output, wire
+from countersign.cli.connection import Reply, Server
+from countersign.cli.output import Exit, Failure
+from countersign.cli.transport import Request
+
+JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+WANTED = "read:products read:releases read:library write:products write:releases"
+SLOWEST_S = 60
+
+
+def token_for(server: Server, email: str) -> str:
+    """A bearer token of the person with this address, once they have confirmed in a browser.
+
+    Raises:
+        Failure: refused, declined, or not confirmed in time.
+    """
+    server.use_no_token()
+    doing = "cannot sign in"
+    asked = {"method": "service_auth", "email": email, "scope": WANTED}
+    registered = connection.decoded(server.post("/auth/register", asked, doing), wire.Registered, doing)
+    claim = registered.claim
+    output.note(f"Open {claim.verification_uri}")
+    output.note(f"sign in there as {email}, and type the code {click.style(claim.user_code, bold=True)}")
+    output.note(f"Waiting for {claim.expires_in // 60} minutes; Ctrl-C ends it.")
+    assertion = _assertion(server, registered.claim_token, claim.interval, claim.expires_in)
+    body = {"grant_type": JWT_BEARER, "assertion": assertion}
+    return connection.decoded(server.post("/auth/token", body, doing), wire.Token, doing).access_token
+
+
+def _assertion(server: Server, claim_token: str, interval_s: int, patience_s: int) -> str:
+    """Poll until the person has confirmed; the assertion to exchange."""
+    waited_s = 0
+    while waited_s <= patience_s + interval_s:
+        connection.wait(interval_s)
+        waited_s += interval_s
+        reply = _poll(server, claim_token)
+        if reply.status == 429:
+            interval_s = min(SLOWEST_S, int(connection.asked_pause_s(reply.headers, 1)) + 1)
+            continue
+        if not reply.is_success:
+            raise server.refusal(reply, "cannot sign in")
+        standing = connection.decoded(reply, wire.Standing, "cannot sign in")
+        if standing.status == "claimed":
+            return standing.identity_assertion
+    remedy = "Run the command again, and confirm in the browser while it waits."
+    raise Failure("cannot sign in", why="nobody confirmed in time", remedy=remedy, exit_code=Exit.REFUSED)
+
+
+def _poll(server: Server, claim_token: str) -> Reply:
+    request = Request("GET", f"{server.base}/auth/me", {"Authorization": f"Bearer {claim_token}"})
+    return server.ask(request, "cannot sign in")

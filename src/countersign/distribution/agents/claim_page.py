@@ -1,0 +1,115 @@
+"""GET and POST /auth/claim: the page a claim link leads to (agent-auth 7.6)."""
+
+from countersign.distribution.agents import attempts, claim, pages, registrations
+from countersign.distribution.agents.attempts import Attempt, Page
+from countersign.distribution.agents.claim import AttemptOver
+from countersign.distribution.agents.registrations import Registration
+from countersign.distribution.agents.schemas import ClaimForm, ClaimQuery
+from countersign.distribution.context import Store
+from countersign.distribution.identity import csrf, sessions, visitors
+from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.queries import Person
+from countersign.distribution.identity.visitors import Visitor
+from countersign.distribution.issuers import queries as issuers
+from countersign.kernel.errors import NotFound
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.route import Nothing
+
+
+class ClaimLinkUnknown(NotFound):
+    """No attempt has this link."""
+
+    resolution = "Ask your agent for a new link."
+
+
+async def show_claim(call: Request[ClaimQuery, Nothing]) -> Answer:
+    """Show a person which agent asks for what; looking changes nothing."""
+    store = call.context
+    visitor = await visitors.signed_in(store, call.headers, call.target)
+    if isinstance(visitor, Answer):
+        return visitor
+    attempt, page, registration = await _found(store, call.query.claim_attempt_token, visitor.person)
+    return await _page(store, attempt, page, registration, visitor)
+
+
+async def decide_claim(call: Request[ClaimQuery, ClaimForm]) -> Answer:
+    """Take the agent as one's own, or turn it away."""
+    store, form = call.context, call.body
+    sessions.require_same_origin(store, call.headers)
+    visitor = await visitors.signed_in(store, call.headers, call.target)
+    if isinstance(visitor, Answer):
+        return visitor
+    csrf.require(store, visitor.session, form.csrf)
+    attempt, page, registration = await _found(store, call.query.claim_attempt_token, visitor.person)
+    if form.decision == "decline":
+        async with store.database.transaction() as transaction:
+            await claim.decline(transaction, attempt, registration)
+        return pages.declined()
+    if page == "shown":
+        return await _confirm(store, attempt, visitor.person)
+    return await _type_code(call, attempt, registration, visitor)
+
+
+async def _confirm(store: Store, attempt: Attempt, person: Person) -> Answer:
+    async with store.database.transaction() as transaction:
+        code = await attempts.confirm(store, transaction, attempt, person.id)
+    if code is None:
+        raise AttemptOver("the attempt was decided, replaced or has expired")
+    return pages.digits(code)
+
+
+async def _type_code(
+    call: Request[ClaimQuery, ClaimForm], attempt: Attempt, registration: Registration, visitor: Visitor
+) -> Answer:
+    store, text = call.context, call.body.user_code
+    if not text.strip():
+        return await _page(store, attempt, "typed", registration, visitor, "Type the code that your agent shows you.")
+    await claim.count_guess(store, visitor.person.id, call.address)
+    async with store.database.transaction() as transaction:
+        is_right = await attempts.is_typed_right(store, transaction, attempt, text)
+        if is_right:
+            await claim.accept(transaction, attempt, registration, visitor.person.id)
+    if is_right is None:
+        raise AttemptOver("the code was mistyped too often; your agent can ask for a new link")
+    if not is_right:
+        error = "That is not the code your agent shows. After five wrong tries the link is dead."
+        return await _page(store, attempt, "typed", registration, visitor, error)
+    return pages.allowed()
+
+
+async def _found(store: Store, token: str, person: Person) -> tuple[Attempt, Page, Registration]:
+    """The attempt of a link, for the person it is meant for.
+
+    Raises:
+        ClaimLinkUnknown, AttemptOver: nothing is to be decided.
+        WrongAccount: another account is (attack T24); nothing else of the attempt is told then.
+    """
+    found = await attempts.of_link(store.database, token)
+    registration = await registrations.with_id(store.database, found[0].registration_id) if found else None
+    if found is None or registration is None:
+        raise ClaimLinkUnknown("there is no such link")
+    claim.require_own(registration, person.email)
+    attempt, page = found
+    if attempt.is_over or attempt.status in ("claimed", "declined") or registration.status != "unclaimed":
+        raise AttemptOver("the attempt was decided, replaced or has expired")
+    return attempt, page, registration
+
+
+async def _page(
+    store: Store,
+    attempt: Attempt,
+    page: Page,
+    registration: Registration,
+    visitor: Visitor,
+    error: str = "",
+) -> Answer:
+    issuer = await issuers.issuer(store.database, registration.issuer) if registration.issuer else None
+    return pages.decision(
+        registration,
+        visitor.person.email,
+        csrf.token_of(store, visitor.session),
+        asks_for_code=page == "typed",
+        provider=issuer.name if issuer else "",
+        store=store.settings.resource_name,
+        error=error,
+    )

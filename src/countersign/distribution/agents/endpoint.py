@@ -1,0 +1,246 @@
+"""/auth/register and /auth/me: what agents send, and what they are told."""
+
+from countersign.distribution.agents import (
+    assertions,
+    attempts,
+    claim,
+    exchange,
+    limits,
+    polling,
+    register,
+    registrations,
+    rules,
+)
+from countersign.distribution.agents.polling import InvalidClaimToken
+from countersign.distribution.agents.register import Waiting
+from countersign.distribution.agents.registrations import Registration
+from countersign.distribution.agents.schemas import (
+    Claimed,
+    ClaimRequest,
+    CompleteRequest,
+    Identity,
+    Initiated,
+    Me,
+    Pending,
+    RegisterRequest,
+)
+from countersign.distribution.context import Store
+from countersign.distribution.identity import queries, scopes, tokens
+from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.gate import Gate, unauthenticated
+from countersign.distribution.issuers import id_jag
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.errors import InvalidRequest, Refused
+from countersign.kernel.http import answer
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.call import Headers
+from countersign.kernel.http.route import Nothing
+
+CLAIM_PREFIX = "clm_"
+
+
+class AlreadyClaimed(Refused):
+    """A person has claimed the agent, or is about to by another way."""
+
+    status = 409
+    code = "already_claimed"
+    title = "Already claimed"
+    resolution = "Poll with the claim token for the assertion; within ten minutes it is given out."
+
+
+class ClaimNotConfirmed(Refused):
+    """The person has not confirmed on the page yet."""
+
+    status = 409
+    code = "claim_not_confirmed"
+    title = "Not confirmed yet"
+    resolution = "Ask your person to confirm on the page, then send the code it shows."
+
+
+class InvalidUserCode(Refused):
+    """The code is not the one the page showed."""
+
+    status = 401
+    code = "invalid_user_code"
+    title = "Wrong code"
+    resolution = "Send the six digits that the page shows your person."
+
+
+async def register_agent(call: Request[Nothing, RegisterRequest]) -> Answer:
+    """Register an agent: asserted by a provider, by its person's e-mail, or anonymous."""
+    kind = rules.kind_of(call.body)
+    agent = call.headers.get("user-agent")
+    if kind == "anonymous":
+        made = await register.anonymous(call.context, call.body, agent, call.address)
+    elif kind == "service_auth":
+        made = await register.by_email(call.context, call.body, agent, call.address)
+    else:
+        made = await register.asserted(call.context, call.body, agent, call.address)
+    return answer.json(made)
+
+
+async def show_me(call: Request[Nothing, Nothing]) -> Answer:
+    """Tell whom an access token stands for, or where the claim of a claim token stands."""
+    token = _bearer(call.headers)
+    if token is not None and token.startswith(CLAIM_PREFIX):
+        return await _polled(call.context, token)
+    return answer.json(await _me(call))
+
+
+async def continue_claim(call: Request[Nothing, ClaimRequest]) -> Answer:
+    """Poll a claim, or begin another attempt of it."""
+    store, body = call.context, call.body
+    token = _claim_token(call.headers, body.claim_token)
+    if body.type is None and body.assertion is None and body.email is None and body.login_hint is None:
+        return await _polled(store, token)
+    found = await polling.of_token(store, token)
+    if found.status != "unclaimed":
+        raise AlreadyClaimed("the registration was claimed, declined or ended")
+    if body.type in ("login_hint", "service_auth", None):
+        email = rules.email_of(body.email, body.login_hint)
+        return answer.json(await _begin(store, found, email, "service_auth"))
+    if body.type == "identity_assertion":
+        return await _claim_by_assertion(store, found, body.assertion)
+    raise rules.UnsupportedIdentityType("a claim is continued by login_hint, service_auth or identity_assertion")
+
+
+async def complete_claim(call: Request[Nothing, CompleteRequest]) -> Answer:
+    """Finish a claim with the code that the page showed the person."""
+    store = call.context
+    token = _claim_token(call.headers, call.body.claim_token)
+    if not (call.body.user_code or "").strip():
+        raise InvalidRequest("user_code is required")
+    found = await polling.of_token(store, token)
+    if found.status != "unclaimed":
+        raise AlreadyClaimed("the registration was claimed, declined or ended")
+    attempt = await attempts.latest(store.database, found.id)
+    if attempt is None or attempt.is_over:
+        raise claim.AttemptOver("the code is used up; begin another attempt")
+    if attempt.status != "confirmed" or attempt.confirmed_by is None:
+        raise ClaimNotConfirmed("the person has not confirmed on the page yet")
+    async with store.database.transaction() as transaction:
+        is_right = await attempts.is_shown_right(store, transaction, attempt, call.body.user_code or "")
+        if is_right:
+            await claim.accept(transaction, attempt, found, attempt.confirmed_by)
+    if is_right is None:
+        raise claim.AttemptOver("the code is used up; begin another attempt")
+    if not is_right:
+        remaining = attempts.TRIES - attempt.tries - 1
+        raise InvalidUserCode("the code is wrong", members={"attempts_remaining": max(0, remaining)})
+    return await _claimed(store, await _again(store, found))
+
+
+async def _polled(store: Store, token: str) -> Answer:
+    standing = await polling.poll(store, token)
+    if standing.state == "claimed":
+        return await _claimed(store, standing.registration)
+    registration = standing.registration
+    return answer.json(Pending("pending", registration.id, registration.interval_s, standing.expires_in_s))
+
+
+async def _claimed(store: Store, registration: Registration) -> Answer:
+    grant = await exchange.of_registration(store.database, registration)
+    person = await queries.person(store.database, grant.person_id or "")
+    assertion, expires_at = assertions.issue(store, registration, person.email if person else None)
+    expires = clock.rfc3339(expires_at)
+    words = [scope for scope in scopes.ALL if scope in grant.scopes]
+    identity = Identity(assertion, expires)
+    return answer.json(Claimed("claimed", registration.id, registration.id, assertion, expires, identity, words))
+
+
+async def _begin(store: Store, registration: Registration, email: str, kind: str) -> Initiated:
+    """Another attempt; a registration that names a person may only name the same again (agent-auth 7.5)."""
+    if registration.kind != "anonymous" and registration.email != email:
+        raise rules.InvalidLoginHint("the registration names another person; register again for this one")
+    await limits.count_attempt(store, registration.id)
+    if registration.email != email:
+        await limits.count_naming(store, email)
+    async with store.database.transaction() as transaction:
+        is_open = registration.kind == "anonymous"
+        if is_open and not await registrations.name_person(transaction, registration.id, email, None):
+            raise AlreadyClaimed("the registration was claimed, declined or ended")
+        begun = await attempts.begin(store, transaction, registration)
+    return Initiated(
+        registration.id,
+        registration.id,
+        kind,
+        begun.id,
+        "initiated",
+        clock.rfc3339(begun.expires_at),
+        begun.code(registration.interval_s),
+        begun.link(),
+    )
+
+
+async def _claim_by_assertion(store: Store, registration: Registration, assertion: str | None) -> Answer:
+    """Claim an anonymous agent by a provider's assertion: at once for an account that is tied to it or new, else by
+    an attempt of the account's person."""
+    if registration.kind != "anonymous":
+        raise AlreadyClaimed("only an anonymous registration is claimed by an assertion")
+    if not assertion:
+        raise InvalidRequest("assertion is required")
+    believed = await id_jag.verified(store, assertion)
+    id_jag.require_fresh(believed)
+    wanted = register.asserted_scopes(believed, None) & registration.scopes
+    outcome = await register.take_over(store, believed, registration, wanted)
+    if isinstance(outcome, Waiting):
+        begun = outcome.begun
+        ends = clock.rfc3339(begun.expires_at)
+        code, link = begun.code(registration.interval_s), begun.link()
+        initiated = Initiated(
+            registration.id, registration.id, "identity_assertion", begun.id, "initiated", ends, code, link
+        )
+        return answer.json(initiated)
+    return await _claimed(store, outcome)
+
+
+async def _again(store: Store, registration: Registration) -> Registration:
+    """The registration as it is now."""
+    found = await registrations.with_id(store.database, registration.id)
+    if found is None:
+        raise InvalidClaimToken("the registration was removed")
+    return found
+
+
+async def _me(call: Request[Nothing, Nothing]) -> Me:
+    store = call.context
+    caller = await Gate(store).caller_of(call.headers, call.address)
+    if caller.is_anonymous:
+        raise unauthenticated(store, "this needs a token")
+    claims = store.tokens.verify(_bearer(call.headers) or "")
+    held = caller.scopes if caller.scopes is not None else await tokens.held_by_person(store.database, caller.id)
+    orgs = [await queries.organisation(store.database, org) for org in caller.orgs]
+    me = Me(
+        sub=caller.id,
+        client_id=claims.client_id,
+        claimed=caller.kind != "agent",
+        scope=scopes.words(held),
+        expires_at=clock.rfc3339(Instant(claims.exp * clock.SECOND)),
+        orgs=sorted(org.slug for org in orgs if org is not None),
+        email=caller.email,
+    )
+    registration = await registrations.with_id(store.database, caller.through or "")
+    if registration is not None:
+        me.registration_id, me.registration_type = registration.id, registration.kind
+    return me
+
+
+def _bearer(headers: Headers) -> str | None:
+    kind, _, token = (headers.get("authorization") or "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" and token.strip() else None
+
+
+def _claim_token(headers: Headers, given: str | None) -> str:
+    """The claim token from the body or from Authorization.
+
+    Raises:
+        InvalidRequest: both places name one, or none does.
+    """
+    bearer = _bearer(headers)
+    if given is not None and bearer is not None and given != bearer:
+        raise InvalidRequest("claim_token and Authorization name two different tokens")
+    token = given or bearer
+    if not token:
+        raise InvalidRequest("claim_token is required")
+    return token

@@ -1,0 +1,49 @@
+"""How many agents may register in an hour: from one address, and at all (attack T47)."""
+
+from countersign.distribution.agents.registrations import Kind
+from countersign.distribution.context import Store
+from countersign.kernel.http.ratelimit import RateLimited, headers_of
+
+HOUR_S = 3600
+ATTEMPTS_AN_HOUR = 12
+NAMINGS_AN_HOUR = 30
+
+
+async def count_registration(store: Store, kind: Kind, address: str) -> None:
+    """Count one registration.
+
+    Raises:
+        RateLimited: the address, or all together, registered too many in this hour.
+    """
+    settings = store.settings
+    of_address, of_all, name = settings.register_named, settings.register_named_all, "named"
+    if kind == "anonymous":
+        of_address, of_all, name = settings.register_anonymous, settings.register_anonymous_all, "anonymous"
+    # The address first: one that floods must not use up what is left for all others.
+    await _count(store, f"register\0{name}\0{address}", of_address, "this address")
+    await _count(store, f"register\0{name}", of_all, "all agents together")
+
+
+async def count_naming(store: Store, email: str) -> None:
+    """Count one claim that names a person: nobody is to be pressed by a flood of them.
+
+    Raises:
+        RateLimited: the address was named too often in this hour.
+    """
+    await _count(store, f"register\0email\0{email}", NAMINGS_AN_HOUR, "this e-mail")
+
+
+async def count_attempt(store: Store, registration_id: str) -> None:
+    """Count one attempt of a registration beyond its first.
+
+    Raises:
+        RateLimited: too many in this hour.
+    """
+    await _count(store, f"attempt\0{registration_id}", ATTEMPTS_AN_HOUR, "this registration")
+
+
+async def _count(store: Store, key: str, limit: int, whose: str) -> None:
+    standing = await store.counters.hit(key, limit, HOUR_S)
+    if not standing.allowed:
+        headers = {**dict(headers_of(standing)), "Retry-After": str(max(1, standing.reset_s))}
+        raise RateLimited(f"the limit of {standing.limit} in an hour is used up for {whose}", headers=headers)

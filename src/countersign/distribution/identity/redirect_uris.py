@@ -1,0 +1,65 @@
+"""Addresses a client's people are sent back to: which may be registered, and which one is meant (RFC 9700 §4.1.3)."""
+
+import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from countersign.kernel.errors import invalid_member
+
+_LONGEST = 2_000
+_PRINTABLE = re.compile(r"[!-\[\]-~]+")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+# Only the addresses themselves: what `localhost` leads to is for the machine's resolver to say (RFC 8252 §8.3).
+_ANY_PORT = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})?((?:[/?].*)?)")
+
+
+def require_safe(uris: Sequence[str]) -> None:
+    """Insist that people can safely be sent to these: https, or http on their own machine; no fragment, no user
+    information, nothing that a browser would read differently from us.
+
+    Raises:
+        InvalidRequest: one is not; it is named by its place.
+    """
+    for place, uri in enumerate(uris):
+        fault = _fault(uri)
+        if fault is not None:
+            raise invalid_member(f"/redirect_uris/{place}", fault)
+
+
+def _fault(uri: str) -> str | None:
+    if len(uri) > _LONGEST or _PRINTABLE.fullmatch(uri) is None:
+        return f"must be printable ASCII without spaces or backslashes, {_LONGEST} characters at most"
+    try:
+        parts = urlsplit(uri)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return "is no address"
+    if not uri.startswith(("https://", "http://")) or not host or port == 0:
+        return "must be an https address, or an http address of 127.0.0.1, [::1] or localhost"
+    if parts.scheme == "http" and host not in _LOOPBACK:
+        return "must be https, unless it leads to 127.0.0.1, [::1] or localhost"
+    if "#" in uri or "@" in parts.netloc or "*" in parts.netloc:
+        return "must have no fragment, no user information and no wildcard"
+    return None
+
+
+def is_among(given: str, registered: Sequence[str]) -> bool:
+    """Whether the address is one of the registered ones, byte for byte; of a loopback address the port may be any,
+    as a program on the person's machine cannot know it beforehand (RFC 8252 §7.3)."""
+    if given in registered:
+        return True
+    portless = _portless(given)
+    return portless is not None and any(_portless(each) == portless for each in registered)
+
+
+def _portless(uri: str) -> tuple[str, str] | None:
+    """Host and rest of a loopback address that would itself be safe to register."""
+    found = _ANY_PORT.fullmatch(uri)
+    return None if found is None or _fault(uri) is not None else (found[1], found[2])
+
+
+def origin(uri: str) -> str:
+    """The origin of a registered address, as a Content-Security-Policy names it; of one by an IPv6 address, which no
+    policy can name, its scheme."""
+    parts = urlsplit(uri)
+    return f"{parts.scheme}:" if "[" in parts.netloc else f"{parts.scheme}://{parts.netloc}"

@@ -1,0 +1,111 @@
+"""What a client asks a person for at the authorization endpoint, checked (RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 9700)."""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from countersign.distribution.context import Store
+from countersign.distribution.identity import queries, redirect_uris, scopes
+from countersign.distribution.identity.queries import Client
+from countersign.distribution.oauth import targets
+from countersign.distribution.oauth.schemas import AuthorizeQuery
+from countersign.kernel.http.answer import Answer
+
+PATH = "/auth/authorize"
+LONGEST_STATE = 1_024
+_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
+# Administration is never handed to a client by a person's consent.
+NEVER = frozenset({"admin:org"})
+
+
+class NoWayBack(Exception):
+    """Client or address are not known to belong together: the person is told here, and sent nowhere."""
+
+
+class Way(NamedTuple):
+    """How the answer reaches the client: by its registered address, in the query or, for a token, in the fragment."""
+
+    issuer: str
+    redirect_uri: str
+    state: str
+    in_fragment: bool
+
+    def back(self, members: Mapping[str, str]) -> Answer:
+        """Send the person back with these members, `state` and `iss` (RFC 9207 §2); never repeated as a POST."""
+        told = {**members, **({"state": self.state} if self.state else {}), "iss": self.issuer}
+        mark = "#" if self.in_fragment else "&" if "?" in self.redirect_uri else "?"
+        headers = (
+            ("Location", f"{self.redirect_uri}{mark}{urlencode(told)}"),
+            ("Cache-Control", "no-store"),
+            ("Pragma", "no-cache"),
+            ("Referrer-Policy", "no-referrer"),
+        )
+        return Answer(303, headers=headers)
+
+
+class SentBack(Exception):
+    """A refusal that the client is told, by way of the person's browser (RFC 6749 §4.1.2.1)."""
+
+    def __init__(self, way: Way, error: str, description: str) -> None:
+        super().__init__(error)
+        self.answer = way.back({"error": error, "error_description": description})
+
+
+class Asked(NamedTuple):
+    """A request that may be put to a person. Without a challenge it is for a token (the implicit grant)."""
+
+    client: Client
+    way: Way
+    scopes: frozenset[str]
+    challenge: str | None
+
+
+def target_of(sent: AuthorizeQuery) -> str:
+    """The path that asks the same again."""
+    names = AuthorizeQuery.__struct_fields__
+    return f"{PATH}?" + urlencode({name: value for name in names if (value := getattr(sent, name))})
+
+
+async def checked(store: Store, sent: AuthorizeQuery) -> Asked:
+    """The request, when it may be put to a person.
+
+    Raises:
+        NoWayBack: unknown client, or an address that is not registered for it.
+        SentBack: anything else is wrong with it.
+    """
+    client = await queries.client(store.database, sent.client_id)
+    if client is None:
+        raise NoWayBack("There is no client with this client_id.")
+    if not redirect_uris.is_among(sent.redirect_uri, client.redirect_uris):
+        raise NoWayBack("The redirect_uri is not one that is registered for this client.")
+    if len(sent.state) > LONGEST_STATE:
+        raise NoWayBack(f"The state is longer than {LONGEST_STATE} characters.")
+    way = Way(store.root_url, sent.redirect_uri, sent.state, sent.response_type == "token")
+    challenge = _challenge(sent, client, way)
+    if sent.resource and not targets.is_ours(store, sent.resource):
+        raise SentBack(way, "invalid_target", "the token was asked for another service")
+    return Asked(client, way, _scopes(sent, client, way), challenge)
+
+
+def _challenge(sent: AuthorizeQuery, client: Client, way: Way) -> str | None:
+    """The PKCE challenge of a request for a code; S256 alone, as `plain` protects from nobody who sees the request."""
+    if sent.response_type == "token":
+        if not client.is_implicit:
+            raise SentBack(way, "unauthorized_client", "this client may not use response_type=token; use code")
+        return None
+    if sent.response_type != "code":
+        error = "unsupported_response_type" if sent.response_type else "invalid_request"
+        raise SentBack(way, error, "response_type must be code")
+    if sent.code_challenge_method != "S256" or _CHALLENGE.fullmatch(sent.code_challenge) is None:
+        raise SentBack(way, "invalid_request", "PKCE is required: code_challenge with code_challenge_method=S256")
+    return sent.code_challenge
+
+
+def _scopes(sent: AuthorizeQuery, client: Client, way: Way) -> frozenset[str]:
+    """The scopes asked for: those named, or all that the client holds."""
+    held = client.scopes - NEVER
+    wanted = frozenset(sent.scope.split()) or held
+    if not wanted or not wanted <= held:
+        raise SentBack(way, "invalid_scope", f"this client may ask for: {scopes.words(held) or 'nothing'}")
+    return wanted

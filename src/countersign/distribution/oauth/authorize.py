@@ -1,0 +1,104 @@
+"""The authorization endpoint: a person lets a client act for them, and is sent back (RFC 6749 §4.1, RFC 9207)."""
+
+from countersign.distribution.context import Store
+from countersign.distribution.identity import csrf, queries, sessions, tokens, visitors
+from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.visitors import Visitor
+from countersign.distribution.oauth import authorization_code, consents, pages
+from countersign.distribution.oauth.authorization_request import Asked, NoWayBack, SentBack, checked, target_of
+from countersign.distribution.oauth.consents import Consent
+from countersign.distribution.oauth.schemas import AuthorizeForm, AuthorizeQuery
+from countersign.kernel import clock
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.http import forms
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.route import Nothing
+
+
+async def ask(call: Request[AuthorizeQuery, Nothing]) -> Answer:
+    """Ask the signed-in person to let a client act for them, unless they have before."""
+    try:
+        return await _asked(call.context, call, call.query, decided=None)
+    except (NoWayBack, SentBack) as refused:
+        return _refusal(refused)
+
+
+async def decide(call: Request[Nothing, AuthorizeForm]) -> Answer:
+    """Take the person's decision, and send them back to the client with it."""
+    sessions.require_same_origin(call.context, call.headers)
+    try:
+        return await _asked(call.context, call, call.body, decided=call.body)
+    except (NoWayBack, SentBack) as refused:
+        return _refusal(refused)
+
+
+def _refusal(refused: NoWayBack | SentBack) -> Answer:
+    if isinstance(refused, SentBack):
+        return refused.answer
+    return forms.message("This link does not work", f"{refused} Tell whoever runs the page you came from.", 400)
+
+
+async def _asked(
+    store: Store,
+    call: Request[AuthorizeQuery, Nothing] | Request[Nothing, AuthorizeForm],
+    sent: AuthorizeQuery,
+    *,
+    decided: AuthorizeForm | None,
+) -> Answer:
+    """The way of a request through the endpoint, with or without the person's decision."""
+    await store.versions()
+    asked = await checked(store, sent)
+    visitor = await visitors.signed_in(store, call.headers, target_of(sent))
+    if isinstance(visitor, Answer):
+        return visitor
+    held = await tokens.held_by_person(store.database, visitor.person.id)
+    granted = asked.scopes & held
+    if not granted:
+        raise SentBack(asked.way, "invalid_scope", "the person holds none of these scopes")
+    if decided is not None:
+        csrf.require(store, visitor.session, decided.csrf)
+        if decided.decision != "allow":
+            raise SentBack(asked.way, "access_denied", "the person did not allow it")
+    async with store.database.transaction() as transaction:
+        consent = await _consent(transaction, asked, granted, visitor, is_given=decided is not None)
+        if consent is not None:
+            return await _sent_on(store, transaction, asked, granted, visitor, consent)
+    organisation = await queries.organisation(store.database, asked.client.org_id)
+    token = csrf.token_of(store, visitor.session)
+    name = organisation.name if organisation else ""
+    return pages.consent(store, asked, sent, name, granted, visitor=visitor, csrf=token)
+
+
+async def _consent(
+    transaction: Transaction, asked: Asked, granted: frozenset[str], visitor: Visitor, *, is_given: bool
+) -> Consent | None:
+    """The consent just given, or one of before that covers as much."""
+    if is_given:
+        return await consents.allow(transaction, visitor.person.id, asked.client.id, granted)
+    known = await consents.allowed(transaction, visitor.person.id, asked.client.id)
+    return known if known is not None and granted <= known.scopes else None
+
+
+async def _sent_on(
+    store: Store, transaction: Transaction, asked: Asked, granted: frozenset[str], visitor: Visitor, consent: Consent
+) -> Answer:
+    """Back to the client with a code, or with a token where it is registered for that."""
+    if asked.challenge is not None:
+        code = await authorization_code.give(
+            transaction,
+            asked.client,
+            consent.id,
+            granted,
+            redirect_uri=asked.way.redirect_uri,
+            challenge=asked.challenge,
+            auth_time=visitor.since,
+        )
+        return asked.way.back({"code": code})
+    grant = await queries.grant(transaction, consent.id)
+    if grant is None:
+        raise SentBack(asked.way, "unauthorized_client", "the client was removed")
+    auth_time_s = visitor.since // clock.SECOND
+    token, claims = tokens.issue_through(store, visitor.person.id, asked.client.id, granted, grant, auth_time_s)
+    life_s = str(store.settings.token_ttl_s)
+    members = {"access_token": token, "token_type": "Bearer", "expires_in": life_s, "scope": claims.scope}
+    return asked.way.back(members)

@@ -1,0 +1,101 @@
+"""What people allowed OAuth clients: kept for each person and client, widened, and taken back."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from countersign.distribution.identity import queries, scopes
+from countersign.kernel import clock, ids
+from countersign.kernel.clock import Instant
+from countersign.kernel.database import versions
+from countersign.kernel.database.port import Reader, Transaction
+
+CONSENT = "SELECT id, scopes FROM consent WHERE person_id = $1 AND client_id = $2"
+# Changes nothing but holds the row, so that a revocation comes wholly before or wholly after.
+HOLD = "UPDATE consent SET used_at = used_at WHERE person_id = $1 AND client_id = $2"
+MAKE = """
+    INSERT INTO consent (id, person_id, client_id, scopes, generation, created_at)
+    VALUES ($1, $2, $3, '', 1, $4)
+    ON CONFLICT DO NOTHING
+"""
+WIDEN = """
+    UPDATE consent SET scopes = $2, created_at = CASE WHEN scopes = '' THEN $3 ELSE created_at END WHERE id = $1
+"""
+REVOKE = """
+    UPDATE consent SET scopes = '', generation = generation + 1
+    WHERE id = $1 AND person_id = $2 AND scopes <> ''
+"""
+END_CODES = "DELETE FROM authorization_code WHERE consent_id = $1"
+USED = "UPDATE consent SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
+OF_PERSON = """
+    SELECT c.id, o.name, n.name, c.scopes, c.created_at, c.used_at
+    FROM consent c
+    JOIN oauth_client o ON o.id = c.client_id
+    JOIN organisation n ON n.id = o.org_id
+    WHERE c.person_id = $1 AND c.scopes <> ''
+    ORDER BY c.created_at DESC, c.id DESC
+    LIMIT 200
+"""
+
+
+class Consent(NamedTuple):
+    """What a person allows a client; without scopes it was taken back."""
+
+    id: str
+    scopes: frozenset[str]
+
+
+class Connected(NamedTuple):
+    """A client that may act for a person, for the page that lists them."""
+
+    id: str
+    client: str
+    organisation: str
+    scopes: frozenset[str]
+    created_at: Instant
+    used_at: Instant | None
+
+
+async def allowed(transaction: Transaction, person_id: str, client_id: str) -> Consent | None:
+    """What the person has allowed the client so far, held until the transaction ends."""
+    await transaction.run(HOLD, person_id, client_id)
+    row = await transaction.fetch_one(CONSENT, person_id, client_id)
+    return None if row is None else Consent(row[0], frozenset(row[1].split()))
+
+
+async def allow(transaction: Transaction, person_id: str, client_id: str, granted: frozenset[str]) -> Consent:
+    """Let a client do this for a person, beside what was allowed before."""
+    now = clock.now()
+    fresh_id = queries.CONSENT_PREFIX + ids.new_uuid().replace("-", "")
+    await transaction.run(MAKE, fresh_id, person_id, client_id, now)
+    known = await allowed(transaction, person_id, client_id)
+    if known is None:
+        raise LookupError("the consent was not kept")
+    held = known.scopes | granted
+    await transaction.run(WIDEN, known.id, scopes.words(held), now)
+    return Consent(known.id, held)
+
+
+async def revoke(transaction: Transaction, consent_id: str, person_id: str) -> bool:
+    """Take back what a person allowed: codes and tokens that came of it end at once on every worker. False when it is
+    not theirs, or was taken back before."""
+    if not await transaction.run(REVOKE, consent_id, person_id):
+        return False
+    await transaction.run(END_CODES, consent_id)
+    await versions.bump(transaction, "identity")
+    return True
+
+
+async def of_person(reader: Reader, person_id: str) -> list[Connected]:
+    """The clients that may act for a person now, newest first; 200 at most."""
+    rows = await reader.fetch(OF_PERSON, person_id)
+    return [
+        Connected(found, client, organisation, frozenset(words.split()), created_at, used_at)
+        for found, client, organisation, words, created_at, used_at in rows
+    ]
+
+
+async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:
+    """Write down when clients last acted for people; other ids than of consents are left alone."""
+    for consent_id, at in uses.items():
+        if consent_id.startswith(queries.CONSENT_PREFIX):
+            await transaction.run(USED, consent_id, at)

@@ -1,0 +1,85 @@
+"""The consent page and the page of connected agents; both work without scripts."""
+
+from collections.abc import Iterable
+from html import escape
+from typing import NamedTuple
+
+from countersign.distribution.context import Store
+from countersign.distribution.identity import redirect_uris, scopes
+from countersign.distribution.identity.visitors import Visitor
+from countersign.distribution.oauth.authorization_request import Asked
+from countersign.distribution.oauth.schemas import AuthorizeQuery
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.http import forms
+from countersign.kernel.http.answer import Answer
+
+
+class Listed(NamedTuple):
+    """One line of the page of connected agents."""
+
+    id: str
+    name: str
+    what: str
+    scopes: frozenset[str]
+    since: Instant
+    used_at: Instant | None
+
+
+def consent(
+    store: Store,
+    asked: Asked,
+    sent: AuthorizeQuery,
+    organisation: str,
+    granted: frozenset[str],
+    *,
+    visitor: Visitor,
+    csrf: str,
+) -> Answer:
+    """The page on which a person lets a client act for them, or does not."""
+    kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
+    fields = "".join(forms.hidden(name, value) for name, value in {**kept, "csrf": csrf}.items() if value)
+    body = (
+        f"<p><strong>{escape(asked.client.name)}</strong>, a client of <strong>{escape(organisation)}</strong>, wants "
+        f"to act for you at {escape(store.settings.resource_name)}. "
+        f"You are signed in as {escape(visitor.person.email)}.</p>"
+        f"<p>It will be able to:</p>{_in_words(granted)}"
+        f"<p>You will be sent on to <code>{escape(redirect_uris.origin(asked.way.redirect_uri))}</code>.</p>"
+        f'<form method="post" action="/auth/authorize">{fields}'
+        '<div class="choice"><button name="decision" value="allow">Allow</button> '
+        '<button name="decision" value="deny">Deny</button></div></form>'
+        '<p>What you allow you can take back at any time on <a href="/auth/agents">the page of your connected '
+        "agents</a>.</p>"
+    )
+    leads_to = (redirect_uris.origin(asked.way.redirect_uri),)
+    return forms.page(f"Allow {asked.client.name}?", body, leads_to=leads_to)
+
+
+def connected(store: Store, listed: Iterable[Listed], email: str, csrf: str) -> Answer:
+    """The page of everything that may act for a person, each with a button that ends it."""
+    lines = "".join(_line(each, csrf) for each in listed)
+    shown = f'<ul class="connected">{lines}</ul>' if lines else "<p>Nothing acts for you.</p>"
+    body = (
+        f"<p>Agents and clients that may act for {escape(email)} at {escape(store.settings.resource_name)}.</p>{shown}"
+    )
+    return forms.page("Connected agents", body)
+
+
+def _line(each: Listed, csrf: str) -> str:
+    used = f"last used {_moment(each.used_at)}" if each.used_at else "not used yet"
+    name = escape(each.name)
+    return (
+        f"<li><h2>{name}</h2><p>{escape(each.what)}; since {_moment(each.since)}, {used}.</p>"
+        f"<p>It can:</p>{_in_words(each.scopes)}"
+        f'<form method="post">{forms.hidden("csrf", csrf)}{forms.hidden("id", each.id)}'
+        f"<button>Disconnect {name}</button></form></li>"
+    )
+
+
+def _moment(instant: Instant) -> str:
+    text = clock.rfc3339(instant)
+    return f'<time datetime="{text}">{text[:16].replace("T", " ")} UTC</time>'
+
+
+def _in_words(held: frozenset[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(scopes.MEANING[each])}</li>" for each in scopes.ALL if each in held) + "</ul>"

@@ -1,0 +1,191 @@
+"""The OAuth addresses: tokens, authorization, revocation, metadata, and the page of connected agents."""
+
+from countersign.distribution.agents.assertions import InvalidGrant
+from countersign.distribution.agents.claim_grant import AuthorizationPending, ExpiredToken
+from countersign.distribution.context import PREFIX
+from countersign.distribution.identity import csrf, sessions
+from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.schemas import TokenResponse
+from countersign.distribution.identity.tokens import InvalidScope
+from countersign.distribution.oauth import (
+    authorization_request,
+    authorize,
+    connected,
+    logo,
+    metadata,
+    revocation,
+    skill,
+    token,
+)
+from countersign.distribution.oauth.client_authentication import InvalidClient
+from countersign.distribution.oauth.schemas import (
+    AuthorizeForm,
+    AuthorizeQuery,
+    DisconnectForm,
+    RevokeRequest,
+    TokenRequest,
+)
+from countersign.distribution.oauth.targets import InvalidTarget
+from countersign.distribution.oauth.token import UnsupportedGrantType
+from countersign.kernel.http import answer
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.route import Nothing, route
+
+LARGEST_BODY = 65_536
+_SHARED = (("Cache-Control", "public, max-age=300"),)
+_MARKDOWN = "text/markdown; charset=utf-8"
+_SVG = "image/svg+xml"
+_HTML = ("text/html; charset=utf-8", "text/html")
+
+
+async def issue_token(call: Request[Nothing, TokenRequest]) -> Answer:
+    """Exchange what a grant presents for an access token."""
+    await call.context.versions()
+    return answer.json(await token.exchange(call.context, call.body, call.headers))
+
+
+async def revoke_token(call: Request[Nothing, RevokeRequest]) -> Answer:
+    """End an access token, or an agent's registration by its assertion."""
+    await call.context.versions()
+    await revocation.revoke(call.context, call.body, call.headers)
+    return Answer(200)
+
+
+async def show_protected_resource(call: Request[Nothing, Nothing]) -> Answer:
+    """Describe this service as a protected resource (RFC 9728)."""
+    document = metadata.protected_resource(call.context, of_base=metadata.is_of_base(call.target))
+    return answer.json(document, headers=_SHARED)
+
+
+async def show_authorization_server(call: Request[Nothing, Nothing]) -> Answer:
+    """Describe this service as an authorization server (RFC 8414)."""
+    return answer.json(metadata.authorization_server(call.context), headers=_SHARED)
+
+
+async def show_keys(call: Request[Nothing, Nothing]) -> Answer:
+    """Give the public keys that tokens are signed with (RFC 7517)."""
+    await call.context.versions()
+    return answer.json(call.context.tokens.ring.jwks(), headers=_SHARED)
+
+
+async def show_skill(call: Request[Nothing, Nothing]) -> Answer:
+    """Tell an agent how it gets in."""
+    return Answer(200, skill.text(call.context).encode(), _MARKDOWN, _SHARED)
+
+
+async def show_logo(call: Request[Nothing, Nothing]) -> Answer:
+    """Show the resource's logo."""
+    return Answer(200, logo.SVG.encode(), _SVG, logo.HEADERS)
+
+
+ROUTES = (
+    *(
+        route(
+            "POST",
+            path,
+            issue_token,
+            body=TokenRequest,
+            answers={200: TokenResponse},
+            refusals=(
+                InvalidClient,
+                UnsupportedGrantType,
+                InvalidGrant,
+                InvalidScope,
+                InvalidTarget,
+                AuthorizationPending,
+                ExpiredToken,
+            ),
+            form=True,
+            oauth=True,
+            secret=True,
+            quota="token",
+            own_credentials=True,
+            body_limit=LARGEST_BODY,
+            cross_origin=True,
+        )
+        for path in ("/auth/token", "/auth/login")
+    ),
+    route(
+        "GET",
+        authorization_request.PATH,
+        authorize.ask,
+        query=AuthorizeQuery,
+        answers={200: str, 303: None, 400: str},
+        refusals=(sessions.InsecureSignIn,),
+        produces=_HTML,
+        quota="token",
+        own_credentials=True,
+        at_root=True,
+    ),
+    route(
+        "POST",
+        authorization_request.PATH,
+        authorize.decide,
+        body=AuthorizeForm,
+        answers={303: None, 400: str},
+        refusals=(sessions.InsecureSignIn, sessions.ForeignOrigin, csrf.FormExpired),
+        form=True,
+        produces=_HTML,
+        quota="token",
+        own_credentials=True,
+        body_limit=LARGEST_BODY,
+        at_root=True,
+    ),
+    route(
+        "POST",
+        "/auth/revoke",
+        revoke_token,
+        body=RevokeRequest,
+        answers={200: None},
+        refusals=(InvalidClient,),
+        form=True,
+        oauth=True,
+        secret=True,
+        quota="token",
+        own_credentials=True,
+        body_limit=LARGEST_BODY,
+        at_root=True,
+        cross_origin=True,
+    ),
+    route(
+        "GET",
+        connected.PATH,
+        connected.show,
+        answers={200: str, 303: None},
+        refusals=(sessions.InsecureSignIn,),
+        produces=_HTML,
+        own_credentials=True,
+        at_root=True,
+    ),
+    route(
+        "POST",
+        connected.PATH,
+        connected.disconnect,
+        body=DisconnectForm,
+        answers={303: None},
+        refusals=(sessions.InsecureSignIn, sessions.ForeignOrigin, csrf.FormExpired),
+        form=True,
+        produces=_HTML,
+        own_credentials=True,
+        at_root=True,
+    ),
+    *(
+        route("GET", f"{path}{suffix}", handler, answers={200: dict}, at_root=True, cross_origin=True)
+        for path, handler in (
+            (metadata.RESOURCE_PATH, show_protected_resource),
+            (metadata.SERVER_PATH, show_authorization_server),
+        )
+        for suffix in ("", PREFIX)
+    ),
+    route("GET", metadata.KEYS_PATH, show_keys, answers={200: dict}, at_root=True, cross_origin=True),
+    route(
+        "GET",
+        metadata.SKILL_PATH,
+        show_skill,
+        answers={200: str},
+        produces=(_MARKDOWN, "text/markdown", "text/plain"),
+        at_root=True,
+        cross_origin=True,
+    ),
+    route("GET", metadata.LOGO_PATH, show_logo, answers={200: bytes}, produces=(_SVG,), at_root=True),
+)

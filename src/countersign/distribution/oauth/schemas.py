@@ -1,0 +1,64 @@
+"""Wire structs of the OAuth addresses."""
+
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=2_000)]
+Secret: TypeAlias = Annotated[str, msgspec.Meta(max_length=16_384)]
+
+
+class Credentials(msgspec.Struct, kw_only=True):
+    """How a client authenticates in a body (RFC 6749 §2.3.1)."""
+
+    client_id: Text | None = None
+    client_secret: Text | None = None
+    client_assertion: Secret | None = None
+
+
+class TokenRequest(Credentials, kw_only=True):
+    """The members of every grant; unknown ones are ignored (RFC 6749 §3.2)."""
+
+    grant_type: Text | None = None
+    scope: Text | None = None
+    resource: Text | list[Text] | None = None
+    code: Secret | None = None
+    redirect_uri: Text | None = None
+    code_verifier: Text | None = None
+    assertion: Secret | None = None
+    claim_token: Secret | None = None
+
+
+class RevokeRequest(Credentials, kw_only=True):
+    """What is to end (RFC 7009 §2.1); the hint is not needed, as each kind of token is recognised."""
+
+    token: Secret | None = None
+    token_type_hint: Text | None = None
+
+
+class AuthorizeQuery(msgspec.Struct):
+    """Where a client sends its person (RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 8707 §2); unknown parameters are ignored.
+    An empty one counts as omitted."""
+
+    response_type: Text = ""
+    client_id: Text = ""
+    redirect_uri: Text = ""
+    scope: Text = ""
+    state: Text = ""
+    code_challenge: Text = ""
+    code_challenge_method: Text = ""
+    resource: Text = ""
+
+
+class AuthorizeForm(AuthorizeQuery):
+    """The person's decision, `allow` or `deny`, on a page made for their sign-in."""
+
+    csrf: Text = ""
+    decision: Text = ""
+
+
+class DisconnectForm(msgspec.Struct):
+    """The registration or the consent that a person takes back."""
+
+    csrf: Text = ""
+    id: Text = ""

@@ -1,0 +1,192 @@
+"""ROOT/auth.md: how an agent gets in, in its own words, made from the configuration (agent-auth 1.9, 7.13)."""
+
+from countersign.distribution.context import Store
+from countersign.distribution.identity import scopes
+from countersign.distribution.oauth import metadata, token
+
+_REGISTERING = {
+    "identity_assertion": """
+### identity_assertion: your person's identity provider vouches for them
+
+Ask the provider for an ID-JAG with the audience `{root}` (RFC 8693, requested_token_type `{id_jag}`). Then:
+
+```http
+POST {base}/auth/register
+Content-Type: application/json
+
+{{"type": "identity_assertion", "assertion_type": "{id_jag}", "assertion": "<ID-JAG>", "scope": "{scope}"}}
+```
+
+The same in the API's own words: `"grant_type": "{jwt_bearer}"` in place of `type`.
+200 has `identity_assertion` and `assertion_expires`: go on with step 5. 401 `interaction_required` has a `claim`: your
+person confirms once, go on with step 4. 401 `login_required`: have your person sign in at the provider again.
+An ID-JAG is accepted once; ask for a fresh one each time.
+""",
+    "service_auth": """
+### service_auth: you know your person's e-mail
+
+```http
+POST {base}/auth/register
+Content-Type: application/json
+
+{{"type": "service_auth", "login_hint": "person@example.com", "scope": "{scope}"}}
+```
+
+The same in the API's own words: `{{"method": "service_auth", "email": "person@example.com", "scope": "{scope}"}}`.
+200 has a `claim_token` and a `claim` with `user_code` and `verification_uri`: go on with step 4.
+""",
+    "anonymous": """
+### anonymous: you know nothing
+
+Public addresses need no credentials at all: `{base}/catalog`, `{root}/openapi.json`, `{root}/wiki.json`. For a quota of
+your own, or to be claimed later:
+
+```http
+POST {base}/auth/register
+Content-Type: application/json
+
+{{"type": "anonymous"}}
+```
+
+The same in the API's own words: `{{"method": "anonymous"}}`.
+200 has an `identity_assertion` for public reads (step 5) and a `claim_token` with which a person can make you theirs.
+""",
+}
+
+_TEXT = """# auth.md: how an agent signs in to {name}
+
+You are an agent and want to call {base} for somebody. This page is made from the configuration of this very server.
+
+**Before you register, show your person the name of this resource ("{name}", {root}) and the scopes you are going to ask
+for, and get a yes.** Do not register without it. Ask for the fewest scopes that do the work:
+
+{scope_list}
+
+## 1. Discover
+
+1a. Any call that needs a token answers 401 with `WWW-Authenticate: Bearer resource_metadata="{resource_url}"`.
+GET that address: `resource`, `resource_name`, `resource_logo_uri`, `authorization_servers`, `scopes_supported`.
+
+1b. GET {server_url}: `token_endpoint`, `revocation_endpoint`, and under `agent_auth` the addresses used below.
+
+## 2. Pick a method
+
+This server takes: {types}. With a session of your person at an identity provider it trusts, use
+identity_assertion. With their e-mail, use service_auth: they confirm. With neither, anonymous: public reads only.
+
+## 3. Register
+{registering}
+## 4. Claim ceremony
+
+4a. Give your person the `verification_uri` and the `user_code`. They open the page, sign in, see what you ask for, and
+type the code. Say plainly who you are and what you want; never ask them to hurry.
+
+4b. Meanwhile poll with the claim token, no faster than `interval` seconds:
+
+```http
+POST {base}/auth/login
+Content-Type: application/x-www-form-urlencoded
+
+grant_type={claim_grant}&claim_token=<CLAIM_TOKEN>
+```
+
+400 `authorization_pending`: go on. 400 `slow_down`: wait longer between polls from now on. 400 `access_denied`: your
+person said no; stop, and do not ask again unprompted. 400 `expired_token`: begin another attempt (4c). 200 is a token
+response with `identity_assertion` and `assertion_expires` beside it.
+
+GET {base}/auth/me with `Authorization: Bearer <CLAIM_TOKEN>` tells the same as a status: `pending`, `claimed`.
+
+4c. Another attempt: POST {base}/auth/me `{{"type": "service_auth", "claim_token": "<CLAIM_TOKEN>", "login_hint":
+"person@example.com"}}`. The page of `attempt.verification_uri` shows your person six digits instead; with them POST
+{base}/auth/me/complete `{{"claim_token": "<CLAIM_TOKEN>", "user_code": "<DIGITS>"}}`.
+
+Keep the claim token in memory only and forget it once you were claimed: do not write it to disk or into a log.
+
+## 5. Exchange
+
+```http
+POST {base}/auth/login
+Content-Type: application/json
+
+{{"grant_type": "{jwt_bearer}", "assertion": "<IDENTITY_ASSERTION>", "scope": "{scope}"}}
+```
+
+200: `access_token`, `token_type` Bearer, `expires_in` {token_ttl_s}, `scope`. There is no refresh token: exchange the
+identity assertion again while it lasts ({assertion_ttl_s} seconds). {base}/auth/token is the same address.
+
+## 6. Use
+
+Send `Authorization: Bearer <ACCESS_TOKEN>`, in the header only. GET {base}/auth/me tells whom it stands for.
+GET {base}/library needs read:library. {root}/openapi.json describes everything else.
+
+## Errors
+
+| Status | error | What to do |
+|---|---|---|
+| 400 | `invalid_request` | Correct what `error_description` names. |
+| 400 | `invalid_scope` | Ask for scopes from the list above that your person holds. |
+| 400 | `invalid_grant` | Exchange again; if that fails too, register again. |
+| 400 | `invalid_target` | Leave `resource` out, or send {root}. |
+| 400 | `unsupported_grant_type` | Use one of `grant_types_supported`. |
+| 400 | `invalid_issuer`, `invalid_signature`, `expired` | Get another ID-JAG, from a provider trusted here. |
+| 400 | `invalid_audience`, `invalid_client_id` | Get an ID-JAG for {root} and for your own client. |
+| 400 | `replay_detected` | This ID-JAG was used; get another. |
+| 400 | `missing_verified_email` | The provider must assert an e-mail that it has verified. |
+| 401 | `invalid_token` | The access token ended: exchange again, or register again. |
+| 401 | `invalid_client` | Check client id and secret. |
+| 401 | `interaction_required` | Go on with the claim ceremony. |
+| 401 | `login_required` | Your person signs in at the provider again. |
+| 401 | `invalid_claim_token` | Register again. |
+| 403 | `insufficient_scope` | `WWW-Authenticate` names the scope that is missing. |
+| 403 | `anonymous_not_enabled`, `service_auth_not_enabled` | Pick another method. |
+| 403 | `access_denied` | Your person said no. |
+| 409 | `already_claimed`, `claim_not_confirmed` | Poll on. |
+| 410 | `user_code_expired` | Begin another attempt (4c). |
+| 410 | `claim_expired` | Register again. |
+| 429 | `rate_limited` | Wait for the seconds in `Retry-After`. |
+
+Every error also carries `code`, `message`, and often `resolution`, which says what to do next.
+
+## Retry policy
+
+On 429 and 503 wait for `Retry-After`. On other 5xx and on a broken connection try again after 1, 2, 4, … seconds, five
+times at most. Never repeat a 4xx unchanged. Registrations are limited per hour.
+
+## Revocation
+
+When you are done, end your token; possession is enough:
+
+```http
+POST {root}/auth/revoke
+Content-Type: application/x-www-form-urlencoded
+
+token=<ACCESS_TOKEN>&token_type_hint=access_token
+```
+
+The identity assertion in its place ends the whole registration. Your person can disconnect you at any time at
+{root}/auth/agents, and their identity provider by a security event to {root}/healthz ({revoked_event}).
+Afterwards every call answers 401 `invalid_token`: stop, and ask your person before you register again.
+"""
+
+
+def text(store: Store) -> str:
+    """The page, whose addresses, scopes, methods and times are those of the metadata."""
+    settings = store.settings
+    words = {
+        "root": store.root_url,
+        "base": store.base_url,
+        "name": settings.resource_name,
+        "scope": "read:library",
+        "id_jag": metadata.ID_JAG,
+        "jwt_bearer": token.JWT_BEARER,
+        "claim_grant": settings.claim_grant,
+        "revoked_event": settings.revoked_event,
+        "token_ttl_s": settings.token_ttl_s,
+        "assertion_ttl_s": settings.assertion_ttl_s,
+        "resource_url": store.root_url + metadata.RESOURCE_PATH,
+        "server_url": store.root_url + metadata.SERVER_PATH,
+    }
+    types = metadata.identity_types(store)
+    registering = "".join(_REGISTERING[each].format(**words) for each in _REGISTERING if each in types)
+    scope_list = "\n".join(f"- `{scope}`: {scopes.MEANING[scope]}" for scope in scopes.ALL if scope != "admin:org")
+    return _TEXT.format(**words, types=", ".join(types), registering=registering, scope_list=scope_list)

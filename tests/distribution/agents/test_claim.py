@@ -1,0 +1,339 @@
+"""The claim ceremony on both pages, and the attacks on it (agent-auth 6, T24 to T34)."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from countersign.distribution import app
+from countersign.distribution.agents import registrations
+from countersign.kernel import clock
+from countersign.settings import Settings
+from tests.contract.scenes import everything
+from tests.distribution.agents.people import Agent, Visitor, csrf_of, digits_of
+from tests.distribution.world import World
+from tests.figures import Figures
+
+PAT = "pat@example.com"
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """No waiting between polls, and many registrations from one address."""
+    return replace(
+        settings,
+        poll_interval_s=0,
+        register_named=1_000_000,
+        register_named_all=1_000_000,
+        register_anonymous=1_000_000,
+        register_anonymous_all=1_000_000,
+        rate_register=1_000_000,
+    )
+
+
+@pytest.fixture
+async def pat(world: World) -> Visitor:
+    """A person with an account, signed in."""
+    return await Visitor.signed_in(world, PAT)
+
+
+async def test_the_person_types_the_agents_code(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    waiting = await agent.poll()
+
+    done = await pat.decide(agent.link, user_code=agent.code.lower().replace("-", " "))
+    claimed = await agent.poll()
+
+    assert (waiting.status_code, waiting.json()["status"], waiting.json()["error"]) == (
+        200,
+        "pending",
+        "authorization_pending",
+    )
+    assert done.status_code == 200
+    assert claimed.json()["status"] == "claimed"
+    assert claimed.json()["scopes"] == ["read:products", "read:releases", "read:library"]
+
+
+async def test_the_agent_sends_the_code_that_the_page_shows(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    early = await agent.complete("123456")
+
+    shown = await pat.decide(agent.other_link)
+    pending = await agent.poll()
+    done = await agent.complete(digits_of(shown))
+
+    assert (early.status_code, early.json()["code"]) == (409, "claim_not_confirmed")
+    assert pending.json()["status"] == "pending"
+    assert (done.status_code, done.json()["status"]) == (200, "claimed")
+    assert (await agent.complete(digits_of(shown))).json()["code"] == "already_claimed"
+
+
+async def test_an_anonymous_agent_is_claimed_by_naming_its_person(world: World, pat: Visitor) -> None:
+    agent = await Agent.anonymous(world)
+
+    begun = await agent.again(PAT)
+    await pat.decide(agent.link, user_code=agent.code)
+
+    assert (begun.status_code, begun.json()["status"]) == (200, "initiated")
+    assert (await agent.poll()).json()["status"] == "claimed"
+
+
+async def test_a_claim_token_may_stand_in_authorization_and_never_in_the_address(world: World) -> None:
+    agent = await Agent.by_email(world, PAT)
+
+    header = await world.call("GET", "/auth/me", agent.claim_token)
+    query = await world.http.get(f"/api/v1/auth/me?claim_token={agent.claim_token}")
+
+    assert header.json()["status"] == "pending"
+    assert query.status_code == 400
+    assert agent.claim_token not in query.text
+
+
+async def test_t24_another_account_can_neither_see_nor_take_the_claim(world: World, pat: Visitor) -> None:
+    thief = await Visitor.signed_in(world, "thief@example.com")
+    agent = await Agent.by_email(world, PAT)
+    before = await everything(world.store)
+
+    seen = await thief.get(agent.link)
+    csrf = csrf_of(await thief.get((await Agent.by_email(world, "thief@example.com")).link))
+    before = await everything(world.store)
+    taken = await thief.send(agent.link, csrf=csrf, decision="allow", user_code=agent.code)
+    declined = await thief.send(agent.other_link, csrf=csrf, decision="decline")
+
+    assert [each.status_code for each in (seen, taken, declined)] == [403, 403, 403]
+    assert "mailbot" not in seen.text
+    assert PAT not in seen.text
+    assert await everything(world.store) == before
+
+
+async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT, "read:library write:releases")
+
+    page = await pat.get(agent.link)
+    declined = await pat.decide(agent.link, "decline")
+    told = await agent.poll()
+
+    for words in (PAT, "mailbot/2.1", "127.0.0.1", "Allow it only if you started this yourself", "upload files"):
+        assert words in page.text
+    assert page.text.count("<button") == 2
+    assert declined.status_code == 200
+    assert (told.status_code, told.json()["code"], told.json()["claim_status"]) == (403, "access_denied", "denied")
+    assert (await pat.decide(agent.link, user_code=agent.code)).status_code == 410
+
+
+async def test_t26_five_wrong_codes_kill_the_attempt(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+
+    tries = [(await pat.decide(agent.link, user_code="BBBB-BBBB")).status_code for _ in range(6)]
+
+    assert tries == [400] * 5 + [410]
+    assert (await pat.decide(agent.link, user_code=agent.code)).status_code == 410
+    assert (await agent.poll()).json()["code"] == "user_code_expired"
+
+
+async def test_t26_five_wrong_digits_kill_the_attempt(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    right = digits_of(await pat.decide(agent.other_link))
+    wrong = "000000" if right != "000000" else "111111"
+
+    tries = [(await agent.complete(wrong)) for _ in range(6)]
+
+    assert [each.status_code for each in tries] == [401] * 5 + [410]
+    assert [each.json()["attempts_remaining"] for each in tries[:5]] == [4, 3, 2, 1, 0]
+    assert (await agent.complete(right)).status_code == 410
+
+
+async def test_t26_tries_at_the_same_moment_are_no_more_than_there_are(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    csrf = csrf_of(await pat.get(agent.link))
+
+    tries = await asyncio.gather(
+        *(pat.send(agent.link, csrf=csrf, decision="allow", user_code="BBBB-BBBB") for _ in range(12))
+    )
+
+    assert sorted(each.status_code for each in tries) == [400] * 5 + [410] * 7
+
+
+async def test_t26_new_attempts_give_no_new_guesses(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    statuses: list[int] = []
+    for _ in range(5):
+        statuses += [(await pat.decide(agent.link, user_code="BBBB-BBBB")).status_code for _ in range(5)]
+        await agent.again(PAT)
+
+    assert statuses == [400] * 20 + [429] * 5
+
+
+async def test_t27_another_attempt_kills_links_and_codes_of_the_earlier_one(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    links, code = (agent.link, agent.other_link), agent.code
+
+    await agent.again(PAT)
+
+    assert [(await pat.get(link)).status_code for link in links] == [410, 410]
+    assert agent.code != code
+    assert (await pat.decide(agent.link, user_code=code)).status_code == 400
+    assert (await pat.decide(agent.link, user_code=agent.code)).status_code == 200
+
+
+async def test_t27_tokens_and_codes_are_kept_as_hashes_alone(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    shown = digits_of(await pat.decide(agent.other_link))
+
+    kept = repr(await everything(world.store))
+
+    secrets = [agent.claim_token, agent.code, agent.code.replace("-", ""), shown]
+    secrets += [link.partition("=")[2] for link in (agent.link, agent.other_link)]
+    assert not [secret for secret in secrets if secret in kept]
+
+
+async def test_t27_a_registration_that_names_somebody_names_nobody_else(world: World) -> None:
+    agent = await Agent.by_email(world, PAT)
+
+    answered = await agent.again("other@example.com")
+
+    assert (answered.status_code, answered.json()["code"]) == (400, "invalid_login_hint")
+
+
+async def test_t28_looking_at_the_page_changes_nothing(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    before = await everything(world.store)
+
+    for link in (agent.link, agent.other_link):
+        assert (await pat.get(link)).status_code == 200
+        assert (await world.http.get(link)).status_code == 303
+        assert (await world.http.head(link)).status_code == 303
+
+    assert await everything(world.store) == before
+
+
+@pytest.mark.parametrize("csrf", ["", "AAAAAAAAAAAAAAAAAAAAAA", "not base64!"])
+async def test_t29_a_form_without_its_token_is_refused(world: World, pat: Visitor, csrf: str) -> None:
+    agent = await Agent.by_email(world, PAT)
+
+    answered = await pat.send(agent.link, csrf=csrf, decision="allow", user_code=agent.code)
+
+    assert answered.status_code == 403
+    assert (await agent.poll()).json()["status"] == "pending"
+
+
+async def test_t29_a_form_of_another_site_or_another_session_is_refused(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    csrf = csrf_of(await pat.get(agent.link))
+    cookie = "; ".join(f"{name}={value}" for name, value in pat.cookies.items())
+    form = {"csrf": csrf, "decision": "allow", "user_code": agent.code}
+
+    foreign = await world.http.post(agent.link, data=form, headers={"Cookie": cookie, "Origin": "http://evil.example"})
+    await pat.sign_in()
+    other = await pat.send(agent.link, **form)
+
+    assert (foreign.status_code, other.status_code) == (403, 403)
+
+
+async def test_t29_the_page_can_be_neither_framed_nor_kept(world: World, pat: Visitor) -> None:
+    page = await pat.get((await Agent.by_email(world, PAT)).link)
+
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    assert page.headers["x-frame-options"] == "DENY"
+    assert page.headers["cache-control"] == "no-store"
+    assert page.headers["referrer-policy"] in ("no-referrer", "same-origin")
+
+
+async def test_t30_of_confirming_and_declining_at_once_exactly_one_happens(
+    world: World, pat: Visitor, is_full: bool, figures: Figures
+) -> None:
+    races, claimed, began = 1000 if is_full else 200, 0, clock.now()
+    csrf = csrf_of(await pat.get((await Agent.by_email(world, PAT)).link))
+    for number in range(races):
+        # Guesses are limited by the hour: eight races, then the next hour.
+        with clock.fixed(clock.later(began, seconds=(number // 8) * 3_601)):
+            agent = await Agent.by_email(world, PAT)
+            answers = await asyncio.gather(
+                pat.send(agent.link, csrf=csrf, decision="allow", user_code=agent.code),
+                pat.send(agent.other_link, csrf=csrf, decision="decline"),
+                pat.send(agent.link, csrf=csrf, decision="allow", user_code=agent.code),
+            )
+            told = await agent.poll()
+
+        assert [each.status_code for each in answers].count(200) == 1, [each.text for each in answers]
+        assert told.status_code == (403 if answers[1].status_code == 200 else 200)
+        claimed += told.status_code == 200
+    figures.update(races=races, claimed=claimed, declined=races - claimed)
+
+
+async def test_t30_an_attempt_that_has_expired_is_neither_confirmed_nor_declined(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    csrf = csrf_of(await pat.get(agent.link))
+
+    with clock.fixed(clock.later(clock.now(), seconds=601)):
+        late = [
+            await pat.send(agent.link, csrf=csrf, decision="allow", user_code=agent.code),
+            await pat.send(agent.link, csrf=csrf, decision="decline"),
+            await pat.send(agent.other_link, csrf=csrf, decision="allow"),
+        ]
+
+        assert [each.status_code for each in late] == [410, 410, 410]
+        assert (await agent.poll()).json()["code"] == "user_code_expired"
+        assert (await agent.again(PAT)).status_code == 200
+        assert (await agent.poll()).json()["status"] == "pending"
+
+
+async def test_t31_the_answer_is_given_out_for_ten_minutes_and_then_the_token_is_dead(
+    world: World, pat: Visitor
+) -> None:
+    agent = await Agent.by_email(world, PAT)
+    await pat.decide(agent.link, user_code=agent.code)
+    first, second = await agent.poll(), await agent.poll()
+
+    with clock.fixed(clock.later(clock.now(), seconds=601)):
+        late = await agent.poll()
+
+    assert first.json()["status"] == second.json()["status"] == "claimed"
+    assert first.json()["identity_assertion"] != second.json()["identity_assertion"]
+    assert (late.status_code, late.json()["code"]) == (401, "invalid_claim_token")
+
+
+async def test_t31_a_claim_that_came_too_late_is_told_so_for_a_week_alone(world: World) -> None:
+    agent = await Agent.by_email(world, PAT)
+    day_s = 86_400
+
+    with clock.fixed(clock.later(clock.now(), seconds=day_s + 1)):
+        late = await agent.poll()
+        unknown = Agent(world.http, {"claim_token": "clm_" + "0" * 49})
+        never = await unknown.poll()
+    with clock.fixed(clock.later(clock.now(), seconds=8 * day_s + 1)):
+        await app.tend(world.store)
+        forgotten = await agent.poll()
+
+    assert (late.status_code, late.json()["code"]) == (410, "claim_expired")
+    assert (never.status_code, never.json()["code"]) == (401, "invalid_claim_token")
+    assert forgotten.status_code == never.status_code
+    assert forgotten.json() | {"instance": ""} == never.json() | {"instance": ""}
+
+
+async def test_t32_a_claim_ends_what_the_anonymous_agent_had(world: World, pat: Visitor) -> None:
+    agent = await Agent.anonymous(world)
+    first = agent.answer["identity_assertion"]
+    token = (await agent.exchange(first)).json()["access_token"]
+    assert (await world.call("GET", "/products", token)).status_code == 200
+    assert (await agent.library(token)).status_code == 403
+
+    await agent.again(PAT)
+    await pat.decide(agent.link, user_code=agent.code)
+    second = (await agent.poll()).json()["identity_assertion"]
+
+    assert (await world.call("GET", "/products", token)).status_code == 401
+    assert (await agent.exchange(first)).json()["error"] == "invalid_grant"
+    assert (await agent.library((await agent.exchange(second)).json()["access_token"])).status_code == 200
+
+
+async def test_t33_an_agent_that_was_disconnected_before_its_next_poll_is_denied(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    await pat.decide(agent.link, user_code=agent.code)
+    assertion = (await agent.poll()).json()["identity_assertion"]
+
+    async with world.store.database.transaction() as transaction:
+        assert await registrations.revoke(transaction, agent.answer["id"])
+
+    assert (await agent.poll()).json()["code"] == "access_denied"
+    assert (await agent.exchange(assertion)).json()["error"] == "invalid_grant"
