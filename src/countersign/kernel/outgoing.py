@@ -21,7 +21,7 @@ _PIECE = 16 << 10
 _GATEWAY = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
-_PRINTABLE = re.compile(r"[!-~]*")
+_PRINTABLE = re.compile(rf"[!-~]{{1,{LONGEST_URL}}}")
 _PORTS = {"https": 443, "http": 80}
 _MAX_AGE = re.compile(r"(?:^|[\s,])max-age=\"?(\d{1,9})", re.IGNORECASE)
 
@@ -56,7 +56,7 @@ def address(url: str, *, private: bool) -> Address:
     Raises:
         ValueError: it is no such address, or longer than 2,048 characters; the text names the remedy.
     """
-    if len(url) > LONGEST_URL or _PRINTABLE.fullmatch(url) is None:
+    if _PRINTABLE.fullmatch(url) is None:
         raise ValueError(f"an address has {LONGEST_URL} printable characters of ASCII at most")
     parts = urlsplit(url)
     if parts.scheme not in (_PORTS if private else ("https",)):
