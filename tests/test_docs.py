@@ -31,6 +31,7 @@ NEVER_A_PROBLEM = {
     "email_taken": "shown on the set-up page and by the command line",
     "wrong_credentials": "shown on the sign-in page",
     "bad_email_address": "addresses are checked before a letter is written",
+    "issuer_exists": "shown by the command line",
 }
 
 

@@ -1,4 +1,4 @@
-"""An identity provider on this machine: keys of its own, a key set over HTTP, ID-JAGs, security events, misbehaviour."""
+"""An identity provider on this machine: keys of its own, a key set over HTTP, ID-JAGs, events, misbehaviour."""
 
 import base64
 import json

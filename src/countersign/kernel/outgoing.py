@@ -19,8 +19,10 @@ ADDRESSES_TRIED = 4
 _PIECE = 16 << 10
 # What the address of a gateway to IPv4 leads to is in its last 32 bits (RFC 6052 §2.1).
 _GATEWAY = IPv6Network("64:ff9b::/96")
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
-_PATH = re.compile(r"[!-~]*")
+_PRINTABLE = re.compile(rf"[!-~]{{1,{LONGEST_URL}}}")
+_PORTS = {"https": 443, "http": 80}
 _MAX_AGE = re.compile(r"(?:^|[\s,])max-age=\"?(\d{1,9})", re.IGNORECASE)
 
 
@@ -54,18 +56,18 @@ def address(url: str, *, private: bool) -> Address:
     Raises:
         ValueError: it is no such address, or longer than 2,048 characters; the text names the remedy.
     """
-    if len(url) > LONGEST_URL or not url.isascii():
-        raise ValueError(f"an address has {LONGEST_URL} characters of ASCII at most")
+    if _PRINTABLE.fullmatch(url) is None:
+        raise ValueError(f"an address has {LONGEST_URL} printable characters of ASCII at most")
     parts = urlsplit(url)
-    if parts.scheme != "https" and not (private and parts.scheme == "http"):
+    if parts.scheme not in (_PORTS if private else ("https",)):
         raise ValueError("the address must begin with https://")
     if "@" in parts.netloc or "#" in url:
         raise ValueError("the address must not hold a user or a fragment")
-    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    if _HOST.fullmatch(host) is None or _PATH.fullmatch(target) is None or url.split() != [url]:
-        raise ValueError("the address holds no host, or a character that is not allowed")
-    return Address(parts.scheme == "https", host, port, parts.netloc, target)
+    host = parts.hostname
+    if host is None or _HOST.fullmatch(host) is None:
+        raise ValueError("the address holds no host")
+    target = parts._replace(scheme="", netloc="", path=parts.path or "/").geturl()
+    return Address(parts.scheme == "https", host, parts.port or _PORTS[parts.scheme], parts.netloc, target)
 
 
 def is_public(ip: IPv4Address | IPv6Address) -> bool:
@@ -75,10 +77,9 @@ def is_public(ip: IPv4Address | IPv6Address) -> bool:
             return is_public(ip.ipv4_mapped)
         if ip in _GATEWAY:
             return is_public(IPv4Address(int(ip) & 0xFFFFFFFF))
-        if ip.sixtofour is not None or ip.teredo is not None:
-            return False
-    is_special = ip.is_multicast or ip.is_reserved or ip.is_unspecified or ip.is_loopback or ip.is_link_local
-    return ip.is_global and not is_special
+        is_tunnel = ip.sixtofour is not None or ip.teredo is not None
+        return ip in _GLOBAL_UNICAST and ip.is_global and not is_tunnel
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 
 async def get_json(url: str, *, private: bool) -> Fetched:
@@ -165,6 +166,14 @@ async def _asked(place: Address, reader: asyncio.StreamReader, writer: asyncio.S
     writer.write("".join(f"{line}\r\n" for line in (*lines, "")).encode())
     await writer.drain()
     answer = _Reading()
+    await _read(answer, reader)
+    if answer.headers.get(b"content-encoding", b"identity") != b"identity":
+        raise Unreachable("the answer is encoded, which was not asked for")
+    return Fetched(bytes(answer.body), _max_age_s(answer.headers.get(b"cache-control", b"").decode("latin-1")))
+
+
+async def _read(answer: _Reading, reader: asyncio.StreamReader) -> None:
+    """Read until the answer is whole; no further than it may go, and not for another status than 200."""
     parser = httptools.HttpResponseParser(answer)
     received = 0
     while not answer.is_whole:
@@ -179,9 +188,6 @@ async def _asked(place: Address, reader: asyncio.StreamReader, writer: asyncio.S
             raise Unreachable(f"the answer's status is {parser.get_status_code()}; redirects are not followed")
         if received > LARGEST_HEAD + LARGEST_BODY or len(answer.body) > LARGEST_BODY:
             raise Unreachable(f"the answer has more than {LARGEST_BODY} bytes")
-    if answer.headers.get(b"content-encoding", b"identity") != b"identity":
-        raise Unreachable("the answer is encoded, which was not asked for")
-    return Fetched(bytes(answer.body), _max_age_s(answer.headers.get(b"cache-control", b"").decode("latin-1")))
 
 
 def _max_age_s(said: str) -> int | None:

@@ -1,6 +1,5 @@
 """Assertions of identity providers: what is believed of them, and what is not."""
 
-
 import pytest
 
 from countersign.distribution.context import Store

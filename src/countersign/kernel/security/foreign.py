@@ -173,14 +173,18 @@ def _public_key(stated: Members) -> PublicKey | None:
         jwk = msgspec.convert(stated, _Jwk)
     except msgspec.ValidationError:
         return None
-    is_for_signatures = jwk.use in (None, "sig") and (jwk.key_ops is None or "verify" in jwk.key_ops)
-    fitting = {name for name, (kty, crv) in _NEEDS.items() if kty == jwk.kty and (crv is None or crv == jwk.crv)}
-    if jwk.alg is not None:
-        fitting &= {jwk.alg}
-    if jwk.d is not None or not is_for_signatures or not fitting:
-        return None
-    key = _imported(jwk)
-    return None if key is None else PublicKey(jwk.kid, frozenset(fitting), key)
+    fitting = frozenset(name for name in _NEEDS if _is_for(jwk, name))
+    key = _imported(jwk) if fitting and jwk.d is None and _is_for_signatures(jwk) else None
+    return None if key is None else PublicKey(jwk.kid, fitting, key)
+
+
+def _is_for(jwk: _Jwk, algorithm: str) -> bool:
+    kty, crv = _NEEDS[algorithm]
+    return jwk.kty == kty and crv in (None, jwk.crv) and jwk.alg in (None, algorithm)
+
+
+def _is_for_signatures(jwk: _Jwk) -> bool:
+    return jwk.use in (None, "sig") and (jwk.key_ops is None or "verify" in jwk.key_ops)
 
 
 def _imported(jwk: _Jwk) -> ECKey | RSAKey | OKPKey | None:

@@ -1,6 +1,7 @@
 """JSON from strangers, read so that it means one thing only: objects without duplicate members, bounded in depth."""
 
 import json
+from collections.abc import Iterable
 from typing import Any, TypeAlias, cast
 
 DEEPEST = 16
@@ -47,13 +48,17 @@ def _require_plain(value: object) -> None:
     while stack:
         here, depth = stack.pop()
         if isinstance(here, str):
-            if "\0" in here or any("\ud800" <= character <= "\udfff" for character in here):
-                raise ValueError("a text holds a NUL or half of a surrogate pair")
+            _require_storable(here)
         elif isinstance(here, dict | list):
             if depth > DEEPEST:
                 raise ValueError(f"more than {DEEPEST} deep")
-            if isinstance(here, dict):
-                inside = cast("dict[object, object]", here)
-                stack += [(each, depth + 1) for each in (*inside.keys(), *inside.values())]
-            else:
-                stack += [(each, depth + 1) for each in cast("list[object]", here)]
+            stack += [(each, depth + 1) for each in _inside(cast("dict[object, object] | list[object]", here))]
+
+
+def _inside(value: dict[object, object] | list[object]) -> Iterable[object]:
+    return (*value.keys(), *value.values()) if isinstance(value, dict) else value
+
+
+def _require_storable(text: str) -> None:
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("a text holds a NUL or half of a surrogate pair")

@@ -1,0 +1,46 @@
+"""`countersign issuers`: whom the store believes, said on the command line."""
+
+import json
+from pathlib import Path
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+
+ISSUER = "https://id.example"
+
+
+def test_an_issuer_is_added_listed_and_removed(run: Run, tmp_path: Path) -> None:
+    data = ("--data", tmp_path / "data")
+    keys = ("--jwks-uri", f"{ISSUER}/jwks.json", "--name", "Example ID")
+    none = run("issuers", "list", *data)
+    added = run("issuers", "add", ISSUER, *keys, "--algorithm", "EdDSA", "--client-id", "a", "--domain", "x.org", *data)
+    again = run("issuers", "add", ISSUER, *keys, *data)
+    listed = run("issuers", "list", "--json", *data)
+    removed = run("issuers", "remove", ISSUER, *data)
+    gone = run("issuers", "remove", ISSUER, *data)
+
+    assert none.stdout == "No issuer is trusted.\n"
+    assert added.stdout == f"{ISSUER} is trusted as Example ID.\n", added.stderr
+    assert (again.returncode, gone.returncode) == (Exit.CONFLICT, Exit.NOT_FOUND)
+    assert "issuers remove" in again.stderr
+    assert json.loads(listed.stdout)["issuers"] == [
+        {
+            "issuer": ISSUER,
+            "name": "Example ID",
+            "jwks_uri": f"{ISSUER}/jwks.json",
+            "algorithms": ["EdDSA"],
+            "client_ids": ["a"],
+            "domains": ["x.org"],
+        }
+    ]
+    assert removed.stdout == f"{ISSUER} is no longer trusted.\n"
+
+
+def test_what_cannot_be_trusted_is_refused_with_its_remedy(run: Run, tmp_path: Path) -> None:
+    data = ("--data", tmp_path / "data", "--name", "Example ID")
+    plain = run("issuers", "add", ISSUER, "--jwks-uri", "http://id.example/jwks.json", *data)
+    mac = run("issuers", "add", ISSUER, "--jwks-uri", f"{ISSUER}/jwks.json", "--algorithm", "HS256", *data)
+
+    assert (plain.returncode, mac.returncode) == (Exit.FAILED, Exit.USAGE)
+    assert "https://" in plain.stderr
+    assert "HS256" in mac.stderr

@@ -1,0 +1,343 @@
+"""Going out: the document comes, and nothing of ours can be reached by it; attacks are named by their number."""
+
+import asyncio
+import datetime
+import socket
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from countersign.kernel import outgoing
+from countersign.kernel.outgoing import Unreachable
+
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+class Far:
+    """A server that answers every request with the same bytes and then closes; `heads` is what it was asked."""
+
+    def __init__(self, answer: bytes, pause_s: float = 0) -> None:
+        self.answer = answer
+        self.pause_s = pause_s
+        self.heads: list[bytes] = []
+        self.port = 0
+
+    async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one connection, with a pause before every byte when one is set."""
+        try:
+            self.heads.append(await reader.readuntil(b"\r\n\r\n"))
+            if not self.pause_s:
+                writer.write(self.answer)
+                await writer.drain()
+            for byte in self.answer if self.pause_s else b"":
+                writer.write(bytes([byte]))
+                await asyncio.sleep(self.pause_s)
+        except (OSError, asyncio.IncompleteReadError):
+            self.heads.append(b"(gone)")
+        finally:
+            writer.close()
+
+    def url(self, host: str = "127.0.0.1", scheme: str = "http") -> str:
+        """Its address."""
+        return f"{scheme}://{host}:{self.port}/keys?a=b"
+
+
+@asynccontextmanager
+async def far(answer: bytes, pause_s: float = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[Far]:
+    """Such a server on a free port."""
+    made = Far(answer, pause_s)
+    server = await asyncio.start_server(made.take, "127.0.0.1", 0, ssl=tls)
+    made.port = server.sockets[0].getsockname()[1]
+    async with server:
+        yield made
+
+
+async def fetched(answer: bytes, pause_s: float = 0) -> outgoing.Fetched:
+    """What is made of the answer."""
+    async with far(answer, pause_s) as server:
+        return await outgoing.get_json(server.url(), private=True)
+
+
+async def unreachable(url: str, *, private: bool = False) -> str:
+    """Why it cannot be had."""
+    with pytest.raises(Unreachable) as found:
+        await outgoing.get_json(url, private=private)
+    return str(found.value)
+
+
+@pytest.fixture
+def resolve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Have every name resolve to the given addresses, the next list at each question; the names that were asked."""
+
+    def set_to(*answers: list[str]) -> list[str]:
+        asked: list[str] = []
+
+        def look_up(host: str, port: int, *rest: object, **more: object) -> list[object]:
+            found = answers[min(len(asked), len(answers) - 1)]
+            asked.append(host)
+            families = {True: socket.AF_INET6, False: socket.AF_INET}
+            return [(families[":" in ip], socket.SOCK_STREAM, 6, "", (ip, port)) for ip in found]
+
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        return asked
+
+    return set_to
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """Where connections were begun; none is made."""
+    begun: list[tuple[object, ...]] = []
+
+    async def begin(host: str, port: int, *, ssl: object, server_hostname: str | None) -> None:
+        begun.append((host, port, ssl is not None, server_hostname))
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(asyncio, "open_connection", begin)
+    return begun
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"Content-Length: 2\r\n\r\n{}", b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", b"\r\n{}",
+     b"Content-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"],
+    ids=["length", "chunked", "closed", "more-than-announced"],
+)  # fmt: skip
+async def test_a_document_comes_however_its_end_is_told(head: bytes) -> None:
+    assert await fetched(OK + head) == (b"{}", None)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept_s"),
+    [("max-age=900", 900), ("public, MAX-AGE=60, must-revalidate", 60), ('max-age="7"', 7), ("no-store", 0),
+     ("no-cache, max-age=9", 0), ("s-maxage=5", None), ("max-age=-1", None), ("max-age=" + "9" * 50, 999_999_999)],
+)  # fmt: skip
+async def test_how_long_it_may_be_kept_is_told(said: str, kept_s: int | None) -> None:
+    answer = await fetched(OK + f"Content-Length: 2\r\nCache-Control: {said}\r\n\r\n{{}}".encode())
+
+    assert answer.max_age_s == kept_s
+
+
+async def test_the_request_names_its_host_and_carries_nothing_else_of_ours(
+    resolve: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolve(["127.0.0.1"])
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    async with far(OK + b"Content-Length: 2\r\nSet-Cookie: a=b\r\n\r\n{}") as server:
+        for _ in range(2):
+            await outgoing.get_json(server.url("keys.example"), private=True)
+
+    lines = server.heads[1].decode().split("\r\n")
+    assert lines[0] == "GET /keys?a=b HTTP/1.1"
+    assert f"Host: keys.example:{server.port}" in lines
+    assert {line.partition(":")[0] for line in lines[1:] if line} == {
+        *("Host", "Accept", "Accept-Encoding", "User-Agent", "Connection"),
+    }
+
+
+@pytest.mark.parametrize(
+    "ip",
+    ["127.0.0.1", "127.8.8.8", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0." + "0",
+     "0.1.2.3", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255", "192.0.2.1", "198.18.0.1", "203.0.113.9",
+     "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd12::1", "ff02::1", "2001:db8::1", "::ffff:127.0.0.1",
+     "::ffff:10.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1",
+     "2002:7f00:1::1", "2001:0:7f00:1::1", "::127.0.0.1", "fec0::1"],
+)  # fmt: skip
+async def test_t9_an_address_that_is_not_public_is_never_connected_to(
+    ip: str, resolve: Callable[..., list[str]], connections: list[tuple[object, ...]]
+) -> None:
+    resolve([ip])
+
+    assert "not public" in await unreachable("https://keys.example/jwks.json")
+    assert not outgoing.is_public(ip_address(ip))
+    assert connections == []
+
+
+@pytest.mark.parametrize("ip", ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "64:ff9b::101:101", "::ffff:1.1.1.1"])
+async def test_t9_a_public_address_is_connected_to_by_the_number_that_was_checked(
+    ip: str, resolve: Callable[..., list[str]], connections: list[tuple[object, ...]]
+) -> None:
+    asked = resolve([ip], ["127.0.0.1"])
+
+    await unreachable("https://keys.example/jwks.json")
+
+    assert asked == ["keys.example"]
+    assert connections == [(ip, 443, True, "keys.example")]
+
+
+async def test_t9_one_private_address_among_public_ones_is_enough_to_refuse(
+    resolve: Callable[..., list[str]], connections: list[tuple[object, ...]]
+) -> None:
+    resolve(["1.1.1.1", "10.0.0.1"])
+
+    assert "10.0.0.1" in await unreachable("https://keys.example/")
+    assert connections == []
+
+
+async def test_t9_a_name_that_changes_its_mind_is_asked_once(resolve: Callable[..., list[str]]) -> None:
+    asked = resolve(["127.0.0.1"], ["127.0.0.2"])
+    async with far(OK + b"Content-Length: 2\r\n\r\n{}") as server:
+        await outgoing.get_json(server.url("keys.example"), private=True)
+
+    assert asked == ["keys.example"]
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f.1", "017700000001", "127.1", "[::ffff:127.0.0.1]"]
+)
+async def test_t9_our_own_machine_is_not_reached_by_any_spelling(host: str) -> None:
+    async with far(OK + b"Content-Length: 2\r\n\r\n{}") as server:
+        await unreachable(server.url(host, "https"))
+        await unreachable(server.url(host))
+
+    assert server.heads == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://keys.example/", "ftp://keys.example/", "file:///etc/passwd", "//keys.example", "keys.example", "",
+     "https://", "https:///path", "https://user@keys.example/", "https://user:word@keys.example/",
+     "https://keys.example/#part", "https://keys.example/ x", "https://keys.example/\r\nX: y", "https://ke ys.example/",
+     "https://kéys.example/", "https://keys.example:0x50/", "https://keys.example:99999/", "https://[::1/",
+     "https://keys.example/" + "a" * 2_048, "https://keys_example/", "https://-keys.example/", " https://keys.example/",
+     "https://keys.example/\x7f", "https://keys.example\t/"],
+)  # fmt: skip
+def test_t9_an_address_of_another_form_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        outgoing.address(url, private=False)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304, 204, 206, 404, 500, 103])
+async def test_t9_redirects_and_other_statuses_are_not_followed(status: int) -> None:
+    async with far(OK + b"Content-Length: 2\r\n\r\n{}") as elsewhere:
+        rest = "" if status in (103, 204, 304) else "Content-Length: 2\r\n\r\n{}"
+        answer = f"HTTP/1.1 {status} X\r\nLocation: {elsewhere.url()}\r\n{rest or chr(13) + chr(10)}".encode()
+        async with far(answer) as server:
+            assert str(status) in await unreachable(server.url(), private=True)
+
+    assert elsewhere.heads == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [OK + b"Content-Length: 65537\r\n\r\n" + b" " * 65_537,
+     OK + b"Content-Length: 9999999999\r\n\r\n" + b" " * 200_000,
+     OK + b"\r\n" + b" " * 200_000,
+     OK + b"Transfer-Encoding: chunked\r\n\r\n" + (b"4000\r\n" + b" " * 0x4000 + b"\r\n") * 9,
+     OK + b"".join(b"X-%d: %s\r\n" % (n, b"x" * 90) for n in range(2_000)) + b"\r\n{}"],
+    ids=["announced", "never-ending", "until-closed", "chunked", "headers"],
+)  # fmt: skip
+async def test_t9_an_answer_over_64_kib_is_refused(answer: bytes) -> None:
+    async with far(answer) as server:
+        assert "more than 65536 bytes" in await unreachable(server.url(), private=True)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"\r\n", b"{}", b"HTTP/1.1", b"HTTP/9.9 200 OK\r\n\r\n{}", b"HTTP/1.1 abc OK\r\n\r\n", OK,
+     OK + b"Content-Length: 10\r\n\r\n{}", OK + b"Content-Length: -1\r\n\r\n{}", OK + b"no colon\r\n\r\n{}",
+     OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} ", OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}",
+     OK + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", b"\x16\x03\x01\x02\0"],
+    ids=range(14),
+)  # fmt: skip
+async def test_an_answer_that_is_cut_off_or_no_http_is_none(answer: bytes) -> None:
+    async with far(answer) as server:
+        assert await unreachable(server.url(), private=True)
+
+
+@pytest.mark.parametrize("answer", [OK + b"Content-Length: 900\r\n\r\n" + b" " * 900, b"HTTP/1.1 200 " + b"O" * 900])
+async def test_t9_an_answer_that_trickles_ends_with_the_whole_time(
+    answer: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outgoing, "TOTAL_S", 0.3)
+    async with far(answer, pause_s=0.01) as server:
+        began_s = time.monotonic()
+
+        assert "within 0.3 s" in await unreachable(server.url(), private=True)
+
+    assert time.monotonic() - began_s < 2
+
+
+async def test_t9_a_server_that_never_answers_and_a_name_server_that_sleeps_end_with_it_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outgoing, "TOTAL_S", 0.2)
+    silent = socket.create_server(("127.0.0.1", 0))
+    with silent:
+        assert "within" in await unreachable(f"http://127.0.0.1:{silent.getsockname()[1]}/", private=True)
+
+    def sleep(*_: object, **__: object) -> None:
+        time.sleep(0.6)
+        raise OSError
+
+    monkeypatch.setattr(socket, "getaddrinfo", sleep)
+    began_s = time.monotonic()
+    assert "within" in await unreachable("https://keys.example/")
+    assert time.monotonic() - began_s < 0.5
+
+
+def test_the_whole_time_is_3_seconds() -> None:
+    assert outgoing.TOTAL_S == 3
+
+
+def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, Path]:
+    """A server's side of TLS with a certificate of its own for the name, and that certificate."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.datetime.now(datetime.UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(7)
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    file, secret = folder / "cert.pem", folder / "key.pem"
+    file.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    form = serialization.PrivateFormat.PKCS8
+    secret.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file, secret)
+    return context, file
+
+
+async def test_with_https_the_server_must_prove_the_name_and_not_the_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resolve: Callable[..., list[str]]
+) -> None:
+    tls, trusted = certificate(tmp_path, "keys.example")
+    resolve(["127.0.0.1"])
+    async with far(OK + b"Content-Length: 2\r\n\r\n{}", tls=tls) as server:
+        stranger = await unreachable(server.url("keys.example", "https"), private=True)
+        monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+        proven = await outgoing.get_json(server.url("keys.example", "https"), private=True)
+        other = await unreachable(server.url("other.example", "https"), private=True)
+
+    assert "CERTIFICATE_VERIFY_FAILED" in stranger
+    assert proven.body == b"{}"
+    assert "Hostname mismatch" in other
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.binary(max_size=300), st.booleans())
+def test_whatever_is_answered_is_a_document_or_unreachable(answer: bytes, has_head: bool) -> None:
+    async def ask() -> None:
+        with suppress(Unreachable):
+            assert (await fetched((OK + b"\r\n" if has_head else b"HTTP/1.1 ") + answer)).body in answer
+
+    asyncio.run(ask())
