@@ -51,8 +51,8 @@ def consent(
         '<p>What you allow you can take back at any time on <a href="/auth/agents">the page of your connected '
         "agents</a>.</p>"
     )
-    leads_to = (redirect_uris.origin(asked.way.redirect_uri),)
-    return forms.page(f"Allow {asked.client.name}?", body, leads_to=leads_to)
+    sends_to = (redirect_uris.origin(asked.way.redirect_uri),)
+    return forms.page(f"Allow {asked.client.name}?", body, sends_to=sends_to)
 
 
 def connected(store: Store, listed: Iterable[Listed], email: str, csrf: str) -> Answer:

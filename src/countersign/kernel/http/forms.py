@@ -50,12 +50,12 @@ def onward(title: str, text: str, target: str) -> Answer:
     return page(title, f'<p>{escape(text)}</p><p><a href="{escape(target)}">Continue</a></p>', head=head)
 
 
-def page(title: str, body: str, status: int = 200, *, head: str = "", leads_to: Sequence[str] = ()) -> Answer:
-    """A page with this body, which is HTML. `leads_to` are the origins a form's answer may send the browser on to."""
+def page(title: str, body: str, status: int = 200, *, head: str = "", sends_to: Sequence[str] = ()) -> Answer:
+    """A page with this body, which is HTML. `sends_to` are the origins a form's answer may send the browser on to."""
     text = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)} · Countersign</title>'
         f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{_STYLE}</style>{head}</head>'
         f"<body><main><h1>{escape(title)}</h1>{body}</main></body></html>"
     )
-    policy = ("Content-Security-Policy", " ".join((_POLICY, *leads_to)))
+    policy = ("Content-Security-Policy", " ".join((_POLICY, *sends_to)))
     return Answer(status, text.encode(), HTML, (policy, *_HEADERS))
