@@ -43,6 +43,8 @@ UNSAFE = (
     "https://app.example:65536/",
     "https://app.example:x/",
     "https:///back",
+    "https://[1.2.3]/back",
+    "http://[::2]/back",
     "https:app.example",
     "HTTPS://app.example/back",
     "javascript:alert(1)",
@@ -86,7 +88,13 @@ def test_what_is_registered_names_one_origin_for_a_policy(text: str) -> None:
     except InvalidRequest:
         return
 
-    assert not set(redirect_uris.origin(uri)) & set(" ;,'\"*\r\n")
+    assert not set(redirect_uris.policy_source(uri)) & set(" ;,'\"*\r\n")
+
+
+def test_an_ipv6_address_is_named_to_people_and_its_scheme_to_the_policy() -> None:
+    assert redirect_uris.site("http://[::1]:8000/cb") == "http://[::1]:8000"
+    assert redirect_uris.policy_source("http://[::1]:8000/cb") == "http:"
+    assert redirect_uris.policy_source("http://127.0.0.1:8000/cb") == "http://127.0.0.1:8000"
 
 
 async def test_an_administrator_registers_addresses_with_a_client_and_sees_them(world: World) -> None:

@@ -42,7 +42,7 @@ async def test_it_lists_agents_and_clients_with_what_they_may_do(
 
 async def test_a_button_ends_a_client_which_has_to_ask_again(world: World, browser: Browser, client: Known) -> None:
     token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
-    unspent = await code_for(browser, client)
+    unspent, kept = await code_for(browser, client), await code_for(browser, client)
 
     answer = await browser.post(PAGE, hidden_fields(await browser.get(PAGE)))
 
@@ -53,6 +53,7 @@ async def test_a_button_ends_a_client_which_has_to_ask_again(world: World, brows
     again = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
     assert (await world.call("GET", "/library", again)).status_code == 200
     assert (await world.call("GET", "/library", token)).status_code == 401, "an old token does not come back"
+    assert (await exchange(world, client, kept)).status_code == 400, "nor does an old code"
 
 
 async def test_a_button_ends_an_agent(world: World, browser: Browser, ann: str) -> None:

@@ -9,7 +9,7 @@ from countersign.kernel.errors import invalid_member
 _LONGEST = 2_000
 # Nothing in it that a browser, a header or a policy could read differently from us: no user information, no fragment,
 # no backslash, no wildcard.
-_ADDRESS = re.compile(r"""(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:[/?][!"$-\[\]-~]*)?""")
+_ADDRESS = re.compile(r"""(https?)://([A-Za-z0-9.-]+|\[::1\])(?::([0-9]{1,5}))?(?:[/?][!"$-\[\]-~]*)?""")
 _LOOPBACK = ("127.0.0.1", "[::1]", "localhost")
 # Only the addresses themselves: what `localhost` leads to is for the machine's resolver to say (RFC 8252 §8.3).
 _ANY_PORT = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})?((?:[/?].*)?)")
@@ -58,8 +58,14 @@ def _portless(uri: str) -> tuple[str, str] | None:
     return None if found is None or _fault(uri) is not None else (found[1], found[2])
 
 
-def origin(uri: str) -> str:
-    """The origin of a registered address, as a Content-Security-Policy names it; of one by an IPv6 address, which no
+def site(uri: str) -> str:
+    """Scheme, host and port of a registered address, for people."""
+    parts = urlsplit(uri)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def policy_source(uri: str) -> str:
+    """What a Content-Security-Policy calls the site of a registered address; of one by an IPv6 address, which no
     policy can name, its scheme."""
     parts = urlsplit(uri)
-    return f"{parts.scheme}:" if "[" in parts.netloc else f"{parts.scheme}://{parts.netloc}"
+    return f"{parts.scheme}:" if "[" in parts.netloc else site(uri)
