@@ -30,6 +30,7 @@ NEVER_A_PROBLEM = {
     "weak_password": "shown on the set-up page and by the command line",
     "email_taken": "shown on the set-up page and by the command line",
     "wrong_credentials": "shown on the sign-in page",
+    "keys_changed": "shown by the command line",
 }
 
 
