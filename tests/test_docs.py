@@ -32,6 +32,7 @@ NEVER_A_PROBLEM = {
     "wrong_credentials": "shown on the sign-in page",
     "bad_email_address": "addresses are checked before a letter is written",
     "issuer_exists": "shown by the command line",
+    "keys_changed": "shown by the command line",
 }
 
 

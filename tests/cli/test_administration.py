@@ -64,6 +64,34 @@ def test_a_token_issued_here_is_accepted_by_the_server_on_whatever_port(run: Run
     assert "scopes: read:library\n" in me.stdout
 
 
+def test_a_running_server_takes_rotated_keys_with_its_next_request(run: Run, tenant: Path) -> None:
+    with served(tenant) as server:
+        token = run("token", "issue", "owner@example.com", "--data", tenant).stdout.strip()
+        held = [run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode]
+        rotated = json.loads(run("keys", "rotate", "--json", "--data", tenant).stdout)
+        held.append(run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode)
+        dropped = run("keys", "rotate", "--drop-previous", "--data", tenant)
+        held.append(run("whoami", "--server", server.url, COUNTERSIGN_TOKEN=token).returncode)
+
+    assert held == [Exit.OK, Exit.OK, Exit.REFUSED]
+    assert len(rotated["previous"]) == 1
+    assert rotated["kid"] not in rotated["previous"]
+    assert dropped.stdout.startswith("Signing with ")
+    assert "every token of before has ended" in dropped.stdout
+
+
+def test_a_client_is_registered_with_the_addresses_people_return_to(run: Run, tenant: Path) -> None:
+    wanted = ("client", "create", "acme", "--name", "App", "--scope", "read:library", "--data", tenant)
+    back, local = "https://app.example/back", "http://127.0.0.1/cb"
+
+    made = run(*wanted, "--redirect-uri", back, "--redirect-uri", local, "--json")
+    unsafe = run(*wanted, "--redirect-uri", "http://app.example/back")
+
+    assert json.loads(made.stdout)["redirect_uris"] == [back, local]
+    assert unsafe.returncode == Exit.FAILED
+    assert "/redirect_uris/0: must be https" in unsafe.stderr
+
+
 def test_what_exists_or_does_not_is_said_by_exit_code(run: Run, tenant: Path) -> None:
     taken = run("org", "create", "acme", "--name", "Again", "--data", tenant)
     nobody = run("token", "issue", "nobody@example.com", "--data", tenant)

@@ -206,7 +206,7 @@ async def test_sign_in_tells_nothing_about_who_exists_and_slows_guessing_down(wo
         ("", "/"),
     ],
 )
-async def test_signing_in_leads_to_our_own_pages_alone(world: World, target: str, location: str) -> None:
+async def test_t40_signing_in_leads_to_our_own_pages_alone(world: World, target: str, location: str) -> None:
     await person(world)
     form = {"email": "ann@example.com", "password": PASSWORD, "return_to": target}
 

@@ -3,17 +3,10 @@
 from html import escape
 
 from countersign.distribution.agents.registrations import Registration
+from countersign.distribution.identity import scopes
 from countersign.kernel import clock
 from countersign.kernel.http import forms
 from countersign.kernel.http.answer import Answer
-
-_MEANING = {
-    "read:products": "see listings",
-    "read:releases": "see release histories",
-    "read:library": "see your library: what you own here, and download it",
-    "write:products": "publish and edit listings of your organisations",
-    "write:releases": "publish releases and upload files of your organisations",
-}
 
 
 def decision(
@@ -35,7 +28,7 @@ def decision(
     ]
     if provider:
         rows.append(("Asserted by", provider))
-    asked = "".join(f"<li>{escape(_MEANING[scope])}</li>" for scope in _MEANING if scope in registration.scopes)
+    asked = "".join(f"<li>{escape(scopes.MEANING[scope])}</li>" for scope in scopes.ALL if scope in registration.scopes)
     field = (
         '<label for="user_code">The code your agent shows you</label>'
         '<input id="user_code" name="user_code" type="text" autocomplete="off" autocapitalize="characters" '

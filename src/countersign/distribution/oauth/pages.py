@@ -44,15 +44,15 @@ def consent(
         f"to act for you at {escape(store.settings.resource_name)}. "
         f"You are signed in as {escape(visitor.person.email)}.</p>"
         f"<p>It will be able to:</p>{_in_words(granted)}"
-        f"<p>You will be sent on to <code>{escape(redirect_uris.origin(asked.way.redirect_uri))}</code>.</p>"
+        f"<p>You will be sent on to <code>{escape(redirect_uris.site(asked.way.redirect_uri))}</code>.</p>"
         f'<form method="post" action="/auth/authorize">{fields}'
         '<div class="choice"><button name="decision" value="allow">Allow</button> '
         '<button name="decision" value="deny">Deny</button></div></form>'
         '<p>What you allow you can take back at any time on <a href="/auth/agents">the page of your connected '
         "agents</a>.</p>"
     )
-    leads_to = (redirect_uris.origin(asked.way.redirect_uri),)
-    return forms.page(f"Allow {asked.client.name}?", body, leads_to=leads_to)
+    sends_to = (redirect_uris.policy_source(asked.way.redirect_uri),)
+    return forms.page(f"Allow {asked.client.name}?", body, sends_to=sends_to)
 
 
 def connected(store: Store, listed: Iterable[Listed], email: str, csrf: str) -> Answer:

@@ -124,9 +124,9 @@ def _linked(links: Links) -> str:
 
 
 def page(
-    title: str, body: str, status: int = 200, *, head: str = "", leads_to: Sequence[str] = (), prefix: str = ""
+    title: str, body: str, status: int = 200, *, head: str = "", sends_to: Sequence[str] = (), prefix: str = ""
 ) -> Answer:
-    """A page with this body, which is HTML. `leads_to` are the origins a form's answer may send the browser on to,
+    """A page with this body, which is HTML. `sends_to` are the origins a form's answer may send the browser on to,
     `prefix` stands before the title in the window alone."""
     text = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -135,5 +135,5 @@ def page(
         f'<meta name="color-scheme" content="light dark"><style>{_STYLE}</style>{head}</head>'
         f'<body><header class="brand">Countersign</header><main><h1>{escape(title)}</h1>{body}</main></body></html>'
     )
-    policy = ("Content-Security-Policy", " ".join((_POLICY, *leads_to)))
+    policy = ("Content-Security-Policy", " ".join((_POLICY, *sends_to)))
     return Answer(status, text.encode(), HTML, (policy, *_HEADERS))
