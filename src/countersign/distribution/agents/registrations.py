@@ -61,6 +61,11 @@ REVOKE_SUBJECT = """
     UPDATE registration SET status = 'revoked', generation = generation + 1
     WHERE issuer = $1 AND subject = $2 AND status IN ('unclaimed', 'claimed')
 """
+REVOKE_ISSUER = """
+    UPDATE registration SET status = 'revoked', generation = generation + 1
+    WHERE issuer = $1 AND status IN ('unclaimed', 'claimed')
+"""
+END_DELEGATIONS_BY = "DELETE FROM delegation WHERE issuer = $1"
 REVOKE_OF_PERSON = """
     UPDATE registration SET status = 'revoked', generation = generation + 1
     WHERE person_id = $1 AND status = 'claimed'
@@ -222,6 +227,15 @@ async def revoke_subject(transaction: Transaction, issuer: str, subject: str) ->
     await transaction.run(END_DELEGATION, issuer, subject)
     if ended:
         await versions.bump(transaction, "identity")
+    return ended
+
+
+async def revoke_issuer(transaction: Transaction, issuer: str) -> int:
+    """End every registration that came through an issuer, and every tie between its subjects and people; how many
+    ended."""
+    ended = await transaction.run(REVOKE_ISSUER, issuer)
+    await transaction.run(END_DELEGATIONS_BY, issuer)
+    await versions.bump(transaction, "identity")
     return ended
 
 
