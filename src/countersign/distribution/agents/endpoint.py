@@ -6,6 +6,7 @@ from countersign.distribution.agents import (
     claim,
     exchange,
     limits,
+    notices,
     polling,
     register,
     registrations,
@@ -120,6 +121,7 @@ async def complete_claim(call: Request[Nothing, CompleteRequest]) -> Answer:
     if not is_right:
         remaining = attempts.TRIES - attempt.tries - 1
         raise InvalidUserCode("the code is wrong", members={"attempts_remaining": max(0, remaining)})
+    notices.connected(store, found.id)
     return await _claimed(store, await _again(store, found))
 
 
