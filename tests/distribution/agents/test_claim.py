@@ -363,3 +363,29 @@ async def test_t33_an_agent_that_was_disconnected_before_its_next_poll_is_denied
 
     assert (await agent.poll()).json()["code"] == "access_denied"
     assert (await agent.exchange(assertion)).json()["error"] == "invalid_grant"
+
+
+async def test_t27_of_attempts_begun_at_once_only_one_stays_open(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    body = {"type": "login_hint", "claim_token": agent.claim_token, "login_hint": PAT}
+
+    begun = await asyncio.gather(*(world.http.post("/api/v1/auth/me", json=body) for _ in range(5)))
+    pages = [await pat.get(each.json()["claim_attempt"]["verification_uri"]) for each in begun]
+
+    assert sorted(page.status_code for page in pages) == [200, 410, 410, 410, 410]
+
+
+async def test_an_agent_whose_last_token_has_expired_is_no_longer_shown(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    await pat.decide(agent.link, user_code=agent.code)
+
+    shown = await pat.get("/auth/agents")
+    with clock.fixed(clock.later(clock.now(), seconds=2 * 86_400)):
+        later = await pat.get("/auth/agents")
+    with clock.fixed(clock.later(clock.now(), seconds=9 * 86_400)):
+        await app.tend(world.store)
+        kept = await registrations.with_id(world.store.database, agent.answer["id"])
+
+    assert "mailbot/2.1" in shown.text
+    assert "mailbot/2.1" not in later.text
+    assert kept is None
