@@ -80,7 +80,7 @@ async def test_t34_a_registration_under_way_does_not_outlive_the_first_proof(
 
     await asyncio.gather(bound_while(world, provider, end, read), prove())
 
-    assert await registrations.of_person(store.database, person_id) == []
+    assert await registrations.of_person(store, person_id) == []
 
 
 async def test_t42_a_registration_under_way_does_not_outlive_its_subjects_revocation(
@@ -97,5 +97,5 @@ async def test_t42_a_registration_under_way_does_not_outlive_its_subjects_revoca
 
     await asyncio.gather(bound_while(world, provider, end, read), revoke())
 
-    assert await registrations.of_person(store.database, person_id) == []
+    assert await registrations.of_person(store, person_id) == []
     assert await queries.person(store.database, person_id) is not None
