@@ -33,7 +33,7 @@ def test_an_issuer_is_added_listed_and_removed(run: Run, tmp_path: Path) -> None
             "domains": ["x.org"],
         }
     ]
-    assert removed.stdout == f"{ISSUER} is no longer trusted.\n"
+    assert removed.stdout == f"{ISSUER} is no longer trusted; agents ended: 0.\n"
 
 
 def test_what_cannot_be_trusted_is_refused_with_its_remedy(run: Run, tmp_path: Path) -> None:

@@ -38,6 +38,9 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/org/members"): {"email": "new@north.example", "role": "viewer"},
     ("POST", "/org/clients"): {"name": "ci", "scopes": ["read:products"]},
     ("POST", "/auth/session/token"): {},
+    ("POST", "/auth/register"): {"type": "anonymous"},
+    ("POST", "/auth/me"): {"claim_token": "clm_none"},
+    ("POST", "/auth/me/complete"): {"claim_token": "clm_none", "user_code": "000000"},
 }
 QUERIES: dict[tuple[str, str], dict[str, str]] = {
     ("DELETE", "/org/members"): {"email": "viewer@north.example"},

@@ -219,6 +219,28 @@ def tour(lives: Lives, database_url: str) -> Tour:
     return Tour(lives)
 
 
+def search_log(tour: Tour, log: bytes) -> None:
+    """The set-up link is meant to be read on the terminal, once; addresses of people stand in the database alone."""
+    assert found_in(log, tour.secrets) == ["set-up link"]
+    assert log.count(tour.secrets["set-up link"].encode()) == 1
+    assert AGENTS_PERSON.encode() not in log
+
+
+def search_files(tour: Tour) -> None:
+    """Whatever lies in the data directory."""
+    files = [path for path in tour.lives.data.rglob("*") if path.is_file()]
+    leaked = {path.name: found_in(path.read_bytes(), tour.secrets) for path in files}
+    assert not {name: names for name, names in leaked.items() if names}
+
+
+def search_errors(tour: Tour) -> None:
+    """Every error that was answered. A page that is shown again carries its form's token again: it is for that."""
+    kept = {name: secret for name, secret in tour.secrets.items() if name != "form's token"}
+    leaks = [(f"{each.request.method} {each.request.url.path}", found_in(each.content, kept)) for each in tour.errors]
+    assert not [leak for leak in leaks if leak[1]]
+    assert not [each.text for each in tour.errors if AGENTS_PERSON in each.text and "<html" not in each.text]
+
+
 def test_no_file_and_no_error_holds_a_secret_as_it_was(tour: Tour, figures: Figures) -> None:
     tour_token = make_client(tour, set_up(tour))
     publish(tour, tour_token)
@@ -227,22 +249,12 @@ def test_no_file_and_no_error_holds_a_secret_as_it_was(tour: Tour, figures: Figu
     tour.call("POST", "/auth/signout", 303)
     tour.http.close()
 
-    # The set-up link is meant to be read on the terminal, once.
     log = tour.lives.log.read_bytes()
-    assert found_in(log, tour.secrets) == ["set-up link"]
-    assert log.count(tour.secrets["set-up link"].encode()) == 1
+    search_log(tour, log)
     # Killed, so that the write-ahead log stays.
     tour.lives.kill()
-    files = [path for path in tour.lives.data.rglob("*") if path.is_file()]
-    leaked = {path.name: found_in(path.read_bytes(), tour.secrets) for path in files if path.is_file()}
-    assert not {name: names for name, names in leaked.items() if names}
-    # Addresses of people stand in the database, and nowhere else.
-    assert AGENTS_PERSON.encode() not in log
-    assert not [each.text for each in tour.errors if AGENTS_PERSON in each.text and "<html" not in each.text]
-    # A page that is shown again carries its form's token again: that is what it is for.
-    kept = {name: secret for name, secret in tour.secrets.items() if name != "form's token"}
-    leaks = [(f"{each.request.method} {each.request.url.path}", found_in(each.content, kept)) for each in tour.errors]
-    assert not [leak for leak in leaks if leak[1]]
+    search_files(tour)
+    search_errors(tour)
     figures |= {
         "secrets": len(tour.secrets),
         "errors_searched": len(tour.errors),

@@ -4,6 +4,7 @@ import click
 
 from countersign.cli import output, store
 from countersign.cli.administration import data_option
+from countersign.distribution.agents import registrations
 from countersign.distribution.context import Store
 from countersign.distribution.issuers import queries, trusted
 from countersign.distribution.issuers.queries import Issuer
@@ -88,14 +89,15 @@ def list_issuers(data: str | None) -> None:
 @data_option
 @output.json_option
 def remove_issuer(issuer: str, data: str | None) -> None:
-    """Believe nothing new of ISSUER; agents that came through it before stay registered."""
+    """Believe nothing of ISSUER any more, and end every agent that came through it."""
 
-    async def work(opened: Store) -> None:
+    async def work(opened: Store) -> int:
         async with opened.database.transaction() as transaction:
             await trusted.remove(transaction, issuer)
+            return await registrations.revoke_issuer(transaction, issuer)
 
-    store.run(data, f"cannot remove {issuer}", work)
-    output.answer({"issuer": issuer}, f"{issuer} is no longer trusted.")
+    ended = store.run(data, f"cannot remove {issuer}", work)
+    output.answer({"issuer": issuer, "agents_ended": ended}, f"{issuer} is no longer trusted; agents ended: {ended}.")
 
 
 def _value(issuer: Issuer) -> dict[str, object]:

@@ -1,8 +1,12 @@
 """Agents whose person an identity provider asserts: at registration, at the token endpoint, and as a claim."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from email import message_from_bytes
+from email.policy import default
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -346,3 +350,32 @@ async def owner_of(world: World, registration_id: str) -> str | None:
     found = await registrations.with_id(world.store.database, registration_id)
     assert found is not None
     return found.person_id
+
+
+async def test_t34_an_agent_bound_before_the_address_was_proven_ends_with_the_proof(
+    world: World, provider: IdentityProvider, settings: Settings
+) -> None:
+    await provider.trust(world.store)
+    agent, answered = await register(world, provider.mint(ROOT_URL))
+    assertion = answered.json()["identity_assertion"]
+    token = (await agent.exchange(assertion)).json()["access_token"]
+
+    await prove(world, settings, ANN)
+
+    assert (await agent.library(token)).status_code == 401
+    assert (await agent.exchange(assertion)).json()["error"] == "invalid_grant"
+    assert (await register(world, provider.mint(ROOT_URL)))[1].json()["code"] == "interaction_required"
+
+
+async def prove(world: World, settings: Settings, email: str) -> None:
+    """Open an account with the address, by the link that is mailed."""
+    own_page = {"Origin": ROOT_URL}
+    await world.http.post("/auth/signup", data={"email": email}, headers=own_page)
+    await world.store.mail.settled()
+    (letter,) = (Path(settings.data) / "mail").glob("*.eml")
+    content = message_from_bytes(letter.read_bytes(), policy=default).get_content()
+    found = re.search(r"/auth/prove\?token=(cep_\w+)", content)
+    assert found is not None
+    form = {"token": found[1], "password": "correct horse battery"}
+    answered = await world.http.post("/auth/prove", data=form, headers=own_page)
+    assert answered.status_code == 303, answered.text

@@ -2,6 +2,9 @@
 
 import asyncio
 from dataclasses import replace
+from email import message_from_bytes
+from email.policy import default
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,7 @@ from countersign.kernel import clock
 from countersign.settings import Settings
 from tests.contract.scenes import everything
 from tests.distribution.agents.people import Agent, Visitor, csrf_of, digits_of
+from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import World
 from tests.figures import Figures
 
@@ -119,6 +123,28 @@ async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: 
     assert declined.status_code == 200
     assert (told.status_code, told.json()["code"], told.json()["claim_status"]) == (403, "access_denied", "denied")
     assert (await pat.decide(agent.link, user_code=agent.code)).status_code == 410
+
+
+@pytest.mark.parametrize("by", ["typed", "shown"])
+async def test_t25_the_person_is_told_by_mail_of_an_agent_that_acts_for_them(
+    world: World, pat: Visitor, by: str, settings: Settings
+) -> None:
+    agent = await Agent.by_email(world, PAT, "read:library")
+
+    if by == "typed":
+        await pat.decide(agent.link, user_code=agent.code)
+    else:
+        await agent.complete(digits_of(await pat.decide(agent.other_link)))
+    await world.store.mail.settled()
+
+    (letter,) = (Path(settings.data) / "mail").glob("*.eml")
+    text = message_from_bytes(letter.read_bytes(), policy=default)
+    body = text.get_content()
+    assert text["to"] == PAT
+    assert "mailbot/2.1" in body
+    assert "see your library" in body
+    assert f"{ROOT_URL}/auth/agents" in body
+    assert not [secret for secret in (agent.claim_token, agent.code, "cat_") if secret in body]
 
 
 async def test_t26_five_wrong_codes_kill_the_attempt(world: World, pat: Visitor) -> None:
@@ -337,3 +363,29 @@ async def test_t33_an_agent_that_was_disconnected_before_its_next_poll_is_denied
 
     assert (await agent.poll()).json()["code"] == "access_denied"
     assert (await agent.exchange(assertion)).json()["error"] == "invalid_grant"
+
+
+async def test_t27_of_attempts_begun_at_once_only_one_stays_open(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    body = {"type": "login_hint", "claim_token": agent.claim_token, "login_hint": PAT}
+
+    begun = await asyncio.gather(*(world.http.post("/api/v1/auth/me", json=body) for _ in range(5)))
+    pages = [await pat.get(each.json()["claim_attempt"]["verification_uri"]) for each in begun]
+
+    assert sorted(page.status_code for page in pages) == [200, 410, 410, 410, 410]
+
+
+async def test_an_agent_whose_last_token_has_expired_is_no_longer_shown(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    await pat.decide(agent.link, user_code=agent.code)
+
+    shown = await pat.get("/auth/agents")
+    with clock.fixed(clock.later(clock.now(), seconds=2 * 86_400)):
+        later = await pat.get("/auth/agents")
+    with clock.fixed(clock.later(clock.now(), seconds=9 * 86_400)):
+        await app.tend(world.store)
+        kept = await registrations.with_id(world.store.database, agent.answer["id"])
+
+    assert "mailbot/2.1" in shown.text
+    assert "mailbot/2.1" not in later.text
+    assert kept is None

@@ -193,3 +193,12 @@ async def test_what_an_agent_calls_itself_is_shown_and_cannot_harm(world: World)
     assert "<script>" not in page.text
     assert "&lt;script&gt;alert(1)" in page.text
     assert "x" * 121 not in page.text
+
+
+async def test_t50_no_request_is_carried_inside_another(world: World) -> None:
+    # Whoever brings a batch has to show here that it checks scopes for each operation and takes no /auth address.
+    body = {"operations": [{"method": "POST", "path": "/auth/register", "body": {"type": "anonymous"}}]}
+
+    answered = await world.http.post("/api/v1/batch", json=body)
+
+    assert (answered.status_code, answered.json()["code"]) == (404, "route_not_found")

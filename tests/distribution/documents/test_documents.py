@@ -127,11 +127,27 @@ async def test_the_description_lists_the_routes_there_are(store: Store, descript
     assert set(served(store)) == listed | own
 
 
+# What the document's section on authentication names.
+AUTHENTICATION = {
+    ("get", "/.well-known/oauth-protected-resource"),
+    ("get", "/.well-known/oauth-authorization-server"),
+    ("get", "/.well-known/jwks.json"),
+    ("get", "/auth.md"),
+    ("get", "/auth/authorize"),
+    ("get", f"{PREFIX}/auth/me"),
+    ("post", f"{PREFIX}/auth/login"),
+    ("post", f"{PREFIX}/auth/register"),
+    ("post", f"{PREFIX}/auth/token"),
+    ("post", "/auth/revoke"),
+    ("post", "/healthz"),
+}
+
+
 async def test_what_the_api_document_does_not_know_is_marked(description: dict[str, Any]) -> None:
     documented = {
         ("get", f"{PREFIX}/{path}")
         for path in ("health", "info", "products", "products/{id}", "products/{id}/releases", "library")
-    } | {("post", f"{PREFIX}/redeem")}
+    } | {("post", f"{PREFIX}/redeem"), *AUTHENTICATION}
     for path, item in description["paths"].items():
         for method, operation in item.items():
             assert operation.get("x-addition", False) == ((method, path) not in documented), (method, path)

@@ -155,7 +155,7 @@ def test_t4_a_member_that_must_be_understood_is_refused(members: dict[str, objec
     "members",
     [{"jwk": KEYS["ES384"].jwk()}, {"jku": "http://169.254.169.254/"}, {"x5u": "https://attacker.example/"},
      {"x5c": ["MII="]}, {"jwk": None}],
-    ids=str,
+    ids=["jwk", "jku", "x5u", "x5c", "no jwk"],
 )  # fmt: skip
 def test_t5_a_token_that_brings_or_names_its_key_is_refused(members: dict[str, object]) -> None:
     with pytest.raises(BadToken, match="not accepted"):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+from countersign.distribution.agents import registrations
 from countersign.distribution.agents.registrations import Registration
 from countersign.distribution.agents.schemas import AttemptLink, Ceremony, TypedCode
 from countersign.distribution.context import Store
@@ -112,6 +113,8 @@ async def begin(store: Store, transaction: Transaction, registration: Registrati
         ends = min(ends, registration.claim_expires_at)
     attempt_id = "att_" + ids.new_uuid().replace("-", "")
     typed, shown, letters = secrets.new_secret("cat"), secrets.new_secret("cat"), _letters()
+    # Two attempts begun at once would otherwise not see each other, and both stay open.
+    await registrations.hold(transaction, registration.id)
     await transaction.run(END_EARLIER, registration.id)
     await transaction.run(
         INSERT,

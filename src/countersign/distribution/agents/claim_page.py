@@ -1,6 +1,6 @@
 """GET and POST /auth/claim: the page a claim link leads to (agent-auth 7.6)."""
 
-from countersign.distribution.agents import attempts, claim, pages, registrations
+from countersign.distribution.agents import attempts, claim, notices, pages, registrations
 from countersign.distribution.agents.attempts import Attempt, Page
 from countersign.distribution.agents.claim import AttemptOver
 from countersign.distribution.agents.registrations import Registration
@@ -74,6 +74,7 @@ async def _type_code(
     if not is_right:
         error = "That is not the code your agent shows. After five wrong tries the link is dead."
         return await _page(store, attempt, "typed", registration, visitor, error)
+    notices.connected(store, registration.id)
     return pages.allowed()
 
 

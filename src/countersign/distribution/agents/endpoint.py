@@ -6,11 +6,13 @@ from countersign.distribution.agents import (
     claim,
     exchange,
     limits,
+    notices,
     polling,
     register,
     registrations,
     rules,
 )
+from countersign.distribution.agents.attempts import Attempt
 from countersign.distribution.agents.polling import InvalidClaimToken
 from countersign.distribution.agents.register import Waiting
 from countersign.distribution.agents.registrations import Registration
@@ -94,9 +96,7 @@ async def continue_claim(call: Request[Nothing, ClaimRequest]) -> Answer:
     token = _claim_token(call.headers, body.claim_token)
     if body.type is None and body.assertion is None and body.email is None and body.login_hint is None:
         return await _polled(store, token)
-    found = await polling.of_token(store, token)
-    if found.status != "unclaimed":
-        raise AlreadyClaimed("the registration was claimed, declined or ended")
+    found = await _unclaimed(store, token)
     if body.type in ("login_hint", "service_auth", None):
         email = rules.email_of(body.email, body.login_hint)
         return answer.json(await _begin(store, found, email, "service_auth"))
@@ -107,28 +107,49 @@ async def continue_claim(call: Request[Nothing, ClaimRequest]) -> Answer:
 
 async def complete_claim(call: Request[Nothing, CompleteRequest]) -> Answer:
     """Finish a claim with the code that the page showed the person."""
-    store = call.context
-    token = _claim_token(call.headers, call.body.claim_token)
-    if not (call.body.user_code or "").strip():
+    store, code = call.context, (call.body.user_code or "").strip()
+    found = await _unclaimed(store, _claim_token(call.headers, call.body.claim_token))
+    if not code:
         raise InvalidRequest("user_code is required")
-    found = await polling.of_token(store, token)
-    if found.status != "unclaimed":
-        raise AlreadyClaimed("the registration was claimed, declined or ended")
-    attempt = await attempts.latest(store.database, found.id)
-    if attempt is None or attempt.is_over:
-        raise claim.AttemptOver("the code is used up; begin another attempt")
-    if attempt.status != "confirmed" or attempt.confirmed_by is None:
-        raise ClaimNotConfirmed("the person has not confirmed on the page yet")
+    attempt, person_id = await _confirmed(store, found)
     async with store.database.transaction() as transaction:
-        is_right = await attempts.is_shown_right(store, transaction, attempt, call.body.user_code or "")
+        is_right = await attempts.is_shown_right(store, transaction, attempt, code)
         if is_right:
-            await claim.accept(transaction, attempt, found, attempt.confirmed_by)
+            await claim.accept(transaction, attempt, found, person_id)
     if is_right is None:
         raise claim.AttemptOver("the code is used up; begin another attempt")
     if not is_right:
         remaining = attempts.TRIES - attempt.tries - 1
         raise InvalidUserCode("the code is wrong", members={"attempts_remaining": max(0, remaining)})
+    notices.connected(store, found.id)
     return await _claimed(store, await _again(store, found))
+
+
+async def _unclaimed(store: Store, token: str) -> Registration:
+    """The registration of a claim token, while it can still be claimed.
+
+    Raises:
+        AlreadyClaimed: it cannot; and whatever `polling.of_token` refuses.
+    """
+    found = await polling.of_token(store, token)
+    if found.status != "unclaimed":
+        raise AlreadyClaimed("the registration was claimed, declined or ended")
+    return found
+
+
+async def _confirmed(store: Store, registration: Registration) -> tuple[Attempt, str]:
+    """The attempt whose page showed a person a code, and that person.
+
+    Raises:
+        AttemptOver: nothing can come of it any more.
+        ClaimNotConfirmed: nobody has confirmed yet.
+    """
+    attempt = await attempts.latest(store.database, registration.id)
+    if attempt is None or attempt.is_over:
+        raise claim.AttemptOver("the code is used up; begin another attempt")
+    if attempt.status != "confirmed" or attempt.confirmed_by is None:
+        raise ClaimNotConfirmed("the person has not confirmed on the page yet")
+    return attempt, attempt.confirmed_by
 
 
 async def _polled(store: Store, token: str) -> Answer:

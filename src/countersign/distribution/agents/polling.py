@@ -10,7 +10,6 @@ from countersign.distribution.context import Store
 from countersign.kernel import clock
 from countersign.kernel.errors import Refused
 
-FETCHABLE_S = 600
 State: TypeAlias = Literal["pending", "claimed"]
 
 
@@ -93,7 +92,7 @@ async def of_token(store: Store, claim_token: str) -> Registration:
     if found is None:
         raise InvalidClaimToken("the claim token is unknown")
     now = clock.now()
-    if found.claimed_at is not None and now > clock.later(found.claimed_at, seconds=FETCHABLE_S):
+    if found.claimed_at is not None and now > clock.later(found.claimed_at, seconds=registrations.FETCHABLE_S):
         raise InvalidClaimToken("the claim token was used")
     if found.status == "unclaimed" and found.claim_expires_at is not None and now >= found.claim_expires_at:
         raise ClaimExpired("the registration was not claimed in time")

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
+from countersign.distribution.context import Store
 from countersign.distribution.identity import scopes
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Row, Transaction
 from countersign.kernel.security import secrets
+from countersign.kernel.security.jose import SKEW_S
 
 Kind: TypeAlias = Literal["anonymous", "service_auth", "identity_assertion"]
 Status: TypeAlias = Literal["unclaimed", "claimed", "denied", "revoked"]
@@ -16,6 +18,8 @@ Status: TypeAlias = Literal["unclaimed", "claimed", "denied", "revoked"]
 PREFIX = "reg_"
 # A claim token that is too old is told so for this long, and is as unknown as any other afterwards (attack T31).
 REMEMBERED_S = 7 * 86_400
+# How long a claimed agent may fetch its assertion.
+FETCHABLE_S = 600
 
 _COLUMNS = """
     id, kind, status, generation, person_id, email, issuer, subject, client_id, scopes, agent, address,
@@ -26,7 +30,7 @@ BY_CLAIM = f"SELECT {_COLUMNS} FROM registration WHERE claim_hash = $1"
 OF_PERSON = f"""
     SELECT {_COLUMNS}
     FROM registration
-    WHERE person_id = $1 AND status = 'claimed'
+    WHERE person_id = $1 AND status = 'claimed' AND (issuer IS NOT NULL OR claimed_at > $2)
     ORDER BY created_at DESC, id DESC
     LIMIT 200
 """
@@ -61,6 +65,11 @@ REVOKE_SUBJECT = """
     UPDATE registration SET status = 'revoked', generation = generation + 1
     WHERE issuer = $1 AND subject = $2 AND status IN ('unclaimed', 'claimed')
 """
+REVOKE_ISSUER = """
+    UPDATE registration SET status = 'revoked', generation = generation + 1
+    WHERE issuer = $1 AND status IN ('unclaimed', 'claimed')
+"""
+END_DELEGATIONS_BY = "DELETE FROM delegation WHERE issuer = $1"
 REVOKE_OF_PERSON = """
     UPDATE registration SET status = 'revoked', generation = generation + 1
     WHERE person_id = $1 AND status = 'claimed'
@@ -81,15 +90,17 @@ SLOW_DOWN = """
     WHERE id = $1
 """
 USED = "UPDATE registration SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
+# One that somebody claimed by a code can do nothing once its last token has expired; a provider's may come again.
 FORGET_ATTEMPTS = """
     DELETE FROM claim_attempt WHERE registration_id IN (
-        SELECT id FROM registration WHERE status <> 'claimed' AND claim_expires_at <= $1 LIMIT 1000)
+        SELECT id FROM registration WHERE claim_expires_at <= $1 AND (status <> 'claimed' OR issuer IS NULL) LIMIT 1000)
 """
 FORGET = """
     DELETE FROM registration
-    WHERE status <> 'claimed' AND claim_expires_at <= $1
+    WHERE claim_expires_at <= $1 AND (status <> 'claimed' OR issuer IS NULL)
         AND NOT EXISTS (SELECT 1 FROM claim_attempt a WHERE a.registration_id = registration.id)
 """
+HOLD = "UPDATE registration SET generation = generation WHERE id = $1"
 
 
 class Registration(NamedTuple):
@@ -186,9 +197,17 @@ async def with_claim_token(reader: Reader, token: str) -> Registration | None:
     return None if row is None else _registration(row)
 
 
-async def of_person(reader: Reader, person_id: str) -> list[Registration]:
-    """The agents that act for a person now, newest first; 200 at most."""
-    return [_registration(row) for row in await reader.fetch(OF_PERSON, person_id)]
+async def of_person(store: Store, person_id: str) -> list[Registration]:
+    """The agents that can act for a person now, newest first; 200 at most."""
+    settings = store.settings
+    longest_s = FETCHABLE_S + settings.assertion_ttl_s + settings.token_ttl_s + 2 * SKEW_S
+    oldest = clock.later(clock.now(), seconds=-longest_s)
+    return [_registration(row) for row in await store.database.fetch(OF_PERSON, person_id, oldest)]
+
+
+async def hold(transaction: Transaction, registration_id: str) -> None:
+    """Let nobody else change the registration until the transaction ends."""
+    await transaction.run(HOLD, registration_id)
 
 
 async def of_client(reader: Reader, origin: Origin, person_id: str) -> Registration | None:
@@ -222,6 +241,15 @@ async def revoke_subject(transaction: Transaction, issuer: str, subject: str) ->
     await transaction.run(END_DELEGATION, issuer, subject)
     if ended:
         await versions.bump(transaction, "identity")
+    return ended
+
+
+async def revoke_issuer(transaction: Transaction, issuer: str) -> int:
+    """End every registration that came through an issuer, and every tie between its subjects and people; how many
+    ended."""
+    ended = await transaction.run(REVOKE_ISSUER, issuer)
+    await transaction.run(END_DELEGATIONS_BY, issuer)
+    await versions.bump(transaction, "identity")
     return ended
 
 

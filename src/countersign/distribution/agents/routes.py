@@ -63,6 +63,8 @@ ROUTES = (
         quota="register",
         own_credentials=True,
         body_limit=LARGEST_BODY,
+        cross_origin=True,
+        documented=True,
     ),
     route(
         "GET",
@@ -73,6 +75,7 @@ ROUTES = (
         secret=True,
         quota="person",
         own_credentials=True,
+        documented=True,
     ),
     route(
         "POST",

@@ -7,6 +7,7 @@ from countersign.distribution.agents.schemas import RegisterRequest
 from countersign.distribution.identity import scopes
 from countersign.distribution.identity.tokens import InvalidScope
 from countersign.kernel.errors import InvalidRequest, Refused
+from countersign.kernel.mail import message as mail
 
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
@@ -57,9 +58,7 @@ def email_of(*given: str | None) -> str:
     if len(named) != 1:
         raise InvalidLoginHint("name the person by one e-mail address: email (or login_hint)")
     address = named.pop()
-    local, _, domain = address.rpartition("@")
-    well_formed = local and domain and address.isprintable() and not any(letter.isspace() for letter in address)
-    if not well_formed or "@" in local or len(address) > 254:
+    if not mail.is_address(address):
         raise InvalidLoginHint("email must be an e-mail address")
     return address
 

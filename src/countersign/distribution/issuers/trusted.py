@@ -66,7 +66,7 @@ async def add(
 
 
 async def remove(transaction: Transaction, issuer: str) -> None:
-    """Believe nothing of this issuer any more, on every worker; what was registered through it before stays.
+    """Believe nothing of this issuer any more, on every worker; what was registered through it, the caller ends.
 
     Raises:
         IssuerNotFound: it was not trusted.

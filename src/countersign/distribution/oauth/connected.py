@@ -49,7 +49,7 @@ async def _end(transaction: Transaction, ended: str, person_id: str) -> None:
 
 
 async def _listed(store: Store, person_id: str) -> list[Listed]:
-    agents = await registrations.of_person(store.database, person_id)
+    agents = await registrations.of_person(store, person_id)
     clients = await consents.of_person(store.database, person_id)
     lines = [*map(_agent, agents), *map(_client, clients)]
     return sorted(lines, key=lambda each: (-each.since, each.id))

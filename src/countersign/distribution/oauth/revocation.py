@@ -55,4 +55,7 @@ async def _end_registration(store: Store, token: str, client: Client | None) -> 
     if client is not None and claims.client_id != client.id:
         return
     async with store.database.transaction() as transaction:
-        await registrations.revoke(transaction, claims.sub)
+        found = await registrations.with_id(transaction, claims.sub)
+        # One from before the claim says nothing any more, not even this.
+        if found is not None and found.generation == claims.gen:
+            await registrations.revoke(transaction, found.id)

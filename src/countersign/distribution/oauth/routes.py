@@ -1,7 +1,7 @@
 """The OAuth addresses: tokens, authorization, revocation, metadata, and the page of connected agents."""
 
 from countersign.distribution.agents.assertions import InvalidGrant
-from countersign.distribution.agents.claim_grant import AuthorizationPending, ExpiredToken
+from countersign.distribution.agents.claim_grant import AuthorizationPending, ClaimDenied, ExpiredToken, PollTooFast
 from countersign.distribution.context import PREFIX
 from countersign.distribution.identity import csrf, sessions
 from countersign.distribution.identity.callers import Request
@@ -93,7 +93,9 @@ ROUTES = (
                 InvalidScope,
                 InvalidTarget,
                 AuthorizationPending,
+                ClaimDenied,
                 ExpiredToken,
+                PollTooFast,
             ),
             form=True,
             oauth=True,
@@ -102,6 +104,7 @@ ROUTES = (
             own_credentials=True,
             body_limit=LARGEST_BODY,
             cross_origin=True,
+            documented=True,
         )
         for path in ("/auth/token", "/auth/login")
     ),
@@ -116,6 +119,7 @@ ROUTES = (
         quota="token",
         own_credentials=True,
         at_root=True,
+        documented=True,
     ),
     route(
         "POST",
@@ -146,6 +150,7 @@ ROUTES = (
         body_limit=LARGEST_BODY,
         at_root=True,
         cross_origin=True,
+        documented=True,
     ),
     route(
         "GET",
@@ -170,14 +175,22 @@ ROUTES = (
         at_root=True,
     ),
     *(
-        route("GET", f"{path}{suffix}", handler, answers={200: dict}, at_root=True, cross_origin=True)
+        route(
+            "GET",
+            f"{path}{suffix}",
+            handler,
+            answers={200: dict},
+            at_root=True,
+            cross_origin=True,
+            documented=not suffix,
+        )
         for path, handler in (
             (metadata.RESOURCE_PATH, show_protected_resource),
             (metadata.SERVER_PATH, show_authorization_server),
         )
         for suffix in ("", PREFIX)
     ),
-    route("GET", metadata.KEYS_PATH, show_keys, answers={200: dict}, at_root=True, cross_origin=True),
+    route("GET", metadata.KEYS_PATH, show_keys, answers={200: dict}, at_root=True, cross_origin=True, documented=True),
     route(
         "GET",
         metadata.SKILL_PATH,
@@ -186,6 +199,7 @@ ROUTES = (
         produces=(_MARKDOWN, "text/markdown", "text/plain"),
         at_root=True,
         cross_origin=True,
+        documented=True,
     ),
     route("GET", metadata.LOGO_PATH, show_logo, answers={200: bytes}, produces=(_SVG,), at_root=True),
 )
