@@ -87,8 +87,8 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
         raise AttemptOver("the registration has ended or was claimed already")
     if registration.issuer is not None and registration.subject is not None:
         await transaction.run(registrations.DELEGATE, registration.issuer, registration.subject, person_id, now)
-        row = await transaction.fetch_one(registrations.DELEGATED, registration.issuer, registration.subject)
-        if row is None or row[0] != person_id:
+        tied = await registrations.delegated(transaction, registration.issuer, registration.subject)
+        if tied != person_id:
             raise AttemptOver("the provider's account was given to another person meanwhile")
     await versions.bump(transaction, "identity")
     telemetry.logger("agents").info("claim confirmed", registration=registration.id)

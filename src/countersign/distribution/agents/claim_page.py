@@ -45,6 +45,8 @@ async def decide_claim(call: Request[ClaimQuery, ClaimForm]) -> Answer:
         async with store.database.transaction() as transaction:
             await claim.decline(transaction, attempt, registration)
         return pages.declined()
+    if form.decision != "allow":
+        return await _page(store, attempt, page, registration, visitor, "Choose one of the two buttons.")
     if page == "shown":
         return await _confirm(store, attempt, visitor.person)
     return await _type_code(call, attempt, registration, visitor)

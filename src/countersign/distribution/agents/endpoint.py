@@ -30,7 +30,6 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, scopes, tokens
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.gate import Gate, unauthenticated
-from countersign.distribution.issuers import id_jag
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import InvalidRequest, Refused
@@ -201,8 +200,7 @@ async def _claim_by_assertion(store: Store, registration: Registration, assertio
         raise AlreadyClaimed("only an anonymous registration is claimed by an assertion")
     if not assertion:
         raise InvalidRequest("assertion is required")
-    believed = await id_jag.verified(store, assertion)
-    id_jag.require_fresh(believed)
+    believed = await register.vouched(store, assertion)
     wanted = register.asserted_scopes(believed, None) & registration.scopes
     outcome = await register.take_over(store, believed, registration, wanted)
     if isinstance(outcome, Waiting):

@@ -53,7 +53,7 @@ async def foreign_assertion(store: Store, assertion: str, client: Client, scope:
         remedy = "Register with the assertion at /api/v1/auth/register: the person confirms there once."
         raise InvalidGrant("the person has to confirm the agent first", resolution=remedy)
     grant = await of_registration(store.database, outcome)
-    return token_of(store, grant, grant.scopes, believed.auth_time_s)
+    return token_of(store, grant, wanted & grant.scopes, client_id=client.id, auth_time_s=believed.auth_time_s)
 
 
 async def of_registration(reader: Reader, registration: Registration) -> Grant:
@@ -68,8 +68,16 @@ async def of_registration(reader: Reader, registration: Registration) -> Grant:
     return grant
 
 
-def token_of(store: Store, grant: Grant, granted: frozenset[str], auth_time_s: int | None = None) -> TokenResponse:
-    """A fresh access token of a registration."""
+def token_of(
+    store: Store,
+    grant: Grant,
+    granted: frozenset[str],
+    *,
+    client_id: str | None = None,
+    auth_time_s: int | None = None,
+) -> TokenResponse:
+    """A fresh access token of a registration; of an OAuth client that presented the assertion, it is the client's and
+    ends with it."""
     subject = grant.person_id or grant.id
-    token, _ = tokens.issue_through(store, subject, grant.id, granted, grant, auth_time_s)
+    token, _ = tokens.issue_through(store, subject, client_id or grant.id, granted, grant, auth_time_s)
     return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))

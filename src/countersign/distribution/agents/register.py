@@ -14,7 +14,7 @@ from countersign.distribution.identity import people, queries, scopes
 from countersign.distribution.identity.people import EmailTaken
 from countersign.distribution.identity.tokens import InvalidScope
 from countersign.distribution.issuers import id_jag
-from countersign.distribution.issuers.id_jag import Asserted
+from countersign.distribution.issuers.id_jag import Asserted, InvalidClientId
 from countersign.kernel import clock, telemetry
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import InvalidRequest, Refused
@@ -132,8 +132,7 @@ async def asserted(store: Store, body: RegisterRequest, user_agent: str | None, 
         raise InvalidRequest(f"assertion_type must be {rules.ID_JAG}")
     if not body.assertion:
         raise InvalidRequest("assertion is required")
-    believed = await id_jag.verified(store, body.assertion)
-    id_jag.require_fresh(believed)
+    believed = await vouched(store, body.assertion)
     await limits.count_registration(store, "identity_assertion", address)
     applicant = Applicant(rules.name_of(user_agent), address, asserted_scopes(believed, body.scope))
     outcome = await admit(store, believed, applicant)
@@ -148,6 +147,20 @@ async def asserted(store: Store, body: RegisterRequest, user_agent: str | None, 
         )
     person = await queries.person(store.database, outcome.person_id or "")
     return _asserted(store, outcome, person.email if person else None)
+
+
+async def vouched(store: Store, assertion: str) -> Asserted:
+    """What an assertion says of an agent that has no client of its own here.
+
+    Raises:
+        LoginRequired, InvalidClientId: see there; and whatever `id_jag.verified` refuses.
+    """
+    believed = await id_jag.verified(store, assertion)
+    id_jag.require_fresh(believed)
+    if await queries.client(store.database, believed.client_id) is not None:
+        # It is for whoever knows the client's secret, and registration asks for none.
+        raise InvalidClientId("the assertion is for an OAuth client, which presents it at the token endpoint")
+    return believed
 
 
 def asserted_scopes(believed: Asserted, scope: str | None) -> frozenset[str]:
@@ -240,15 +253,14 @@ async def _registered(
     roles = await queries.roles(transaction, person_id)
     granted = rules.granted(applicant.scopes, roles.values())
     known = await registrations.of_client(transaction, origin, person_id)
-    confirmed = known.scopes if known is not None else frozenset[str]()
+    confirmed = frozenset[str]().union(*(each.scopes for each in known))
     if granted & rules.WRITING - confirmed:
         person = await queries.person(transaction, person_id)
         email = person.email if person else None
         return await _await_person(store, transaction, origin, applicant, email)
-    if known is not None:
-        both = granted | known.scopes
-        await transaction.run(registrations.WIDEN, known.id, scopes.words(both))
-        return known._replace(scopes=both)
+    for each in known:
+        if each.scopes == granted:
+            return each
     made, _ = await registrations.add(
         transaction,
         "identity_assertion",
@@ -265,17 +277,16 @@ async def _registered(
 async def _person(transaction: Transaction, believed: Asserted) -> str | None:
     """The person a provider's subject is tied to; a new one when nobody has the address. None: somebody has it, and
     has to confirm. An address is never bound silently (attacks T20, T21)."""
-    row = await transaction.fetch_one(registrations.DELEGATED, believed.issuer, believed.subject)
-    if row is not None:
-        return str(row[0])
+    person_id = await registrations.delegated(transaction, believed.issuer, believed.subject)
+    if person_id is not None:
+        return person_id
     email = id_jag.verified_email(believed)
     try:
         # The provider's word is no proof of ours: the address counts as proven once its owner has answered a mail.
         person = await people.add_person(transaction, email, None)
     except EmailTaken:
         # It may have been made for this very subject a moment ago.
-        row = await transaction.fetch_one(registrations.DELEGATED, believed.issuer, believed.subject)
-        return None if row is None else str(row[0])
+        return await registrations.delegated(transaction, believed.issuer, believed.subject)
     await transaction.run(registrations.DELEGATE, believed.issuer, believed.subject, person.id, clock.now())
     return person.id
 

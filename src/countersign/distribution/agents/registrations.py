@@ -39,7 +39,7 @@ OF_CLIENT = f"""
     FROM registration
     WHERE issuer = $1 AND subject = $2 AND client_id = $3 AND person_id = $4 AND status = 'claimed'
     ORDER BY created_at DESC
-    LIMIT 1
+    LIMIT 100
 """
 INSERT = """
     INSERT INTO registration (id, kind, status, generation, person_id, email, issuer, subject, client_id, scopes,
@@ -55,7 +55,6 @@ CLAIM = """
     SET status = 'claimed', person_id = $2, scopes = $3, claimed_at = $4, generation = generation + 1, email = $5
     WHERE id = $1 AND status = 'unclaimed' AND claim_expires_at > $4
 """
-WIDEN = "UPDATE registration SET scopes = $2 WHERE id = $1"
 DENY = "UPDATE registration SET status = 'denied', generation = generation + 1 WHERE id = $1 AND status = 'unclaimed'"
 REVOKE = """
     UPDATE registration SET status = 'revoked', generation = generation + 1
@@ -74,6 +73,7 @@ REVOKE_OF_PERSON = """
     UPDATE registration SET status = 'revoked', generation = generation + 1
     WHERE person_id = $1 AND status = 'claimed'
 """
+HOLD_DELEGATION = "UPDATE delegation SET created_at = created_at WHERE issuer = $1 AND subject = $2"
 DELEGATED = "SELECT person_id FROM delegation WHERE issuer = $1 AND subject = $2"
 DELEGATE = """
     INSERT INTO delegation (issuer, subject, person_id, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
@@ -210,10 +210,19 @@ async def hold(transaction: Transaction, registration_id: str) -> None:
     await transaction.run(HOLD, registration_id)
 
 
-async def of_client(reader: Reader, origin: Origin, person_id: str) -> Registration | None:
-    """The registration an agent has already, when its provider asserts the same person again."""
-    row = await reader.fetch_one(OF_CLIENT, *origin, person_id)
-    return None if row is None else _registration(row)
+async def of_client(reader: Reader, origin: Origin, person_id: str) -> list[Registration]:
+    """The registrations an agent has already, when its provider asserts the same person again; one for each set of
+    scopes it was given."""
+    return [_registration(row) for row in await reader.fetch(OF_CLIENT, *origin, person_id)]
+
+
+async def delegated(transaction: Transaction, issuer: str, subject: str) -> str | None:
+    """The person a provider's subject is tied to, tied until the transaction ends: what ends the tie comes wholly
+    before it or wholly after."""
+    if not await transaction.run(HOLD_DELEGATION, issuer, subject):
+        return None
+    row = await transaction.fetch_one(DELEGATED, issuer, subject)
+    return None if row is None else str(row[0])
 
 
 async def name_person(transaction: Transaction, registration_id: str, email: str | None, origin: Origin | None) -> bool:
@@ -237,6 +246,8 @@ async def revoke(transaction: Transaction, registration_id: str) -> bool:
 
 async def revoke_subject(transaction: Transaction, issuer: str, subject: str) -> int:
     """End every registration of a provider's subject, and what ties the subject to a person; how many ended."""
+    # The tie first: a registration under way holds it, and is seen once it lets go. And last: a claim makes another.
+    await transaction.run(END_DELEGATION, issuer, subject)
     ended = await transaction.run(REVOKE_SUBJECT, issuer, subject)
     await transaction.run(END_DELEGATION, issuer, subject)
     if ended:
@@ -247,6 +258,7 @@ async def revoke_subject(transaction: Transaction, issuer: str, subject: str) ->
 async def revoke_issuer(transaction: Transaction, issuer: str) -> int:
     """End every registration that came through an issuer, and every tie between its subjects and people; how many
     ended."""
+    await transaction.run(END_DELEGATIONS_BY, issuer)
     ended = await transaction.run(REVOKE_ISSUER, issuer)
     await transaction.run(END_DELEGATIONS_BY, issuer)
     await versions.bump(transaction, "identity")
@@ -256,6 +268,7 @@ async def revoke_issuer(transaction: Transaction, issuer: str) -> int:
 async def revoke_all_of(transaction: Transaction, person_id: str) -> None:
     """End every registration of a person and every delegation to them (attack T34: whoever bound an agent to an
     address before its owner proved it keeps nothing)."""
+    await transaction.run(END_DELEGATIONS_OF, person_id)
     ended = await transaction.run(REVOKE_OF_PERSON, person_id)
     await transaction.run(END_DELEGATIONS_OF, person_id)
     if ended:

@@ -75,6 +75,7 @@ LOCK_ORGANISATION = "UPDATE organisation SET name = name WHERE id = $1"
 RENAME_ORGANISATION = "UPDATE organisation SET name = $2 WHERE id = $1"
 PERSON_BY_EMAIL = "SELECT id, email, password_hash FROM person WHERE email = $1"
 PERSON_BY_ID = "SELECT id, email, password_hash FROM person WHERE id = $1"
+IS_PROVEN = "SELECT 1 FROM person WHERE id = $1 AND proven_at IS NOT NULL"
 INSERT_PERSON = """
     INSERT INTO person (id, email, password_hash, proven_at, created_at)
     VALUES ($1, $2, $3, $4, $5)
@@ -153,6 +154,11 @@ async def person(reader: Reader, person_id: str) -> Person | None:
     """The person with this id."""
     row = await reader.fetch_one(PERSON_BY_ID, person_id)
     return None if row is None else Person(*row)
+
+
+async def is_proven(reader: Reader, person_id: str) -> bool:
+    """Whether the person has proven their address, to us or to the operator."""
+    return await reader.fetch_one(IS_PROVEN, person_id) is not None
 
 
 async def roles(reader: Reader, person_id: str) -> dict[str, str]:

@@ -122,6 +122,12 @@ async def _caller_through(reader: Reader, claims: AccessClaims, carried: frozens
     if grant is None or not grant.is_live or grant.generation != claims.gen:
         return None
     granted = carried & grant.scopes
+    if claims.client_id != grant.id:
+        # A client acts by it: with no more than the client holds, and no longer than there is the client.
+        client = await queries.client(reader, claims.client_id)
+        if client is None:
+            return None
+        granted &= client.scopes
     if grant.person_id is None:
         return Caller("agent", grant.id, {}, granted, through=grant.id)
     return await _person(reader, grant.person_id, granted, grant.id)
@@ -132,6 +138,9 @@ async def _person(reader: Reader, person_id: str, carried: frozenset[str] | None
     person = await queries.person(reader, person_id)
     if person is None:
         return None
-    held = {org: scopes.OF_ROLE[role] for org, role in (await queries.roles(reader, person.id)).items()}
+    # Whoever was bound to an address before its owner proved it gets nothing of what the owner is given (attack T34).
+    counts = through is None or await queries.is_proven(reader, person.id)
+    roles = await queries.roles(reader, person.id) if counts else {}
+    held = {org: scopes.OF_ROLE[role] for org, role in roles.items()}
     orgs = held if carried is None else {org: role & carried for org, role in held.items()}
     return Caller("person", person.id, orgs, carried, person.email, through)

@@ -70,9 +70,10 @@ def _basic(authorization: str) -> tuple[str, str]:
         if kind.lower() != "basic":
             raise ValueError("another kind of credentials")
         client_id, separator, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
-        if not separator:
-            raise ValueError("no colon")
-        return unquote_plus(client_id), unquote_plus(secret)
+        pair = unquote_plus(client_id), unquote_plus(secret)
+        if not separator or "\0" in "".join(pair):
+            raise ValueError("no colon, or a text that no client has")
+        return pair
     except (ValueError, binascii.Error) as error:
         raise _refused("the Authorization header must be HTTP Basic") from error
 
