@@ -10,10 +10,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from countersign.distribution.accounts import queries as links
 from countersign.distribution.context import Store
 from countersign.distribution.identity import people, queries
 from countersign.kernel.mail import outbox, room
-from countersign.kernel.security import passwords
+from countersign.kernel.security import passwords, secrets
 
 OWN_PAGE = {"Origin": "http://127.0.0.1:8480"}
 PASSWORD = "a long password"
@@ -64,6 +65,13 @@ class Visitor:
         found = re.search(r"/auth/prove\?token=(cep_\w+)", self.letters()[0].get_content())
         assert found is not None
         return found[1]
+
+    async def link(self, email: str) -> str:
+        """The token of a link to this address that came without a letter."""
+        token = secrets.new_secret("cep")
+        async with self.store.database.transaction() as transaction:
+            await links.add(transaction, secrets.digest(token), links.Link(email, "/"), 3_600)
+        return token
 
     async def person(self, email: str, password: str | None = None) -> str:
         """A person made by the operator, or (without a password) by an invitation; the id."""

@@ -11,7 +11,9 @@ from countersign.kernel.database.port import Transaction
 from countersign.kernel.mail import room
 from countersign.kernel.security import passwords
 from tests.distribution.accounts.conftest import OWN_PAGE, PASSWORD, Visitor
+from tests.figures import Figures
 
+HASHES = ("one hash", "another hash")
 ANN, EVE = "ann@example.com", "eve@example.com"
 ELSEWHERE = [
     "//evil.example",
@@ -108,6 +110,28 @@ async def test_t30_of_several_links_of_one_address_used_at_once_one_wins(visitor
 
     assert sum(isinstance(each, Proven) for each in done) == 1
     assert sum(isinstance(each, LinkSpent) for each in done) == 14
+
+
+async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
+    visitor: Visitor, is_full: bool, figures: Figures
+) -> None:
+    races = 1000 if is_full else 200
+    for number in range(races):
+        email = f"race-{number}@example.com"
+        token = await visitor.link(email)
+
+        done = await asyncio.gather(
+            *(proving.prove(visitor.store, token, each, Bound()) for each in HASHES), return_exceptions=True
+        )
+
+        won = [each for each, outcome in zip(HASHES, done, strict=True) if isinstance(outcome, Proven)]
+        assert len(won) == 1, done
+        assert sum(isinstance(each, LinkSpent) for each in done) == 1
+        found = await visitor.found(email)
+        assert found is not None
+        assert found.password_hash == won[0]
+    assert len(await visitor.store.database.fetch("SELECT person_id FROM session")) == races
+    figures.update(races=races, uses_each=2, winners_each=1)
 
 
 async def test_t34_the_first_proof_ends_what_was_bound_before_and_no_later_one_does(visitor: Visitor) -> None:

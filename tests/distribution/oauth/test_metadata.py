@@ -95,6 +95,16 @@ async def test_a_challenge_leads_to_everything_the_metadata_names(world: World) 
     assert (await world.http.get(server["authorization_endpoint"])).status_code == 400
 
 
+async def test_a_refusal_names_the_scope_that_would_have_been_enough(world: World) -> None:
+    known = f'resource_metadata="{ROOT_URL}{RESOURCE}"'
+
+    for path, needed in (("/library", ', scope="read:library"'), ("/auth/me", "")):
+        without, with_one = await world.call("GET", path), await world.call("GET", path, "no token of ours")
+        assert without.headers["www-authenticate"] == f"Bearer {known}{needed}"
+        assert with_one.headers["www-authenticate"].endswith(f", {known}{needed}")
+        assert with_one.headers["www-authenticate"].startswith('Bearer error="invalid_token", error_description=')
+
+
 async def test_t48_no_request_changes_an_address(world: World) -> None:
     headers = {
         "Host": "evil.example",

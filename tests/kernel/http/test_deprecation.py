@@ -35,7 +35,7 @@ class Anyone:
 class OpenGate:
     """Lets everybody in."""
 
-    async def caller_of(self, headers: Headers, address: str) -> Anyone:
+    async def caller_of(self, headers: Headers, address: str, scope: str | None) -> Anyone:
         """The same caller for all."""
         return Anyone()
 

@@ -34,9 +34,17 @@ def metadata(store: Store) -> str:
     return f'resource_metadata="{store.root_url}/.well-known/oauth-protected-resource"'
 
 
-def unauthenticated(store: Store, detail: str, resolution: str | None = None) -> Unauthenticated:
-    """The refusal of a request without any credential, with its challenge (agent-auth 7.2)."""
-    return Unauthenticated(detail, resolution=resolution, headers={"WWW-Authenticate": f"Bearer {metadata(store)}"})
+def unauthenticated(
+    store: Store, detail: str, resolution: str | None = None, scope: str | None = None
+) -> Unauthenticated:
+    """The refusal of a request without any credential, with its challenge (agent-auth 7.2). It names the scope that
+    the address needs: a client that is not told asks for every scope there is, and few hold all (RFC 6750 §3)."""
+    challenge = f"Bearer {metadata(store)}{_needed(scope)}"
+    return Unauthenticated(detail, resolution=resolution, headers={"WWW-Authenticate": challenge})
+
+
+def _needed(scope: str | None) -> str:
+    return "" if scope is None else f', scope="{scope}"'
 
 
 class Gate:
@@ -48,8 +56,9 @@ class Gate:
         self._callers: dict[bytes, tuple[int, Caller]] = {}
         self._metadata = metadata(store)
 
-    async def caller_of(self, headers: Headers, address: str) -> Caller:
-        """Whoever the Authorization header names (X-API-Key is another spelling of it); anonymous without one.
+    async def caller_of(self, headers: Headers, address: str, scope: str | None = None) -> Caller:
+        """Whoever the Authorization header names (X-API-Key is another spelling of it); anonymous without one. A
+        refusal names the scope that the address needs.
 
         Raises:
             Unauthenticated: the token is malformed, expired, revoked, or not one of this service.
@@ -62,19 +71,20 @@ class Gate:
         if headers.count("authorization") + headers.count("x-api-key") > 1:
             raise invalid_parameter("Authorization", "is one credential too many; send one of them only")
         if authorization is None:
-            raise self._rejected("the key is not known")
+            raise self._rejected("the key is not known", scope)
         kind, _, token = authorization.partition(" ")
         if kind.lower() != "bearer" or not token.strip() or "," in token:
-            raise self._rejected("the Authorization header must read: Bearer TOKEN")
-        return await self._caller_with(token.strip())
+            raise self._rejected("the Authorization header must read: Bearer TOKEN", scope)
+        return await self._caller_with(token.strip(), scope)
 
-    async def _caller_with(self, token: str) -> Caller:
+    async def _caller_with(self, token: str, scope: str | None) -> Caller:
         # First, as it brings the signing keys of the moment: a token of a key that was dropped ends with it.
         identity = (await self._store.versions())[1]
         try:
             claims = self._store.tokens.verify(token)
         except InvalidToken as error:
-            raise self._rejected("the token is expired, malformed, or not one of this service") from error
+            why = "the token is expired, malformed, or not one of this service"
+            raise self._rejected(why, scope) from error
         name = digest(token)
         known = self._callers.get(name)
         if known is not None and known[0] == identity:
@@ -83,7 +93,7 @@ class Gate:
         caller = await tokens.caller_from(self._store.database, claims)
         if caller is None:
             self._callers.pop(name, None)
-            raise self._rejected("the token was revoked")
+            raise self._rejected("the token was revoked", scope)
         if len(self._callers) >= _CACHED_CALLERS:
             self._callers.clear()
         self._callers[name] = (identity, caller)
@@ -102,13 +112,13 @@ class Gate:
             InsufficientScope: it does not carry the scope.
         """
         if caller.is_anonymous:
-            raise unauthenticated(self._store, "this needs a token")
+            raise unauthenticated(self._store, "this needs a token", scope=scope)
         if scope is not None and not caller.allows(scope):
             challenge = f'Bearer error="insufficient_scope", scope="{scope}", {self._metadata}'
             remedy = f"Obtain a token with the scope {scope}."
             headers = {"WWW-Authenticate": challenge}
             raise InsufficientScope(f"this needs the scope {scope}", resolution=remedy, headers=headers)
 
-    def _rejected(self, why: str) -> Unauthenticated:
-        challenge = f'Bearer error="invalid_token", error_description="{why}", {self._metadata}'
+    def _rejected(self, why: str, scope: str | None) -> Unauthenticated:
+        challenge = f'Bearer error="invalid_token", error_description="{why}", {self._metadata}{_needed(scope)}'
         return Unauthenticated(why, headers={"WWW-Authenticate": challenge})

@@ -64,8 +64,9 @@ for, and get a yes.** Do not register without it. Ask for the fewest scopes that
 
 ## 1. Discover
 
-1a. Any call that needs a token answers 401 with `WWW-Authenticate: Bearer resource_metadata="{resource_url}"`.
-GET that address: `resource`, `resource_name`, `resource_logo_uri`, `authorization_servers`, `scopes_supported`.
+1a. Any call that needs a token answers 401 with `WWW-Authenticate: Bearer resource_metadata="{resource_url}"`,
+and with the scope that is enough for that call (`scope`). GET the address: `resource`, `resource_name`,
+`resource_logo_uri`, `authorization_servers`, `scopes_supported`.
 
 1b. GET {server_url}: `token_endpoint`, `revocation_endpoint`, and under `agent_auth` the addresses used below.
 

@@ -39,8 +39,9 @@ GateCallerT = TypeVar("GateCallerT", bound=Caller)
 class Gate(Protocol[GateCallerT]):
     """Who may come in: the service's own identity rules."""
 
-    async def caller_of(self, headers: Headers, address: str) -> GateCallerT:
-        """Whoever the request's credentials say; without any, an anonymous caller.
+    async def caller_of(self, headers: Headers, address: str, scope: str | None) -> GateCallerT:
+        """Whoever the request's credentials say; without any, an anonymous caller. `scope` is what the route needs,
+        for the refusal to name.
 
         Raises:
             Refused: 401, a credential was presented that does not hold.
@@ -198,7 +199,7 @@ class App(Generic[ContextT]):
         """Who calls, counted and admitted; a bad credential counts against the address it came from."""
         try:
             headers = _NO_HEADERS if route.own_credentials else exchange.headers
-            caller = await self._gate.caller_of(headers, exchange.address)
+            caller = await self._gate.caller_of(headers, exchange.address, route.scope)
         except Refused:
             exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
             raise

@@ -1,0 +1,50 @@
+"""Authlib with requests: client credentials in both ways, a code with PKCE, an end to both tokens."""
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import requests
+from authlib.common.security import generate_token
+from authlib.integrations.requests_client import OAuth2Session
+from authlib.oauth2.rfc8414 import AuthorizationServerMetadata, get_well_known_url
+from conversing import SCOPE, allowed, given, tell
+
+known = given()
+found = requests.get(get_well_known_url(known["root"], external=True), timeout=30).json()
+server = AuthorizationServerMetadata(found)
+server.validate()
+seen: dict[str, Any] = {"issuer": server["issuer"]}
+
+
+def session(**options: Any) -> OAuth2Session:
+    """A session of the client that is told what the metadata says."""
+    return OAuth2Session(
+        known["client_id"],
+        known["client_secret"],
+        scope=SCOPE,
+        token_endpoint=server["token_endpoint"],
+        **options,
+    )
+
+
+def ended(client: OAuth2Session) -> list[int]:
+    """What the library answers before and after the token's end, and what that is answered with."""
+    before = client.get(known["library"])
+    revoked = client.revoke_token(server["revocation_endpoint"], token_type_hint="access_token")
+    return [before.status_code, revoked.status_code, client.get(known["library"]).status_code]
+
+
+for way in ("client_secret_basic", "client_secret_post"):
+    machine = session(token_endpoint_auth_method=way, revocation_endpoint_auth_method=way)
+    seen[way] = machine.fetch_token(grant_type="client_credentials")
+    seen[f"{way}_ended"] = ended(machine)
+
+person = session(redirect_uri=known["redirect_uri"], code_challenge_method="S256")
+verifier = generate_token(48)
+address, state = person.create_authorization_url(server["authorization_endpoint"], code_verifier=verifier)
+back = allowed(address)
+# Authlib leaves this comparison to its users (RFC 9207 §2.4).
+seen["iss"] = parse_qs(urlsplit(back).query)["iss"]
+seen["code"] = person.fetch_token(authorization_response=back, state=state, code_verifier=verifier)
+seen["code_ended"] = ended(person)
+tell(**seen)

@@ -1,0 +1,115 @@
+"""The providers of the official Python SDK of MCP, as what lets an HTTP client in: each begins from a refusal."""
+
+import asyncio
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+from conversing import allowed, given, tell
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+from mcp.client.auth.extensions.identity_assertion import IdentityAssertionOAuthProvider
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+
+
+class Kept:
+    """What the provider keeps: the client it was given, the token it gets."""
+
+    def __init__(self, client: OAuthClientInformationFull | None = None) -> None:
+        self.client = client
+        self.token: OAuthToken | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """The token."""
+        return self.token
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Keep the token."""
+        self.token = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """The client."""
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Keep the client."""
+        self.client = client_info
+
+
+def by_credentials(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
+    """The client itself."""
+    kept = Kept()
+    return ClientCredentialsOAuthProvider(
+        known["library"],
+        kept,
+        known["client_id"],
+        known["client_secret"],
+        token_endpoint_auth_method=known["way"],
+        issuer=known["root"],
+    ), kept
+
+
+def by_code(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
+    """The client for a person, with a code."""
+    metadata: dict[str, Any] = {
+        "redirect_uris": [known["redirect_uri"]],
+        "grant_types": ["authorization_code"],
+        "token_endpoint_auth_method": known["way"],
+    }
+    credentials = {name: known[name] for name in ("client_id", "client_secret")}
+    kept = Kept(OAuthClientInformationFull(**metadata, **credentials, issuer=known["root"]))
+    answers: list[str] = []
+
+    async def open_page(address: str) -> None:
+        answers.append(allowed(address))
+
+    async def come_back() -> AuthorizationCodeResult:
+        told = {name: values[0] for name, values in parse_qs(urlsplit(answers.pop()).query).items()}
+        return AuthorizationCodeResult(code=told["code"], state=told.get("state"), iss=told.get("iss"))
+
+    return OAuthClientProvider(known["library"], OAuthClientMetadata(**metadata), kept, open_page, come_back), kept
+
+
+def by_assertion(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
+    """The client for a person whom an identity provider asserts."""
+    kept = Kept()
+
+    async def assertion(audience: str, resource: str) -> str:
+        if (audience, resource) != (known["root"], known["library"]):
+            raise LookupError(f"there is no assertion for {audience} and {resource}")
+        return known["assertion"]
+
+    return IdentityAssertionOAuthProvider(
+        known["library"],
+        kept,
+        known["client_id"],
+        known["client_secret"],
+        known["root"],
+        assertion,
+        token_endpoint_auth_method=known["way"],
+    ), kept
+
+
+WAYS = {"credentials": by_credentials, "code": by_code, "assertion": by_assertion}
+
+
+async def main(known: dict[str, Any]) -> None:
+    """Ask for the library without a token, and let the provider do the rest."""
+    provider, kept = WAYS[known["grant"]](known)
+    requests: list[str] = []
+
+    async def note(request: httpx2.Request) -> None:
+        requests.append(f"{request.method} {request.url.path}")
+
+    async with httpx2.AsyncClient(auth=provider, event_hooks={"request": [note]}) as http:
+        answer = await http.get(known["library"])
+        assert kept.token is not None
+        seen = {"status": answer.status_code, "token": kept.token.model_dump(exclude_none=True)}
+        if known.get("revoke") is not None:
+            # Its own word for it: the SDK gives tokens back by no means.
+            await http.post(known["revoke"], data={"token": kept.token.access_token}, auth=None)
+            seen["after"] = (await http.get(known["library"])).status_code
+    tell(requests=requests, **seen)
+
+
+asyncio.run(main(given()))

@@ -1,0 +1,139 @@
+"""A store started as its users start it, with a client, a person who has a browser, and a provider it trusts."""
+
+import json
+import re
+import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+import httpx
+
+from tests.peers import identity_provider
+from tests.peers.identity_provider import IdentityProvider
+from tests.servers.countersign import COMMAND, environment, served
+
+PASSWORD = "correct horse battery"
+SCOPES = "read:products read:library"
+BACK = "http://127.0.0.1:9/back"
+SETTINGS = {"COUNTERSIGN_PRIVATE_ISSUERS": "true"}
+MOST_PAGES = 10
+
+
+@dataclass
+class Browser:
+    """A person's browser; `pages` are the forms they have sent."""
+
+    email: str
+    http: httpx.Client
+    pages: list[str] = field(default_factory=list[str])
+
+    def allowed(self, address: str) -> str:
+        """Open an address that another program named, sign in where asked, allow what is asked; the address outside
+        of the store that the person ends at."""
+        # From elsewhere, so without the session's cookie, which is SameSite=Strict.
+        answer = httpx.get(address, headers={"Sec-Fetch-Site": "cross-site"})
+        for _ in range(MOST_PAGES):
+            onward = _onward(answer)
+            if onward is None:
+                answer = self._submitted(answer)
+            elif onward.startswith(BACK):
+                return onward
+            else:
+                answer = self.http.get(onward, headers={"Sec-Fetch-Site": "same-origin"})
+        raise AssertionError(f"never sent back; the last page was {answer.url}: {answer.text}")
+
+    def _submitted(self, page: httpx.Response) -> httpx.Response:
+        """Send a page's form: the one that asks for a password, or the one that asks for a decision."""
+        action = re.search(r'<form method="post"(?: action="([^"]+)")?', page.text)
+        assert action is not None, page.text
+        hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text)
+        is_sign_in = 'type="password"' in page.text
+        typed = {"email": self.email, "password": PASSWORD} if is_sign_in else {"decision": "allow"}
+        self.pages.append("sign-in" if is_sign_in else "consent")
+        form = {**{name: unescape(value) for name, value in hidden}, **typed}
+        origin = f"{page.url.scheme}://{page.url.netloc.decode()}"
+        return self.http.post(urljoin(str(page.url), unescape(action[1] or "")), data=form, headers={"Origin": origin})
+
+
+def _onward(answer: httpx.Response) -> str | None:
+    """Where an answer leads on its own."""
+    if answer.is_redirect:
+        return urljoin(str(answer.url), answer.headers["location"])
+    assert answer.status_code == 200, answer.text
+    refresh = re.search(r'http-equiv="refresh" content="\d+; ?url=([^"]+)"', answer.text)
+    return None if refresh is None else urljoin(str(answer.url), unescape(refresh[1]))
+
+
+@dataclass
+class Shop:
+    """The running store; `client_id` may read the library and send people back to BACK. Nobody listens there: the
+    person's browser stops at it."""
+
+    root: str
+    data: Path
+    client_id: str
+    client_secret: str
+    provider: IdentityProvider
+
+    @property
+    def base(self) -> str:
+        """The API's address."""
+        return f"{self.root}/api/v1"
+
+    def known(self, **more: str) -> dict[str, str]:
+        """What a client has been told beforehand."""
+        return {
+            "root": self.root,
+            "base": self.base,
+            "library": f"{self.base}/library",
+            "authorization_endpoint": f"{self.root}/auth/authorize",
+            "token_endpoint": f"{self.base}/auth/login",
+            "client_id": self.client_id,
+            "client_secret": self.client_secret,
+            "redirect_uri": BACK,
+            **more,
+        }
+
+    @contextmanager
+    def person(self) -> Iterator[Browser]:
+        """Somebody new, in front of a browser."""
+        email = f"{uuid.uuid4().hex}@example.com"
+        told(self.data, "person", "create", email, "--password-stdin", stdin=PASSWORD)
+        with httpx.Client() as http:
+            yield Browser(email, http)
+
+    def library(self, token: str) -> int:
+        """How a token is answered."""
+        return httpx.get(f"{self.base}/library", headers={"Authorization": f"Bearer {token}"}).status_code
+
+
+@contextmanager
+def opened(data: Path) -> Iterator[Shop]:
+    """The store and the provider, until the block ends."""
+    with identity_provider.serving() as provider, served(data, settings=SETTINGS) as running:
+        told(data, "org", "create", "north", "--name", "North")
+        trusted = ("--jwks-uri", provider.jwks_uri, "--name", identity_provider.NAME)
+        told(data, "issuers", "add", provider.issuer, *trusted)
+        made = told(data, "client", "create", "north", "--name", "App", "--scope", SCOPES, "--redirect-uri", BACK)
+        yield Shop(running.url, data, made["client_id"], made["client_secret"], provider)
+
+
+def told(data: Path, *words: str, stdin: str = "") -> dict[str, Any]:
+    """What the command line tells the operator."""
+    done = subprocess.run(
+        [*COMMAND, *words, "--data", data, "--json"],
+        env=environment(**SETTINGS),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

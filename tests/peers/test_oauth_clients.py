@@ -1,0 +1,197 @@
+"""Independent clients of OAuth, unchanged, against a started store: each gets in, and out again."""
+
+import json
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import pytest
+
+from tests.peers import shop as shops
+from tests.peers.node import Node, environment, prepared
+from tests.peers.shop import Browser, Shop
+
+PROJECT = Path(__file__).parent / "oauth_clients"
+WAYS = ("client_secret_basic", "client_secret_post")
+TIMEOUT_S = 60
+FROM_A_REFUSAL = (
+    "GET /api/v1/library",
+    "GET /.well-known/oauth-protected-resource",
+    "GET /.well-known/oauth-authorization-server",
+    "POST /api/v1/auth/login",
+    "GET /api/v1/library",
+)
+"""How a client gets in that knows nothing but its credentials."""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """The store these tests share."""
+    with shops.opened(tmp_path_factory.mktemp("shop") / "data") as running:
+        yield running
+
+
+@pytest.fixture
+def person(shop: Shop) -> Iterator[Browser]:
+    """Somebody whom no client has asked yet."""
+    with shop.person() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def oauth_node() -> Node:
+    """Node with the locked packages of the OAuth clients; skips where they cannot be had."""
+    return prepared(PROJECT)
+
+
+def seen_by(
+    command: list[str | Path],
+    known: dict[str, str],
+    person: Browser | None = None,
+    *,
+    folder: Path = PROJECT,
+    **more: str,
+) -> Any:
+    """What a client saw; whenever it sends its person somewhere, they go there and allow it. `more` goes into its
+    environment."""
+    with subprocess.Popen(
+        [*command, json.dumps(known)],
+        cwd=folder,
+        env={**environment(), **more},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as client:
+        # Reading a client that waits for ever would never end.
+        watch = Timer(TIMEOUT_S, client.kill)
+        watch.start()
+        try:
+            said = answered(client, person)
+            _, errors = client.communicate()
+        finally:
+            watch.cancel()
+            client.kill()
+    assert said is not None, errors or f"nothing was seen within {TIMEOUT_S} s"
+    return said
+
+
+def answered(client: "subprocess.Popen[str]", person: Browser | None) -> Any:
+    """Go wherever the client sends its person, until it tells what it saw; None when it never does."""
+    assert client.stdin is not None
+    assert client.stdout is not None
+    for line in client.stdout:
+        said = json.loads(line)
+        if "seen" in said:
+            return said["seen"]
+        assert person is not None, "nobody is there to allow anything"
+        client.stdin.write(person.allowed(said["open"]) + "\n")
+        client.stdin.flush()
+    return None
+
+
+def in_python(script: str, known: dict[str, str], person: Browser | None = None, **more: str) -> Any:
+    """What a client in Python saw."""
+    return seen_by([sys.executable, PROJECT / script], known, person, **more)
+
+
+def check(shop: Shop, person: Browser, seen: dict[str, Any]) -> None:
+    """Hold what a client saw against what there is: three tokens, each of which opened the library until it ended,
+    one of them by a person's leave."""
+    assert person.pages == ["sign-in", "consent"]
+    assert seen["issuer"] == shop.root
+    for name in (*WAYS, "code"):
+        token = seen[name]
+        assert token["token_type"].lower() == "bearer"
+        assert token["expires_in"] == 86_400
+        assert token["scope"] == "read:library"
+        assert seen[f"{name}_ended"] == [200, 200, 401], name
+        assert shop.library(token["access_token"]) == 401
+
+
+@pytest.mark.parametrize("script", ["authlib_requests.py", "authlib_httpx.py"])
+def test_authlib_gets_in_and_out(shop: Shop, person: Browser, script: str) -> None:
+    seen = in_python(script, shop.known(), person)
+
+    check(shop, person, seen)
+    assert seen["iss"] == [shop.root]
+
+
+def test_requests_oauthlib_gets_in(shop: Shop, person: Browser) -> None:
+    # Its documented switch for addresses without TLS.
+    seen = in_python("requests_oauthlib_client.py", shop.known(), person, OAUTHLIB_INSECURE_TRANSPORT="1")
+
+    for name in (*WAYS, "code"):
+        assert seen[name]["expires_in"] == 86_400
+        assert seen[f"{name}_status"] == 200
+
+
+def test_oauth4webapi_gets_in_and_out_and_believes_the_tokens(shop: Shop, person: Browser, oauth_node: Node) -> None:
+    seen = seen_by([oauth_node.program, "oauth4webapi.mjs"], shop.known(), person, folder=oauth_node.folder)
+
+    check(shop, person, seen)
+    for name in (*WAYS, "code"):
+        claims = seen[f"{name}_claims"]
+        assert (claims["iss"], claims["aud"], claims["client_id"]) == (shop.root, shop.root, shop.client_id)
+        assert (claims["sub"] == shop.client_id) == (name != "code")
+
+
+def test_openid_client_gets_in_and_out(shop: Shop, person: Browser, oauth_node: Node) -> None:
+    seen = seen_by([oauth_node.program, "openid_client.mjs"], shop.known(), person, folder=oauth_node.folder)
+
+    check(shop, person, seen)
+    assert seen["supportsPKCE"] is True
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("grant", ["credentials", "code"])
+def test_the_mcp_sdk_finds_its_way_from_a_refusal(shop: Shop, person: Browser, grant: str, way: str) -> None:
+    known = shop.known(grant=grant, way=way, revoke=f"{shop.root}/auth/revoke")
+
+    seen = in_python("mcp_provider.py", known, person)
+
+    assert seen["requests"] == [*FROM_A_REFUSAL, "POST /auth/revoke", *FROM_A_REFUSAL]
+    assert (seen["status"], seen["after"]) == (200, 200)
+    assert person.pages == (["sign-in", "consent"] if grant == "code" else [])
+    assert seen["token"]["scope"] == "read:library"
+
+
+def asserted(shop: Shop) -> tuple[str, str]:
+    """Somebody new at the identity provider, and an assertion of them for the shop's client."""
+    subject = f"user-{uuid.uuid4().hex}"
+    email = f"{subject}@example.com"
+    claims = {"sub": subject, "email": email, "client_id": shop.client_id, "resource": f"{shop.base}/library"}
+    assertion = shop.provider.mint(shop.root, **claims, scope="read:library")
+    return subject, assertion
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_mcp_sdk_presents_an_assertion_and_an_event_ends_its_token(shop: Shop, way: str) -> None:
+    subject, assertion = asserted(shop)
+
+    seen = in_python("mcp_provider.py", shop.known(grant="assertion", way=way, assertion=assertion))
+
+    token = seen["token"]["access_token"]
+    assert seen["status"] == 200
+    assert seen["token"]["scope"] == "read:library"
+    assert shop.library(token) == 200
+    told = shop.provider.push(shop.root, shop.provider.event(shop.root, subject))
+    assert (told.status_code, told.content) == (202, b"")
+    assert shop.library(token) == 401
+
+
+def test_authlib_presents_an_assertion_and_an_event_ends_its_token(shop: Shop) -> None:
+    subject, assertion = asserted(shop)
+    other, kept = asserted(shop)
+
+    seen = in_python("authlib_assertion.py", shop.known(assertion=assertion))
+    untouched = in_python("authlib_assertion.py", shop.known(assertion=kept))
+
+    assert seen["status"] == 200
+    assert shop.provider.push(shop.root, shop.provider.event(shop.root, subject)).status_code == 202
+    assert shop.library(seen["token"]["access_token"]) == 401
+    assert shop.library(untouched["token"]["access_token"]) == 200, other
