@@ -1,0 +1,101 @@
+"""Races against what ends an agent: whoever read before the end must not bind after it."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from countersign.distribution.accounts import proving
+from countersign.distribution.accounts import queries as links
+from countersign.distribution.accounts.queries import Link
+from countersign.distribution.agents import register, registrations
+from countersign.distribution.agents.register import Waiting
+from countersign.distribution.agents.registrations import Applicant, Origin
+from countersign.distribution.identity import queries
+from countersign.distribution.issuers import id_jag
+from countersign.kernel.security import secrets
+from countersign.settings import Settings
+from tests.distribution.conftest import ROOT_URL
+from tests.distribution.world import World
+from tests.peers import identity_provider
+from tests.peers.identity_provider import IdentityProvider
+
+FUTURE = "future@example.com"
+READING = frozenset({"read:library"})
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """A provider on this machine."""
+    return replace(settings, private_issuers=True)
+
+
+@pytest.fixture
+def provider() -> Iterator[IdentityProvider]:
+    """An identity provider."""
+    with identity_provider.serving() as running:
+        yield running
+
+
+async def bound_while(world: World, provider: IdentityProvider, end: asyncio.Event, read: asyncio.Event) -> None:
+    """A second registration of a known subject, which stands still between its reading and its writing."""
+    store = world.store
+    believed = await id_jag.verified(store, provider.mint(ROOT_URL, email=FUTURE, client_id="agent-2"))
+    origin = Origin(believed.issuer, believed.subject, believed.client_id)
+    async with store.database.transaction() as transaction:
+        person_id = await register._person(transaction, believed)
+        read.set()
+        if store.database.dialect == "postgres":
+            # Where a lock holds the other back, this one comes first, and is ended by it.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(end.wait(), 1)
+        if person_id is not None:
+            await register._registered(store, transaction, origin, Applicant("agent", "", READING), person_id)
+
+
+async def known_subject(world: World, provider: IdentityProvider) -> str:
+    """A person whom the provider made, with an agent; the id."""
+    await provider.trust(world.store)
+    believed = await id_jag.verified(world.store, provider.mint(ROOT_URL, email=FUTURE))
+    made = await register.admit(world.store, believed, Applicant("agent", "", READING))
+    assert not isinstance(made, Waiting)
+    assert made.person_id is not None
+    return made.person_id
+
+
+async def test_t34_a_registration_under_way_does_not_outlive_the_first_proof(
+    world: World, provider: IdentityProvider
+) -> None:
+    person_id = await known_subject(world, provider)
+    store, end, read = world.store, asyncio.Event(), asyncio.Event()
+    async with store.database.transaction() as transaction:
+        await links.add(transaction, secrets.digest("proof"), Link(FUTURE, "/"), 600)
+
+    async def prove() -> None:
+        await read.wait()
+        await proving.prove(store, "proof", "a hash", registrations.revoke_all_of)
+        end.set()
+
+    await asyncio.gather(bound_while(world, provider, end, read), prove())
+
+    assert await registrations.of_person(store.database, person_id) == []
+
+
+async def test_t42_a_registration_under_way_does_not_outlive_its_subjects_revocation(
+    world: World, provider: IdentityProvider
+) -> None:
+    person_id = await known_subject(world, provider)
+    store, end, read = world.store, asyncio.Event(), asyncio.Event()
+
+    async def revoke() -> None:
+        await read.wait()
+        async with store.database.transaction() as transaction:
+            await registrations.revoke_subject(transaction, provider.issuer, "user-1")
+        end.set()
+
+    await asyncio.gather(bound_while(world, provider, end, read), revoke())
+
+    assert await registrations.of_person(store.database, person_id) == []
+    assert await queries.person(store.database, person_id) is not None

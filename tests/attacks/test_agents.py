@@ -1,0 +1,208 @@
+"""Attacks on agents, clients that act by assertions, and the endpoints they use."""
+
+import base64
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from countersign.distribution.identity import clients, people, queries
+from countersign.settings import Settings
+from tests.distribution.agents.people import Agent, Visitor, csrf_of
+from tests.distribution.conftest import ROOT_URL
+from tests.distribution.world import World
+from tests.peers import identity_provider
+from tests.peers.identity_provider import IdentityProvider
+
+ANN = "ann@example.com"
+ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
+JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """A provider on this machine, no waiting between polls, many registrations."""
+    many = 1_000_000
+    return replace(
+        settings,
+        private_issuers=True,
+        poll_interval_s=0,
+        register_named=many,
+        register_named_all=many,
+        register_anonymous=many,
+        register_anonymous_all=many,
+        rate_register=many,
+    )
+
+
+@pytest.fixture
+def provider() -> Iterator[IdentityProvider]:
+    """An identity provider."""
+    with identity_provider.serving() as running:
+        yield running
+
+
+async def confidential(world: World, scope: str = "read:products read:releases read:library") -> tuple[str, str]:
+    """A client of north: id and secret."""
+    org = await queries.organisation_called(world.store.database, "north")
+    assert org is not None
+    async with world.store.database.transaction() as transaction:
+        made, secret = await clients.create_client(transaction, org.id, "an agent", scope.split())
+    return made.id, secret
+
+
+async def exchange(world: World, basic: tuple[str, str], assertion: str, **more: str) -> httpx.Response:
+    """The token endpoint's answer to a provider's assertion."""
+    form = {"grant_type": JWT_BEARER, "assertion": assertion, **more}
+    return await world.http.post("/api/v1/auth/token", data=form, auth=basic)
+
+
+async def register(world: World, assertion: str, **more: Any) -> tuple[Agent, httpx.Response]:
+    """An agent that registers with an assertion, and what it is told."""
+    agent = Agent(world.http)
+    body = {"type": "identity_assertion", "assertion_type": ID_JAG, "assertion": assertion, **more}
+    return agent, await agent.register(body)
+
+
+async def test_a_narrow_assertion_gives_a_client_no_more_than_it_carries(
+    world: World, provider: IdentityProvider
+) -> None:
+    await provider.trust(world.store)
+    basic = await confidential(world)
+    await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
+
+    narrow = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0], scope="read:products"))
+
+    assert narrow.json()["scope"] == "read:products"
+
+
+async def test_a_client_gets_no_more_than_it_asked_for(world: World, provider: IdentityProvider) -> None:
+    await provider.trust(world.store)
+    basic = await confidential(world)
+    await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
+
+    asked = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]), scope="read:products")
+
+    assert asked.json()["scope"] == "read:products"
+
+
+async def test_a_client_gets_no_scope_that_it_does_not_hold(world: World, provider: IdentityProvider) -> None:
+    await provider.trust(world.store)
+    basic = await confidential(world, "read:products")
+    await register(world, provider.mint(ROOT_URL, client_id=basic[0]))
+
+    given = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
+
+    assert given.json()["scope"] == "read:products"
+
+
+async def test_a_narrow_assertion_registers_no_wider_agent(world: World, provider: IdentityProvider) -> None:
+    await provider.trust(world.store)
+    ann = await Visitor.signed_in(world, ANN, north="publisher")
+    agent, asked = await register(world, provider.mint(ROOT_URL), scope="read:products write:releases")
+    agent.answer = asked.json()
+    await ann.decide(agent.link, user_code=agent.code)
+
+    later, answered = await register(world, provider.mint(ROOT_URL, scope="read:products"), scope="read:products")
+    token = await later.exchange(answered.json()["identity_assertion"])
+
+    assert "write:releases" not in answered.json()["scopes"]
+    assert token.json().get("scope") == "read:products"
+
+
+async def test_what_a_client_got_by_an_assertion_ends_with_the_client(world: World, provider: IdentityProvider) -> None:
+    await provider.trust(world.store)
+    basic = await confidential(world)
+    token = (await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))).json()["access_token"]
+    org = await queries.organisation_called(world.store.database, "north")
+    assert org is not None
+    before = await world.call("GET", "/library", token)
+
+    async with world.store.database.transaction() as transaction:
+        await clients.delete_client(transaction, org.id, basic[0])
+
+    assert before.status_code == 200
+    assert (await world.call("GET", "/library", token)).status_code == 401
+
+
+async def test_a_client_can_revoke_what_it_got_by_an_assertion(world: World, provider: IdentityProvider) -> None:
+    await provider.trust(world.store)
+    basic = await confidential(world)
+    token = (await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))).json()["access_token"]
+
+    revoked = await world.http.post("/auth/revoke", data={"token": token}, auth=basic)
+
+    assert revoked.status_code == 200
+    assert (await world.call("GET", "/library", token)).status_code == 401
+
+
+async def test_an_assertion_for_a_confidential_client_registers_nobody_without_its_secret(
+    world: World, provider: IdentityProvider
+) -> None:
+    await provider.trust(world.store)
+    client_id, _ = await confidential(world)
+
+    _, answered = await register(world, provider.mint(ROOT_URL, client_id=client_id))
+
+    assert (answered.status_code, answered.json()["code"]) == (400, "invalid_client_id")
+
+
+@pytest.mark.parametrize("pair", ["a\0b:secret", "%00:secret", "x:%00", "a\0:"])
+@pytest.mark.parametrize("path", ["/api/v1/auth/token", "/auth/revoke"])
+async def test_a_nul_in_basic_credentials_is_no_fault_of_ours(world: World, path: str, pair: str) -> None:
+    header = {"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
+
+    answer = await world.http.post(path, data={"grant_type": "client_credentials", "token": "x"}, headers=header)
+
+    assert answer.status_code in (400, 401), answer.text
+
+
+async def test_an_agent_of_nobody_may_ask_for_an_archived_product(world: World) -> None:
+    agent = await Agent.anonymous(world)
+    token = (await agent.exchange(agent.answer["identity_assertion"])).json()["access_token"]
+    await world.product("north", "old-game", status="archived")
+
+    answer = await world.call("GET", "/products/old-game", token)
+
+    assert answer.status_code == 404, answer.text
+
+
+async def test_only_the_word_for_it_allows_an_agent(world: World) -> None:
+    pat = await Visitor.signed_in(world, "pat@example.com")
+    agent = await Agent.by_email(world, "pat@example.com")
+    csrf = csrf_of(await pat.get(agent.other_link))
+
+    for decision in ("deny", "", "no"):
+        sent = await pat.send(agent.other_link, csrf=csrf, decision=decision)
+        assert "<output>" not in sent.text
+    typed = csrf_of(await pat.get(agent.link))
+    await pat.send(agent.link, csrf=typed, decision="deny", user_code=agent.code)
+
+    assert (await agent.poll()).json().get("status") != "claimed"
+
+
+async def test_t34_an_agent_bound_before_the_address_was_proven_gets_nothing_of_a_later_role(
+    world: World, provider: IdentityProvider
+) -> None:
+    await provider.trust(world.store)
+    agent, answered = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
+    token = (await agent.exchange(answered.json()["identity_assertion"])).json()["access_token"]
+    await world.product("north", "secret-draft", status="draft")
+    org = await queries.organisation_called(world.store.database, "north")
+    assert org is not None
+    hidden = await world.call("GET", "/products/secret-draft", token)
+
+    async with world.store.database.transaction() as transaction:
+        await people.set_role(transaction, org.id, "future@example.com", "publisher")
+
+    assert hidden.status_code == 404
+    assert (await world.call("GET", "/products/secret-draft", token)).status_code != 200
+
+
+async def test_pages_of_any_site_may_register(world: World) -> None:
+    preflight = await world.http.options("/api/v1/auth/register", headers={"Origin": "https://app.example"})
+
+    assert preflight.status_code == 204
+    assert preflight.headers["access-control-allow-origin"] == "*"
