@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from countersign.distribution.agents import attempts, claim, polling
+from countersign.distribution.agents import routes as agents
 from countersign.distribution.identity import clients, people, queries
 from countersign.kernel.mail import outbox, room
 from countersign.settings import Settings
@@ -347,3 +348,22 @@ async def test_a_long_way_back_survives_the_links_of_the_sign_in_page(world: Wor
     answers = [await world.http.get(unescape(link)) for link in links]
 
     assert [each.status_code for each in answers] == [200, 200]
+
+
+async def test_t47_one_e_mail_cannot_be_named_without_end_whoever_names_it(world: World) -> None:
+    named = [await Agent(world.http).register({"type": "service_auth", "email": "a@example.com"}) for _ in range(31)]
+    other = await Agent(world.http).register({"type": "service_auth", "email": "b@example.com"})
+
+    assert [each.status_code for each in named] == [200] * 30 + [429]
+    assert other.status_code == 200
+
+
+async def test_the_skill_tells_of_every_refusal_and_names_no_address_that_is_not_there(world: World) -> None:
+    skill = (await world.http.get("/auth.md")).text
+    codes = {refusal.code for route in agents.ROUTES if not route.at_root for refusal in route.refusals}
+    addresses = set(re.findall(rf"`{ROOT_URL}(/[a-z0-9/.-]+)`", skill))
+
+    absent = [path for path in sorted(addresses) if (await world.http.get(path)).status_code == 404]
+
+    assert sorted(code for code in codes if f"`{code}`" not in skill) == []
+    assert absent == []
