@@ -166,14 +166,17 @@ async def test_a_nul_in_basic_credentials_is_no_fault_of_ours(world: World, path
     assert answer.status_code in (400, 401), answer.text
 
 
-async def test_an_agent_of_nobody_may_ask_for_an_archived_product(world: World) -> None:
+async def test_an_agent_of_nobody_reads_what_anybody_may_read(world: World) -> None:
     agent = await Agent.anonymous(world)
     token = (await agent.exchange(agent.answer["identity_assertion"])).json()["access_token"]
+    await world.product("north", "new-game")
     await world.product("north", "old-game", status="archived")
 
-    answer = await world.call("GET", "/products/old-game", token)
+    shown = await world.call("GET", "/products/new-game", token)
+    releases = await world.call("GET", "/products/new-game/releases", token)
+    archived = await world.call("GET", "/products/old-game", token)
 
-    assert answer.status_code == 404, answer.text
+    assert [each.status_code for each in (shown, releases, archived)] == [200, 200, 404]
 
 
 async def test_only_the_word_for_it_allows_an_agent(world: World) -> None:
