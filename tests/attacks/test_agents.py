@@ -1,15 +1,22 @@
 """Attacks on agents, clients that act by assertions, and the endpoints they use."""
 
 import base64
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from html import unescape
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from countersign.distribution.agents import attempts, claim, polling
+from countersign.distribution.agents import routes as agents
 from countersign.distribution.identity import clients, people, queries
+from countersign.kernel.mail import outbox, room
 from countersign.settings import Settings
+from tests.distribution.accounts.conftest import Visitor as Mailed
 from tests.distribution.agents.people import Agent, Visitor, csrf_of
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import World
@@ -159,14 +166,17 @@ async def test_a_nul_in_basic_credentials_is_no_fault_of_ours(world: World, path
     assert answer.status_code in (400, 401), answer.text
 
 
-async def test_an_agent_of_nobody_may_ask_for_an_archived_product(world: World) -> None:
+async def test_an_agent_of_nobody_reads_what_anybody_may_read(world: World) -> None:
     agent = await Agent.anonymous(world)
     token = (await agent.exchange(agent.answer["identity_assertion"])).json()["access_token"]
+    await world.product("north", "new-game")
     await world.product("north", "old-game", status="archived")
 
-    answer = await world.call("GET", "/products/old-game", token)
+    shown = await world.call("GET", "/products/new-game", token)
+    releases = await world.call("GET", "/products/new-game/releases", token)
+    archived = await world.call("GET", "/products/old-game", token)
 
-    assert answer.status_code == 404, answer.text
+    assert [each.status_code for each in (shown, releases, archived)] == [200, 200, 404]
 
 
 async def test_only_the_word_for_it_allows_an_agent(world: World) -> None:
@@ -206,3 +216,157 @@ async def test_pages_of_any_site_may_register(world: World) -> None:
 
     assert preflight.status_code == 204
     assert preflight.headers["access-control-allow-origin"] == "*"
+
+
+@pytest.mark.parametrize("other", ['consent={"ads": false}', "a b=c", "list[0]=1", 't="q'])
+async def test_a_cookie_of_a_neighbour_signs_nobody_out(world: World, other: str) -> None:
+    pat = await Visitor.signed_in(world, "pat@example.com")
+    own = "; ".join(f"{name}={value}" for name, value in pat.cookies.items())
+
+    answer = await world.http.get("/auth/agents", headers={"Cookie": f"{other}; {own}"})
+
+    assert answer.status_code == 200
+
+
+async def test_t25_a_person_is_told_by_mail_that_an_agent_was_let_in(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "PAUSES_S", (0.0,))
+    pat = await Visitor.signed_in(world, "pat@example.com")
+    agent = await Agent.by_email(world, "pat@example.com")
+
+    await pat.decide(agent.link, user_code=agent.code)
+    await world.store.mail.settled()
+
+    letters = outbox.messages(Path(world.store.settings.data) / outbox.FOLDER)
+    assert any(b"To: pat@example.com" in letter.read_bytes() for letter in letters)
+
+
+async def test_t44_nothing_secret_of_a_claim_is_in_the_log(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    pat = await Visitor.signed_in(world, "pat@example.com")
+    agent = await Agent.by_email(world, "pat@example.com")
+    link, code = agent.link, agent.code
+    await pat.decide(link, user_code=code)
+    assertion = (await agent.poll()).json()["identity_assertion"]
+    token = (await agent.exchange(assertion)).json()["access_token"]
+    await world.http.post("/auth/revoke", data={"token": token})
+    await agent.complete("123456")
+
+    written = "".join(capsys.readouterr())
+    for secret in (agent.claim_token, link.partition("=")[2], code, assertion, token, "pat@example.com"):
+        assert secret not in written
+
+
+async def test_a_claim_ties_no_provider_that_the_agent_named_before_the_person(
+    world: World, provider: IdentityProvider
+) -> None:
+    await provider.trust(world.store)
+    await Visitor.signed_in(world, "mallory@example.com")
+    pat = await Visitor.signed_in(world, "pat@example.com")
+    agent, store = await Agent.anonymous(world), world.store
+    mallory = provider.mint(ROOT_URL, sub="mallory", email="mallory@example.com")
+    body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": mallory}
+    await world.http.post("/api/v1/auth/me", json=body)
+    # What /auth/me/complete reads first, and what has changed until it reads the attempt.
+    read_before = await polling.of_token(store, agent.claim_token)
+    await agent.again("pat@example.com")
+    await pat.decide(agent.other_link)
+    attempt = await attempts.latest(store.database, read_before.id)
+    assert attempt is not None
+    assert attempt.confirmed_by is not None
+
+    with pytest.raises(claim.AttemptOver):
+        async with store.database.transaction() as transaction:
+            await claim.accept(transaction, attempt, read_before, attempt.confirmed_by)
+
+    assert await store.database.fetch("SELECT * FROM delegation WHERE subject = 'mallory'") == []
+
+
+async def test_t34_the_first_proof_of_an_address_ends_the_agents_that_a_provider_bound_to_it(
+    world: World, provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "PAUSES_S", (0.0,))
+    await provider.trust(world.store)
+    agent, answered = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
+    assertion = answered.json()["identity_assertion"]
+    token = (await agent.exchange(assertion)).json()["access_token"]
+    before = await agent.library(token)
+
+    visitor = Mailed(world.store, world.http)
+    opened = await visitor.open_account("future@example.com")
+
+    assert (before.status_code, opened.status_code) == (200, 303)
+    assert (await agent.library(token)).status_code == 401
+    assert (await agent.exchange(assertion)).json()["error"] == "invalid_grant"
+    _, later = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
+    assert later.json()["code"] == "interaction_required"
+
+
+async def test_t32_a_dead_assertion_of_before_the_claim_ends_nothing(world: World) -> None:
+    pat = await Visitor.signed_in(world, "pat@example.com")
+    agent = await Agent.anonymous(world)
+    dead = agent.answer["identity_assertion"]
+    await agent.again("pat@example.com")
+    await pat.decide(agent.link, user_code=agent.code)
+    token = (await agent.exchange((await agent.poll()).json()["identity_assertion"])).json()["access_token"]
+
+    await world.http.post("/auth/revoke", data={"token": dead})
+
+    assert (await agent.exchange(dead)).json()["error"] == "invalid_grant"
+    assert (await agent.library(token)).status_code == 200
+
+
+async def test_a_clients_name_holds_nothing_that_turns_a_line_around(world: World) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    body = {"name": "App \u202eevil", "scopes": ["read:library"]}
+
+    answer = await world.call("POST", "/org/clients", owner, json=body)
+
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/auth/authorize?client_id=x&client_id=y&state=s", "/auth/agents?x=y"])
+async def test_t44_a_refusal_of_a_page_is_kept_by_nobody(world: World, path: str) -> None:
+    answer = await world.http.get(path)
+
+    assert answer.status_code == 400
+    assert answer.headers.get("cache-control") == "no-store"
+
+
+async def test_a_resource_may_be_named_twice(world: World) -> None:
+    basic = await confidential(world)
+    form = f"grant_type=client_credentials&resource={ROOT_URL}&resource={ROOT_URL}/api/v1"
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+
+    answer = await world.http.post("/api/v1/auth/token", content=form, headers=headers, auth=basic)
+
+    assert answer.status_code == 200
+
+
+async def test_a_long_way_back_survives_the_links_of_the_sign_in_page(world: World) -> None:
+    way = "/auth/authorize?state=" + "s" * 3_000
+    page = await world.http.get("/auth/signin", params={"return_to": way})
+    links = re.findall(r'href="(/auth/(?:signup|reset)\?[^"]+)"', page.text)
+
+    answers = [await world.http.get(unescape(link)) for link in links]
+
+    assert [each.status_code for each in answers] == [200, 200]
+
+
+async def test_t47_one_e_mail_cannot_be_named_without_end_whoever_names_it(world: World) -> None:
+    named = [await Agent(world.http).register({"type": "service_auth", "email": "a@example.com"}) for _ in range(31)]
+    other = await Agent(world.http).register({"type": "service_auth", "email": "b@example.com"})
+
+    assert [each.status_code for each in named] == [200] * 30 + [429]
+    assert other.status_code == 200
+
+
+async def test_the_skill_tells_of_every_refusal_and_names_no_address_that_is_not_there(world: World) -> None:
+    skill = (await world.http.get("/auth.md")).text
+    codes = {refusal.code for route in agents.ROUTES if not route.at_root for refusal in route.refusals}
+    addresses = set(re.findall(rf"`{ROOT_URL}(/[a-z0-9/.-]+)`", skill))
+
+    absent = [path for path in sorted(addresses) if (await world.http.get(path)).status_code == 404]
+
+    assert sorted(code for code in codes if f"`{code}`" not in skill) == []
+    assert absent == []

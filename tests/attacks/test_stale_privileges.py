@@ -117,3 +117,24 @@ async def test_an_upload_address_ends_with_the_right_of_whoever_announced_it(wor
     for address in addresses:
         answer = await world.http.put(address, content=b"bad")
         assert (answer.status_code, answer.json()["code"]) == (404, "upload_not_found")
+
+
+async def test_a_sign_in_with_the_old_password_under_way_opens_no_session_after_the_new_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, verify = world.store, passwords.verify
+    async with store.database.transaction() as transaction:
+        person = await people.create_person(transaction, "pat@example.com", "the old password")
+
+    async def verified_just_before_the_change(password: str, stored: str | None) -> bool:
+        is_right = await verify(password, stored)
+        hashed = await passwords.hash_password("the new password")
+        async with store.database.transaction() as transaction:
+            await people.set_password(transaction, person.id, hashed)
+        return is_right
+
+    monkeypatch.setattr(passwords, "verify", verified_just_before_the_change)
+    form = {"email": "pat@example.com", "password": "the old password"}
+    await world.http.post("/auth/signin", data=form, headers={"Origin": "http://127.0.0.1:8480"})
+
+    assert await store.database.fetch("SELECT person_id FROM session") == []

@@ -1,0 +1,89 @@
+"""Attacks with a provider's assertions: stale ones, used ones, and ties that were taken back."""
+
+import time
+
+from tests.attacks.test_agents import ROOT_URL, confidential, exchange, provider, register, settings
+from tests.distribution.agents.people import Agent, Visitor
+from tests.distribution.world import World
+from tests.peers.identity_provider import IdentityProvider
+
+__all__ = ["provider", "settings"]
+
+ANN = "ann@example.com"
+
+
+async def claimed_by(world: World, agent: Agent, assertion: str) -> dict[str, str]:
+    """What an anonymous agent is told that presents an assertion."""
+    body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": assertion}
+    return (await world.http.post("/api/v1/auth/me", json=body)).json()
+
+
+async def test_t18_a_sign_in_too_long_ago_gives_no_token_and_claims_nothing(
+    world: World, provider: IdentityProvider
+) -> None:
+    await provider.trust(world.store)
+    basic, long_ago = await confidential(world), int(time.time()) - 7_200
+    agent = await Agent.anonymous(world)
+
+    token = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0], auth_time=long_ago))
+    claim = await claimed_by(world, agent, provider.mint(ROOT_URL, auth_time=long_ago))
+
+    assert (token.status_code, token.json()["error"]) == (400, "invalid_grant")
+    assert claim["code"] == "login_required"
+
+
+async def test_t14_an_assertion_that_claimed_an_agent_is_used_up_everywhere(
+    world: World, provider: IdentityProvider
+) -> None:
+    await provider.trust(world.store)
+    first, second, assertion = await Agent.anonymous(world), await Agent.anonymous(world), provider.mint(ROOT_URL)
+
+    claim = await claimed_by(world, first, assertion)
+    again = await claimed_by(world, second, assertion)
+    _, registered = await register(world, assertion)
+
+    assert claim["status"] == "claimed"
+    assert again["code"] == registered.json()["code"] == "replay_detected"
+
+
+async def test_t20_what_an_agent_may_write_no_provider_confirms_for_its_person(
+    world: World, provider: IdentityProvider
+) -> None:
+    await provider.trust(world.store)
+    ann = await Visitor.signed_in(world, ANN, north="publisher")
+    first, asked = await register(world, provider.mint(ROOT_URL), scope="read:products")
+    first.answer = asked.json()
+    await ann.decide(first.link, user_code=first.code)
+    agent = Agent(world.http)
+    await agent.register({"type": "anonymous", "scope": "read:products write:releases"})
+
+    claim = await claimed_by(world, agent, provider.mint(ROOT_URL, scope="read:products write:releases"))
+
+    assert claim["status"] == "initiated"
+
+
+async def test_t20_a_person_who_disconnects_an_agent_unties_its_provider(
+    world: World, provider: IdentityProvider
+) -> None:
+    await provider.trust(world.store)
+    _, answered = await register(world, provider.mint(ROOT_URL))
+
+    await world.http.post("/auth/revoke", data={"token": answered.json()["identity_assertion"]})
+    _, later = await register(world, provider.mint(ROOT_URL))
+
+    assert later.json()["code"] == "interaction_required"
+
+
+async def test_t21_a_claim_by_e_mail_ties_no_provider_that_was_named_before(
+    world: World, provider: IdentityProvider
+) -> None:
+    await provider.trust(world.store)
+    await Visitor.signed_in(world, "mallory@example.com")
+    pat, agent = await Visitor.signed_in(world, "pat@example.com"), await Agent.anonymous(world)
+    await claimed_by(world, agent, provider.mint(ROOT_URL, sub="mallory", email="mallory@example.com"))
+
+    await agent.again("pat@example.com")
+    await pat.decide(agent.link, user_code=agent.code)
+
+    assert (await agent.poll()).json()["status"] == "claimed"
+    assert await world.store.database.fetch("SELECT person_id FROM delegation") == []
