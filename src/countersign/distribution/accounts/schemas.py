@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-ReturnTo = Annotated[str, msgspec.Meta(max_length=2_000)]
+ReturnTo = Annotated[str, msgspec.Meta(max_length=8_000)]
 
 
 class AskQuery(msgspec.Struct, forbid_unknown_fields=True):

@@ -65,6 +65,11 @@ async def accept(transaction: Transaction, attempt: Attempt, registration: Regis
     """
     if not await attempts.finish(transaction, attempt, "claimed"):
         raise AttemptOver("the attempt was decided, replaced or has expired")
+    await registrations.hold(transaction, registration.id)
+    present = await registrations.with_id(transaction, registration.id)
+    if present is None or present.named != registration.named:
+        # The agent has named somebody else meanwhile, or another provider: the person did not agree to that.
+        raise AttemptOver("the registration was changed meanwhile")
     await bind(transaction, registration, person_id)
 
 

@@ -126,6 +126,11 @@ class Registration(NamedTuple):
     claimed_at: Instant | None
     used_at: Instant | None
 
+    @property
+    def named(self) -> tuple[object, ...]:
+        """What a person agrees to: whom the agent names, who vouches for it, and what it asks for."""
+        return self.email, self.issuer, self.subject, self.client_id, self.scopes
+
 
 class Applicant(NamedTuple):
     """Who registers: what it calls itself, the address it came from, and the scopes it asks for."""

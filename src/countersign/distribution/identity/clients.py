@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from countersign.distribution.identity import queries, redirect_uris, scopes
+from countersign.distribution.identity import organisations, queries, redirect_uris, scopes
 from countersign.distribution.identity.tokens import InvalidScope
 from countersign.kernel import clock, ids
 from countersign.kernel.database import versions
@@ -59,7 +59,9 @@ async def add_client(
 
     Raises:
         InvalidScope: a scope does not exist.
+        InvalidRequest: the name cannot be shown to people as it is.
     """
+    organisations.require_name(name)
     wanted = frozenset(scope)
     unknown = sorted(wanted - frozenset(scopes.ALL))
     if unknown:

@@ -34,6 +34,7 @@ async def show_organisation(call: Request[OrgQuery, Nothing]) -> Answer:
 async def rename_organisation(call: Request[OrgQuery, OrganisationUpdate]) -> Answer:
     """Change the organisation's name."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    organisations.require_name(call.body.name)
     await call.transaction.run(queries.RENAME_ORGANISATION, found.id, call.body.name)
     return answer.json(Organisation(found.slug, call.body.name, clock.rfc3339(found.created_at)))
 

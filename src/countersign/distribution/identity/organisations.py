@@ -46,12 +46,21 @@ async def create_organisation(transaction: Transaction, slug: str, name: str) ->
     """
     if not SLUG.fullmatch(slug):
         raise invalid_member("/slug", "must be 1 to 64 of a-z, 0-9 and -")
-    if not name.strip() or len(name) > 200:
-        raise invalid_member("/name", "must be 1 to 200 characters and not blank")
+    require_name(name)
     made = queries.Organisation(ids.new_uuid(), slug, name, clock.now())
     if not await transaction.run(queries.INSERT_ORGANISATION, *made):
         raise SlugTaken(f"there is an organisation {slug}")
     return made
+
+
+def require_name(name: str) -> None:
+    """Insist that a name can be shown to people as it is: nothing in it hides, or turns the line around.
+
+    Raises:
+        InvalidRequest: blank, over 200 characters, or with characters that are not shown.
+    """
+    if not name.strip() or len(name) > 200 or not name.isprintable():
+        raise invalid_member("/name", "must be 1 to 200 characters that can be shown, and not blank")
 
 
 async def usage(database: Database, org_id: str) -> tuple[int, ...]:

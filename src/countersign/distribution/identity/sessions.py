@@ -1,6 +1,5 @@
 """Sign-in of a person by e-mail and password, the session cookie, and its exchange for a bearer token."""
 
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 from countersign.distribution.context import Store
@@ -100,6 +99,9 @@ async def sign_in(store: Store, email: str, password: str) -> str:
     if person is None or not matches:
         raise WrongCredentials("e-mail or password is wrong")
     async with store.database.transaction() as transaction:
+        # Held until the session is there, so that a new password ends this one too, or is what counts.
+        if not await transaction.run(queries.HOLD_PASSWORD, person.id, person.password_hash):
+            raise WrongCredentials("e-mail or password is wrong")
         return await start(transaction, person.id, store.settings.session_ttl_s)
 
 
@@ -159,9 +161,9 @@ def set_cookie(store: Store, token: str) -> tuple[str, str]:
 
 def session_token(store: Store, headers: Headers) -> str | None:
     """The session token in the request's cookies, when it looks like one."""
-    try:
-        cookies = SimpleCookie(headers.get("cookie") or "")
-    except CookieError:
-        return None
-    morsel = cookies.get(cookie_name(store))
-    return morsel.value if morsel is not None and secrets.looks_like_secret(morsel.value) else None
+    # Split by hand: what another service of this host keeps in its cookies need not be well-formed (RFC 6265 §5.4).
+    for pair in (headers.get("cookie") or "").split(";"):
+        name, _, value = pair.strip().partition("=")
+        if name == cookie_name(store):
+            return value if secrets.looks_like_secret(value) else None
+    return None

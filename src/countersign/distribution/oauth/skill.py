@@ -38,8 +38,8 @@ The same in the API's own words: `{{"method": "service_auth", "email": "person@e
     "anonymous": """
 ### anonymous: you know nothing
 
-Public addresses need no credentials at all: `{base}/catalog`, `{root}/openapi.json`, `{root}/wiki.json`. For a quota of
-your own, or to be claimed later:
+Public addresses need no credentials at all: `{base}/catalog`, `{root}/openapi.json`. For a quota of your own, or to be
+claimed later:
 
 ```http
 POST {base}/auth/register
@@ -125,6 +125,8 @@ GET {base}/library needs read:library. {root}/openapi.json describes everything 
 | Status | error | What to do |
 |---|---|---|
 | 400 | `invalid_request` | Correct what `error_description` names. |
+| 400 | `unsupported_identity_type` | Register as one of {types}. |
+| 400 | `invalid_login_hint` | Send the e-mail address of your person; a registration names one alone. |
 | 400 | `invalid_scope` | Ask for scopes from the list above that your person holds. |
 | 400 | `invalid_grant` | Exchange again; if that fails too, register again. |
 | 400 | `invalid_target` | Leave `resource` out, or send {root}. |

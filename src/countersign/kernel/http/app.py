@@ -133,7 +133,8 @@ class App(Generic[ContextT]):
             answer = forms.refusal(refused)
         else:
             answer = problem(refused, self._policy.root_url, exchange.target)
-        await exchange.answer(_unkept(answer) if route is not None and route.secret else answer)
+        is_private = route is not None and (route.secret or route.produces[0].startswith("text/html"))
+        await exchange.answer(_unkept(answer) if is_private else answer)
 
     async def _match(self, exchange: Exchange) -> tuple[Route[ContextT], dict[str, str]]:
         """The request's route and path parameters; a refusal that comes so early is counted as well."""

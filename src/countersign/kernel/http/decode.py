@@ -2,6 +2,7 @@
 
 import re
 import typing
+from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import unquote_plus
 
@@ -30,8 +31,17 @@ def parameters(query_string: bytes) -> dict[str, str]:
         InvalidRequest: a name stands twice, there are more than 64, or a value is no UTF-8 text.
     """
     values: dict[str, str] = {}
+    for name, value in _pairs(query_string):
+        if name in values:
+            raise invalid_parameter(name, "is given more than once")
+        values[name] = value
+    return values
+
+
+def _pairs(query_string: bytes) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
     if not query_string:
-        return values
+        return found
     pairs = query_string.decode("latin-1").split("&")
     if len(pairs) > MAX_PARAMETERS:
         raise invalid_parameter("query", f"holds more than {MAX_PARAMETERS} parameters")
@@ -42,10 +52,8 @@ def parameters(query_string: bytes) -> dict[str, str]:
         name, value = _text(raw_name), _text(raw_value)
         if name is None or value is None:
             raise invalid_parameter(name or "query", "is not UTF-8 text, or holds a NUL")
-        if name in values:
-            raise invalid_parameter(name, "is given more than once")
-        values[name] = value
-    return values
+        found.append((name, value))
+    return found
 
 
 def _text(raw: str) -> str | None:
@@ -79,16 +87,34 @@ def query(values: dict[str, str], shape: type[StructT]) -> StructT:
 
 
 def form(body: bytes, shape: type[StructT]) -> StructT:
-    """A form-encoded body as the route's struct; empty values count as omitted (RFC 6749 §3.2).
+    """A form-encoded body as the route's struct; empty values count as omitted (RFC 6749 §3.2). A member that may be a
+    list may be given several times (RFC 8707 §2).
 
     Raises:
         InvalidRequest: as for `query`, members being named by pointer.
     """
-    values = {name: value for name, value in parameters(body).items() if value}
+    values: dict[str, str | list[str]] = {}
+    seen: set[str] = set()
+    for name, value in _pairs(body):
+        if name in seen and name not in _repeatable(shape):
+            raise invalid_parameter(name, "is given more than once")
+        seen.add(name)
+        known = values.get(name)
+        if value:
+            values[name] = value if known is None else [*([known] if isinstance(known, str) else known), value]
     try:
         return msgspec.convert(values, shape, strict=False)
     except msgspec.ValidationError as error:
         raise _refusal(error, shape) from error
+
+
+@lru_cache(maxsize=256)
+def _repeatable(shape: type[msgspec.Struct]) -> frozenset[str]:
+    """The members that may be a list."""
+    hints = typing.get_type_hints(shape)
+    return frozenset(
+        name for name, hint in hints.items() if any(typing.get_origin(each) is list for each in typing.get_args(hint))
+    )
 
 
 def json(body: bytes, shape: type[StructT]) -> StructT:
