@@ -73,11 +73,14 @@ class Settings:
     rate_agent: int = _setting(1200, "Requests of one agent key.", "per minute")
     rate_person: int = _setting(1200, "Requests of one person or OAuth client.", "per minute")
     rate_token: int = _setting(60, "Calls of the token endpoint and sign-in from one address.", "per minute")
-    rate_register: int = _setting(60, "Registrations from one address.", "per minute")
-    register_anonymous: int = _setting(5, "Anonymous agents that one address may register.", "per hour")
+    rate_register: int = _setting(
+        0,
+        "Agents that one address, or for one e-mail, may register; 0: 20 anonymous, 20 by e-mail (5 for one e-mail), "
+        "60 asserted.",
+        "per hour",
+    )
     register_anonymous_all: int = _setting(100, "Anonymous agents that may register at all.", "per hour")
-    register_named: int = _setting(60, "Agents with an e-mail or assertion that one address may register.", "per hour")
-    register_named_all: int = _setting(1000, "Agents with an e-mail or an assertion that may register.", "per hour")
+    register_named_all: int = _setting(1000, "Agents with an e-mail or an assertion that may register at all.", "per hour")
     code_failures_person: int = _setting(10, "Wrong redeem codes of one person before 429.", "per 10 minutes")
     code_failures_address: int = _setting(50, "Wrong redeem codes from one address before 429.", "per 10 minutes")
     token_ttl_s: int = _setting(86400, "Life of an access token.", "seconds")

@@ -168,7 +168,7 @@ def agents(tour: Tour) -> None:
     tour.call("POST", "/api/v1/auth/token", 400, data={"grant_type": CLAIM_GRANT, "claim_token": FORGED_CLAIM})
     csrf = csrf_of(tour.call("GET", links[0], 200))
     tour.secrets["form's token"] = csrf
-    wrong = {"csrf": csrf, "decision": "allow", "user_code": "BBBB-BBBB"}
+    wrong = {"csrf": csrf, "confirm": "yes", "user_code": "BBBB-BBBB"}
     tour.call("POST", links[0], 400, data=wrong)
     tour.call("POST", links[0], 403, data={**wrong, "csrf": "x"})
     tour.call("POST", links[0], 200, data={**wrong, "user_code": claim["user_code"]})

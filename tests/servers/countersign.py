@@ -61,7 +61,7 @@ def served(
         command += [service, "--port", str(port)]
     log = data.with_name(data.name + ".log")
     # Counters of requests would make tests depend on how fast they are.
-    quotas = {f"COUNTERSIGN_RATE_{kind}": "1000000" for kind in ("ANONYMOUS", "PERSON", "TOKEN")}
+    quotas = {f"COUNTERSIGN_RATE_{kind}": "1000000" for kind in ("ANONYMOUS", "PERSON", "TOKEN", "REGISTER")}
     variables = {"PYTHONPATH": str(SOURCE), **quotas, **(settings or {})}
     with serving(
         ["env", *(f"{name}={value}" for name, value in variables.items()), *command],

@@ -184,7 +184,6 @@ def create(store: Store) -> App[Store]:
         "agent": settings.rate_agent,
         "person": settings.rate_person,
         "token": settings.rate_token,
-        "register": settings.rate_register,
     }
     described = (*ROUTES, *openapi.routes(ROUTES), *problems.routes(ROUTES))
     return App(

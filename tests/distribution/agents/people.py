@@ -9,6 +9,7 @@ import httpx
 from countersign.distribution.identity import people
 from tests.distribution.world import World
 
+DECISIONS = {"allow": "confirm", "decline": "decline"}
 PASSWORD = "correct horse battery"
 ORIGIN = "http://127.0.0.1:8480"
 
@@ -56,7 +57,7 @@ class Visitor:
         shown = await self.get(address)
         if shown.status_code != 200:
             return shown
-        return await self.send(address, csrf=csrf_of(shown), decision=decision, user_code=user_code)
+        return await self.send(address, csrf=csrf_of(shown), user_code=user_code, **{DECISIONS[decision]: "yes"})
 
     def _headers(self) -> dict[str, str]:
         return {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}

@@ -37,7 +37,6 @@ def settings(settings: Settings) -> Settings:
         settings,
         private_issuers=True,
         poll_interval_s=0,
-        register_named=unlimited,
         register_named_all=unlimited,
         rate_register=unlimited,
     )

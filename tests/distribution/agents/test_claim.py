@@ -27,9 +27,7 @@ def settings(settings: Settings) -> Settings:
     return replace(
         settings,
         poll_interval_s=0,
-        register_named=1_000_000,
         register_named_all=1_000_000,
-        register_anonymous=1_000_000,
         register_anonymous_all=1_000_000,
         rate_register=1_000_000,
     )
@@ -101,8 +99,8 @@ async def test_t24_another_account_can_neither_see_nor_take_the_claim(world: Wor
     seen = await thief.get(agent.link)
     csrf = csrf_of(await thief.get((await Agent.by_email(world, "thief@example.com")).link))
     before = await everything(world.store)
-    taken = await thief.send(agent.link, csrf=csrf, decision="allow", user_code=agent.code)
-    declined = await thief.send(agent.other_link, csrf=csrf, decision="decline")
+    taken = await thief.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code)
+    declined = await thief.send(agent.other_link, csrf=csrf, decline="yes")
 
     assert [each.status_code for each in (seen, taken, declined)] == [403, 403, 403]
     assert "mailbot" not in seen.text
@@ -174,7 +172,7 @@ async def test_t26_tries_at_the_same_moment_are_no_more_than_there_are(world: Wo
     csrf = csrf_of(await pat.get(agent.link))
 
     tries = await asyncio.gather(
-        *(pat.send(agent.link, csrf=csrf, decision="allow", user_code="BBBB-BBBB") for _ in range(12))
+        *(pat.send(agent.link, csrf=csrf, confirm="yes", user_code="BBBB-BBBB") for _ in range(12))
     )
 
     assert sorted(each.status_code for each in tries) == [400] * 5 + [410] * 7
@@ -237,7 +235,7 @@ async def test_t28_looking_at_the_page_changes_nothing(world: World, pat: Visito
 async def test_t29_a_form_without_its_token_is_refused(world: World, pat: Visitor, csrf: str) -> None:
     agent = await Agent.by_email(world, PAT)
 
-    answered = await pat.send(agent.link, csrf=csrf, decision="allow", user_code=agent.code)
+    answered = await pat.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code)
 
     assert answered.status_code == 403
     assert (await agent.poll()).json()["status"] == "pending"
@@ -247,7 +245,7 @@ async def test_t29_a_form_of_another_site_or_another_session_is_refused(world: W
     agent = await Agent.by_email(world, PAT)
     csrf = csrf_of(await pat.get(agent.link))
     cookie = "; ".join(f"{name}={value}" for name, value in pat.cookies.items())
-    form = {"csrf": csrf, "decision": "allow", "user_code": agent.code}
+    form = {"csrf": csrf, "confirm": "yes", "user_code": agent.code}
 
     foreign = await world.http.post(agent.link, data=form, headers={"Cookie": cookie, "Origin": "http://evil.example"})
     await pat.sign_in()
@@ -275,9 +273,9 @@ async def test_t30_of_confirming_and_declining_at_once_exactly_one_happens(
         with clock.fixed(clock.later(began, seconds=(number // 8) * 3_601)):
             agent = await Agent.by_email(world, PAT)
             answers = await asyncio.gather(
-                pat.send(agent.link, csrf=csrf, decision="allow", user_code=agent.code),
-                pat.send(agent.other_link, csrf=csrf, decision="decline"),
-                pat.send(agent.link, csrf=csrf, decision="allow", user_code=agent.code),
+                pat.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code),
+                pat.send(agent.other_link, csrf=csrf, decline="yes"),
+                pat.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code),
             )
             told = await agent.poll()
 
@@ -293,9 +291,9 @@ async def test_t30_an_attempt_that_has_expired_is_neither_confirmed_nor_declined
 
     with clock.fixed(clock.later(clock.now(), seconds=601)):
         late = [
-            await pat.send(agent.link, csrf=csrf, decision="allow", user_code=agent.code),
-            await pat.send(agent.link, csrf=csrf, decision="decline"),
-            await pat.send(agent.other_link, csrf=csrf, decision="allow"),
+            await pat.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code),
+            await pat.send(agent.link, csrf=csrf, decline="yes"),
+            await pat.send(agent.other_link, csrf=csrf, confirm="yes"),
         ]
 
         assert [each.status_code for each in late] == [410, 410, 410]

@@ -6,7 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
+from countersign.distribution.agents import limits
+from countersign.distribution.agents.registrations import Kind
 from countersign.distribution.context import Store
+from countersign.kernel.http.ratelimit import RateLimited
 from countersign.settings import Settings
 from tests.distribution.agents.people import Agent, Visitor
 from tests.distribution.world import World
@@ -18,7 +21,7 @@ READING = ["read:products", "read:releases", "read:library"]
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     """Few registrations in an hour, so that the limits come into sight."""
-    return replace(settings, register_anonymous=3, register_named=6, register_anonymous_all=5, rate_register=1000)
+    return replace(settings, rate_register=3, register_anonymous_all=5)
 
 
 @pytest.mark.parametrize("body", [{"method": "anonymous"}, {"type": "anonymous"}, {"type": "anonymous", "odd": [1]}])
@@ -159,11 +162,42 @@ async def test_t47_one_address_cannot_register_without_end(world: World) -> None
     assert (await Agent(world.http).register({"type": "service_auth", "email": "a@example.com"})).status_code == 200
 
 
-async def test_t47_an_e_mail_cannot_be_pressed_without_end(world: World) -> None:
-    for _ in range(6):
-        assert (await Agent(world.http).register({"type": "service_auth", "email": "a@example.com"})).status_code == 200
+async def test_t47_whoever_an_address_names_it_registers_no_more_than_it_may(world: World) -> None:
+    for number in range(3):
+        body = {"type": "service_auth", "email": f"a{number}@example.com"}
+        assert (await Agent(world.http).register(body)).status_code == 200
 
     assert (await Agent(world.http).register({"type": "service_auth", "email": "b@example.com"})).status_code == 429
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("anonymous", 20), ("service_auth", 20), ("identity_assertion", 60)])
+async def test_t47_each_kind_has_its_limit_for_one_address(store: Store, kind: Kind, limit: int) -> None:
+    unset = replace(store, settings=replace(store.settings, rate_register=0, register_anonymous_all=1000))
+
+    for _ in range(limit):
+        await limits.count_registration(unset, kind, "192.0.2.1")
+
+    with pytest.raises(RateLimited):
+        await limits.count_registration(unset, kind, "192.0.2.1")
+    await limits.count_registration(unset, kind, "192.0.2.2")
+
+
+async def test_t47_one_e_mail_is_named_five_times_in_an_hour(store: Store) -> None:
+    unset = replace(store, settings=replace(store.settings, rate_register=0))
+
+    for _ in range(5):
+        await limits.count_naming(unset, "a@example.com")
+
+    with pytest.raises(RateLimited):
+        await limits.count_naming(unset, "a@example.com")
+
+
+async def test_t47_all_addresses_together_have_a_limit(store: Store) -> None:
+    for number in range(5):
+        await limits.count_registration(store, "anonymous", f"192.0.2.{number}")
+
+    with pytest.raises(RateLimited):
+        await limits.count_registration(store, "anonymous", "192.0.2.9")
 
 
 async def test_the_operator_can_close_a_door(store: Store, http: httpx.AsyncClient) -> None:

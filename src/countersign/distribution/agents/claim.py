@@ -60,12 +60,13 @@ async def accept(transaction: Transaction, attempt: Attempt, registration: Regis
     """Make the agent the person's: it gets the scopes it asked for as far as the person may give them, and what it
     had before is dead.
 
+    The caller holds the registration (`registrations.hold`) before it touches an attempt, as whoever begins one does.
+
     Raises:
         AttemptOver: another decision, another attempt or the time came first; nothing is changed then.
     """
     if not await attempts.finish(transaction, attempt, "claimed"):
         raise AttemptOver("the attempt was decided, replaced or has expired")
-    await registrations.hold(transaction, registration.id)
     present = await registrations.with_id(transaction, registration.id)
     if present is None or present.named != registration.named:
         # The agent has named somebody else meanwhile, or another provider: the person did not agree to that.
@@ -105,6 +106,7 @@ async def decline(transaction: Transaction, attempt: Attempt, registration: Regi
     Raises:
         AttemptOver: another decision, another attempt or the time came first.
     """
+    await registrations.hold(transaction, registration.id)
     if not await attempts.finish(transaction, attempt, "declined"):
         raise AttemptOver("the attempt was decided, replaced or has expired")
     if registration.kind != "anonymous":

@@ -41,11 +41,11 @@ async def decide_claim(call: Request[ClaimQuery, ClaimForm]) -> Answer:
         return visitor
     csrf.require(store, visitor.session, form.csrf)
     attempt, page, registration = await _found(store, call.query.claim_attempt_token, visitor.person)
-    if form.decision == "decline":
+    if form.decline:
         async with store.database.transaction() as transaction:
             await claim.decline(transaction, attempt, registration)
         return pages.declined()
-    if form.decision != "allow":
+    if not form.confirm:
         return await _page(store, attempt, page, registration, visitor, "Choose one of the two buttons.")
     if page == "shown":
         return await _confirm(store, attempt, visitor.person)
@@ -68,6 +68,7 @@ async def _type_code(
         return await _page(store, attempt, "typed", registration, visitor, "Type the code that your agent shows you.")
     await claim.count_guess(store, visitor.person.id, call.address)
     async with store.database.transaction() as transaction:
+        await registrations.hold(transaction, registration.id)
         is_right = await attempts.is_typed_right(store, transaction, attempt, text)
         if is_right:
             await claim.accept(transaction, attempt, registration, visitor.person.id)

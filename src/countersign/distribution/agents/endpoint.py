@@ -50,6 +50,14 @@ class AlreadyClaimed(Refused):
     resolution = "Poll with the claim token for the assertion; within ten minutes it is given out."
 
 
+class InvalidClaim(Refused):
+    """The person declined, or the registration has ended: nothing is to be claimed."""
+
+    code = "invalid_claim"
+    title = "Nothing to claim"
+    resolution = "Do not ask again unless your person wants it; then register anew."
+
+
 class ClaimNotConfirmed(Refused):
     """The person has not confirmed on the page yet."""
 
@@ -112,6 +120,7 @@ async def complete_claim(call: Request[Nothing, CompleteRequest]) -> Answer:
         raise InvalidRequest("user_code is required")
     attempt, person_id = await _confirmed(store, found)
     async with store.database.transaction() as transaction:
+        await registrations.hold(transaction, found.id)
         is_right = await attempts.is_shown_right(store, transaction, attempt, code)
         if is_right:
             await claim.accept(transaction, attempt, found, person_id)
@@ -119,7 +128,9 @@ async def complete_claim(call: Request[Nothing, CompleteRequest]) -> Answer:
         raise claim.AttemptOver("the code is used up; begin another attempt")
     if not is_right:
         remaining = attempts.TRIES - attempt.tries - 1
-        raise InvalidUserCode("the code is wrong", members={"attempts_remaining": max(0, remaining)})
+        challenge = {"WWW-Authenticate": 'AgentAuth error="invalid_user_code"'}
+        members = {"attempts_remaining": max(0, remaining)}
+        raise InvalidUserCode("the code is wrong", headers=challenge, members=members)
     notices.connected(store, found.id)
     return await _claimed(store, await _again(store, found))
 
@@ -128,11 +139,13 @@ async def _unclaimed(store: Store, token: str) -> Registration:
     """The registration of a claim token, while it can still be claimed.
 
     Raises:
-        AlreadyClaimed: it cannot; and whatever `polling.of_token` refuses.
+        AlreadyClaimed, InvalidClaim: it cannot; and whatever `polling.of_token` refuses.
     """
     found = await polling.of_token(store, token)
+    if found.status == "claimed":
+        raise AlreadyClaimed("a person has claimed the agent")
     if found.status != "unclaimed":
-        raise AlreadyClaimed("the registration was claimed, declined or ended")
+        raise InvalidClaim("the person declined, or the registration has ended")
     return found
 
 
@@ -197,7 +210,8 @@ async def _claim_by_assertion(store: Store, registration: Registration, assertio
     """Claim an anonymous agent by a provider's assertion: at once for an account that is tied to it or new, else by
     an attempt of the account's person."""
     if registration.kind != "anonymous":
-        raise AlreadyClaimed("only an anonymous registration is claimed by an assertion")
+        remedy = "Have the person confirm: poll, or begin another attempt with type service_auth."
+        raise AlreadyClaimed("only an anonymous registration is claimed by an assertion", resolution=remedy)
     if not assertion:
         raise InvalidRequest("assertion is required")
     believed = await register.vouched(store, assertion)

@@ -5,8 +5,10 @@ from countersign.distribution.context import Store
 from countersign.kernel.http.ratelimit import RateLimited, headers_of
 
 HOUR_S = 3600
+# agent-auth 7.12; COUNTERSIGN_RATE_REGISTER replaces all of them.
+OF_ADDRESS: dict[Kind, int] = {"anonymous": 20, "service_auth": 20, "identity_assertion": 60}
+OF_EMAIL = 5
 ATTEMPTS_AN_HOUR = 12
-NAMINGS_AN_HOUR = 30
 
 
 async def count_registration(store: Store, kind: Kind, address: str) -> None:
@@ -16,12 +18,11 @@ async def count_registration(store: Store, kind: Kind, address: str) -> None:
         RateLimited: the address, or all together, registered too many in this hour.
     """
     settings = store.settings
-    of_address, of_all, name = settings.register_named, settings.register_named_all, "named"
-    if kind == "anonymous":
-        of_address, of_all, name = settings.register_anonymous, settings.register_anonymous_all, "anonymous"
+    of_all = settings.register_anonymous_all if kind == "anonymous" else settings.register_named_all
+    together = "anonymous" if kind == "anonymous" else "named"
     # The address first: one that floods must not use up what is left for all others.
-    await _count(store, f"register\0{name}\0{address}", of_address, "this address")
-    await _count(store, f"register\0{name}", of_all, "all agents together")
+    await _count(store, f"register\0{kind}\0{address}", settings.rate_register or OF_ADDRESS[kind], "this address")
+    await _count(store, f"register\0{together}", of_all, "all agents together")
 
 
 async def count_naming(store: Store, email: str) -> None:
@@ -30,7 +31,7 @@ async def count_naming(store: Store, email: str) -> None:
     Raises:
         RateLimited: the address was named too often in this hour.
     """
-    await _count(store, f"register\0email\0{email}", NAMINGS_AN_HOUR, "this e-mail")
+    await _count(store, f"register\0email\0{email}", store.settings.rate_register or OF_EMAIL, "this e-mail")
 
 
 async def count_attempt(store: Store, registration_id: str) -> None:

@@ -44,8 +44,8 @@ def decision(
         f"<dl>{''.join(f'<dt>{escape(name)}</dt><dd>{escape(text)}</dd>' for name, text in rows)}</dl>"
         f"<p>It will be able to:</p><ul>{asked}</ul>"
         f'<form method="post">{forms.hidden("csrf", csrf)}{field}'
-        '<div class="choice"><button name="decision" value="allow">Allow</button>'
-        '<button name="decision" value="decline" class="other">Decline</button></div></form>'
+        '<div class="choice"><button name="confirm" value="yes">Allow</button>'
+        '<button name="decline" value="yes" class="other">Decline</button></div></form>'
         "<p>You can disconnect it at any time on the page of your connected agents.</p>"
     )
     return forms.page("An agent asks", body, 400 if error else 200)

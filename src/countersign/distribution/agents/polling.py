@@ -21,6 +21,9 @@ class InvalidClaimToken(Refused):
     title = "Invalid claim token"
     resolution = "Send the claim token of the registration's answer, or register again."
 
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, headers={"WWW-Authenticate": f'AgentAuth error="{self.code}"'})
+
 
 class ClaimExpired(Refused):
     """The time in which the agent could be claimed is over."""

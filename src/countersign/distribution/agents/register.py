@@ -172,6 +172,8 @@ def asserted_scopes(believed: Asserted, scope: str | None) -> frozenset[str]:
     if believed.scope is None:
         return rules.asked(scope)
     allowed = believed.scope & rules.asked(" ".join(scopes.ALL))
+    if not allowed:
+        raise InvalidScope("the assertion carries no scope that agents may have")
     if scope is None or not scope.strip():
         return allowed
     wanted = rules.asked(scope)

@@ -93,11 +93,15 @@ USED = "UPDATE registration SET used_at = $2 WHERE id = $1 AND (used_at IS NULL 
 # One that somebody claimed by a code can do nothing once its last token has expired; a provider's may come again.
 FORGET_ATTEMPTS = """
     DELETE FROM claim_attempt WHERE registration_id IN (
-        SELECT id FROM registration WHERE claim_expires_at <= $1 AND (status <> 'claimed' OR issuer IS NULL) LIMIT 1000)
+        SELECT id FROM registration
+        WHERE (claim_expires_at <= $1 AND (status <> 'claimed' OR issuer IS NULL))
+            OR (status = 'revoked' AND created_at <= $1)
+        LIMIT 1000)
 """
 FORGET = """
     DELETE FROM registration
-    WHERE claim_expires_at <= $1 AND (status <> 'claimed' OR issuer IS NULL)
+    WHERE ((claim_expires_at <= $1 AND (status <> 'claimed' OR issuer IS NULL))
+            OR (status = 'revoked' AND created_at <= $1))
         AND NOT EXISTS (SELECT 1 FROM claim_attempt a WHERE a.registration_id = registration.id)
 """
 HOLD = "UPDATE registration SET generation = generation WHERE id = $1"

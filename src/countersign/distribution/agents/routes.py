@@ -3,7 +3,7 @@
 from countersign.distribution.agents import claim_page, endpoint, polling, register, rules
 from countersign.distribution.agents.claim import AttemptOver, WrongAccount
 from countersign.distribution.agents.claim_page import ClaimLinkUnknown
-from countersign.distribution.agents.endpoint import AlreadyClaimed, ClaimNotConfirmed, InvalidUserCode
+from countersign.distribution.agents.endpoint import AlreadyClaimed, ClaimNotConfirmed, InvalidClaim, InvalidUserCode
 from countersign.distribution.agents.schemas import (
     Claimed,
     ClaimForm,
@@ -60,7 +60,7 @@ ROUTES = (
             register.InteractionRequired,
         ),
         secret=True,
-        quota="register",
+        quota="token",
         own_credentials=True,
         body_limit=LARGEST_BODY,
         cross_origin=True,
@@ -87,6 +87,7 @@ ROUTES = (
             *_REFUSED_POLLS,
             *_REFUSED_ASSERTIONS,
             AlreadyClaimed,
+            InvalidClaim,
             rules.InvalidLoginHint,
             rules.UnsupportedIdentityType,
         ),
@@ -101,7 +102,7 @@ ROUTES = (
         endpoint.complete_claim,
         body=CompleteRequest,
         answers={200: Claimed},
-        refusals=(*_REFUSED_POLLS, AlreadyClaimed, ClaimNotConfirmed, InvalidUserCode),
+        refusals=(*_REFUSED_POLLS, AlreadyClaimed, InvalidClaim, ClaimNotConfirmed, InvalidUserCode),
         secret=True,
         quota="person",
         own_credentials=True,

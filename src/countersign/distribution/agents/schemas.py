@@ -169,8 +169,9 @@ class ClaimQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ClaimForm(msgspec.Struct, forbid_unknown_fields=True):
-    """What the claim page sends: a typed code, a confirmation, or `decline`."""
+    """What the claim page sends: `confirm`, with a typed code or without, or `decline`."""
 
     csrf: Annotated[str, msgspec.Meta(max_length=200)] = ""
-    decision: Annotated[str, msgspec.Meta(max_length=20)] = ""
+    confirm: Annotated[str, msgspec.Meta(max_length=20)] = ""
+    decline: Annotated[str, msgspec.Meta(max_length=20)] = ""
     user_code: Annotated[str, msgspec.Meta(max_length=40)] = ""

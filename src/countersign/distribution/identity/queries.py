@@ -203,8 +203,8 @@ async def is_revoked(reader: Reader, jti: str) -> bool:
 
 async def revoke_token(transaction: Transaction, jti: str, expires_at: Instant) -> None:
     """End the access token with this id on every worker; kept until it would have expired."""
-    await transaction.run(REVOKE_TOKEN, jti, clock.later(expires_at, seconds=3600))
-    await versions.bump(transaction, "identity")
+    if await transaction.run(REVOKE_TOKEN, jti, clock.later(expires_at, seconds=3600)):
+        await versions.bump(transaction, "identity")
 
 
 async def forget_old_revocations(transaction: Transaction) -> int:

@@ -53,7 +53,9 @@ The same in the API's own words: `{{"method": "anonymous"}}`.
 """,
 }
 
-_TEXT = """# auth.md: how an agent signs in to {name}
+_TEXT = """# auth.md
+
+How an agent signs in to {name}.
 
 You are an agent and want to call {base} for somebody. This page is made from the configuration of this very server.
 
@@ -139,7 +141,9 @@ GET {base}/library needs read:library. {root}/openapi.json describes everything 
 | 401 | `invalid_client` | Check client id and secret. |
 | 401 | `interaction_required` | Go on with the claim ceremony. |
 | 401 | `login_required` | Your person signs in at the provider again. |
+| 400 | `invalid_claim` | Your person declined, or ended it: stop. |
 | 401 | `invalid_claim_token` | Register again. |
+| 401 | `invalid_user_code` | Ask your person for the six digits of the page; `attempts_remaining` tells how often. |
 | 403 | `insufficient_scope` | `WWW-Authenticate` names the scope that is missing. |
 | 403 | `anonymous_not_enabled`, `service_auth_not_enabled` | Pick another method. |
 | 403 | `access_denied` | Your person said no. |
