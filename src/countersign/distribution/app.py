@@ -13,7 +13,7 @@ from countersign.distribution.builds import collector
 from countersign.distribution.builds import routes as builds
 from countersign.distribution.catalog import routes as catalog
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.documents import health, openapi, problems
+from countersign.distribution.documents import health, home, openapi, problems
 from countersign.distribution.identity import keys, org_routes, queries
 from countersign.distribution.identity import routes as identity
 from countersign.distribution.identity.gate import Gate
@@ -55,6 +55,7 @@ NODE_PATIENCE_S = 10
 
 ROUTES: tuple[Route[Store], ...] = (
     *health.ROUTES,
+    *home.ROUTES,
     *catalog.ROUTES,
     *publishing.ROUTES,
     *media_routes.ROUTES,

@@ -2,7 +2,7 @@
 
 from countersign.distribution.agents import attempts, claim, notices, pages, registrations
 from countersign.distribution.agents.attempts import Attempt, Page
-from countersign.distribution.agents.claim import AttemptOver
+from countersign.distribution.agents.claim import AttemptOver, WrongAccount
 from countersign.distribution.agents.registrations import Registration
 from countersign.distribution.agents.schemas import ClaimForm, ClaimQuery
 from countersign.distribution.context import Store
@@ -28,7 +28,10 @@ async def show_claim(call: Request[ClaimQuery, Nothing]) -> Answer:
     visitor = await visitors.signed_in(store, call.headers, call.target)
     if isinstance(visitor, Answer):
         return visitor
-    attempt, page, registration = await _found(store, call.query.claim_attempt_token, visitor.person)
+    try:
+        attempt, page, registration = await _found(store, call.query.claim_attempt_token, visitor.person)
+    except WrongAccount as refused:
+        return pages.another_account(refused, visitor.person.email, call.target)
     return await _page(store, attempt, page, registration, visitor)
 
 
@@ -56,7 +59,7 @@ async def _confirm(store: Store, attempt: Attempt, person: Person) -> Answer:
     async with store.database.transaction() as transaction:
         code = await attempts.confirm(store, transaction, attempt, person.id)
     if code is None:
-        raise AttemptOver("the attempt was decided, replaced or has expired")
+        raise _over("the attempt was decided, replaced or has expired")
     return pages.digits(code)
 
 
@@ -73,7 +76,7 @@ async def _type_code(
         if is_right:
             await claim.accept(transaction, attempt, registration, visitor.person.id)
     if is_right is None:
-        raise AttemptOver("the code was mistyped too often; your agent can ask for a new link")
+        raise _over("the code was mistyped too often")
     if not is_right:
         error = "That is not the code your agent shows. After five wrong tries the link is dead."
         return await _page(store, attempt, "typed", registration, visitor, error)
@@ -95,8 +98,13 @@ async def _found(store: Store, token: str, person: Person) -> tuple[Attempt, Pag
     claim.require_own(registration, person.email)
     attempt, page = found
     if attempt.is_over or attempt.status in ("claimed", "declined") or registration.status != "unclaimed":
-        raise AttemptOver("the attempt was decided, replaced or has expired")
+        raise _over("this was decided already, replaced by a newer link, or has expired")
     return attempt, page, registration
+
+
+def _over(detail: str) -> AttemptOver:
+    """The refusal as a person needs it, who cannot do what agents are told to."""
+    return AttemptOver(detail, resolution=ClaimLinkUnknown.resolution)
 
 
 async def _page(

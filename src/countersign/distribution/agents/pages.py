@@ -2,11 +2,13 @@
 
 from html import escape
 
+from countersign.distribution.agents.claim import WrongAccount
 from countersign.distribution.agents.registrations import Registration
-from countersign.distribution.identity import scopes
-from countersign.kernel import clock
+from countersign.distribution.identity import return_to, scopes
 from countersign.kernel.http import forms
 from countersign.kernel.http.answer import Answer
+
+_CONNECTED = ("Your connected agents", "/auth/agents")
 
 
 def decision(
@@ -21,13 +23,13 @@ def decision(
 ) -> Answer:
     """The page on which a person takes an agent as theirs, or declines."""
     rows = [
-        ("Your account", email),
-        ("The agent calls itself", registration.agent),
-        ("It asked at", clock.rfc3339(registration.created_at)),
-        ("From the address", registration.address or "a server"),
+        ("Your account", escape(email)),
+        ("The agent calls itself", escape(registration.agent)),
+        ("It asked at", forms.moment(registration.created_at)),
+        ("From the address", escape(registration.address or "a server")),
     ]
     if provider:
-        rows.append(("Asserted by", provider))
+        rows.append(("Asserted by", escape(provider)))
     asked = "".join(f"<li>{escape(scopes.MEANING[scope])}</li>" for scope in scopes.ALL if scope in registration.scopes)
     field = (
         '<label for="user_code">The code your agent shows you</label>'
@@ -38,17 +40,17 @@ def decision(
     )
     shown = f'<p class="error" role="alert">{escape(error)}</p>' if error else ""
     body = (
-        f"{shown}<p>An agent wants to act for you at {escape(store)}. "
+        f"<p>An agent wants to act for you at {escape(store)}. "
         "<strong>Allow it only if you started this yourself, just now.</strong> Nobody from here will ever ask you "
         "to type a code that reached you by mail, chat or telephone.</p>"
-        f"<dl>{''.join(f'<dt>{escape(name)}</dt><dd>{escape(text)}</dd>' for name, text in rows)}</dl>"
+        f"<dl>{''.join(f'<dt>{name}</dt><dd>{text}</dd>' for name, text in rows)}</dl>"
         f"<p>It will be able to:</p><ul>{asked}</ul>"
-        f'<form method="post">{forms.hidden("csrf", csrf)}{field}'
+        f'<form method="post">{forms.hidden("csrf", csrf)}{shown}{field}'
         '<div class="choice"><button name="confirm" value="yes">Allow</button>'
-        '<button name="decline" value="yes" class="other">Decline</button></div></form>'
-        "<p>You can disconnect it at any time on the page of your connected agents.</p>"
+        '<button name="decline" value="yes">Decline</button></div></form>'
+        '<p>You can disconnect it at any time on <a href="/auth/agents">the page of your connected agents</a>.</p>'
     )
-    return forms.page("An agent asks", body, 400 if error else 200)
+    return forms.page("Allow this agent?", body, 400 if error else 200, prefix="Error: " if error else "")
 
 
 def digits(code: str) -> Answer:
@@ -63,9 +65,18 @@ def digits(code: str) -> Answer:
 
 def allowed() -> Answer:
     """The agent is connected."""
-    return forms.message("Connected", "The agent can act for you now. You may close this page.")
+    return forms.message("Connected", "The agent can act for you now. You may close this page.", links=(_CONNECTED,))
 
 
 def declined() -> Answer:
     """The agent was turned away."""
-    return forms.message("Declined", "The agent was turned away. You may close this page.")
+    return forms.message("Declined", "The agent was turned away. You may close this page.", links=(_CONNECTED,))
+
+
+def another_account(refused: WrongAccount, email: str, target: str) -> Answer:
+    """Who came is not whom the agent named; signing in as somebody else leads back to `target`."""
+    text = (
+        f"The agent asked somebody else than {email}, as whom you are signed in.\nIf you did not start it, let it be."
+    )
+    links = (("Sign in with another account", return_to.through("/auth/signin", target)),)
+    return forms.message(refused.title, text, refused.status, links=links)

@@ -41,10 +41,16 @@ def bounce(target: str) -> Answer:
     return forms.onward("One moment", "Going on to the page you asked for.", target)
 
 
+def is_led_here(headers: Headers) -> bool:
+    """Whether another site led the browser here, so that it held the session's cookie back. Cookies of others on the
+    same host may have come all the same."""
+    return headers.get("sec-fetch-site") == "cross-site"
+
+
 def to_sign_in(headers: Headers, target: str) -> Answer:
     """The way to a page that needs a signed-in person, when the request shows none: over the sign-in page, or round
-    once more when the cookie may only have been held back because another site led here."""
-    if headers.get("sec-fetch-site") == "cross-site" and headers.get("cookie") is None:
+    once more when the cookie may only have been held back."""
+    if is_led_here(headers):
         return bounce(target)
     way = "/auth/signin?" + urlencode({"return_to": target})
     return Answer(303, headers=(("Location", way), ("Cache-Control", "no-store")))

@@ -19,6 +19,16 @@ class Visitor(NamedTuple):
     since: Instant
 
 
+async def present(store: Store, headers: Headers) -> Visitor | None:
+    """The person whose session the request carries."""
+    token = sessions.session_token(store, headers)
+    session = None if token is None else await queries.session(store.database, secrets.digest(token))
+    person = None if session is None else await queries.person(store.database, session.person_id)
+    if token is None or session is None or person is None:
+        return None
+    return Visitor(token, person, session.created_at)
+
+
 async def signed_in(store: Store, headers: Headers, target: str) -> Visitor | Answer:
     """The signed-in person, or the way to sign in and come back to `target`, a path of this service.
 
@@ -26,9 +36,4 @@ async def signed_in(store: Store, headers: Headers, target: str) -> Visitor | An
         InsecureSignIn: the service is reached over plain http from other machines.
     """
     sessions.require_secure(store)
-    token = sessions.session_token(store, headers)
-    session = None if token is None else await queries.session(store.database, secrets.digest(token))
-    person = None if session is None else await queries.person(store.database, session.person_id)
-    if token is None or session is None or person is None:
-        return pages.to_sign_in(headers, target)
-    return Visitor(token, person, session.created_at)
+    return await present(store, headers) or pages.to_sign_in(headers, target)

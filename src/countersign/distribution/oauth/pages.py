@@ -9,7 +9,6 @@ from countersign.distribution.identity import redirect_uris, scopes
 from countersign.distribution.identity.visitors import Visitor
 from countersign.distribution.oauth.authorization_request import Asked
 from countersign.distribution.oauth.schemas import AuthorizeQuery
-from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.http import forms
 from countersign.kernel.http.answer import Answer
@@ -46,7 +45,7 @@ def consent(
         f"<p>It will be able to:</p>{_in_words(granted)}"
         f"<p>You will be sent on to <code>{escape(redirect_uris.site(asked.way.redirect_uri))}</code>.</p>"
         f'<form method="post" action="/auth/authorize">{fields}'
-        '<div class="choice"><button name="decision" value="allow">Allow</button> '
+        '<div class="choice"><button name="decision" value="allow">Allow</button>'
         '<button name="decision" value="deny">Deny</button></div></form>'
         '<p>What you allow you can take back at any time on <a href="/auth/agents">the page of your connected '
         "agents</a>.</p>"
@@ -58,27 +57,22 @@ def consent(
 def connected(store: Store, listed: Iterable[Listed], email: str, csrf: str) -> Answer:
     """The page of everything that may act for a person, each with a button that ends it."""
     lines = "".join(_line(each, csrf) for each in listed)
-    shown = f'<ul class="connected">{lines}</ul>' if lines else "<p>Nothing acts for you.</p>"
-    body = (
-        f"<p>Agents and clients that may act for {escape(email)} at {escape(store.settings.resource_name)}.</p>{shown}"
-    )
-    return forms.page("Connected agents", body)
+    place = f"for {escape(email)} at {escape(store.settings.resource_name)}"
+    shown = f"<p>Nothing acts {place}.</p>"
+    if lines:
+        shown = f'<p class="intro">Agents and clients that may act {place}.</p><ul class="entries">{lines}</ul>'
+    return forms.page("Connected agents", shown + forms.linked((("Start page", "/"),)))
 
 
 def _line(each: Listed, csrf: str) -> str:
-    used = f"last used {_moment(each.used_at)}" if each.used_at else "not used yet"
+    used = f"last used {forms.moment(each.used_at)}" if each.used_at else "not used yet"
     name = escape(each.name)
     return (
-        f"<li><h2>{name}</h2><p>{escape(each.what)}; since {_moment(each.since)}, {used}.</p>"
+        f'<li><h2>{name}</h2><p class="facts">{escape(each.what)}, since {forms.moment(each.since)}, {used}</p>'
         f"<p>It can:</p>{_in_words(each.scopes)}"
         f'<form method="post">{forms.hidden("csrf", csrf)}{forms.hidden("id", each.id)}'
-        f"<button>Disconnect {name}</button></form></li>"
+        f'<button class="other" aria-label="Disconnect {name}">Disconnect</button></form></li>'
     )
-
-
-def _moment(instant: Instant) -> str:
-    text = clock.rfc3339(instant)
-    return f'<time datetime="{text}">{text[:16].replace("T", " ")} UTC</time>'
 
 
 def _in_words(held: frozenset[str]) -> str:

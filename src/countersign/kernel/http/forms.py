@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import TypeAlias
 
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.answer import Answer
 
@@ -39,12 +41,15 @@ a{color:var(--strong);text-underline-offset:.15em}a:hover{color:var(--stronger)}
 :focus-visible{outline:3px solid var(--strong);outline-offset:2px}
 .error{margin:1rem 0 0;padding:.7rem .85rem;color:var(--bad);background:var(--bad-ground);border-left:4px solid;
 border-radius:.25rem}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.35rem 1rem;margin:1rem 0}
-dt{color:var(--quiet)}dd{margin:0}ul{padding-left:1.25rem}
-.choice{display:flex;gap:.75rem}button.other{color:var(--strong);background:var(--card);border-color:var(--line)}
-button.other:hover{background:var(--ground)}
-output{display:block;margin:1rem 0;font:600 2rem/1.2 ui-monospace,monospace;letter-spacing:.2em;text-align:center}
-@media (max-width:26rem){dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.6rem}.choice{flex-direction:column;gap:0}}
+dl{margin:1rem 0}dt{font-size:.875rem;color:var(--quiet)}dd{margin:0 0 .6rem}ul{margin:.5rem 0;padding-left:1.25rem}
+.choice{display:flex;gap:.75rem;margin-top:1.6rem}.choice button{margin:0}
+button.other{color:var(--strong);background:var(--card);border-color:var(--line)}
+button.other:hover{background:var(--ground)}form+p{margin-top:1.25rem;color:var(--quiet)}
+output{display:block;margin:1.25rem 0;padding:.75rem;font:600 2rem/1.2 ui-monospace,monospace;letter-spacing:.2em;
+text-indent:.2em;text-align:center;background:var(--ground);border-radius:.5rem}
+.entries{margin:1.25rem 0 0;padding:0;list-style:none}.entries>li{padding:1.1rem 0;border-top:1px solid var(--edge)}
+.entries>li:last-child{padding-bottom:0}.entries button{margin-top:.75rem;padding:.5rem 1rem}
+h2{margin:0;font-size:1.1rem;line-height:1.35}.facts{font-size:.875rem;color:var(--quiet)}
 nav{margin-top:1.6rem;padding-top:1.1rem;border-top:1px solid var(--edge)}
 nav ul{display:flex;flex-wrap:wrap;gap:.5rem 1.5rem;margin:0;padding:0;list-style:none}
 nav a{display:inline-block;padding:.15rem 0}
@@ -84,6 +89,12 @@ def hidden(name: str, value: str) -> str:
     return f'<input type="hidden" name="{name}" value="{escape(value)}">'
 
 
+def moment(instant: Instant) -> str:
+    """A moment as people read it, to the minute, marked up with its exact value."""
+    text = clock.rfc3339(instant)
+    return f'<time datetime="{text}">{text[:16].replace("T", " ")} UTC</time>'
+
+
 def form(
     title: str, fields: str, action: str, error: str = "", status: int = 200, *, intro: str = "", links: Links = ()
 ) -> Answer:
@@ -91,7 +102,7 @@ def form(
     `links` below them."""
     told = f'<p class="error" role="alert">{escape(error[:1].upper() + error[1:])}</p>' if error else ""
     begun = f'<p class="intro">{escape(intro)}</p>' if intro else ""
-    body = f'{begun}{told}<form method="post">{fields}<button>{escape(action)}</button></form>{_linked(links)}'
+    body = f'{begun}{told}<form method="post">{fields}<button>{escape(action)}</button></form>{linked(links)}'
     # Read aloud first, so that nobody takes the page that came back for the next one.
     return page(title, body, status, prefix="Error: " if error else "")
 
@@ -99,7 +110,7 @@ def form(
 def message(title: str, text: str, status: int = 200, *, links: Links = ()) -> Answer:
     """A page that says one thing, in paragraphs where `text` has line breaks."""
     paragraphs = "".join(f"<p>{escape(line)}</p>" for line in text.split("\n") if line)
-    return page(title, paragraphs + _linked(links), status)
+    return page(title, paragraphs + linked(links), status)
 
 
 def refusal(refused: Refused) -> Answer:
@@ -118,7 +129,8 @@ def onward(title: str, text: str, target: str) -> Answer:
     return page(title, f'<p>{escape(text)}</p><p><a href="{escape(target)}">Continue</a></p>', head=head)
 
 
-def _linked(links: Links) -> str:
+def linked(links: Links) -> str:
+    """The links at the foot of a page; nothing without any."""
     items = "".join(f'<li><a href="{escape(address)}">{escape(words)}</a></li>' for words, address in links)
     return f'<nav aria-label="More"><ul>{items}</ul></nav>' if items else ""
 

@@ -1,0 +1,50 @@
+"""GET /: the store's start page for a person, which leads on and knows nothing else."""
+
+from html import escape
+
+from countersign.distribution.context import Store
+from countersign.distribution.identity import pages, visitors
+from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.visitors import Visitor
+from countersign.kernel.http import forms
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.route import Nothing, route
+
+_FOR_PROGRAMS = (("API description", "/openapi.json"), ("For agents", "/auth.md"))
+
+
+async def show_home(call: Request[Nothing, Nothing]) -> Answer:
+    """Lead a person on: to sign in, or to their connected agents."""
+    visitor = await visitors.present(call.context, call.headers)
+    if visitor is not None:
+        return _signed_in(call.context, visitor)
+    if pages.is_led_here(call.headers):
+        return pages.bounce("/")
+    links = (("Sign in", "/auth/signin"), ("Create an account", "/auth/signup"), *_FOR_PROGRAMS)
+    return forms.message(_name(call.context), "Games, apps and tools, for people and their agents.", links=links)
+
+
+def _signed_in(store: Store, visitor: Visitor) -> Answer:
+    links = (("Your connected agents", "/auth/agents"), *_FOR_PROGRAMS)
+    body = (
+        f"<p>You are signed in as {escape(visitor.person.email)}.</p>"
+        '<form method="post" action="/auth/signout"><button class="other">Sign out</button></form>'
+    )
+    return forms.page(_name(store), body + forms.linked(links))
+
+
+def _name(store: Store) -> str:
+    return store.settings.resource_name
+
+
+ROUTES = (
+    route(
+        "GET",
+        "/",
+        show_home,
+        answers={200: str},
+        produces=("text/html; charset=utf-8", "text/html"),
+        own_credentials=True,
+        at_root=True,
+    ),
+)
