@@ -80,7 +80,7 @@ class Settings:
         "per hour",
     )
     register_anonymous_all: int = _setting(100, "Anonymous agents that may register at all.", "per hour")
-    register_named_all: int = _setting(1000, "Agents with an e-mail or an assertion that may register at all.", "per hour")
+    register_named_all: int = _setting(1000, "Agents by e-mail or assertion that may register at all.", "per hour")
     code_failures_person: int = _setting(10, "Wrong redeem codes of one person before 429.", "per 10 minutes")
     code_failures_address: int = _setting(50, "Wrong redeem codes from one address before 429.", "per 10 minutes")
     token_ttl_s: int = _setting(86400, "Life of an access token.", "seconds")

@@ -1,12 +1,12 @@
 """GET and POST /auth/claim: the page a claim link leads to (agent-auth 7.6)."""
 
-from countersign.distribution.agents import attempts, claim, notices, pages, registrations
+from countersign.distribution.agents import attempts, claim, notices, pages, registrations, rules
 from countersign.distribution.agents.attempts import Attempt, Page
 from countersign.distribution.agents.claim import AttemptOver, WrongAccount
 from countersign.distribution.agents.registrations import Registration
 from countersign.distribution.agents.schemas import ClaimForm, ClaimQuery
 from countersign.distribution.context import Store
-from countersign.distribution.identity import csrf, sessions, visitors
+from countersign.distribution.identity import csrf, queries, sessions, visitors
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.queries import Person
 from countersign.distribution.identity.visitors import Visitor
@@ -115,13 +115,22 @@ async def _page(
     visitor: Visitor,
     error: str = "",
 ) -> Answer:
-    issuer = await issuers.issuer(store.database, registration.issuer) if registration.issuer else None
+    reader, person_id = store.database, visitor.person.id
+    issuer = await issuers.issuer(reader, registration.issuer) if registration.issuer else None
+    roles = await queries.roles(reader, person_id)
+    advice = pages.Advice(
+        is_first_agent=await registrations.is_first_of_person(reader, person_id),
+        is_first_provider=issuer is not None
+        and await registrations.is_first_of_issuer(reader, issuer.issuer, person_id),
+    )
     return pages.decision(
-        registration,
+        # What it would get, not what it asked for.
+        registration._replace(scopes=rules.granted(registration.scopes, roles.values())),
         visitor.person.email,
         csrf.token_of(store, visitor.session),
         asks_for_code=page == "typed",
         provider=issuer.name if issuer else "",
+        advice=advice,
         store=store.settings.resource_name,
         error=error,
     )

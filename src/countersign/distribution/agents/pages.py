@@ -1,6 +1,7 @@
 """The claim page: what an agent asks for, who asked, and the person's decision; it works without scripts."""
 
 from html import escape
+from typing import NamedTuple
 
 from countersign.distribution.agents.claim import WrongAccount
 from countersign.distribution.agents.registrations import Registration
@@ -8,7 +9,20 @@ from countersign.distribution.identity import return_to, scopes
 from countersign.kernel.http import forms
 from countersign.kernel.http.answer import Answer
 
+_CODE_FIELD = (
+    '<label for="user_code">The code your agent shows you</label>'
+    '<input id="user_code" name="user_code" type="text" autocomplete="off" autocapitalize="characters" '
+    'spellcheck="false" placeholder="XXXX-XXXX" maxlength="20">'
+)
+_DIGITS_COME = "<p>After you allow it, this page shows six digits to give to your agent.</p>"
 _CONNECTED = ("Your connected agents", "/auth/agents")
+
+
+class Advice(NamedTuple):
+    """What should make a person look twice."""
+
+    is_first_agent: bool
+    is_first_provider: bool
 
 
 def decision(
@@ -18,39 +32,47 @@ def decision(
     *,
     asks_for_code: bool,
     provider: str,
+    advice: Advice,
     store: str,
     error: str = "",
 ) -> Answer:
     """The page on which a person takes an agent as theirs, or declines."""
-    rows = [
-        ("Your account", escape(email)),
-        ("The agent calls itself", escape(registration.agent)),
-        ("It asked at", forms.moment(registration.created_at)),
-        ("From the address", escape(registration.address or "a server")),
-    ]
-    if provider:
-        rows.append(("Asserted by", escape(provider)))
-    asked = "".join(f"<li>{escape(scopes.MEANING[scope])}</li>" for scope in scopes.ALL if scope in registration.scopes)
-    field = (
-        '<label for="user_code">The code your agent shows you</label>'
-        '<input id="user_code" name="user_code" type="text" autocomplete="off" autocapitalize="characters" '
-        'spellcheck="false" placeholder="XXXX-XXXX" maxlength="20">'
-        if asks_for_code
-        else "<p>After you allow it, this page shows six digits to give to your agent.</p>"
-    )
     shown = f'<p class="error" role="alert">{escape(error)}</p>' if error else ""
+    asked = "".join(f"<li>{escape(scopes.MEANING[scope])}</li>" for scope in scopes.ALL if scope in registration.scopes)
+    field = _CODE_FIELD if asks_for_code else _DIGITS_COME
     body = (
         f"<p>An agent wants to act for you at {escape(store)}. "
         "<strong>Allow it only if you started this yourself, just now.</strong> Nobody from here will ever ask you "
         "to type a code that reached you by mail, chat or telephone.</p>"
-        f"<dl>{''.join(f'<dt>{name}</dt><dd>{text}</dd>' for name, text in rows)}</dl>"
-        f"<p>It will be able to:</p><ul>{asked}</ul>"
+        f"{_who(registration, email, provider)}{_firsts(advice, provider)}<p>It will be able to:</p><ul>{asked}</ul>"
         f'<form method="post">{forms.hidden("csrf", csrf)}{shown}{field}'
         '<div class="choice"><button name="confirm" value="yes">Allow</button>'
         '<button name="decline" value="yes">Decline</button></div></form>'
         '<p>You can disconnect it at any time on <a href="/auth/agents">the page of your connected agents</a>.</p>'
     )
-    return forms.page("Allow this agent?", body, 400 if error else 200, prefix="Error: " if error else "")
+    return _unreferred(
+        forms.page("Allow this agent?", body, 400 if error else 200, prefix="Error: " if error else "")
+    )
+
+
+def _who(registration: Registration, email: str, provider: str) -> str:
+    rows = [
+        ("Your account", escape(email)),
+        ("The agent calls itself", escape(registration.agent)),
+        ("It asked at", forms.moment(registration.created_at)),
+        ("From the address", escape(registration.address or "a server")),
+        ("Asserted by", escape(provider)),
+    ]
+    return f"<dl>{''.join(f'<dt>{name}</dt><dd>{text}</dd>' for name, text in rows if text)}</dl>"
+
+
+def _firsts(advice: Advice, provider: str) -> str:
+    told = ""
+    if advice.is_first_agent:
+        told += "<p><strong>This is the first agent that asks for this account.</strong></p>"
+    if advice.is_first_provider:
+        told += f"<p><strong>{escape(provider)} speaks for you here for the first time.</strong></p>"
+    return told
 
 
 def digits(code: str) -> Answer:
@@ -60,7 +82,14 @@ def digits(code: str) -> Answer:
         f'<p class="code"><output>{escape(code)}</output></p>'
         "<p>Nobody else needs it: do not tell it to anyone who asks for it.</p>"
     )
-    return forms.page("Your code", body, 200)
+    return _unreferred(forms.page("Your code", body, 200))
+
+
+def _unreferred(answer: Answer) -> Answer:
+    """The page's own address, which holds the attempt's token, is told to nobody, ourselves included."""
+    others = tuple(pair for pair in answer.headers if pair[0] != "Referrer-Policy")
+    answer.headers = (*others, ("Referrer-Policy", "no-referrer"))
+    return answer
 
 
 def allowed() -> Answer:

@@ -73,6 +73,8 @@ REVOKE_OF_PERSON = """
     UPDATE registration SET status = 'revoked', generation = generation + 1
     WHERE person_id = $1 AND status = 'claimed'
 """
+TIED_BY = "SELECT 1 FROM delegation WHERE issuer = $1 AND person_id = $2"
+ANY_OF_PERSON = "SELECT 1 FROM registration WHERE person_id = $1 LIMIT 1"
 HOLD_DELEGATION = "UPDATE delegation SET created_at = created_at WHERE issuer = $1 AND subject = $2"
 DELEGATED = "SELECT person_id FROM delegation WHERE issuer = $1 AND subject = $2"
 DELEGATE = """
@@ -212,6 +214,16 @@ async def of_person(store: Store, person_id: str) -> list[Registration]:
     longest_s = FETCHABLE_S + settings.assertion_ttl_s + settings.token_ttl_s + 2 * SKEW_S
     oldest = clock.later(clock.now(), seconds=-longest_s)
     return [_registration(row) for row in await store.database.fetch(OF_PERSON, person_id, oldest)]
+
+
+async def is_first_of_issuer(reader: Reader, issuer: str, person_id: str) -> bool:
+    """Whether a provider has never been tied to the person."""
+    return await reader.fetch_one(TIED_BY, issuer, person_id) is None
+
+
+async def is_first_of_person(reader: Reader, person_id: str) -> bool:
+    """Whether no agent has acted for the person yet, as far as is remembered."""
+    return await reader.fetch_one(ANY_OF_PERSON, person_id) is None
 
 
 async def hold(transaction: Transaction, registration_id: str) -> None:
