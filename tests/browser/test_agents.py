@@ -64,9 +64,8 @@ async def test_every_page_about_agents_holds_the_rules_of_accessibility(
         await look("Wrong account", foreign["claim"]["verification_uri"])
         await look("Not found", f"{shop.url}/auth/claim?claim_attempt_token=none")
         asked = f"response_type=code&client_id={shop.client_id}&redirect_uri={RETURNS_TO}&scope=read:library"
-        await look(
-            "Allow Chart Room?", f"{shop.url}/auth/authorize?{asked}&code_challenge={CHALLENGE}&code_challenge_method=S256"
-        )
+        asked += f"&code_challenge={CHALLENGE}&code_challenge_method=S256"
+        await look("Allow Chart Room?", f"{shop.url}/auth/authorize?{asked}")
         await look("This link does not work", f"{shop.url}/auth/authorize?client_id=nobody")
         await look("Connected agents", f"{shop.url}/auth/agents")
         await press(page, "Disconnect")
