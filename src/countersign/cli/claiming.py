@@ -1,7 +1,5 @@
 """The claim ceremony from the command line's side: register by e-mail, show link and code, poll, exchange."""
 
-import click
-
 from countersign.cli import connection, output, wire
 from countersign.cli.connection import Reply, Server
 from countersign.cli.output import Exit, Failure
@@ -24,7 +22,7 @@ def token_for(server: Server, email: str) -> str:
     registered = connection.decoded(server.post("/auth/register", asked, doing), wire.Registered, doing)
     claim = registered.claim
     output.note(f"Open {claim.verification_uri}")
-    output.note(f"sign in there as {email}, and type the code {click.style(claim.user_code, bold=True)}")
+    output.note(f"sign in there as {email}, and type the code {claim.user_code}")
     output.note(f"Waiting for {claim.expires_in // 60} minutes; Ctrl-C ends it.")
     assertion = _assertion(server, registered.claim_token, claim.interval, claim.expires_in)
     body = {"grant_type": JWT_BEARER, "assertion": assertion}

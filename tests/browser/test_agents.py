@@ -1,0 +1,93 @@
+"""The pages about agents in a real browser: accessible in every form, and reached from other sites by the signed-in."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page
+
+from tests.browser import shop as shops
+from tests.browser.pages import NARROW, WIDE, faults, heading, looks, opened, send
+from tests.browser.shop import CUSTOMER, PASSWORD, RETURNS_TO, STRANGER, Shop
+from tests.servers.countersign import served
+
+CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    """A store set up by its operator."""
+    with served(tmp_path / "data") as running:
+        yield shops.set_up(running)
+
+
+async def press(page: Page, words: str) -> None:
+    """Press a button and wait for the page it leads to."""
+    async with page.expect_navigation():
+        await page.click(f"button:text-is('{words}')")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+async def test_every_page_about_agents_holds_the_rules_of_accessibility(
+    browser: Browser, shop: Shop, axe: str, scheme: str, width: int
+) -> None:
+    found: list[str] = []
+    first, second, foreign = shop.register(), shop.register(), shop.register(method="service_auth", email=STRANGER)
+    async with opened(browser, shop.running, **looks(scheme, width)) as (_, page):
+
+        async def look(title: str, path: str = "") -> None:
+            if path:
+                await page.goto(path)
+            assert await heading(page) == title
+            found.extend(await faults(page, axe))
+
+        await look("Countersign", shop.url + "/")
+        await page.goto(first["claim"]["verification_uri"])
+        await send(page, email=CUSTOMER, password=PASSWORD)
+        await page.wait_for_selector("#user_code")
+        await look("Allow this agent?")
+        await page.fill("#user_code", "BBBB-BBBB")
+        await press(page, "Allow")
+        assert "not the code" in await page.inner_text("[role=alert]")
+        await look("Allow this agent?")
+        await page.fill("#user_code", first["claim"]["user_code"])
+        await press(page, "Allow")
+        await look("Connected")
+        await look("The link or code is used up", first["claim"]["verification_uri"])
+        await look("Allow this agent?", second["claim"]["attempt"]["verification_uri"])
+        await press(page, "Allow")
+        await look("Your code")
+        await page.goto(second["claim"]["attempt"]["verification_uri"])
+        await press(page, "Decline")
+        await look("Declined")
+        await look("Wrong account", foreign["claim"]["verification_uri"])
+        await look("Not found", f"{shop.url}/auth/claim?claim_attempt_token=none")
+        asked = f"response_type=code&client_id={shop.client_id}&redirect_uri={RETURNS_TO}&scope=read:library"
+        asked += f"&code_challenge={CHALLENGE}&code_challenge_method=S256"
+        await look("Allow Chart Room?", f"{shop.url}/auth/authorize?{asked}")
+        await look("This link does not work", f"{shop.url}/auth/authorize?client_id=nobody")
+        await look("Connected agents", f"{shop.url}/auth/agents")
+        await press(page, "Disconnect")
+        assert "Nothing acts" in await page.inner_text("main")
+        await look("Connected agents")
+        await look("Countersign", shop.url + "/")
+        await press(page, "Sign out")
+        assert await heading(page) == "Sign in"
+
+    assert not found
+
+
+async def test_a_link_on_another_site_finds_the_signed_in_person(browser: Browser, shop: Shop) -> None:
+    link = shop.register()["claim"]["verification_uri"]
+    async with opened(browser, shop.running, java_script_enabled=False) as (context, page):
+        await page.goto(f"{shop.url}/auth/signin")
+        await send(page, email=CUSTOMER, password=PASSWORD)
+        await page.wait_for_selector("text=You are signed in")
+        # Another cookie of this host comes along, as one that no site may hold back does not.
+        await context.add_cookies([{"name": "other", "value": "1", "url": shop.url, "sameSite": "Lax"}])
+        for target, title in ((link, "Allow this agent?"), (f"{shop.url}/auth/agents", "Connected agents")):
+            elsewhere = await context.new_page()
+            await elsewhere.set_content(f'<a href="{target}">go</a>')
+            await elsewhere.click("a")
+            await elsewhere.wait_for_selector(f"h1:text-is('{title}')")

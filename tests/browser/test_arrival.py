@@ -1,0 +1,158 @@
+"""An agent that knows nothing but the API's address comes in; its person decides in a browser without scripts."""
+
+import json
+import re
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser
+
+from tests import docs
+from tests.browser import shop as shops
+from tests.browser.pages import heading, opened, send
+from tests.browser.shop import CUSTOMER, PASSWORD, Shop
+from tests.servers.countersign import COMMAND, environment, served
+
+AGENT = docs.ROOT / "examples/store_agent/agent.py"
+MOST_REQUESTS = 6
+POLL = ("POST", "/auth/me")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    """A store set up by its operator, which logs its requests."""
+    settings = {"COUNTERSIGN_LOG_REQUESTS": "true", "COUNTERSIGN_POLL_INTERVAL_S": "1"}
+    with served(tmp_path / "data", settings=settings) as running:
+        yield shops.set_up(running)
+
+
+class Arriving:
+    """A program that arrives at the store, and what it has said so far."""
+
+    def __init__(self, *command: str | Path, **variables: str) -> None:
+        self.process = subprocess.Popen(
+            [str(each) for each in command],
+            env=environment(PYTHONUNBUFFERED="1", **variables),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._watch = threading.Timer(60, self.process.kill)
+        self._watch.start()
+
+    def reads(self, pattern: str) -> re.Match[str]:
+        """Wait until what it says matches."""
+        assert self.process.stdout is not None
+        said = ""
+        while letter := self.process.stdout.read(1):
+            said += letter
+            if found := re.search(pattern, said):
+                return found
+        raise AssertionError(said)
+
+    def answer(self, text: str) -> None:
+        """Type a line."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+
+    def ends(self) -> tuple[int, str]:
+        """Its exit code, and what it said last."""
+        rest, _ = self.process.communicate(timeout=60)
+        self._watch.cancel()
+        self._watch.join()
+        return self.process.returncode, rest
+
+
+def logged(shop: Shop) -> list[tuple[str, str]]:
+    """Method and route of every request the store has answered."""
+    lines = [json.loads(line) for line in shop.running.log.read_text().splitlines() if line.startswith("{")]
+    return [(line["method"], line["route"]) for line in lines if line.get("event") == "request"]
+
+
+async def decide(browser: Browser, shop: Shop, link: str, code: str, decision: str = "Allow") -> str:
+    """The person's part: sign in, type the code, decide; what the page is called then."""
+    async with opened(browser, shop.running, java_script_enabled=False) as (_, page):
+        await page.goto(link)
+        await send(page, email=CUSTOMER, password=PASSWORD)
+        await page.fill("#user_code", code)
+        async with page.expect_navigation():
+            await page.click(f"button:text-is('{decision}')")
+        return await heading(page)
+
+
+async def test_an_agent_that_knows_the_base_reaches_its_library_in_six_requests(browser: Browser, shop: Shop) -> None:
+    before = len(logged(shop))
+    agent = Arriving(sys.executable, AGENT, shop.base, "--email", CUSTOMER, "--keep")
+    told = agent.reads(r"(?s)calls itself (.*)\[y/N\] ")
+    assert "Countersign" in told[1]
+    assert "read:library" in told[1]
+    assert len(logged(shop)) - before == 3, "nothing is sent while the person has not agreed"
+    agent.answer("y")
+    link = agent.reads(r"open (\S+)\n")[1]
+    code = agent.reads(r"the code (\S+)\n")[1]
+
+    decided = await decide(browser, shop, link, code)
+
+    assert decided == "Connected"
+    assert agent.ends() == (0, "night-ferry: Night Ferry\n")
+    pages = [each for each in logged(shop)[before:] if each[1] in ("/auth/claim", "/auth/signin")]
+    asked = [each for each in logged(shop)[before:] if each not in pages and each != POLL]
+    assert len(asked) <= MOST_REQUESTS
+    assert asked[-1] == ("GET", "/library")
+
+
+async def test_an_agent_without_its_persons_yes_registers_nowhere(shop: Shop) -> None:
+    agent = Arriving(sys.executable, AGENT, shop.base, "--email", CUSTOMER)
+    agent.reads(r"\[y/N\] ")
+    agent.answer("n")
+
+    code, said = agent.ends()
+
+    assert (code, said.strip()) == (1, "not without your yes")
+    assert ("POST", "/auth/register") not in logged(shop)
+
+
+def login(shop: Shop, home: Path) -> tuple[Arriving, str, str]:
+    """The command that signs in, with link and code."""
+    known = variables(shop, home)
+    command = Arriving(*COMMAND, "login", "--email", CUSTOMER, **known)
+    return command, command.reads(r"Open (\S+)\n")[1], command.reads(r"the code (\S+)\n")[1]
+
+
+def variables(shop: Shop, home: Path) -> dict[str, Any]:
+    """The environment of a person without any past."""
+    return {"COUNTERSIGN_SERVER": shop.url, "XDG_CONFIG_HOME": str(home / "config"), "NO_COLOR": "1"}
+
+
+async def test_login_keeps_a_token_once_the_person_has_confirmed(browser: Browser, shop: Shop, tmp_path: Path) -> None:
+    command, link, code = login(shop, tmp_path)
+
+    assert await decide(browser, shop, link, code) == "Connected"
+
+    assert command.ends()[0] == 0
+    kept = tmp_path / "config/countersign/credentials.json"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    known = environment(**variables(shop, tmp_path))
+    for words, line in (("whoami", f"account: {CUSTOMER}"), ("library", "night-ferry")):
+        done = subprocess.run([*COMMAND, words], env=known, capture_output=True, text=True, check=False, timeout=30)
+        assert done.returncode == 0, done.stderr
+        assert line in done.stdout
+
+
+async def test_login_that_is_declined_fails_and_keeps_nothing(browser: Browser, shop: Shop, tmp_path: Path) -> None:
+    command, link, code = login(shop, tmp_path)
+
+    assert await decide(browser, shop, link, code, "Decline") == "Declined"
+
+    exit_code, said = command.ends()
+    assert exit_code == 4
+    assert "the person declined" in said
+    assert not (tmp_path / "config/countersign").exists()
