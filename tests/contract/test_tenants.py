@@ -31,6 +31,7 @@ PUBLIC = {
 }
 # The address itself, a form's contents, or the session cookie is what lets a caller in.
 OWN_CREDENTIALS = {
+    ("GET", "/"),
     ("PUT", "/media/uploads/{token}"),
     ("GET", "/media/uploads/{token}"),
     ("PUT", "/artifacts/uploads/{token}"),
