@@ -1,10 +1,13 @@
 """After a full tour with errors, nothing that the server wrote or answered in error holds a secret as it was."""
 
+import base64
+import hashlib
 import re
 import time
 import uuid
 from base64 import b64encode
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
@@ -20,6 +23,10 @@ WRONG_CODE = "MARKR-WRONG-CODE0-77777"
 WRONG_TOKEN = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJtYXJrZXIifQ.marker-wrong-signature-5Tz1"
 FORGED_SECRET = "csk_agent_marker00000000000000000000000000000000000000001"
 POLL_INTERVAL_S = 1
+NEW_PERSON = "marker-new-person@example.com"
+NEW_PASSWORD = "marker-new-password-2Rt6"
+VERIFIER = "marker-verifier-" + "v" * 43
+LINK = re.compile(r"/auth/prove\?token=(cep_\w+)")
 FORGED_CLAIM = "clm_marker000000000000000000000000000000000000000000001"
 AGENTS_PERSON = "owner@example.com"
 CLAIM_GRANT = "urn:workos:agent-auth:grant-type:claim"
@@ -199,6 +206,51 @@ def exchange(tour: Tour, poll: dict[str, str]) -> None:
     tour.call("POST", "/auth/revoke", 200, data={"token": assertion})
 
 
+def open_account(tour: Tour) -> None:
+    """An account by a mailed link, misspelt and used twice."""
+    tour.call("POST", "/auth/signup", 200, data={"email": NEW_PERSON})
+    letters = tour.lives.data / "mail"
+    for _ in range(200):
+        found = [match for file in letters.glob("*.eml") if (match := LINK.search(file.read_text()))]
+        if found:
+            break
+        time.sleep(0.05)
+    link = found[0][1]
+    tour.secrets |= {"mailed link": link, "new person's password": NEW_PASSWORD}
+    tour.call("GET", f"/auth/prove?token={link}", 200)
+    tour.call("POST", "/auth/prove", 400, data={"token": link, "password": "short"})
+    tour.call("POST", "/auth/prove", 303, data={"token": link, "password": NEW_PASSWORD})
+    tour.call("POST", "/auth/prove", 404, data={"token": link, "password": NEW_PASSWORD})
+    tour.secrets["new person's session"] = str(tour.http.cookies["countersign"])
+
+
+def authorize(tour: Tour, owner: str) -> None:
+    """A code for a client that people return to, spent with a wrong verifier, with the right one, and again."""
+    body = {"name": "App", "scopes": ["read:library"], "redirect_uris": ["https://app.example/back"]}
+    client = tour.call("POST", "/api/v1/org/clients", 201, owner, json=body).json()
+    tour.secrets["second client secret"] = client["client_secret"]
+    for verifier, statuses in ((f"{VERIFIER}-wrong", (400, 400)), (VERIFIER, (200, 400))):
+        tour.secrets[f"verifier {verifier[-5:]}"] = verifier
+        code = _code(tour, client["client_id"])
+        tour.secrets[f"authorization code {verifier[-5:]}"] = code
+        form = {"grant_type": "authorization_code", "code": code, "code_verifier": verifier}
+        form |= {"redirect_uri": body["redirect_uris"][0], "client_id": client["client_id"]}
+        for status in statuses:
+            tour.call("POST", "/api/v1/auth/token", status, data={**form, "client_secret": client["client_secret"]})
+
+
+def _code(tour: Tour, client_id: str) -> str:
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
+    asked = {"response_type": "code", "client_id": client_id, "redirect_uri": "https://app.example/back"}
+    asked |= {"code_challenge": challenge, "code_challenge_method": "S256", "state": "s", "scope": "read:library"}
+    shown = tour.http.get("/auth/authorize", params=asked)
+    if shown.status_code == 200:
+        form = {**asked, "csrf": csrf_of(shown), "decision": "allow"}
+        shown = tour.call("POST", "/auth/authorize", 303, data=form)
+    assert shown.status_code == 303, shown.text
+    return parse_qs(urlsplit(shown.headers["location"]).query)["code"][0]
+
+
 def found_in(text: bytes, secrets: dict[str, str]) -> list[str]:
     """The secrets of which the text holds the raw form (with or without its dashes)."""
     plain = text.replace(b"-", b"")
@@ -227,26 +279,30 @@ def search_log(tour: Tour, log: bytes) -> None:
 
 
 def search_files(tour: Tour) -> None:
-    """Whatever lies in the data directory."""
-    files = [path for path in tour.lives.data.rglob("*") if path.is_file()]
+    """Whatever lies in the data directory but the outbox, which is there to be read."""
+    files = [path for path in tour.lives.data.rglob("*") if path.is_file() and path.parent.name != "mail"]
     leaked = {path.name: found_in(path.read_bytes(), tour.secrets) for path in files}
     assert not {name: names for name, names in leaked.items() if names}
 
 
 def search_errors(tour: Tour) -> None:
-    """Every error that was answered. A page that is shown again carries its form's token again: it is for that."""
-    kept = {name: secret for name, secret in tour.secrets.items() if name != "form's token"}
+    """Every error that was answered. A page that is shown again carries again what its form needs."""
+    own = ("form's token", "mailed link")
+    kept = {name: secret for name, secret in tour.secrets.items() if name not in own}
     leaks = [(f"{each.request.method} {each.request.url.path}", found_in(each.content, kept)) for each in tour.errors]
     assert not [leak for leak in leaks if leak[1]]
     assert not [each.text for each in tour.errors if AGENTS_PERSON in each.text and "<html" not in each.text]
 
 
 def test_no_file_and_no_error_holds_a_secret_as_it_was(tour: Tour, figures: Figures) -> None:
-    tour_token = make_client(tour, set_up(tour))
+    owner = set_up(tour)
+    tour_token = make_client(tour, owner)
     publish(tour, tour_token)
     redeem(tour, tour_token)
     agents(tour)
+    authorize(tour, owner)
     tour.call("POST", "/auth/signout", 303)
+    open_account(tour)
     tour.http.close()
 
     log = tour.lives.log.read_bytes()
