@@ -93,6 +93,8 @@ def main() -> None:
                 print("The token is revoked.")
         except Stopped as reason:
             sys.exit(str(reason))
+        except httpx.HTTPError as error:
+            sys.exit(f"{given.base} does not answer: {error}")
 
 
 if __name__ == "__main__":

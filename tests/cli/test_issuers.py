@@ -19,7 +19,8 @@ def test_an_issuer_is_added_listed_and_removed(run: Run, tmp_path: Path) -> None
     removed = run("issuers", "remove", ISSUER, *data)
     gone = run("issuers", "remove", ISSUER, *data)
 
-    assert none.stdout == "No issuer is trusted.\n"
+    assert none.returncode == Exit.NOT_FOUND
+    assert "holds no store" in none.stderr
     assert added.stdout == f"{ISSUER} is trusted as Example ID.\n", added.stderr
     assert (again.returncode, gone.returncode) == (Exit.CONFLICT, Exit.NOT_FOUND)
     assert "issuers remove" in again.stderr

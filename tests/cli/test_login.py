@@ -70,3 +70,26 @@ def test_no_token_on_stdin_is_a_usage_error(run: Run) -> None:
     done = run("login", "--with-token", stdin="\n")
 
     assert done.returncode == Exit.USAGE
+
+
+def test_a_token_in_the_environment_that_goes_before_the_kept_one_is_told_of(run: Run, scripted: Make) -> None:
+    server = scripted()
+    server.say(200, ME)
+    server.say(401, {"code": "invalid_token", "detail": "the token is expired"})
+
+    signed_in = run("login", "--with-token", "--server", server.url, stdin="new", COUNTERSIGN_TOKEN="old")
+    refused = run("whoami", "--server", server.url, COUNTERSIGN_TOKEN="old")
+
+    assert "COUNTERSIGN_TOKEN is set and goes before it" in signed_in.stderr
+    assert "unset it" in refused.stderr
+
+
+def test_a_server_that_asks_for_an_hour_is_not_waited_for(run: Run, scripted: Make) -> None:
+    server = scripted()
+    server.say(429, {"code": "rate_limit_exceeded", "detail": "the limit is used up"}, **{"Retry-After": "3411"})
+
+    done = run("login", "--email", "me@example.com", "--server", server.url)
+
+    assert done.returncode != Exit.OK
+    assert "Try again in 57 minutes." in done.stderr
+    assert len(server.seen) == 1

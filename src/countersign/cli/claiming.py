@@ -23,7 +23,7 @@ def token_for(server: Server, email: str) -> str:
     claim = registered.claim
     output.note(f"Open {claim.verification_uri}")
     output.note(f"sign in there as {email}, and type the code {claim.user_code}")
-    output.note(f"Waiting for {claim.expires_in // 60} minutes; Ctrl-C ends it.")
+    output.note(f"Waiting for {-(-claim.expires_in // 60)} minutes; Ctrl-C ends it.")
     assertion = _assertion(server, registered.claim_token, claim.interval, claim.expires_in)
     body = {"grant_type": JWT_BEARER, "assertion": assertion}
     return connection.decoded(server.post("/auth/token", body, doing), wire.Token, doing).access_token
@@ -40,7 +40,10 @@ def _assertion(server: Server, claim_token: str, interval_s: int, patience_s: in
             interval_s = min(SLOWEST_S, int(connection.asked_pause_s(reply.headers, 1)) + 1)
             continue
         if not reply.is_success:
-            raise server.refusal(reply, "cannot sign in")
+            failure = server.refusal(reply, "cannot sign in")
+            # What the server says of it is meant for agents.
+            failure.remedy = "Run `countersign login` again, and confirm with the code it shows."
+            raise failure
         standing = connection.decoded(reply, wire.Standing, "cannot sign in")
         if standing.status == "claimed":
             return standing.identity_assertion

@@ -140,7 +140,7 @@ class Server:
                 continue
             if reply.is_success:
                 return reply
-            if attempt == ATTEMPTS or not _worth_repeating(reply):
+            if attempt == ATTEMPTS or not _worth_repeating(reply) or _asked_s(reply.headers) > LONGEST_WAIT_S:
                 raise self.refusal(reply, doing)
             wait(asked_pause_s(reply.headers, attempt))
         raise AssertionError("counting never ends")
@@ -177,6 +177,10 @@ class Server:
         remedy = problem.resolution
         if reply.status == 401 and not code.startswith("invalid_client"):
             remedy = "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
+            if os.environ.get(credentials.Variable.BEARER, "").strip():
+                remedy = "COUNTERSIGN_TOKEN is set and goes before everything else: unset it, or set another token."
+        elif reply.status == 429 and (wait_s := _asked_s(reply.headers)):
+            remedy = f"Try again in {wait_s} seconds." if wait_s < 120 else f"Try again in {-(-wait_s // 60)} minutes."
         elif reply.status == 404 and not code:
             remedy = "Check that --server is the address of a Countersign store."
         return Failure(doing, why=f"{why} ({reply.status} {code})", remedy=remedy, exit_code=exit_code, problem=code)
@@ -263,8 +267,14 @@ def pause_s(attempt: int) -> float:
 
 def asked_pause_s(headers: Mapping[str, str], attempt: int) -> float:
     """How long the server asks to wait (Retry-After in seconds), a minute at most; else `pause_s`."""
+    asked = _asked_s(headers)
+    return min(float(asked), LONGEST_WAIT_S) if asked else pause_s(attempt)
+
+
+def _asked_s(headers: Mapping[str, str]) -> int:
+    """The seconds in Retry-After; 0 without any."""
     asked = headers.get("retry-after", "")
-    return min(float(asked), LONGEST_WAIT_S) if asked.isascii() and asked.isdigit() else pause_s(attempt)
+    return int(asked) if asked.isascii() and asked.isdigit() else 0
 
 
 def _worth_repeating(reply: Reply) -> bool:

@@ -1,5 +1,6 @@
 """`countersign login` and `whoami`: keep a token for a server, and show whom it stands for."""
 
+import os
 import sys
 
 import click
@@ -37,6 +38,8 @@ def login(email: str | None, with_token: bool) -> None:
     name = me.email or me.sub
     output.answer({"server": server.root, "as": name}, f"Signed in to {server.root} as {name}.")
     output.note(f"The token is kept in {path}.")
+    if os.environ.get(credentials.Variable.BEARER, "").strip():
+        output.note("COUNTERSIGN_TOKEN is set and goes before it: unset it to act with the token that is kept.")
 
 
 def _asked_for() -> str:

@@ -50,7 +50,7 @@ def mail(last: bool, address: str | None, data: str | None) -> None:
         raise Failure(DOING, why=why, remedy="Ask for one on the page, then look again.", exit_code=Exit.NOT_FOUND)
     output.answer({"letters": [each._asdict() for each in letters]}, "\n\n".join(_words(e, last) for e in letters))
     if not letters:
-        output.note(f"{folder} holds no letter.")
+        output.note(f"{folder} holds no letter" + (f" to {wanted}." if wanted else "."))
     if settings.smtp_url:
         output.note("COUNTERSIGN_SMTP_URL is set: new letters go to the mail server, not here.")
 

@@ -25,13 +25,19 @@ ResultT = TypeVar("ResultT")
 DATABASE_FILE = "distribution.sqlite"
 
 
-def run(data: str | None, doing: str, work: Callable[[Store], Awaitable[ResultT]]) -> ResultT:
-    """What the work makes of the store in the data directory (None: the configured one), beside a running server.
+def run(
+    data: str | None, doing: str, work: Callable[[Store], Awaitable[ResultT]], *, makes: bool = False
+) -> ResultT:
+    """What the work makes of the store in the data directory (None: the configured one), beside a running server;
+    with `makes`, of a new one where there is none.
 
     Raises:
-        Failure: a setting cannot be used, the store cannot be opened, or the work was refused.
+        Failure: there is no store, a setting cannot be used, the store cannot be opened, or the work was refused.
     """
     settings = configuration.load(data=data)
+    if not makes and not has_database(settings):
+        remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
+        raise Failure(doing, why=f"{settings.data} holds no store", remedy=remedy, exit_code=Exit.NOT_FOUND)
 
     async def open_and_work() -> ResultT:
         async with app.opened(settings, root_url(settings), is_loopback=True) as store:

@@ -101,7 +101,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
         )
         mail = MailRoom(open_mail(settings.smtp_url, settings.mail_from, data), telemetry.logger("mail"))
         stack.push_async_callback(mail.close)
-        yield Store(
+        store = Store(
             settings=settings,
             root_url=root_url,
             is_loopback=is_loopback,
@@ -118,6 +118,8 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             key_sets=issuer_keys.key_sets(settings),
             uses=Uses(),
         )
+        stack.push_async_callback(_record_uses, store)
+        yield store
 
 
 def _master_key(settings: Settings, data: Path) -> MasterKey:
@@ -205,8 +207,7 @@ def tended(store: Store) -> AbstractAsyncContextManager[None]:
 
 async def tend(store: Store) -> None:
     """Remove what has expired: uploads, unused blobs, abandoned code batches, old idempotency records, sessions, codes
-    and tokens of others, mailed links,
-    registrations; and write down when agents were last used."""
+    and tokens of others, mailed links, registrations; and write down when agents were last used."""
     await collector.collect(store)
     await issue.collect_abandoned(store)
     async with store.database.transaction() as transaction:
@@ -216,7 +217,14 @@ async def tend(store: Store) -> None:
         await issuers.forget_old_tokens(transaction)
         await authorization_code.forget_old(transaction)
         await registrations.forget_old(transaction)
-        used = store.uses.taken()
-        await registrations.record_uses(transaction, used)
-        await consents.record_uses(transaction, used)
         await links.forget_old(transaction)
+    await _record_uses(store)
+
+
+async def _record_uses(store: Store) -> None:
+    """Write down when agents and clients were last used, as far as this worker knows."""
+    used = store.uses.taken()
+    if used:
+        async with store.database.transaction() as transaction:
+            await registrations.record_uses(transaction, used)
+            await consents.record_uses(transaction, used)

@@ -18,6 +18,10 @@ class Uses:
         if grant_id in self._uses or len(self._uses) < MOST_KEPT:
             self._uses[grant_id] = clock.now()
 
+    def last(self, grant_id: str) -> Instant | None:
+        """The last use that is not written down yet, if this worker saw one."""
+        return self._uses.get(grant_id)
+
     def taken(self) -> dict[str, Instant]:
         """What was noted since the last call, to be written down."""
         found, self._uses = self._uses, {}

@@ -121,7 +121,8 @@ async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: 
     declined = await pat.decide(agent.link, "decline")
     told = await agent.poll()
 
-    for words in (PAT, "mailbot/2.1", "127.0.0.1", "Allow it only if you started this yourself", "the first agent"):
+    warning = "Allow it only if you started this yourself"
+    for words in (PAT, "mailbot/2.1", "127.0.0.1", warning, "no agent in with this account"):
         assert words in page.text
     assert "upload files" not in page.text
     assert "upload files" in as_publisher.text

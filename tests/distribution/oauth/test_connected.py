@@ -1,7 +1,11 @@
 """The page of connected agents: what it lists, and what its buttons end."""
 
+from countersign.distribution import app
 from countersign.distribution.agents import registrations
 from countersign.distribution.agents.registrations import Applicant
+from countersign.settings import Settings
+from tests.distribution.agents.people import Agent, Visitor
+from tests.distribution.conftest import ROOT_URL
 from tests.distribution.oauth.conftest import Browser, Known, code_for, exchange, hidden_fields, new_person
 from tests.distribution.world import World
 
@@ -106,3 +110,22 @@ async def test_who_is_not_signed_in_is_shown_nothing(world: World) -> None:
     answer = await Browser(world).get(PAGE)
 
     assert (answer.status_code, answer.headers["location"]) == (303, "/auth/signin?return_to=%2Fauth%2Fagents")
+
+
+async def test_a_use_is_shown_at_once_and_kept_when_the_store_closes(world: World, settings: Settings) -> None:
+    visitor = await Visitor.signed_in(world, "pat@example.com")
+    agent = await Agent.by_email(world, "pat@example.com")
+    await visitor.decide(agent.link, user_code=agent.code)
+    token = (await agent.exchange((await agent.poll()).json()["identity_assertion"])).json()["access_token"]
+    before = await visitor.get("/auth/agents")
+
+    await agent.library(token)
+    after = await visitor.get("/auth/agents")
+    async with app.opened(settings, ROOT_URL, is_loopback=True) as second:
+        second.uses.note(agent.answer["id"])
+    kept = await registrations.with_id(world.store.database, agent.answer["id"])
+
+    assert "not used yet" in before.text
+    assert "not used yet" not in after.text
+    assert kept is not None
+    assert kept.used_at is not None

@@ -69,7 +69,7 @@ def _who(registration: Registration, email: str, provider: str) -> str:
 def _firsts(advice: Advice, provider: str) -> str:
     told = ""
     if advice.is_first_agent:
-        told += "<p><strong>This is the first agent that asks for this account.</strong></p>"
+        told += "<p><strong>You have let no agent in with this account so far.</strong></p>"
     if advice.is_first_provider:
         told += f"<p><strong>{escape(provider)} speaks for you here for the first time.</strong></p>"
     return told

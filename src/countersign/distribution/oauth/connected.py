@@ -51,7 +51,10 @@ async def _end(transaction: Transaction, ended: str, person_id: str) -> None:
 async def _listed(store: Store, person_id: str) -> list[Listed]:
     agents = await registrations.of_person(store, person_id)
     clients = await consents.of_person(store.database, person_id)
-    lines = [*map(_agent, agents), *map(_client, clients)]
+    lines = [
+        each._replace(used_at=store.uses.last(each.id) or each.used_at)
+        for each in (*map(_agent, agents), *map(_client, clients))
+    ]
     return sorted(lines, key=lambda each: (-each.since, each.id))
 
 

@@ -116,11 +116,18 @@ def message(title: str, text: str, status: int = 200, *, links: Links = ()) -> A
 def refusal(refused: Refused) -> Answer:
     """A refusal as a page: what is wrong, and what can be done."""
     shown = f'<p role="alert">{escape(refused.detail[:1].upper() + refused.detail[1:])}.</p>'
-    if refused.remedy:
-        shown += f"<p>{escape(refused.remedy)}</p>"
+    wait_s = refused.headers.get("Retry-After", "")
+    # A person sees no headers.
+    remedy = f"Try again in {_span(int(wait_s))}." if wait_s.isdecimal() else refused.remedy
+    if remedy:
+        shown += f"<p>{escape(remedy)}</p>"
     answer = page(refused.title or "Refused", shown, refused.status)
     answer.headers = (*answer.headers, *refused.headers.items())
     return answer
+
+
+def _span(seconds: int) -> str:
+    return f"{seconds} seconds" if seconds < 120 else f"{-(-seconds // 60)} minutes"
 
 
 def onward(title: str, text: str, target: str) -> Answer:
