@@ -174,15 +174,7 @@ class Server:
         code = problem.code or problem.error
         exit_code = exit_of(reply.status, code)
         why = problem.detail or problem.error_description or f"{self.root} answered {reply.status} without a reason"
-        remedy = problem.resolution
-        if reply.status == 401 and not code.startswith("invalid_client"):
-            remedy = "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
-            if os.environ.get(credentials.Variable.BEARER, "").strip():
-                remedy = "COUNTERSIGN_TOKEN is set and goes before everything else: unset it, or set another token."
-        elif reply.status == 429 and (wait_s := _asked_s(reply.headers)):
-            remedy = f"Try again in {wait_s} seconds." if wait_s < 120 else f"Try again in {-(-wait_s // 60)} minutes."
-        elif reply.status == 404 and not code:
-            remedy = "Check that --server is the address of a Countersign store."
+        remedy = _remedy(reply, code) or problem.resolution
         return Failure(doing, why=f"{why} ({reply.status} {code})", remedy=remedy, exit_code=exit_code, problem=code)
 
     def stream(self, url: str, headers: Mapping[str, str], doing: str) -> Response:
@@ -269,6 +261,20 @@ def asked_pause_s(headers: Mapping[str, str], attempt: int) -> float:
     """How long the server asks to wait (Retry-After in seconds), a minute at most; else `pause_s`."""
     asked = _asked_s(headers)
     return min(float(asked), LONGEST_WAIT_S) if asked else pause_s(attempt)
+
+
+def _remedy(reply: Reply, code: str) -> str:
+    """What to do about a refusal from here, where that is not what the server says to everybody; else nothing."""
+    if reply.status == 401 and not code.startswith("invalid_client"):
+        if os.environ.get(credentials.Variable.BEARER, "").strip():
+            return "COUNTERSIGN_TOKEN is set and goes before everything else: unset it, or set another token."
+        return "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
+    if reply.status == 404 and not code:
+        return "Check that --server is the address of a Countersign store."
+    wait_s = _asked_s(reply.headers) if reply.status == 429 else 0
+    if not wait_s:
+        return ""
+    return f"Try again in {wait_s} seconds." if wait_s < 120 else f"Try again in {-(-wait_s // 60)} minutes."
 
 
 def _asked_s(headers: Mapping[str, str]) -> int:

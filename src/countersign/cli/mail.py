@@ -45,12 +45,12 @@ def mail(last: bool, address: str | None, data: str | None) -> None:
     folder = Path(settings.data) / outbox.FOLDER
     wanted = (address or "").strip().lower()
     letters = list(islice(_letters(folder, wanted), 1 if last else None))
+    none = f"{folder} holds no letter" + (f" to {wanted}" if wanted else "")
     if last and not letters:
-        why = f"{folder} holds no letter" + (f" to {wanted}" if wanted else "")
-        raise Failure(DOING, why=why, remedy="Ask for one on the page, then look again.", exit_code=Exit.NOT_FOUND)
+        raise Failure(DOING, why=none, remedy="Ask for one on the page, then look again.", exit_code=Exit.NOT_FOUND)
     output.answer({"letters": [each._asdict() for each in letters]}, "\n\n".join(_words(e, last) for e in letters))
     if not letters:
-        output.note(f"{folder} holds no letter" + (f" to {wanted}." if wanted else "."))
+        output.note(f"{none}.")
     if settings.smtp_url:
         output.note("COUNTERSIGN_SMTP_URL is set: new letters go to the mail server, not here.")
 
