@@ -1,5 +1,6 @@
 """Administration of a data directory, beside the server that serves it; secrets are shown once."""
 
+import base64
 import json
 import sqlite3
 import stat
@@ -175,7 +176,18 @@ def _open_key(data: Path) -> None:
     (data / "master.key").chmod(0o644)
 
 
-@pytest.mark.parametrize(("damage", "check"), [(_corrupt, "database"), (_open_key, "master key")])
+def _lose_key(data: Path) -> None:
+    (data / "master.key").unlink()
+
+
+def _change_key(data: Path) -> None:
+    (data / "master.key").write_text(base64.b64encode(b"k" * 32).decode())
+
+
+@pytest.mark.parametrize(
+    ("damage", "check"),
+    [(_corrupt, "database"), (_open_key, "master key"), (_lose_key, "master key"), (_change_key, "database")],
+)
 def test_doctor_names_what_is_wrong_and_the_remedy(run: Run, tenant: Path, damage: Check, check: str) -> None:
     damage(tenant)
 

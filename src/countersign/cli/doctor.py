@@ -22,7 +22,7 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.mail.open import open_mail
 from countersign.kernel.mail.outbox import FOLDER
 from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
-from countersign.kernel.security.masterkey import load_master_key
+from countersign.kernel.security.masterkey import MasterKey, MasterKeyRefused, load_master_key
 from countersign.settings import PREFIX, BadSetting, Settings
 
 Standing: TypeAlias = Literal["ok", "warn", "fail"]
@@ -144,20 +144,31 @@ def _master_key(settings: Settings, data: Path) -> Finding:
     if settings.database_url and not is_given:
         remedy = "Set COUNTERSIGN_MASTER_KEY or _FILE, for example from: openssl rand -base64 32"
         return Finding("master key", "fail", "with PostgreSQL every node needs the same master key", remedy)
-    if is_given or (data / KEY_FILE).exists():
+    if _has_key(settings, data):
         return _present_key(settings, data, is_given=is_given)
+    if store.has_database(settings):
+        remedy = "Put your copy of it back: a start makes another key, which opens nothing of before."
+        return Finding("master key", "fail", f"{data / KEY_FILE}, which sealed the database, is missing", remedy)
     return Finding("master key", "ok", f"{data / KEY_FILE} will be made at the first start")
 
 
 def _present_key(settings: Settings, data: Path, *, is_given: bool) -> Finding:
     name = "master key"
     try:
-        file = Path(settings.master_key_file) if settings.master_key_file else None
-        key = load_master_key(settings.master_key or None, file, data)
+        key = _key(settings, data)
     except Refused as refused:
         return Finding(name, "fail", refused.detail, refused.remedy)
     remedy = "" if is_given else "Keep a copy of it away from this machine: without it sealed values are lost."
     return Finding(name, "ok" if is_given else "warn", f"key {key.current.id} seals", remedy)
+
+
+def _key(settings: Settings, data: Path) -> MasterKey:
+    file = Path(settings.master_key_file) if settings.master_key_file else None
+    return load_master_key(settings.master_key or None, file, data)
+
+
+def _has_key(settings: Settings, data: Path) -> bool:
+    return bool(settings.master_key or settings.master_key_file) or (data / KEY_FILE).exists()
 
 
 async def _database(settings: Settings, data: Path) -> Finding:
@@ -168,6 +179,10 @@ async def _database(settings: Settings, data: Path) -> Finding:
         pending = await store.pending(settings)
         if not pending:
             await store.require_writable(settings)
+            if _has_key(settings, data):
+                await store.require_keys(settings, _key(settings, data))
+    except MasterKeyRefused as refused:
+        return Finding("database", "warn", "what it holds sealed was not looked at", refused.remedy)
     except Refused as refused:
         return Finding("database", "fail", refused.detail, refused.remedy)
     except (SchemaMismatch, ValueError) as error:

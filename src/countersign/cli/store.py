@@ -13,11 +13,13 @@ from countersign.cli.output import Exit, Failure
 from countersign.cli.target import DEFAULT_SERVER
 from countersign.distribution import app
 from countersign.distribution.context import Store
+from countersign.distribution.identity import keys
 from countersign.kernel.database import migrate, versions
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused
+from countersign.kernel.security.masterkey import MasterKey
 from countersign.settings import BadSetting, Settings
 
 ResultT = TypeVar("ResultT")
@@ -120,6 +122,17 @@ async def upgrade(settings: Settings) -> list[str]:
     await asyncio.to_thread(Path(settings.data).mkdir, mode=0o700, parents=True, exist_ok=True)
     async with database(settings) as opened:
         return await migrate.upgrade(opened, app.MIGRATIONS)
+
+
+async def require_keys(settings: Settings, master: MasterKey) -> None:
+    """Open what the database holds sealed.
+
+    Raises:
+        CannotUnseal: it was sealed with another master key.
+        Unavailable: the database cannot be opened or reached.
+    """
+    async with database(settings) as opened:
+        await keys.stored_keys(opened, master)
 
 
 async def require_writable(settings: Settings) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from countersign.kernel import clock
 from countersign.kernel.database import versions
-from countersign.kernel.database.port import Database
+from countersign.kernel.database.port import Database, Reader
 from countersign.kernel.errors import Refused
 from countersign.kernel.security.jose import AccessTokens, KeyRing
 from countersign.kernel.security.masterkey import MasterKey
@@ -33,15 +33,26 @@ async def token_keys(database: Database, master: MasterKey) -> KeyRing:
     Raises:
         CannotUnseal: the master key is not the one the ring was sealed with.
     """
-    row = await database.fetch_one(STORED, NAME)
-    if row is None:
-        fresh = seal(master, KeyRing.new().to_json(), PURPOSE)
-        async with database.transaction() as transaction:
-            await transaction.run(STORE, NAME, fresh, clock.now())
-            row = await transaction.fetch_one(STORED, NAME)
-    if row is None:
+    known = await stored_keys(database, master)
+    if known is not None:
+        return known
+    fresh = seal(master, KeyRing.new().to_json(), PURPOSE)
+    async with database.transaction() as transaction:
+        await transaction.run(STORE, NAME, fresh, clock.now())
+    made = await stored_keys(database, master)
+    if made is None:
         raise LookupError("the token keys were removed while they were read")
-    return KeyRing.from_json(unseal(master, bytes(row[0]), PURPOSE))
+    return made
+
+
+async def stored_keys(reader: Reader, master: MasterKey) -> KeyRing | None:
+    """The ring that is stored, if one was made.
+
+    Raises:
+        CannotUnseal: the master key is not the one the ring was sealed with.
+    """
+    row = await reader.fetch_one(STORED, NAME)
+    return None if row is None else KeyRing.from_json(unseal(master, bytes(row[0]), PURPOSE))
 
 
 async def rotate(database: Database, master: MasterKey, *, drop_previous: bool) -> KeyRing:
