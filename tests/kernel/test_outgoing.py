@@ -279,13 +279,13 @@ async def test_t9_a_server_that_never_answers_and_a_name_server_that_sleeps_end_
         assert "within" in await unreachable(f"http://127.0.0.1:{silent.getsockname()[1]}/", private=True)
 
     def sleep(*_: object, **__: object) -> None:
-        time.sleep(2)
+        time.sleep(0.6)
         raise OSError
 
     monkeypatch.setattr(socket, "getaddrinfo", sleep)
     began_s = time.monotonic()
     assert "within" in await unreachable("https://keys.example/")
-    assert time.monotonic() - began_s < 1.5
+    assert time.monotonic() - began_s < 0.5
 
 
 def test_the_whole_time_is_3_seconds() -> None:

@@ -113,7 +113,7 @@ def test_idle_connections_do_not_hold_up_a_stop(tmp_path: Path) -> None:
         server.process.terminate()
 
         assert server.wait() == 0
-        assert time.monotonic() - began_s < 3
+        assert time.monotonic() - began_s < 1.5
         assert everything(silent) == everything(idle) == b""
 
 
@@ -143,7 +143,7 @@ def test_after_a_stop_has_begun_new_connections_are_refused_at_once(tmp_path: Pa
 
         assert parsed(everything(connection)) == (200, b"late")
         assert server.wait() == 0
-    assert elapsed_s < 1.8
+    assert elapsed_s < 1
 
 
 def test_listeners_are_served_side_by_side_and_stopped_together(tmp_path: Path) -> None:
