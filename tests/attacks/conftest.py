@@ -1,5 +1,5 @@
 """What attacks are made on: the stores and clients of the store's own tests."""
 
-from tests.distribution.conftest import demo_world, http, settings, store, world
+from tests.distribution.conftest import demo_world, http, provider, settings, store, world
 
-__all__ = ["demo_world", "http", "settings", "store", "world"]
+__all__ = ["demo_world", "http", "provider", "settings", "store", "world"]

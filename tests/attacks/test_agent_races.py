@@ -1,7 +1,6 @@
 """Races against what ends an agent: whoever read before the end must not bind after it."""
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -19,7 +18,6 @@ from countersign.kernel.security import secrets
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import World
-from tests.peers import identity_provider
 from tests.peers.identity_provider import IdentityProvider
 
 FUTURE = "future@example.com"
@@ -30,13 +28,6 @@ READING = frozenset({"read:library"})
 def settings(settings: Settings) -> Settings:
     """A provider on this machine."""
     return replace(settings, private_issuers=True)
-
-
-@pytest.fixture
-def provider() -> Iterator[IdentityProvider]:
-    """An identity provider."""
-    with identity_provider.serving() as running:
-        yield running
 
 
 async def bound_while(world: World, provider: IdentityProvider, end: asyncio.Event, read: asyncio.Event) -> None:

@@ -2,13 +2,9 @@
 
 import base64
 import re
-from collections.abc import Iterator
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 
 from countersign.distribution.agents import attempts, claim, polling
@@ -17,58 +13,18 @@ from countersign.distribution.identity import clients, people, queries
 from countersign.kernel.mail import outbox, room
 from countersign.settings import Settings
 from tests.distribution.accounts.conftest import Visitor as Mailed
+from tests.distribution.agents import asserting
+from tests.distribution.agents.asserting import ANN, confidential, exchange, register
 from tests.distribution.agents.people import Agent, Visitor, csrf_of
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import World
-from tests.peers import identity_provider
 from tests.peers.identity_provider import IdentityProvider
-
-ANN = "ann@example.com"
-ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
-JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """A provider on this machine, no waiting between polls, many registrations."""
-    many = 1_000_000
-    return replace(
-        settings,
-        private_issuers=True,
-        poll_interval_s=0,
-        register_named_all=many,
-        register_anonymous_all=many,
-        rate_register=many,
-    )
-
-
-@pytest.fixture
-def provider() -> Iterator[IdentityProvider]:
-    """An identity provider."""
-    with identity_provider.serving() as running:
-        yield running
-
-
-async def confidential(world: World, scope: str = "read:products read:releases read:library") -> tuple[str, str]:
-    """A client of north: id and secret."""
-    org = await queries.organisation_called(world.store.database, "north")
-    assert org is not None
-    async with world.store.database.transaction() as transaction:
-        made, secret = await clients.create_client(transaction, org.id, "an agent", scope.split())
-    return made.id, secret
-
-
-async def exchange(world: World, basic: tuple[str, str], assertion: str, **more: str) -> httpx.Response:
-    """The token endpoint's answer to a provider's assertion."""
-    form = {"grant_type": JWT_BEARER, "assertion": assertion, **more}
-    return await world.http.post("/api/v1/auth/token", data=form, auth=basic)
-
-
-async def register(world: World, assertion: str, **more: Any) -> tuple[Agent, httpx.Response]:
-    """An agent that registers with an assertion, and what it is told."""
-    agent = Agent(world.http)
-    body = {"type": "identity_assertion", "assertion_type": ID_JAG, "assertion": assertion, **more}
-    return agent, await agent.register(body)
+    """Nothing that makes tests wait."""
+    return asserting.unhurried(settings)
 
 
 async def test_a_narrow_assertion_gives_a_client_no_more_than_it_carries(

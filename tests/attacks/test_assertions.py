@@ -2,14 +2,21 @@
 
 import time
 
-from tests.attacks.test_agents import ROOT_URL, confidential, exchange, provider, register, settings
+import pytest
+
+from countersign.settings import Settings
+from tests.distribution.agents import asserting
+from tests.distribution.agents.asserting import ANN, confidential, exchange, register
 from tests.distribution.agents.people import Agent, Visitor
+from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import World
 from tests.peers.identity_provider import IdentityProvider
 
-__all__ = ["provider", "settings"]
 
-ANN = "ann@example.com"
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Nothing that makes tests wait."""
+    return asserting.unhurried(settings)
 
 
 async def claimed_by(world: World, agent: Agent, assertion: str) -> dict[str, str]:

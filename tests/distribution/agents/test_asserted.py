@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from email import message_from_bytes
 from email.policy import default
 from pathlib import Path
@@ -14,9 +13,10 @@ import pytest
 
 from countersign.distribution import app
 from countersign.distribution.agents import registrations
-from countersign.distribution.identity import clients, queries
 from countersign.settings import Settings
 from tests.contract.scenes import everything
+from tests.distribution.agents import asserting
+from tests.distribution.agents.asserting import ANN, ID_JAG, JWT_BEARER, confidential, exchange, register
 from tests.distribution.agents.people import Agent, Visitor
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import World
@@ -24,22 +24,11 @@ from tests.figures import Figures
 from tests.peers import identity_provider
 from tests.peers.identity_provider import IdentityProvider
 
-ANN = "ann@example.com"
-ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
-JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """A provider on this machine, no waiting between polls, many registrations."""
-    unlimited = 1_000_000
-    return replace(
-        settings,
-        private_issuers=True,
-        poll_interval_s=0,
-        register_named_all=unlimited,
-        rate_register=unlimited,
-    )
+    """Nothing that makes tests wait."""
+    return asserting.unhurried(settings)
 
 
 @pytest.fixture
@@ -47,13 +36,6 @@ def other() -> Iterator[IdentityProvider]:
     """A second provider."""
     with identity_provider.serving() as running:
         yield running
-
-
-async def register(world: World, assertion: str, **more: Any) -> tuple[Agent, httpx.Response]:
-    """An agent that registers with an assertion, and what it is told."""
-    agent = Agent(world.http)
-    body = {"type": "identity_assertion", "assertion_type": ID_JAG, "assertion": assertion, **more}
-    return agent, await agent.register(body)
 
 
 @pytest.mark.parametrize("dialect", [{"type": "identity_assertion"}, {"grant_type": JWT_BEARER}])
@@ -87,11 +69,11 @@ async def test_the_same_agent_registers_again_without_becoming_two(world: World,
 
 async def test_t14_an_assertion_is_used_once_at_either_endpoint(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
-    basic, client_id = await confidential(world)
-    assertion = provider.mint(ROOT_URL, client_id=client_id)
+    basic = await confidential(world)
+    assertion = provider.mint(ROOT_URL, client_id=basic[0])
 
-    first = await exchange(world, assertion, basic)
-    at_token, at_register = await exchange(world, assertion, basic), (await register(world, assertion))[1]
+    first = await exchange(world, basic, assertion)
+    at_token, at_register = await exchange(world, basic, assertion), (await register(world, assertion))[1]
 
     assert first.status_code == 200
     assert (at_token.status_code, at_token.json()["error"]) == (400, "invalid_grant")
@@ -297,11 +279,11 @@ async def test_t42_an_event_of_another_provider_changes_nothing(
 
 async def test_an_id_jag_is_exchanged_by_the_client_it_was_made_for(world: World, provider: IdentityProvider) -> None:
     await provider.trust(world.store)
-    basic, client_id = await confidential(world)
+    basic = await confidential(world)
 
-    alone = await exchange(world, provider.mint(ROOT_URL, client_id=client_id), None)
-    given = await exchange(world, provider.mint(ROOT_URL, client_id=client_id), basic)
-    foreign = await exchange(world, provider.mint(ROOT_URL), basic)
+    alone = await exchange(world, None, provider.mint(ROOT_URL, client_id=basic[0]))
+    given = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
+    foreign = await exchange(world, basic, provider.mint(ROOT_URL))
 
     assert (alone.status_code, alone.json()["error"]) == (401, "invalid_client")
     assert given.json()["scope"] == "read:products read:releases read:library"
@@ -314,29 +296,12 @@ async def test_t17_an_id_jag_of_an_existing_account_sends_the_client_to_register
 ) -> None:
     await provider.trust(world.store)
     await Visitor.signed_in(world, ANN)
-    basic, client_id = await confidential(world)
+    basic = await confidential(world)
 
-    answered = await exchange(world, provider.mint(ROOT_URL, client_id=client_id), basic)
+    answered = await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))
 
     assert (answered.status_code, answered.json()["error"]) == (400, "invalid_grant")
     assert "/api/v1/auth/register" in answered.json()["resolution"]
-
-
-async def confidential(world: World) -> tuple[httpx.BasicAuth, str]:
-    """A client of north with all reading scopes."""
-    org = await queries.organisation_called(world.store.database, "north")
-    assert org is not None
-    scope = ["read:products", "read:releases", "read:library"]
-    async with world.store.database.transaction() as transaction:
-        client, secret = await clients.create_client(transaction, org.id, "a client", scope)
-    return httpx.BasicAuth(client.id, secret), client.id
-
-
-async def exchange(world: World, assertion: str, basic: httpx.BasicAuth | None) -> httpx.Response:
-    """Present an assertion at the token endpoint."""
-    form = {"grant_type": JWT_BEARER, "assertion": assertion}
-    options: dict[str, Any] = {} if basic is None else {"auth": basic}
-    return await world.http.post("/api/v1/auth/token", data=form, **options)
 
 
 async def push(world: World, event: str) -> httpx.Response:

@@ -16,6 +16,7 @@ import pytest
 from countersign.kernel.blobs.local import LocalBlobs
 from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch, Part
 from countersign.kernel.errors import StorageFull, Unavailable
+from tests.kernel import open_files
 from tests.kernel.blobs.traffic import Cut, arriving, content, digest_of, sealed_in, staged_in
 
 _MIB = 1024 * 1024
@@ -186,16 +187,7 @@ async def test_a_reader_that_stops_early_leaves_no_file_open(tmp_path: Path) -> 
         del reading
     await asyncio.sleep(0)
 
-    assert len(open_below(tmp_path)) <= 1
-
-
-def open_below(folder: Path) -> list[str]:
-    """The files of the folder that this process has open; what else it has open is no matter of this test's."""
-    found: list[str] = []
-    for descriptor in os.listdir("/proc/self/fd"):
-        with suppress(FileNotFoundError):
-            found.append(os.readlink(f"/proc/self/fd/{descriptor}"))
-    return [path for path in found if path.startswith(str(folder))]
+    assert len(open_files.below(tmp_path)) <= 1
 
 
 _LARGE = """

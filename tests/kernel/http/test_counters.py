@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from countersign.kernel import clock
 from countersign.kernel.http.counters import FILE_NAME, Quota, SharedMemoryCounters
+from tests.kernel import open_files
 
 _NOW_S = 1_795_000_000
 _HAMMER = """
@@ -334,19 +335,13 @@ def test_slots_that_fill_no_bucket_are_an_error(tmp_path: Path, slots: int) -> N
 
 
 async def test_closing_lets_go_of_every_file(tmp_path: Path) -> None:
-    def is_open() -> bool:
-        maps = Path("/proc/self/maps").read_text()
-        links = [link for each in os.listdir("/proc/self/fd") if (link := f"/proc/self/fd/{each}")]
-        held = [os.readlink(link) for link in links if os.path.islink(link)]
-        return str(tmp_path) in maps or any(path.startswith(str(tmp_path)) for path in held)
-
     counters = SharedMemoryCounters(tmp_path)
-    before = is_open()
+    before = open_files.below(tmp_path)
 
     await counters.close()
 
     assert before
-    assert not is_open()
+    assert open_files.below(tmp_path) == []
 
 
 def _run(program: str, *arguments: str) -> subprocess.Popen[str]:
