@@ -108,6 +108,38 @@ class Settings:
     mail_link_ttl_s: int = _setting(3600, "How long a mailed link works.", "seconds")
     upload_ttl_s: int = _setting(86400, "How long an upload may stay incomplete.", "seconds")
     artifact_max_mib: int = _setting(204800, "Largest artifact.", "MiB")
+    archive_entries: int = _setting(250_000, "Most entries of one archive.", "entries")
+    archive_depth: int = _setting(64, "Most folders above an entry.", "folders")
+    archive_name_bytes: int = _setting(255, "Longest name of an entry in its folder.", "bytes")
+    archive_path_bytes: int = _setting(1024, "Longest path of an entry.", "bytes")
+    archive_total_mib: int = _setting(204800, "Most that one archive may unpack to.", "MiB")
+    archive_ratio: int = _setting(200, "Most bytes that one byte of an archive may become.", "times")
+    archive_ratio_after_mib: int = _setting(64, "What may be unpacked before the ratio counts.", "MiB")
+    archive_seconds: int = _setting(3600, "Longest time for reading one archive.", "seconds")
+    archive_memory_mib: int = _setting(1024, "Memory of the process that reads an archive.", "MiB")
+    archive_profile: str = _setting(
+        "strict",
+        "`strict`, or `compatible`, which also takes what is unusual and harmless.",
+        among=("strict", "compatible"),
+    )
+    job_workers: int = _setting(2, "Processes of `serve` that work on jobs; 0: only `countersign worker` does.")
+    job_engine: str = _setting(
+        "auto",
+        "How jobs find a worker: `embedded` (leases in the job table), `procrastinate` (PostgreSQL alone), or `auto`: "
+        "procrastinate on PostgreSQL, else embedded.",
+        among=("auto", "embedded", "procrastinate"),
+    )
+    jobs_running: int = _setting(4, "Jobs of one organisation that run at a time.", "jobs")
+    jobs_queued: int = _setting(1000, "Jobs of one organisation that may wait.", "jobs")
+    job_attempts: int = _setting(3, "How often a job is begun before it fails.", "attempts")
+    job_lease_s: int = _setting(15, "A worker that was silent for so long has lost its job.", "seconds")
+    job_seconds: int = _setting(7200, "Longest time of one attempt.", "seconds")
+    job_memory_mib: int = _setting(4096, "Memory of a process that works on jobs.", "MiB")
+    job_nice: int = _setting(10, "How far jobs step back behind requests, 0 to 19.")
+    job_days: int = _setting(30, "How long an ended job can be looked up.", "days")
+    statement_ttl_s: int = _setting(1209600, "Life of a signed statement of a channel.", "seconds")
+    delta_history: int = _setting(3, "Earlier builds from which an update is prepared.", "builds")
+    delta_group_mib: int = _setting(256, "Most contents that are compared at once for an update.", "MiB")
     page_cache_mib: int = _setting(64, "Memory for encoded catalog pages in each worker.", "MiB")
     catalog_max_age_s: int = _setting(5, "How long others may keep a public catalog answer.", "seconds")
     plan_ttl_s: int = _setting(604800, "How long a proposed plan waits for its approval.", "seconds")

@@ -26,6 +26,9 @@ USES = """
            CASE WHEN b.state = 'live' AND b.touched_at < $2
                  AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.sha256 = b.sha256)
                  AND NOT EXISTS (SELECT 1 FROM media m WHERE m.sha256 = b.sha256)
+                 AND NOT EXISTS (SELECT 1 FROM pack p WHERE p.sha256 = b.sha256)
+                 AND NOT EXISTS (SELECT 1 FROM build m WHERE m.envelope_sha256 = b.sha256)
+                 AND NOT EXISTS (SELECT 1 FROM delta d WHERE d.sha256 = b.sha256)
                 THEN 1 ELSE 0 END AS is_unused
     FROM blob b
     WHERE b.sha256 > $1
@@ -37,6 +40,9 @@ CONDEMN = """
     WHERE sha256 = $1 AND state = 'live' AND touched_at < $2
       AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.sha256 = blob.sha256)
       AND NOT EXISTS (SELECT 1 FROM media m WHERE m.sha256 = blob.sha256)
+      AND NOT EXISTS (SELECT 1 FROM pack p WHERE p.sha256 = blob.sha256)
+      AND NOT EXISTS (SELECT 1 FROM build m WHERE m.envelope_sha256 = blob.sha256)
+      AND NOT EXISTS (SELECT 1 FROM delta d WHERE d.sha256 = blob.sha256)
 """
 CONDEMN_UNKNOWN = """
     INSERT INTO blob (sha256, size, state, touched_at)

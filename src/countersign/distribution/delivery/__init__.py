@@ -1,0 +1,1 @@
+"""What an updating client reads: manifests, where chunks lie, deltas, and which version a channel is at."""

@@ -1,0 +1,64 @@
+"""What a type of job is: the shape of its payload, who may ask for it, and the work itself."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from countersign.distribution.context import Store
+from countersign.distribution.identity.callers import Caller
+from countersign.kernel.database.port import Reader, Transaction
+
+PayloadT = TypeVar("PayloadT", bound=msgspec.Struct)
+
+
+class Admitted(NamedTuple):
+    """A job that may be done: whose it is, and how many bytes it is about."""
+
+    org_id: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Generic[PayloadT]):
+    """One attempt at a job, as its type's code sees it. `scratch` is an empty folder that is removed afterwards.
+
+    `progress` tells how far it is, 0 to 1; to be called often, it writes seldom. It raises Stopped when the job was
+    cancelled or another worker has taken it over: leave at once.
+    """
+
+    job_id: str
+    org_id: str
+    created_by: str
+    payload: PayloadT
+    attempt: int
+    scratch: Path
+    progress: Callable[[float], Awaitable[None]]
+
+
+class Outcome(NamedTuple):
+    """What came out. `commit` makes it last, in the very transaction that ends the job, so that it happens once
+    however often the work was begun; it may raise to have the work tried again."""
+
+    result: msgspec.Struct
+    commit: Callable[[Transaction], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobType(Generic[PayloadT]):
+    """A type of job.
+
+    admit  who may ask for it, and with which payload; None: nobody from outside
+    run    the work, in a process of its own. A Refused below 500 ends the job as failed with that problem; anything
+           else is tried again, `settings.job_attempts` times in all
+    """
+
+    name: str
+    payload: type[PayloadT]
+    run: Callable[[Store, Work[PayloadT]], Awaitable[Outcome]]
+    admit: Callable[[Reader, Caller, PayloadT], Awaitable[Admitted]] | None = None
+
+
+AnyJobType = JobType[Any]

@@ -1,0 +1,1 @@
+"""The keys that organisations sign builds and channels with."""

@@ -1,0 +1,89 @@
+"""The manifest of a build: every file with its mode, digest and chunks; what a client holds an installation against."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+FORMAT = 1
+PAYLOAD_TYPE = "application/vnd.countersign.manifest+json"
+
+Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+"""SHA-256 of a file, or BLAKE3 of a chunk, in lower-case hexadecimal."""
+
+
+class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file: relative path, mode (0o644 or 0o755), size in bytes, SHA-256, and its chunks as positions in the
+    manifest's `chunks`, in order."""
+
+    path: str
+    mode: int
+    size: int
+    sha256: Digest
+    chunks: list[int]
+
+
+class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A symbolic link that stays inside the tree."""
+
+    path: str
+    target: str
+
+
+class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
+    """A stretch of contents: BLAKE3 of its bytes, and their number."""
+
+    id: Digest
+    size: int
+
+
+class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A file that can be started: which platform and processors it is for, as its own header tells."""
+
+    path: str
+    format: Literal["elf", "pe", "macho", "apk", "script", "jar", "wasm", "html"]
+    platform: str | None = None
+    architectures: list[str] = []
+    interpreter: str | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One build of one release. Files, links and (empty) folders are in the order of their paths' UTF-8 bytes."""
+
+    format: Literal[1] = 1
+    org: str
+    product_id: str
+    product: str
+    version: str
+    artifact: str
+    artifact_sha256: Digest
+    artifact_size: int
+    platform: str | None
+    created_at: str
+    files: list[File]
+    links: list[Link]
+    folders: list[str]
+    chunks: list[Chunk]
+    launch: list[Launch]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files together."""
+        return sum(file.size for file in self.files)
+
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+_decoder = msgspec.json.Decoder(Manifest)
+
+
+def encode(manifest: Manifest) -> bytes:
+    """The bytes that are signed."""
+    return _encoder.encode(manifest)
+
+
+def decode(payload: bytes) -> Manifest:
+    """The manifest that was signed.
+
+    Raises:
+        msgspec.ValidationError: it is none, or of a newer format.
+    """
+    return _decoder.decode(payload)

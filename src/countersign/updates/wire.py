@@ -1,0 +1,103 @@
+"""What the store answers an updating client with."""
+
+from typing import Literal
+
+import msgspec
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """One signature: the key's id, and the signature in base64."""
+
+    keyid: str
+    sig: str
+
+
+class Envelope(msgspec.Struct, frozen=True, rename={"payload_type": "payloadType"}):
+    """A signed document (DSSE 1.0.2): base64 of the payload, and who signed its pre-authentication encoding."""
+
+    payload_type: str
+    payload: str
+    signatures: list[Signature]
+
+
+class PublicKey(msgspec.Struct, frozen=True):
+    """An Ed25519 key: its id (SHA-256 of the raw key, hexadecimal), and the raw key in base64."""
+
+    keyid: str
+    public: str
+
+
+class Rotation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Payload, signed by the key before: from now on the organisation signs with `key`."""
+
+    org: str
+    previous: str
+    key: PublicKey
+    issued_at: str
+
+
+class Statement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Payload: what a channel is at. `counter` rises with every change; nobody goes back below one they have seen,
+    nor believes it after `expires_at`. `builds` has the manifest's SHA-256 (of the signed payload) by platform, ""
+    where a build names none."""
+
+    org: str
+    product_id: str
+    product: str
+    channel: str
+    version: str
+    builds: dict[str, str]
+    counter: int
+    issued_at: str
+    expires_at: str
+
+
+class ChannelState(msgspec.Struct, frozen=True):
+    """GET /products/{id}/channels/{channel}: the statement, the first key of the organisation, and every rotation
+    since, oldest first."""
+
+    statement: Envelope
+    root: PublicKey
+    rotations: list[Envelope]
+
+
+class Pack(msgspec.Struct, frozen=True):
+    """Stored chunks at one address: `[id, offset, length]` of each, a zstd frame."""
+
+    url: str
+    size: int
+    chunks: list[tuple[str, int, int]]
+
+
+class ChunkPlaces(msgspec.Struct, frozen=True):
+    """GET …/releases/{version}/chunks: where the chunks of a build lie, and the artifact it was made from. Addresses
+    are signed and work for a while; Range is understood."""
+
+    packs: list[Pack]
+    artifact_url: str
+    artifact_size: int
+    artifact_sha256: str
+    filename: str
+
+
+class Delta(msgspec.Struct, frozen=True):
+    """A prepared way from the `old` files to the `files`, which are paths of the two manifests. `memory` is what
+    applying it takes, in bytes."""
+
+    url: str
+    size: int
+    sha256: str
+    old: list[str]
+    files: list[str]
+    memory: int
+
+
+class DeltaOffer(msgspec.Struct, frozen=True):
+    """GET …/releases/{version}/delta?from=: deltas between two builds of the same platform, if they are prepared."""
+
+    status: Literal["ready", "preparing", "none"]
+    from_version: str
+    to_version: str
+    from_manifest: str
+    to_manifest: str
+    deltas: list[Delta]
