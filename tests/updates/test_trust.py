@@ -1,5 +1,6 @@
 """A client believes the key it knows, the keys that key named, and nothing older than it has seen."""
 
+import itertools
 from datetime import UTC, datetime
 
 import msgspec
@@ -21,7 +22,7 @@ def keys(count: int) -> list[SigningKey]:
 
 
 def rotations(chain: list[SigningKey], org: str = "north") -> list[Envelope]:
-    return [trust.rotate(org, old, new.public, ISSUED) for old, new in zip(chain, chain[1:], strict=False)]
+    return [trust.rotate(org, old, new.public, ISSUED) for old, new in itertools.pairwise(chain)]
 
 
 def statement(counter: int = 5, org: str = "north", channel: str = "stable", expires: str = EXPIRES) -> Statement:
