@@ -13,6 +13,7 @@ from countersign.distribution.builds import collector
 from countersign.distribution.builds import routes as builds
 from countersign.distribution.catalog import routes as catalog
 from countersign.distribution.context import PREFIX, Store
+from countersign.distribution.delivery import routes as delivery
 from countersign.distribution.documents import health, home, openapi, problems
 from countersign.distribution.identity import keys, org_routes, queries
 from countersign.distribution.identity import routes as identity
@@ -22,10 +23,13 @@ from countersign.distribution.issuers import queries as issuers
 from countersign.distribution.library import routes as library
 from countersign.distribution.oauth import authorization_code, consents
 from countersign.distribution.oauth import routes as oauth
+from countersign.distribution.processing import gc, types
+from countersign.distribution.processing import routes as processing
 from countersign.distribution.publishing import media_routes
 from countersign.distribution.publishing import routes as publishing
 from countersign.distribution.redeem import issue
 from countersign.distribution.redeem import routes as redeem
+from countersign.distribution.signing import routes as signing
 from countersign.distribution.uses import Uses
 from countersign.kernel import telemetry
 from countersign.kernel.blobs.open import open_blobs
@@ -60,15 +64,20 @@ ROUTES: tuple[Route[Store], ...] = (
     *publishing.ROUTES,
     *media_routes.ROUTES,
     *builds.ROUTES,
+    *processing.ROUTES,
+    *delivery.ROUTES,
     *library.ROUTES,
     *redeem.ROUTES,
     *identity.ROUTES,
     *oauth.ROUTES,
     *agents.ROUTES,
     *org_routes.ROUTES,
+    *signing.ROUTES,
     *security_events.ROUTES,
     *accounts.routes(registrations.revoke_all_of),
 )
+
+JOB_TYPES = types.TYPES
 
 
 @asynccontextmanager
@@ -208,6 +217,7 @@ def tended(store: Store) -> AbstractAsyncContextManager[None]:
 async def tend(store: Store) -> None:
     """Remove what has expired: uploads, unused blobs, abandoned code batches, old idempotency records, sessions, codes
     and tokens of others, mailed links, registrations; and write down when agents were last used."""
+    await gc.sweep(store)
     await collector.collect(store)
     await issue.collect_abandoned(store)
     async with store.database.transaction() as transaction:

@@ -34,12 +34,7 @@ async def state(store: Store, product_id: str, channel: str) -> ChannelState:
     product = await queries.product(store.database, product_id)
     wanted = await _present(store, product, channel)
     known = await queries.statement(store.database, product_id, channel)
-    if (
-        known is None
-        or known.said != wanted
-        or _is_half_over(store, known)
-        or await _is_of_older_key(store, product, known)
-    ):
+    if known is None or known.said != wanted or await _is_outdated(store, product, known):
         known = await _say(store, product, channel, wanted)
     chain, rotations = await signing.chain(store.database, product.org_id)
     return ChannelState(msgspec.json.decode(known.envelope, type=Envelope), chain[0], rotations)

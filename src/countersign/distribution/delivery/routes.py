@@ -70,7 +70,7 @@ async def show_chunks(call: Request[BuildQuery, Nothing]) -> Answer:
 
 
 async def offer_delta(call: Request[DeltaQuery, Nothing]) -> Answer:
-    """Offer the prepared deltas from another version; what is not prepared yet is being prepared from now on."""
+    """Offer the deltas from another version, where they were prepared."""
     store, query = call.context, call.query
     new, _, _ = await finding.permitted_build(store, call.caller, call.path["id"], call.path["version"], query.platform)
     old, _, _ = await finding.permitted_build(store, call.caller, call.path["id"], query.from_, query.platform)
