@@ -13,8 +13,7 @@ from pathlib import Path
 import msgspec
 
 from countersign.archives.limits import limits_of
-from countersign.archives.reading import ArchiveUnknown
-from countersign.archives.refusals import ArchiveRefused
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.kernel.errors import Unavailable
 from countersign.settings import Settings
 from countersign.updates.ingest import records

@@ -5,8 +5,7 @@ import asyncio
 from itertools import groupby
 from pathlib import Path
 
-from countersign.archives.reading import ArchiveUnknown
-from countersign.archives.refusals import ArchiveRefused
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.distribution.context import Store
 from countersign.distribution.jobs.kinds import Outcome, Work
 from countersign.distribution.processing import artifacts, looking, queries, reader

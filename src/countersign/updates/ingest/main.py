@@ -12,8 +12,7 @@ import msgspec
 from countersign.archives import confined, reading
 from countersign.archives.entry import Entry, Member
 from countersign.archives.limits import Limits
-from countersign.archives.reading import ArchiveUnknown
-from countersign.archives.refusals import ArchiveRefused
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.updates import launch
 from countersign.updates.ingest import records
 from countersign.updates.ingest.contents import Contents
@@ -21,6 +20,8 @@ from countersign.updates.ingest.records import At, Ended, Failed, Order
 
 SMALLEST_BLOCK = 1 << 20
 MOST_BLOCKS = 4096
+_TAKEN_WHOLE = (".apk", ".aab", ".ipa", ".jar", ".war", ".msix", ".appx")
+"""Archives that are started or installed as they are."""
 _NAMED_AS_ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tzst", ".tar.zst", ".whl")
 
 
@@ -46,6 +47,9 @@ def main() -> int:
 
 def _read(order: Order, source: BinaryIO, contents: Contents) -> None:
     limits = msgspec.convert(order.limits, Limits)
+    if order.plain and order.name.lower().endswith(_TAKEN_WHOLE):
+        contents.take(_whole(order, source))
+        return
     try:
         for member in reading.read(source, limits, name=order.name):
             contents.take(member)
