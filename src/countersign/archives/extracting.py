@@ -5,7 +5,7 @@ import ctypes
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -166,7 +166,7 @@ class Tree:
 
 
 @contextlib.contextmanager
-def _once(path: str) -> Iterator[None]:
+def _once(path: str) -> Generator[None]:
     try:
         yield
     except FileExistsError as error:

@@ -62,9 +62,10 @@ class Peer:
         try:
             if self._archive is None:
                 self._archive = tarfile.TarFile(fileobj=self._tape, encoding="utf-8", errors="strict")
-                if self._archive.firstmember is None:
+                first = self._archive.next()
+                if first is None:
                     raise ValueError("it sees no entry")
-                return self._archive.firstmember
+                return first
             if self._archive.offset != start:
                 raise ValueError("it expects the entry in another place")
             return tarfile.TarInfo.fromtarfile(self._archive)

@@ -11,7 +11,7 @@ from countersign.archives.gauge import Gauge
 from countersign.archives.limits import Limits
 from countersign.archives.modes import checked_mode
 from countersign.archives.refusals import ArchiveRefused
-from countersign.archives.stretch import PIECE_BYTES, Reader
+from countersign.archives.stretch import PIECE_BYTES
 from countersign.archives.tar_again import Again, Open, Place
 from countersign.archives.tar_extended import NO_EXTENSION, Extended
 from countersign.archives.tar_header import BLOCK, Header
