@@ -17,9 +17,6 @@ SPARED_S = 3600
 """Chunks that were let go of less than this ago stay: a build under way may be about to use them."""
 CHUNKS_AT_ONCE = 500
 PACKS_AT_ONCE = 20
-LEAST_USE = 0.5
-"""A pack of which less is used is written anew."""
-YOUNG_S = 600
 
 IDLE = """
     SELECT org_id, id
@@ -40,15 +37,16 @@ FORGET_PACK = """
     DELETE FROM pack
     WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM chunk c WHERE c.pack_id = pack.id)
 """
+# Of which less than half is used.
 WASTEFUL_PACKS = """
     SELECT p.id, p.org_id, p.sha256
     FROM pack p
     JOIN chunk c ON c.pack_id = p.id
     WHERE p.unused > 0 AND p.created_at < $1
     GROUP BY p.id, p.org_id, p.sha256, p.size
-    HAVING sum(c.length) < p.size * $2
+    HAVING sum(c.length) * 2 < p.size
     ORDER BY p.id
-    LIMIT $3
+    LIMIT $2
 """
 NOTE_WASTE = """
     UPDATE pack SET unused = unused + 1
@@ -106,7 +104,7 @@ async def _forget_packs(store: Store, before: Instant) -> int:
 
 
 async def _repack(store: Store, before: Instant) -> int:
-    wasteful = await store.database.scan(WASTEFUL_PACKS, before, LEAST_USE, PACKS_AT_ONCE)
+    wasteful = await store.database.scan(WASTEFUL_PACKS, before, PACKS_AT_ONCE)
     for pack_id, org_id, sha256 in wasteful:
         await _written_anew(store, pack_id, org_id, sha256)
     return len(wasteful)

@@ -71,7 +71,7 @@ MOVE_CHUNK = """
     WHERE org_id = $1 AND id = $2
 """
 RELEASE_CHUNK = """
-    UPDATE chunk SET refs = refs - 1, idle_at = CASE WHEN refs = 1 THEN $3 ELSE NULL END
+    UPDATE chunk SET refs = refs - 1, idle_at = CASE WHEN refs = 1 THEN CAST($3 AS BIGINT) END
     WHERE org_id = $1 AND id = $2
 """
 PLACES: dict[Dialect, str] = {
