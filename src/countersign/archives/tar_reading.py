@@ -53,7 +53,7 @@ class Walk:
         """
         reader = self._reader
         while (following := self._next()) is not None:
-            self._gauge.tick()
+            self._gauge.entry()
             header, extended, raw, start = following
             kind = self._kind_of(header)
             name = extended.path or tar_extended.decoded(header.name)
