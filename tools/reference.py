@@ -31,6 +31,7 @@ TITLES = {
     "builds": "Files: upload and download",
     "library": "Library",
     "redeem": "Codes",
+    "jobs": "Jobs",
     "identity": "Sign-in, organisations",
     "oauth": "Tokens, authorization, metadata",
     "agents": "Agents: registration, claim, security events",
