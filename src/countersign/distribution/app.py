@@ -60,7 +60,7 @@ VERSIONS = ("catalog", "identity")
 COLLECT_EVERY_S = 300
 NODE_PATIENCE_S = 10
 
-JOB_TYPES: tuple[AnyJobType, ...] = ()
+JOB_TYPES: tuple[AnyJobType, ...] = types.TYPES
 
 ROUTES: tuple[Route[Store], ...] = (
     *health.ROUTES,
@@ -82,8 +82,6 @@ ROUTES: tuple[Route[Store], ...] = (
     *security_events.ROUTES,
     *accounts.routes(registrations.revoke_all_of),
 )
-
-JOB_TYPES = types.TYPES
 
 
 @asynccontextmanager

@@ -61,7 +61,7 @@ class Ingest:
             ArchiveRefused: it breaks a rule of safe reading.
             ArchiveUnknown: it is no archive.
             ArtifactDamaged: its stored bytes were changed.
-            ReaderDied, Unavailable, StorageFull: it could not be read, or nothing be stored.
+            WorkerDied, Unavailable, StorageFull: it could not be read, or nothing be stored.
         """
         try:
             async with reader.reading(
@@ -85,7 +85,7 @@ class Ingest:
             case Found():
                 self._contents.entries.append(record)
             case Asked():
-                reading.answer(await self._wanted([name.hex() for name in record.ids]))
+                await reading.answer(await self._wanted([name.hex() for name in record.ids]))
             case Frames():
                 for name, size, frame in record.frames:
                     await self._packing.add(name.hex(), size, frame)

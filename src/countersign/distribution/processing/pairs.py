@@ -7,8 +7,9 @@ from countersign.distribution.jobs import queue
 from countersign.distribution.processing import queries
 from countersign.distribution.processing.queries import Artifact
 from countersign.distribution.processing.schemas import DeltaPayload
-from countersign.kernel import clock
+from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Reader, Transaction
+from countersign.updates.wire import Stretches
 
 DELTA_JOB = "delta.make"
 
@@ -17,12 +18,11 @@ WANT = """
     VALUES ($1, $2, 'wanted', $3)
     ON CONFLICT DO NOTHING
 """
-READY = "UPDATE delta_pair SET state = 'ready' WHERE from_artifact = $1 AND to_artifact = $2"
+READY = "UPDATE delta_pair SET state = 'ready' WHERE from_artifact = $1 AND to_artifact = $2 AND state = 'wanted'"
 ADD = """
     INSERT INTO delta (id, from_artifact, to_artifact, sha256, size, listing, created_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7)
 """
-FORGET = "DELETE FROM delta WHERE from_artifact = $1 AND to_artifact = $2"
 STATE = "SELECT state FROM delta_pair WHERE from_artifact = $1 AND to_artifact = $2"
 OF_PAIR = """
     SELECT sha256, size, listing
@@ -33,10 +33,11 @@ OF_PAIR = """
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """What a delta is about: the `old` files it reads and the `files` it makes, by path, and the memory it takes."""
+    """What a delta is about: the `old` files it reads and the `files` it makes, by their places in the two manifests,
+    and the memory that applying it takes."""
 
-    old: list[str]
-    files: list[str]
+    old: Stretches
+    files: Stretches
     memory: int
 
 
@@ -67,3 +68,16 @@ async def deltas(reader: Reader, from_artifact: str, to_artifact: str) -> list[t
     return [
         (sha256, size, listing) for sha256, size, listing in await reader.fetch(OF_PAIR, from_artifact, to_artifact)
     ]
+
+
+async def finish(transaction: Transaction, from_artifact: str, to_artifact: str) -> bool:
+    """Mark the pair as prepared; False when it is so already, or a build of it was removed."""
+    return bool(await transaction.run(READY, from_artifact, to_artifact))
+
+
+async def add(
+    transaction: Transaction, from_artifact: str, to_artifact: str, sha256: str, size: int, listed: Listed
+) -> None:
+    """Keep a delta of the pair."""
+    said = msgspec.json.encode(listed).decode()
+    await transaction.run(ADD, ids.new_uuid(), from_artifact, to_artifact, sha256, size, said, clock.now())

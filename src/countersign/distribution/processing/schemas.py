@@ -53,6 +53,15 @@ class Processed(msgspec.Struct):
     components: int
 
 
+class Prepared(msgspec.Struct):
+    """How many deltas were prepared between two builds, and their bytes together."""
+
+    from_artifact: str
+    to_artifact: str
+    deltas: int
+    size: int
+
+
 class ListedEntry(msgspec.Struct, omit_defaults=True):
     """An entry of an archive; `size` in bytes, `mode` in octal digits."""
 

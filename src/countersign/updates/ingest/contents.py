@@ -10,7 +10,7 @@ from typing import BinaryIO
 import blake3
 
 from countersign.archives.entry import Entry, Member
-from countersign.updates import chunks, launch
+from countersign.updates import chunks, framing, launch
 from countersign.updates.ingest import records
 from countersign.updates.ingest.records import Asked, Found, Frames, Noted, Record
 
@@ -104,7 +104,7 @@ class Contents:
 
     def _send(self, batch: _Batch) -> None:
         self.tell(Asked([name for name, _ in batch]))
-        answer = records.framed(self._answers)
+        answer = framing.read(self._answers)
         wanted = [each for each, is_wanted in zip(batch, answer, strict=True) if is_wanted]
         frames = self._pool.map(chunks.compress, [chunk for _, chunk in wanted])
         self.tell(Frames([(name, len(chunk), frame) for (name, chunk), frame in zip(wanted, frames, strict=True)]))

@@ -14,7 +14,7 @@ from countersign.archives import confined, reading
 from countersign.archives.entry import Entry, Member
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
-from countersign.updates import launch
+from countersign.updates import framing, launch
 from countersign.updates.ingest import records
 from countersign.updates.ingest.contents import Contents
 from countersign.updates.ingest.records import At, Ended, Failed, Order
@@ -31,7 +31,7 @@ _NAMED_AS_ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tz
 def main() -> int:
     """Read what the order says; the exit code is 0 also when the artifact is refused, which a record tells."""
     asked, told = sys.stdin.buffer, sys.stdout.buffer
-    order = msgspec.msgpack.decode(records.framed(asked), type=Order)
+    order = msgspec.msgpack.decode(framing.read(asked), type=Order)
     source = os.fdopen(order.fd, "rb", closefd=False)
     for codec in _LATE_CODECS:
         codecs.lookup(codec)

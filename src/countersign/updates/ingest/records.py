@@ -1,14 +1,12 @@
-"""What the reading process and whoever started it tell each other: each message is its length in four bytes
-(big-endian), then MessagePack."""
+"""What the reading process and whoever started it tell each other: framed MessagePack."""
 
 from typing import BinaryIO, Literal
 
 import msgspec
 
 from countersign.archives.entry import Kind
+from countersign.updates import framing
 from countersign.updates.manifest import Launch
-
-LARGEST_MESSAGE = 256 << 20
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -87,25 +85,8 @@ _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
 
 
 def write(stream: BinaryIO, record: Record) -> None:
-    """Send one message."""
-    payload = _encoder.encode(record)
-    stream.write(len(payload).to_bytes(4, "big"))
-    stream.write(payload)
-    stream.flush()
-
-
-def framed(stream: BinaryIO) -> bytes:
-    """The next message's payload.
-
-    Raises:
-        EOFError: the other side is gone.
-    """
-    head = stream.read(4)
-    length = int.from_bytes(head, "big")
-    payload = stream.read(length) if len(head) == 4 and length <= LARGEST_MESSAGE else b""
-    if len(head) != 4 or len(payload) != length:
-        raise EOFError("the other side ended in the middle of a message")
-    return payload
+    """Send a record."""
+    framing.write(stream, _encoder.encode(record))
 
 
 def decode(payload: bytes) -> Record:
