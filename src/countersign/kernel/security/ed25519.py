@@ -1,0 +1,35 @@
+"""Ed25519 signatures (RFC 8032): keys as raw bytes, named by their digest."""
+
+import hashlib
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+
+def new_key() -> bytes:
+    """A fresh private key: 32 bytes."""
+    return Ed25519PrivateKey.generate().private_bytes_raw()
+
+
+def public_of(private: bytes) -> bytes:
+    """The public key of a private one: 32 bytes."""
+    return Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+
+
+def key_id(public: bytes) -> str:
+    """What a key is called: the SHA-256 of its 32 bytes, in hexadecimal."""
+    return hashlib.sha256(public).hexdigest()
+
+
+def sign(private: bytes, message: bytes) -> bytes:
+    """The signature: 64 bytes."""
+    return Ed25519PrivateKey.from_private_bytes(private).sign(message)
+
+
+def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
+    """Whether the signature is the key's, over exactly this message; False for a key that is none."""
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True

@@ -1,0 +1,90 @@
+"""Signed documents: envelopes that say what kind of payload they carry, and whose key signed it (DSSE 1.0.2)."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from countersign.kernel.errors import Refused
+from countersign.kernel.security import ed25519
+from countersign.updates.wire import Envelope, PublicKey, Signature
+
+
+class SignatureRefused(Refused):
+    """A document is not signed by the key that has to sign it, or is another document than was asked for."""
+
+    status = 422
+    code = "signature_refused"
+    title = "Signature refused"
+    resolution = "Fetch it again; if it is refused again, ask the publisher whether their key was changed."
+
+
+class SigningKey(NamedTuple):
+    """A private key with its public half; both are 32 raw bytes."""
+
+    private: bytes
+    public: PublicKey
+
+
+def new_signing_key() -> SigningKey:
+    """A fresh key."""
+    return signing_key(ed25519.new_key())
+
+
+def signing_key(private: bytes) -> SigningKey:
+    """The key of these 32 private bytes."""
+    return SigningKey(private, named(ed25519.public_of(private)))
+
+
+def named(public: bytes) -> PublicKey:
+    """A public key as documents carry it."""
+    return PublicKey(ed25519.key_id(public), base64.b64encode(public).decode())
+
+
+def sign(payload_type: str, payload: bytes, key: SigningKey) -> Envelope:
+    """The payload, signed."""
+    signature = ed25519.sign(key.private, _signed_bytes(payload_type, payload))
+    said = base64.b64encode(payload).decode()
+    return Envelope(payload_type, said, [Signature(key.public.keyid, base64.b64encode(signature).decode())])
+
+
+def opened(envelope: Envelope, payload_type: str, keys: Mapping[str, PublicKey]) -> bytes:
+    """The payload of an envelope of that type, which one of the keys (by id) signed.
+
+    Raises:
+        SignatureRefused: it is of another type, or no signature by one of the keys is good.
+    """
+    if envelope.payload_type != payload_type:
+        raise SignatureRefused(f"the document is {envelope.payload_type}, and {payload_type} was expected")
+    payload = _decoded(envelope.payload)
+    message = _signed_bytes(payload_type, payload)
+    for signature in envelope.signatures:
+        key = keys.get(signature.keyid)
+        if key is not None and ed25519.is_signed(raw(key), message, _decoded(signature.sig)):
+            return payload
+    raise SignatureRefused("no signature of the document is by a key that may sign it")
+
+
+def raw(key: PublicKey) -> bytes:
+    """The key's 32 bytes.
+
+    Raises:
+        SignatureRefused: its id does not belong to it.
+    """
+    public = _decoded(key.public)
+    if ed25519.key_id(public) != key.keyid:
+        raise SignatureRefused("a key's id does not belong to the key")
+    return public
+
+
+def _signed_bytes(payload_type: str, payload: bytes) -> bytes:
+    """Pre-authentication encoding (DSSE protocol): no payload can pass for one of another type."""
+    kind = payload_type.encode()
+    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text.encode("ascii"), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise SignatureRefused("a member of the document is no base64") from error

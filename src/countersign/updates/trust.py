@@ -1,0 +1,125 @@
+"""Whom a client believes: the first key it saw, the keys that key named, and nothing older than it has seen."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.errors import Refused
+from countersign.updates import envelope as envelopes
+from countersign.updates.envelope import SignatureRefused, SigningKey
+from countersign.updates.wire import ChannelState, Envelope, PublicKey, Rotation, Statement
+
+ROTATION_TYPE = "application/vnd.countersign.rotation+json"
+STATEMENT_TYPE = "application/vnd.countersign.statement+json"
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+_rotations = msgspec.json.Decoder(Rotation)
+_statements = msgspec.json.Decoder(Statement)
+
+
+class KeyChanged(SignatureRefused):
+    """The organisation signs with a key that the pinned one did not name: somebody else may have taken its place."""
+
+    code = "key_changed"
+    title = "Key changed"
+    resolution = "Ask the publisher. If they lost their key, remove the pin that the message names and pull again."
+
+
+class RolledBack(Refused):
+    """The store shows an older state of the channel than was seen before."""
+
+    status = 409
+    code = "rolled_back"
+    title = "Rolled back"
+    resolution = "Try again later or elsewhere: somebody may be offering you an old version with known faults."
+
+
+class Stale(Refused):
+    """The statement of the channel has expired: what it names may long be outdated."""
+
+    status = 409
+    code = "stale_statement"
+    title = "Stale statement"
+    resolution = "Check this machine's clock, then try again; the store renews statements by itself."
+
+
+def rotate(org: str, key: SigningKey, to: PublicKey, issued_at: str) -> Envelope:
+    """The document by which an organisation's key names the one after it."""
+    return envelopes.sign(ROTATION_TYPE, _encoder.encode(Rotation(org, key.public.keyid, to, issued_at)), key)
+
+
+def state(statement: Statement, key: SigningKey) -> Envelope:
+    """The signed statement of a channel."""
+    return envelopes.sign(STATEMENT_TYPE, _encoder.encode(statement), key)
+
+
+def follow(org: str, pinned: PublicKey | None, root: PublicKey, rotations: Sequence[Envelope]) -> PublicKey:
+    """The key that signs now, reached from the pinned one; without a pin from the root, which is to be pinned.
+
+    A rotation counts only when the key before it signed it, so that whoever holds the pin can walk to the newest.
+
+    Raises:
+        KeyChanged: the walk does not pass the pinned key.
+        SignatureRefused: a rotation is not signed by the key before it, or is another organisation's.
+    """
+    chain = [root]
+    envelopes.raw(root)
+    for envelope in rotations:
+        chain.append(_next(org, chain[-1], envelope))
+    if pinned is not None and pinned not in chain:
+        raise KeyChanged(f"{org} signs with a key that does not follow from the one this machine knows")
+    return chain[-1]
+
+
+def _next(org: str, key: PublicKey, envelope: Envelope) -> PublicKey:
+    payload = envelopes.opened(envelope, ROTATION_TYPE, {key.keyid: key})
+    try:
+        rotation = _rotations.decode(payload)
+    except msgspec.ValidationError as error:
+        raise SignatureRefused("a rotation is signed and yet none") from error
+    if rotation.org != org or rotation.previous != key.keyid:
+        raise SignatureRefused("a rotation is of another organisation or another key")
+    envelopes.raw(rotation.key)
+    return rotation.key
+
+
+def believed(
+    org: str, channel: str, shown: ChannelState, *, pinned: PublicKey | None, seen: int, now: Instant
+) -> tuple[Statement, PublicKey]:
+    """The statement of the organisation's channel, and the key that signs now, which is to be pinned.
+
+    `seen` is the highest counter that was believed before for this product and channel, 0 for none.
+
+    Raises:
+        KeyChanged, SignatureRefused: it is not signed as `follow` says, or is of another organisation or channel.
+        RolledBack: its counter is below `seen`.
+        Stale: it has expired.
+    """
+    key = follow(org, pinned, shown.root, shown.rotations)
+    payload = envelopes.opened(shown.statement, STATEMENT_TYPE, {key.keyid: key})
+    try:
+        statement = _statements.decode(payload)
+    except msgspec.ValidationError as error:
+        raise SignatureRefused("the statement is signed and yet none") from error
+    if (statement.org, statement.channel) != (org, channel):
+        raise SignatureRefused("the statement is of another organisation or channel")
+    if statement.counter < seen:
+        raise RolledBack(f"the channel's statement has the number {statement.counter}, and {seen} was seen before")
+    if expires_at(statement) <= now:
+        raise Stale(f"the channel's statement expired at {statement.expires_at}")
+    return statement, key
+
+
+def expires_at(statement: Statement) -> Instant:
+    """When the statement stops being believed.
+
+    Raises:
+        SignatureRefused: it does not say so in RFC 3339.
+    """
+    try:
+        return clock.from_datetime(datetime.fromisoformat(statement.expires_at))
+    except ValueError as error:
+        raise SignatureRefused("the statement does not say when it expires") from error

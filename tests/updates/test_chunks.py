@@ -1,0 +1,76 @@
+"""Chunks are cut where the contents say so, and come back as they were or not at all."""
+
+import itertools
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.updates import chunks
+from countersign.updates.chunks import ChunkDamaged
+
+CONTENTS = random.Random(7).randbytes(3 << 20)
+
+
+def cut_in(pieces: list[bytes]) -> list[bytes]:
+    return list(chunks.cut(iter(pieces)))
+
+
+def test_chunks_put_together_are_the_contents() -> None:
+    found = cut_in([CONTENTS])
+
+    assert b"".join(found) == CONTENTS
+    assert all(chunks.SMALLEST <= len(chunk) <= chunks.LARGEST for chunk in found[:-1])
+
+
+@given(st.lists(st.integers(0, len(CONTENTS)), max_size=6))
+def test_cuts_do_not_depend_on_how_the_bytes_arrive(edges: list[int]) -> None:
+    places = [0, *sorted(edges), len(CONTENTS)]
+    pieces = [CONTENTS[start:stop] for start, stop in itertools.pairwise(places)]
+
+    assert cut_in(pieces) == cut_in([CONTENTS])
+
+
+def test_cuts_of_long_contents_do_not_depend_on_how_the_bytes_arrive() -> None:
+    contents = random.Random(8).randbytes(11 << 20)
+
+    whole = cut_in([contents])
+
+    assert cut_in([contents[at : at + 70_000] for at in range(0, len(contents), 70_000)]) == whole
+
+
+def test_bytes_put_in_change_only_the_chunks_around_them() -> None:
+    changed = CONTENTS[:1_000_000] + b"something new" + CONTENTS[1_000_000:]
+
+    before, after = set(cut_in([CONTENTS])), set(cut_in([changed]))
+
+    assert len(after - before) <= 3
+
+
+def test_an_empty_file_has_no_chunk() -> None:
+    assert cut_in([]) == [] == cut_in([b""])
+
+
+@given(st.binary(max_size=100_000))
+def test_a_chunk_comes_back_from_its_frame(contents: bytes) -> None:
+    frame = chunks.compress(contents)
+
+    assert chunks.decompress(frame, len(contents), chunks.chunk_id(contents)) == contents
+
+
+@pytest.mark.parametrize(
+    ("frame", "size"),
+    [
+        (chunks.compress(b"a" * 1000), 999),
+        (chunks.compress(b"a" * 1000), 1001),
+        (chunks.compress(b"b" * 1000), 1000),
+        (chunks.compress(b"a" * 1000)[:-1], 1000),
+        (b"no frame", 1000),
+        (chunks.compress(b"a" * 100_000_000), 1000),
+    ],
+    ids=["longer", "shorter", "other", "cut", "nonsense", "bomb"],
+)
+def test_a_damaged_chunk_is_refused(frame: bytes, size: int) -> None:
+    with pytest.raises(ChunkDamaged):
+        chunks.decompress(frame, size, chunks.chunk_id(b"a" * 1000))

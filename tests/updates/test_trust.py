@@ -1,0 +1,140 @@
+"""A client believes the key it knows, the keys that key named, and nothing older than it has seen."""
+
+import itertools
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.updates import envelope, trust
+from countersign.updates.envelope import SignatureRefused, SigningKey
+from countersign.updates.trust import KeyChanged, RolledBack, Stale
+from countersign.updates.wire import ChannelState, Envelope, PublicKey, Statement
+
+NOW = clock.from_datetime(datetime(2026, 11, 21, 12, tzinfo=UTC))
+ISSUED, EXPIRES = "2026-11-20T00:00:00.000Z", "2026-12-04T00:00:00.000Z"
+
+
+def keys(count: int) -> list[SigningKey]:
+    return [envelope.new_signing_key() for _ in range(count)]
+
+
+def rotations(chain: list[SigningKey], org: str = "north") -> list[Envelope]:
+    return [trust.rotate(org, old, new.public, ISSUED) for old, new in itertools.pairwise(chain)]
+
+
+def statement(counter: int = 5, org: str = "north", channel: str = "stable", expires: str = EXPIRES) -> Statement:
+    return Statement(org, "id", "orbit", channel, "1.2.0", {"linux": "0" * 64}, counter, ISSUED, expires)
+
+
+def shown(chain: list[SigningKey], said: Statement | None = None, by: SigningKey | None = None) -> ChannelState:
+    signed = trust.state(said or statement(), by or chain[-1])
+    return ChannelState(signed, chain[0].public, rotations(chain))
+
+
+def believed(state: ChannelState, pinned: PublicKey | None = None, seen: int = 0, now: Instant = NOW) -> Statement:
+    return trust.believed("north", "stable", state, pinned=pinned, seen=seen, now=now)[0]
+
+
+def test_the_first_key_is_believed_and_told_to_be_pinned() -> None:
+    chain = keys(1)
+
+    found, key = trust.believed("north", "stable", shown(chain), pinned=None, seen=0, now=NOW)
+
+    assert found.version == "1.2.0"
+    assert key == chain[0].public
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_whoever_pinned_any_key_of_the_chain_walks_to_the_newest(at: int) -> None:
+    chain = keys(4)
+
+    assert believed(shown(chain), chain[at].public).counter == 5
+
+
+def test_a_chain_that_does_not_pass_the_pinned_key_is_refused() -> None:
+    with pytest.raises(KeyChanged):
+        believed(shown(keys(3)), keys(1)[0].public)
+
+
+def test_a_rotation_by_another_key_is_refused() -> None:
+    first, second, thief = keys(3)
+    forged = trust.rotate("north", thief, second.public, ISSUED)
+    state = ChannelState(trust.state(statement(), second), first.public, [forged])
+
+    with pytest.raises(SignatureRefused):
+        believed(state, first.public)
+
+
+def test_a_rotation_of_another_organisation_is_refused() -> None:
+    chain = keys(2)
+    state = ChannelState(trust.state(statement(), chain[1]), chain[0].public, rotations(chain, "south"))
+
+    with pytest.raises(SignatureRefused):
+        believed(state, chain[0].public)
+
+
+def test_a_key_that_was_succeeded_signs_no_more() -> None:
+    chain = keys(2)
+
+    with pytest.raises(SignatureRefused):
+        believed(shown(chain, by=chain[0]), chain[0].public)
+
+
+def test_a_key_under_another_keys_name_is_refused() -> None:
+    real, thief = keys(2)
+    posing = PublicKey(real.public.keyid, thief.public.public)
+    signed = trust.state(statement(), thief)
+    signed = msgspec.structs.replace(
+        signed, signatures=[msgspec.structs.replace(signed.signatures[0], keyid=real.public.keyid)]
+    )
+
+    with pytest.raises(SignatureRefused):
+        believed(ChannelState(signed, posing, []))
+
+
+@pytest.mark.parametrize("said", [statement(org="south"), statement(channel="beta")], ids=["organisation", "channel"])
+def test_a_statement_about_something_else_is_refused(said: Statement) -> None:
+    with pytest.raises(SignatureRefused):
+        believed(shown(keys(1), said))
+
+
+def test_a_changed_statement_is_refused() -> None:
+    chain = keys(1)
+    state = shown(chain)
+    other = trust.state(statement(counter=9), keys(1)[0])
+    changed = msgspec.structs.replace(state.statement, payload=other.payload)
+
+    with pytest.raises(SignatureRefused):
+        believed(msgspec.structs.replace(state, statement=changed))
+
+
+def test_a_manifest_does_not_pass_for_a_statement() -> None:
+    chain = keys(1)
+    payload = msgspec.json.encode(statement())
+    posing = envelope.sign("application/vnd.countersign.manifest+json", payload, chain[0])
+
+    with pytest.raises(SignatureRefused):
+        believed(ChannelState(posing, chain[0].public, []))
+    renamed = msgspec.structs.replace(posing, payload_type=trust.STATEMENT_TYPE)
+    with pytest.raises(SignatureRefused):
+        believed(ChannelState(renamed, chain[0].public, []))
+
+
+def test_an_older_counter_than_was_seen_is_refused() -> None:
+    chain = keys(1)
+
+    assert believed(shown(chain), seen=5).counter == 5
+    with pytest.raises(RolledBack):
+        believed(shown(chain), seen=6)
+
+
+def test_an_expired_statement_is_refused() -> None:
+    chain = keys(1)
+    expires = clock.from_datetime(datetime(2026, 12, 4, tzinfo=UTC))
+
+    assert believed(shown(chain), now=Instant(expires - 1)).counter == 5
+    with pytest.raises(Stale):
+        believed(shown(chain), now=expires)
