@@ -15,6 +15,7 @@ DICTIONARY_BYTES = 64 << 20
 _SAMPLE = 1 << 20
 _PIECE = 1 << 20
 _LONG = 64 << 20
+_LONGISH = 8 << 20
 _WINDOW_LOG = 27
 
 RAW, BZIP2, ZSTD, ZSTD_PREFIX = 0, 1, 2, 3
@@ -57,7 +58,7 @@ def pack(data: bytes, prefix: bytes = b"") -> Packed:
         ranked = sorted(methods, key=lambda method: len(_packed(method, sample, b"")))
         if len(_packed(ZSTD, sample, b"")) > len(sample) * 0.995 and len(zstd.compress(data, 3)) > len(data) * 0.995:
             return Packed(RAW, len(data), data)
-        methods = tuple(ranked[:2])
+        methods = tuple(ranked[: 1 if len(data) > _LONGISH else 2])
     if 0 < len(prefix) <= PREFIX_BYTES:
         methods = (*methods, ZSTD_PREFIX)
     tried = [Packed(method, len(data), _packed(method, data, prefix)) for method in methods]
@@ -69,7 +70,7 @@ def _packed(method: int, data: bytes, prefix: bytes) -> bytes:
         return bz2.compress(data)
     if method in _LZMA:
         return lzma.compress(data, lzma.FORMAT_RAW, filters=[_filter(method, len(data))])
-    options = {
+    options: dict[int, int] = {
         zstd.CompressionParameter.compression_level: 22,
         zstd.CompressionParameter.window_log: _window_log(len(data) + len(prefix)),
         zstd.CompressionParameter.enable_long_distance_matching: 1,
@@ -123,6 +124,11 @@ class Stream:
         else:
             self._decompressor = _decompressor(packed.method, packed.size, prefix)
 
+    @property
+    def left(self) -> int:
+        """Bytes that were not taken yet."""
+        return self._left
+
     def take(self, count: int) -> bytes:
         """The next `count` bytes.
 
@@ -175,7 +181,7 @@ def _decompressor(method: int, size: int, prefix: Callable[[], bytes]) -> Decomp
         return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=[_filter(method, size)])
     if method not in (ZSTD, ZSTD_PREFIX):
         raise Malformed(f"streams of method {method} are not known here")
-    options = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
+    options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
     if method == ZSTD:
         return zstd.ZstdDecompressor(options=options)
     return zstd.ZstdDecompressor(options=options, zstd_dict=_dictionary(prefix()))

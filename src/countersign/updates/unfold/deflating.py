@@ -85,19 +85,17 @@ class Search:
 
 
 def _made(settings: Settings, content: bytes) -> bytes:
-    compressor = _compressor(settings)
+    level, memory, strategy, window = settings
+    compressor = zlib.compressobj(level, zlib.DEFLATED, -window, memory, strategy)
     return compressor.compress(content) + compressor.flush()
-
-
-def _compressor(settings: Settings) -> "zlib._Compress":
-    return zlib.compressobj(settings.level, zlib.DEFLATED, -settings.window, settings.memory, settings.strategy)
 
 
 def _tried(settings: Settings, stream: bytes, content: bytes) -> bytes | None:
     """What the settings make of the content; None as soon as that begins otherwise than the stream."""
     if len(content) <= _PREFIX:
         return _made(settings, content)
-    compressor = _compressor(settings)
+    level, memory, strategy, window = settings
+    compressor = zlib.compressobj(level, zlib.DEFLATED, -window, memory, strategy)
     begun = compressor.compress(content[:_PREFIX])
     if not stream.startswith(begun):
         return None

@@ -12,6 +12,10 @@ LEVELS = 3
 """Archives in archives that are looked into."""
 BIGGEST_FILE = 192 << 20
 """Bytes of a file that is looked into; a larger one stays as it is."""
+TOTAL_BYTES = 256 << 20
+"""Bytes that all streams of one delta's old files, or of its new ones, may hold."""
+HEAD_BYTES = 262
+"""Bytes at the front that tell an archive from other files."""
 SMALLEST_STREAM = 32
 """Bytes that a stream holds at least: a shorter one is cheaper as it is."""
 
@@ -32,7 +36,7 @@ class Span(NamedTuple):
 class Budget:
     """What one delta may take apart altogether, shared by all its files: bytes, and streams."""
 
-    def __init__(self, size: int = 384 << 20, streams: int = 200_000) -> None:
+    def __init__(self, size: int = TOTAL_BYTES, streams: int = 200_000) -> None:
         self.size = size
         self.streams = streams
 
@@ -53,9 +57,15 @@ class Budget:
         return content, len(data) - len(inflater.unused_data)
 
 
+def may_hold_streams(head: bytes, size: int) -> bool:
+    """Whether a file of this size that begins so is worth reading whole."""
+    is_archive = head[:4] == _LOCAL or head[:3] == _GZIP or head[257:262] == b"ustar"
+    return is_archive and SMALLEST_STREAM <= size <= BIGGEST_FILE
+
+
 def spans(data: bytes, budget: Budget) -> list[Span]:
     """The streams of the archive, in order and apart from each other; none where the bytes are no archive."""
-    if not SMALLEST_STREAM <= len(data) <= BIGGEST_FILE:
+    if not may_hold_streams(data[:HEAD_BYTES], len(data)):
         return []
     return list(_streams(memoryview(data), 0, budget, LEVELS))
 
@@ -64,18 +74,18 @@ def _streams(data: memoryview, base: int, budget: Budget, levels: int) -> Iterat
     """The streams of what begins at the front of the data; `base` is where that lies in the file."""
     if levels == 0:
         return
-    if data[:4] == _LOCAL:
+    if _has(data, 0, _LOCAL):
         yield from _zip(data, base, budget, levels)
-    elif data[:3] == _GZIP:
+    elif _has(data, 0, _GZIP):
         yield from _gzip(data, base, budget)
-    elif data[257:262] == b"ustar":
+    elif _has(data, 257, b"ustar"):
         yield from _tar(data, base, budget, levels)
 
 
 def _zip(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[Span]:
     """Local headers one after another (APPNOTE 4.3.7); the directory at the end is not asked."""
     at = 0
-    while data[at : at + 4] == _LOCAL and at + 30 <= len(data):
+    while _has(data, at, _LOCAL) and at + 30 <= len(data):
         flags, method = _number(data, at + 6, 2), _number(data, at + 8, 2)
         begin = at + 30 + _number(data, at + 26, 2) + _number(data, at + 28, 2)
         size = _number(data, at + 18, 4)
@@ -104,7 +114,7 @@ def _after_descriptor(data: memoryview, at: int) -> int:
 def _gzip(data: memoryview, base: int, budget: Budget) -> Iterator[Span]:
     """Members one after another (RFC 1952 §2.2)."""
     at = 0
-    while data[at : at + 3] == _GZIP:
+    while _has(data, at, _GZIP):
         begin = _after_gzip_header(data, at)
         inflated = budget.inflate(data[begin:])
         if inflated is None:
@@ -130,7 +140,7 @@ def _after_gzip_header(data: memoryview, at: int) -> int:
 def _tar(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[Span]:
     """Headers of 512 bytes and contents filled up to a multiple of 512 (POSIX.1-1988 ustar)."""
     at = 0
-    while at + 512 <= len(data) and data[at + 257 : at + 262] == b"ustar":
+    while at + 512 <= len(data) and _has(data, at + 257, b"ustar"):
         digits = bytes(data[at + 124 : at + 136]).strip(b"\0 ")
         if not digits.isdigit() or b"8" in digits or b"9" in digits:
             return
@@ -138,6 +148,10 @@ def _tar(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[S
         begin = at + 512
         yield from _streams(data[begin : begin + size], base + begin, budget, levels - 1)
         at = begin + (size + 511) // 512 * 512
+
+
+def _has(data: memoryview, at: int, mark: bytes) -> bool:
+    return bytes(data[at : at + len(mark)]) == mark
 
 
 def _number(data: memoryview, at: int, length: int) -> int:
