@@ -123,7 +123,7 @@ class _Rebuilt:
         self._values = Stream(taken.values, reference.joined)
         self._literals = Stream(taken.literals, reference.joined)
         self._runs = _runs(taken)
-        self._run = next(self._runs, None)
+        self._run: tuple[int, int] | None = next(self._runs, None)
         self._along = 0
         """Bytes of covers that were taken."""
         self._pieces = self._all(_covers(taken))

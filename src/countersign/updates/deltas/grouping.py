@@ -82,7 +82,7 @@ def _filled(old: Sequence[File], new: Sequence[File], partners: dict[int, int | 
         more = new[place].size + (0 if partner in olds else old[partner].size)
         if news and size + more > most:
             yield Group(sorted(olds), news)
-            olds, news, size = set(), [], 0
+            olds, news, size = set[int](), [], 0
             more = new[place].size + old[partner].size
         olds.add(partner)
         news.append(place)
