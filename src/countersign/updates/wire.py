@@ -1,6 +1,7 @@
 """What the store answers an updating client with."""
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -80,15 +81,30 @@ class ChunkPlaces(msgspec.Struct, frozen=True):
     filename: str
 
 
+Stretches: TypeAlias = list[tuple[int, int]]
+"""Positions in a list, as stretches from the first to the one after the last: most deltas are about most files."""
+
+
+def stretches(positions: Iterable[int]) -> Stretches:
+    """The positions, which are in order, as stretches."""
+    found: Stretches = []
+    for position in positions:
+        if found and found[-1][1] == position:
+            found[-1] = (found[-1][0], position + 1)
+        else:
+            found.append((position, position + 1))
+    return found
+
+
 class Delta(msgspec.Struct, frozen=True):
-    """A prepared way from the `old` files to the `files`, which are paths of the two manifests. `memory` is what
-    applying it takes, in bytes."""
+    """A prepared way from the `old` files to the `files`, which are positions in the files of the two manifests.
+    `memory` is what applying it takes, in bytes."""
 
     url: str
     size: int
     sha256: str
-    old: list[str]
-    files: list[str]
+    old: Stretches
+    files: Stretches
     memory: int
 
 

@@ -1,0 +1,91 @@
+"""Which files are compared together: those that are alike in name, in groups that fit into memory."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from countersign.updates.manifest import File
+
+LARGEST_FILE = 1 << 30
+"""Bytes of a file beyond which its chunks have to do."""
+
+_DIGITS = re.compile(r"[0-9]+(?:[._][0-9]+)*|(?<=[-_.])[0-9a-f]{6,}(?=[-_.])")
+
+_SAME: tuple[Callable[[str], str], ...] = (
+    lambda path: path,
+    lambda path: _DIGITS.sub("#", path),
+    lambda path: path.rpartition("/")[2],
+    lambda path: _DIGITS.sub("#", path.rpartition("/")[2]),
+)
+"""What two paths may have in common, the strongest sign first."""
+
+
+class Group(NamedTuple):
+    """Positions in the old manifest's files and in the new one's, each in order."""
+
+    old: list[int]
+    new: list[int]
+
+
+def groups(old: Sequence[File], new: Sequence[File], most: int) -> Iterator[Group]:
+    """The files of the new build that the old one has nowhere, with the old files to make them from.
+
+    Old and new contents of a group are at most `most` bytes, unless it is of a single pair of files. Where everything
+    fits into one group, all old files are in it, whatever they are called.
+    """
+    known = {file.sha256 for file in old}
+    changed = [place for place, file in enumerate(new) if _is_changed(file, known)]
+    if not changed:
+        return
+    every = [place for place, file in enumerate(old) if file.size]
+    if sum(old[place].size for place in every) + sum(new[place].size for place in changed) <= most:
+        if every:
+            yield Group(every, changed)
+        return
+    yield from _filled(old, new, _pairs(old, [new[place] for place in changed], changed), most)
+
+
+def _is_changed(file: File, known: set[str]) -> bool:
+    return 0 < file.size <= LARGEST_FILE and file.sha256 not in known
+
+
+def _pairs(old: Sequence[File], files: Sequence[File], places: Sequence[int]) -> dict[int, int | None]:
+    """For each place of a new file the old file that is most like it, or None."""
+    indexes = [_index(old, same) for same in _SAME]
+    return {place: _partner(old, file, indexes) for place, file in zip(places, files, strict=True)}
+
+
+def _index(old: Sequence[File], same: Callable[[str], str]) -> dict[str, list[int]]:
+    index: dict[str, list[int]] = defaultdict(list)
+    for place, file in enumerate(old):
+        if 0 < file.size <= LARGEST_FILE:
+            index[same(file.path)].append(place)
+    return index
+
+
+def _partner(old: Sequence[File], file: File, indexes: Sequence[dict[str, list[int]]]) -> int | None:
+    for same, index in zip(_SAME, indexes, strict=True):
+        if found := index.get(same(file.path)):
+            return min(found, key=lambda place: abs(old[place].size - file.size))
+    return None
+
+
+def _filled(old: Sequence[File], new: Sequence[File], partners: dict[int, int | None], most: int) -> Iterator[Group]:
+    """Groups of pairs in the order of the new paths. A file without a partner is left to its chunks."""
+    olds: set[int] = set()
+    news: list[int] = []
+    size = 0
+    for place, partner in partners.items():
+        if partner is None:
+            continue
+        more = new[place].size + (0 if partner in olds else old[partner].size)
+        if news and size + more > most:
+            yield Group(sorted(olds), news)
+            olds, news, size = set[int](), [], 0
+            more = new[place].size + old[partner].size
+        olds.add(partner)
+        news.append(place)
+        size += more
+    if news:
+        yield Group(sorted(olds), news)

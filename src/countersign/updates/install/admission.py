@@ -1,0 +1,62 @@
+"""Which manifests are installed at all: one whose every path stays inside, and which holds together."""
+
+from countersign.archives import links as archive_links
+from countersign.archives.gauge import Gauge
+from countersign.archives.limits import Limits
+from countersign.archives.names import Names, folded
+from countersign.archives.refusals import ArchiveRefused
+from countersign.kernel.errors import Refused
+from countersign.updates.manifest import Manifest
+
+OWN = ".countersign"
+"""The folder in every installation that is ours."""
+
+
+class ManifestRefused(Refused):
+    """A signed manifest that breaks a rule of what may be installed."""
+
+    status = 422
+    code = "manifest_refused"
+    title = "Manifest refused"
+    resolution = "Ask the publisher for another build."
+
+
+def admit(manifest: Manifest, limits: Limits | None = None) -> None:
+    """Refuse a manifest that would write outside of its folder, or meet itself there, or contradicts itself.
+
+    Its signature says who made it, not that it is harmless.
+
+    Raises:
+        ManifestRefused: with the path and the rule.
+    """
+    limits = Limits() if limits is None else limits
+    names = Names(limits)
+    try:
+        for file in manifest.files:
+            names.take(file.path, "file")
+        for link in manifest.links:
+            names.take(link.path, "link")
+            archive_links.check_target(link.path, link.target, limits)
+        for folder in manifest.folders:
+            names.take(folder, "folder")
+        archive_links.check_links({link.path: link.target for link in manifest.links}, Gauge(limits, 0))
+    except ArchiveRefused as error:
+        raise ManifestRefused(error.detail) from error
+    for path in (*(file.path for file in manifest.files), *(link.path for link in manifest.links), *manifest.folders):
+        if folded(path.split("/")[0]) == OWN:
+            raise ManifestRefused(f"{path!a}: {OWN} is where an installation keeps its own state")
+    _check_files(manifest, limits)
+
+
+def _check_files(manifest: Manifest, limits: Limits) -> None:
+    total = 0
+    for file in manifest.files:
+        total += file.size
+        if file.mode not in (0o644, 0o755):
+            raise ManifestRefused(f"{file.path!a}: the mode {file.mode:o} is neither 644 nor 755")
+        if file.size < 0 or total > limits.total_bytes:
+            raise ManifestRefused(f"{file.path!a}: with it the build has more than {limits.total_bytes} bytes")
+        if any(not 0 <= place < len(manifest.chunks) for place in file.chunks):
+            raise ManifestRefused(f"{file.path!a}: a chunk of it is not in the manifest")
+        if sum(manifest.chunks[place].size for place in file.chunks) != file.size:
+            raise ManifestRefused(f"{file.path!a}: its chunks are not as long as the file")

@@ -1,0 +1,183 @@
+"""What comes over the network: parts that are continued after a cut, and chunks in as few requests as there are gaps."""
+
+import hashlib
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeAlias
+
+from countersign.kernel.errors import Refused
+from countersign.updates import chunks
+from countersign.updates.chunks import ChunkDamaged
+from countersign.updates.wire import ChunkPlaces, DeltaOffer
+
+REQUEST_BYTES = 4 << 20
+GAP_BYTES = 32 << 10
+"""Bytes between two wanted chunks that are cheaper to fetch than another request."""
+HELD_BYTES = 64 << 20
+
+Progress: TypeAlias = Callable[[int], None]
+"""Is told how many bytes more have come."""
+
+
+class Remote(Protocol):
+    """The store, as installing needs it. Each call raises what the caller of installing handles itself."""
+
+    def places(self) -> ChunkPlaces:
+        """Where the chunks of the wanted build lie."""
+        ...
+
+    def offer(self, version: str) -> DeltaOffer | None:
+        """Deltas from that version to the wanted build; None where the store has none."""
+        ...
+
+    def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
+        """The bytes of that range, in pieces; fewer only where the connection is cut and stays so."""
+        ...
+
+
+class FetchedWrong(Refused):
+    """What was fetched is not what was announced."""
+
+    status = 422
+    code = "checksum_mismatch"
+    title = "Checksum mismatch"
+    resolution = "Try again; what was right is kept. If it goes on, tell the publisher."
+
+
+def part(remote: Remote, folder: Path, wanted: "Part", progress: Progress) -> Path:
+    """The whole part as a file of the folder; what an earlier try left of it is gone on with.
+
+    Raises:
+        FetchedWrong: its digest is another; nothing of it is kept.
+        OSError: it cannot be written.
+    """
+    path = folder / wanted.sha256
+    with open(path, "a+b", opener=_without_links) as file:
+        if file.seek(0, os.SEEK_END) > wanted.size:
+            file.truncate(0)
+        file.seek(0)
+        digest = hashlib.file_digest(file, "sha256")
+        have = file.seek(0, os.SEEK_END)
+        progress(have)
+        if have < wanted.size:
+            for piece in _exactly(remote.read(wanted.url, have, wanted.size - have), wanted.size - have):
+                file.write(piece)
+                digest.update(piece)
+                progress(len(piece))
+        file.flush()
+        os.fsync(file.fileno())
+    if digest.hexdigest() != wanted.sha256:
+        path.unlink()
+        raise FetchedWrong(f"{wanted.name} has sha256 {digest.hexdigest()}, and {wanted.sha256} was announced")
+    return path
+
+
+class Part(NamedTuple):
+    """Something that is fetched whole."""
+
+    name: str
+    url: str
+    size: int
+    sha256: str
+
+
+def _without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
+def _exactly(pieces: Iterator[bytes], length: int) -> Iterator[bytes]:
+    """The pieces, as long as they are no more than was asked for."""
+    for piece in pieces:
+        length -= len(piece)
+        if length < 0:
+            raise FetchedWrong("the store sends more than was asked for")
+        yield piece
+    if length:
+        raise FetchedWrong("the store sends less than was asked for")
+
+
+class _Range(NamedTuple):
+    url: str
+    start: int
+    end: int
+    frames: list[tuple[str, int, int]]
+
+
+class ChunkFetcher:
+    """Gives chunks in about the order in which they lie in their packs: a request brings those that follow, too."""
+
+    def __init__(
+        self, remote: Remote, places: ChunkPlaces, sizes: Mapping[str, int], wanted: set[str], progress: Progress
+    ) -> None:
+        """`sizes` are those of all chunks of the build; `wanted` are the chunks that will be asked for, as far as that
+        is known."""
+        self._remote = remote
+        self._places = places
+        self._sizes = sizes
+        self._progress = progress
+        self._ranges = {frame[0]: found for found in _ranges(places, wanted) for frame in found.frames}
+        self._held: OrderedDict[str, bytes] = OrderedDict()
+        self._held_bytes = 0
+
+    def chunk(self, name: str) -> bytes:
+        """The chunk.
+
+        Raises:
+            FetchedWrong: the store does not say where it lies, or has other bytes there twice.
+        """
+        for _ in range(2):
+            frame = self._frame(name)
+            try:
+                return chunks.decompress(frame, self._sizes[name], name)
+            except ChunkDamaged:
+                continue
+        raise FetchedWrong(f"the store has other bytes in the place of chunk {name}")
+
+    def _frame(self, name: str) -> bytes:
+        if name not in self._held:
+            self._fetch(name)
+        frame = self._held.pop(name)
+        self._held_bytes -= len(frame)
+        return frame
+
+    def _fetch(self, name: str) -> None:
+        found = self._ranges.get(name) or next(_ranges(self._places, {name}), None)
+        if found is None:
+            raise FetchedWrong(f"the store does not say where chunk {name} lies")
+        length = found.end - found.start
+        data = b"".join(_exactly(self._remote.read(found.url, found.start, length), length))
+        self._progress(length)
+        for each, start, size in found.frames:
+            if each not in self._held:
+                self._held[each] = data[start - found.start : start - found.start + size]
+                self._held_bytes += size
+        self._held.move_to_end(name)
+        while self._held_bytes > HELD_BYTES and len(self._held) > 1:
+            _, dropped = self._held.popitem(last=False)
+            self._held_bytes -= len(dropped)
+
+
+def _ranges(places: ChunkPlaces, wanted: set[str]) -> Iterator[_Range]:
+    """The requests that bring the wanted chunks, each once."""
+    seen: set[str] = set()
+    for pack in places.packs:
+        frames = [frame for frame in pack.chunks if frame[0] in wanted and frame[0] not in seen]
+        seen.update(frame[0] for frame in frames)
+        yield from _runs(pack.url, sorted(frames, key=lambda frame: frame[1]))
+
+
+def _runs(url: str, frames: Iterable[tuple[str, int, int]]) -> Iterator[_Range]:
+    run: list[tuple[str, int, int]] = []
+    for frame in frames:
+        _, start, length = frame
+        if start < 0 or length <= 0 or length > 2 * chunks.LARGEST:
+            raise FetchedWrong("the store places a chunk where none can lie")
+        end = run[-1][1] + run[-1][2] if run else 0
+        if run and (start - end > GAP_BYTES or start + length - run[0][1] > REQUEST_BYTES):
+            yield _Range(url, run[0][1], end, run)
+            run = []
+        run.append(frame)
+    if run:
+        yield _Range(url, run[0][1], run[-1][1] + run[-1][2], run)

@@ -1,0 +1,172 @@
+"""Brings a folder to a build: from nothing, from any older version, from a damaged one; whole or not at all."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from countersign.kernel import ids
+from countersign.kernel.errors import StorageFull
+from countersign.updates import planner
+from countersign.updates.install import recovery, staging, state
+from countersign.updates.install.admission import admit
+from countersign.updates.install.belongings import belongings, destinations, folders_kept
+from countersign.updates.install.building import Building, Built
+from countersign.updates.install.fetching import Progress, Remote
+from countersign.updates.install.place import Place, held
+from countersign.updates.install.state import Installed, State
+from countersign.updates.install.survey import Survey, Wound, survey
+from countersign.updates.install.tree import Tree, scan
+from countersign.updates.manifest import Manifest
+from countersign.updates.planner import Plan
+from countersign.updates.wire import Envelope
+
+_SPARE_BYTES = 4 << 20
+_BLOCK_BYTES = 4096
+
+
+class Release(NamedTuple):
+    """What is to be installed: a manifest that was believed, its envelope and its payload's SHA-256; and where it came
+    from. `counter` is that of the channel's statement."""
+
+    manifest: Manifest
+    envelope: Envelope
+    manifest_sha256: str
+    server: str
+    channel: str
+    counter: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a pull found and did. `wounds` is what was not as the installed manifest says; `aside` where things of the
+    user's went that stood in the way."""
+
+    version: str
+    former: str | None
+    wounds: list[Wound]
+    plan: Plan | None
+    built: Built
+    aside: dict[str, str]
+    is_changed: bool
+
+
+Announce: TypeAlias = Callable[[Plan], None]
+"""Is told what will be fetched and written before anything is."""
+
+
+class Way(NamedTuple):
+    """How a pull is done: whether every file is read, whether it ends with the plan, and who is told what."""
+
+    verify: bool = False
+    dry_run: bool = False
+    announce: Announce = lambda plan: None
+    progress: Progress = lambda count: None
+
+
+def pull(folder: Path, release: Release, remote: Remote, way: Way) -> Report:
+    """Bring the folder to the release. Until the very last step the folder is as it was; a pull that ends early, however
+    it ends, is gone on with by the next one.
+
+    Raises:
+        ManifestRefused: the manifest would write elsewhere.
+        PlaceTaken, PlaceRefused: somebody else installs here, or nobody can.
+        StorageFull: there is not enough room.
+        FetchedWrong: the store's bytes are not those that the publisher signed.
+        OSError: a file cannot be read or written.
+    """
+    admit(release.manifest)
+    with held(folder) as place:
+        recovery.recover(place)
+        installed = state.read(place.target)
+        tree = scan(place.target)
+        found = survey(place.target, tree, installed, release.manifest, verify=way.verify)
+        former = None if installed is None else installed.manifest.version
+        if _is_there(release, installed, found):
+            if not way.dry_run:
+                _note(place, release, installed)
+            place.clear_all()
+            return Report(release.manifest.version, former, [], None, Built(), {}, is_changed=False)
+        return _change(place, release, _Situation(installed, tree, found), remote, way)
+
+
+class _Situation(NamedTuple):
+    installed: Installed | None
+    tree: Tree
+    found: Survey
+
+
+def _is_there(release: Release, installed: Installed | None, found: Survey) -> bool:
+    return installed is not None and installed.manifest_sha256 == release.manifest_sha256 and not found.wounds
+
+
+def _note(place: Place, release: Release, installed: Installed | None) -> None:
+    """Remember the statement's counter, where it is all that is new."""
+    if installed is None or installed.state.counter >= release.counter:
+        return
+    state.replace(place.target, _state(release, installed.state.id, installed.state.stamps))
+
+
+def _change(place: Place, release: Release, now: _Situation, remote: Remote, way: Way) -> Report:
+    manifest = release.manifest
+    places = remote.places()
+    offer = None
+    if now.installed is not None and now.installed.manifest_sha256 != release.manifest_sha256:
+        offer = remote.offer(now.installed.manifest.version)
+    plan = planner.plan(manifest, release.manifest_sha256, now.found.local, places, offer)
+    old = None if now.installed is None else now.installed.manifest
+    kept = {manifest.files[number].path for number in plan.kept}
+    goals = destinations(belongings(now.tree, old, kept), manifest)
+    aside = {path: goal for path, goal in goals.items() if path != goal}
+    former = None if old is None else old.version
+    way.announce(plan)
+    if way.dry_run:
+        return Report(manifest.version, former, now.found.wounds, plan, Built(), aside, is_changed=False)
+    _require_room(place, manifest, plan, now.tree)
+    building = Building(place, manifest, now.found.local, remote, way.progress)
+    building.build(plan, places)
+    number = ids.new_uuid()
+    stamps = staging.stage(place, manifest, plan, building)
+    staging.carry(place, now.tree, goals, destinations(folders_kept(now.tree, old), manifest).values())
+    state.write(place.stage, _state(release, number, stamps), release.envelope)
+    staging.sync(place)
+    recovery.change_places(place, number)
+    recovery.recover(place)
+    place.clear_all()
+    return Report(manifest.version, former, now.found.wounds, plan, building.built, aside, is_changed=True)
+
+
+def _state(release: Release, number: str, stamps: dict[str, tuple[int, int]]) -> State:
+    manifest = release.manifest
+    return State(
+        id=number,
+        server=release.server,
+        org=manifest.org,
+        product=manifest.product,
+        channel=release.channel,
+        counter=release.counter,
+        stamps=stamps,
+    )
+
+
+def _require_room(place: Place, manifest: Manifest, plan: Plan, tree: Tree) -> None:
+    """Refuse before anything is written what would not fit in the end."""
+    needed = plan.write_bytes + _SPARE_BYTES
+    files = len(manifest.files) + len(tree.files)
+    if not staging.can_link(place):
+        needed += sum(manifest.files[number].size for number in plan.kept)
+        needed += sum(found.st_size for found in tree.files.values())
+    needed += files * _BLOCK_BYTES
+    room = os.statvfs(place.side)
+    free = room.f_bavail * room.f_frsize
+    if free < needed:
+        raise StorageFull(
+            f"{place.side.parent} has {free} bytes free, and the update needs {needed}",
+            resolution="Free space there, then pull again; nothing was changed.",
+        )
+    if 0 < room.f_files and room.f_favail < files:
+        raise StorageFull(
+            f"{place.side.parent} has room for {room.f_favail} more files, and the update needs {files}",
+            resolution="Remove files there, then pull again; nothing was changed.",
+        )

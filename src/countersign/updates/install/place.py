@@ -1,0 +1,147 @@
+"""The folder beside an installation where the next version is put together, held by one process at a time.
+
+`stage` becomes the installation; `made` has whole files by digest, `parts` what was fetched so far: both outlive an
+interrupted pull. `swap` says that `stage` is whole and about to change places with the installation.
+"""
+
+import fcntl
+import os
+import shutil
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from countersign.kernel.errors import Refused
+
+
+class PlaceTaken(Refused):
+    """Another process installs into the same folder."""
+
+    status = 409
+    code = "install_running"
+    title = "Install running"
+    resolution = "Wait until it has ended, then try again."
+
+
+class PlaceRefused(Refused):
+    """Nothing can be installed at this place."""
+
+    status = 403
+    code = "place_refused"
+    title = "Place refused"
+    resolution = "Choose another folder, or correct what is named."
+
+
+class Place:
+    """An installation's folder, and the one beside it."""
+
+    def __init__(self, target: Path, side: Path) -> None:
+        self.target = target
+        self.side = side
+        self.stage = side / "stage"
+        self.made = side / "made"
+        self.parts = side / "parts"
+        self.unpacked = side / "unpacked"
+        self.swap = side / "swap"
+        self.retired = side / "retired"
+
+    def clear(self, *paths: Path) -> None:
+        """Remove these, whatever they are.
+
+        Raises:
+            OSError: something cannot be removed.
+        """
+        for path in paths:
+            if path.is_symlink() or path.is_file():
+                path.unlink()
+            elif path.exists():
+                _make_removable(path)
+                shutil.rmtree(path)
+
+    def clear_all(self) -> None:
+        """Remove the folder beside the installation.
+
+        Raises:
+            OSError: something cannot be removed.
+        """
+        self.clear(self.stage, self.retired, self.made, self.parts, self.unpacked, self.swap)
+        (self.side / "lock").unlink()
+        self.side.rmdir()
+
+
+def side_of(target: Path) -> Path:
+    """The folder beside the installation."""
+    return target.with_name(f".{target.name}.countersign")
+
+
+@contextmanager
+def held(folder: Path) -> Generator[Place]:
+    """The place of an installation, held until the block is left. Links on the way to the folder are followed once, now.
+
+    Raises:
+        PlaceTaken: another process holds it.
+        PlaceRefused: the folder or the one above it cannot be written, or is of another file system or owner.
+        OSError: it cannot be looked at.
+    """
+    target = Path(os.path.realpath(folder))
+    _require_rights(target)
+    side = side_of(target)
+    descriptor = _locked(side)
+    try:
+        yield Place(target, side)
+    finally:
+        os.close(descriptor)
+
+
+def _require_rights(target: Path) -> None:
+    parent = target.parent
+    if target.name == "":
+        raise PlaceRefused("the root folder is no place for an installation")
+    if not parent.is_dir():
+        raise PlaceRefused(f"{parent} is no folder")
+    if target.exists() and not target.is_dir():
+        raise PlaceRefused(f"{target} is no folder")
+    needed = os.R_OK | os.W_OK | os.X_OK
+    for path in (parent, target):
+        if path.exists() and not os.access(path, needed):
+            raise PlaceRefused(f"{path} cannot be written: the new version is put together beside the old one")
+    if target.exists() and target.stat().st_dev != parent.stat().st_dev:
+        raise PlaceRefused(f"{target} is a file system of its own: choose a folder inside of it")
+
+
+def _locked(side: Path) -> int:
+    """A descriptor that holds the lock."""
+    for _ in range(100):
+        side.mkdir(mode=0o700, exist_ok=True)
+        found = side.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            raise PlaceRefused(f"{side} is there and is no folder of yours")
+        try:
+            descriptor = os.open(side / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise PlaceTaken(f"another process installs into the folder that {side} belongs to") from error
+        if _is_same(descriptor, side / "lock"):
+            return descriptor
+        # Whoever held it has removed it since: it keeps nobody out any more.
+        os.close(descriptor)
+    raise PlaceTaken(f"{side} comes and goes")
+
+
+def _is_same(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _make_removable(path: Path) -> None:
+    """Let every folder below be emptied: a user's own may have come without that right."""
+    for folder, _, _ in os.walk(path):
+        if not os.access(folder, os.W_OK | os.X_OK):
+            Path(folder).chmod(0o700)

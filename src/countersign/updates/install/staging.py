@@ -1,0 +1,144 @@
+"""Puts the new version together as a folder of its own: linked where a file stays the same, moved in where it was made,
+with everything of the user's."""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from countersign.updates.install.building import Building
+from countersign.updates.install.place import Place
+from countersign.updates.install.swap import sync_folder
+from countersign.updates.install.tree import Tree
+from countersign.updates.manifest import File, Manifest
+from countersign.updates.planner import Plan
+
+_UNLINKABLE = (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+
+
+def can_link(place: Place) -> bool:
+    """Whether a file can have two names here.
+
+    Raises:
+        OSError: nothing can be written at all.
+    """
+    one, other = place.side / "probe", place.side / "probe2"
+    place.clear(one, other)
+    one.touch()
+    try:
+        os.link(one, other)
+    except OSError as error:
+        if error.errno not in _UNLINKABLE:
+            raise
+        return False
+    finally:
+        place.clear(one, other)
+    return True
+
+
+def stage(place: Place, manifest: Manifest, plan: Plan, building: Building) -> dict[str, tuple[int, int]]:
+    """Put the build's files, links and folders into the stage; each file's size and time of change.
+
+    Raises:
+        OSError: something cannot be written.
+    """
+    place.clear(place.stage)
+    place.stage.mkdir(mode=0o755)
+    for folder in _folders(manifest):
+        (place.stage / folder).mkdir(mode=0o755)
+    kept, copied = set(plan.kept), dict(plan.copied)
+    used: set[str] = set()
+    for number, file in enumerate(manifest.files):
+        target = place.stage / file.path
+        if number in kept:
+            link_or_copy(place.target / file.path, target)
+        elif number in copied:
+            _copy(place.target / copied[number], target, file)
+        elif file.sha256 in used:
+            _copy(building.path(file), target, file)
+        else:
+            link_or_copy(building.path(file), target)
+            target.chmod(file.mode)
+            used.add(file.sha256)
+    for link in manifest.links:
+        (place.stage / link.path).symlink_to(link.target)
+    return {file.path: _stamp(place.stage / file.path) for file in manifest.files}
+
+
+def carry(place: Place, tree: Tree, goals: Mapping[str, str], folders: Iterable[str]) -> None:
+    """Give the stage everything of the user's that is there now: files by another name, links anew.
+
+    Raises:
+        OSError: something cannot be written.
+    """
+    for folder in sorted(folders):
+        target = place.stage / folder
+        if not os.path.lexists(target):
+            target.mkdir(parents=True)
+            shutil.copymode(place.target / folder, target)
+    for path, goal in goals.items():
+        target = place.stage / goal
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if path in tree.files:
+            link_or_copy(place.target / path, target)
+        elif path in tree.links:
+            target.symlink_to(tree.links[path])
+
+
+def sync(place: Place) -> None:
+    """Make every folder of the stage outlive a power cut; its files do already.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    for folder, _, _ in os.walk(place.stage, topdown=False):
+        if os.access(folder, os.R_OK):
+            sync_folder(Path(folder))
+    sync_folder(place.side)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """The same file under another name, or a durable copy where names cannot be shared.
+
+    Raises:
+        OSError: neither can be had.
+    """
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _UNLINKABLE:
+            raise
+        shutil.copy2(source, target, follow_symlinks=False)
+        _sync(target)
+
+
+def _copy(source: Path, target: Path, file: File) -> None:
+    """A durable copy that shares nothing with its source."""
+    shutil.copyfile(source, target, follow_symlinks=False)
+    target.chmod(file.mode)
+    _sync(target)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    found = path.lstat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _folders(manifest: Manifest) -> list[str]:
+    """Every folder of the build, those above first."""
+    folders = set(manifest.folders)
+    for path in (*(file.path for file in manifest.files), *(link.path for link in manifest.links), *manifest.folders):
+        above = path.rpartition("/")[0]
+        while above and above not in folders:
+            folders.add(above)
+            above = above.rpartition("/")[0]
+    return sorted(folders)

@@ -1,0 +1,95 @@
+"""What an installation remembers about itself, in its folder .countersign: the signed manifest, and when its files
+were last seen whole."""
+
+import base64
+import hashlib
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from countersign.updates import manifest as manifests
+from countersign.updates.install.admission import OWN
+from countersign.updates.manifest import Manifest
+from countersign.updates.wire import Envelope
+
+MANIFEST, STATE = "manifest.json", "state.json"
+LONGEST = 512 << 20
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """`counter` is the highest of the channel's statement that was believed; `stamps` has the size and the time of
+    change (in nanoseconds) that each file had when it was whole; `id` names this installing."""
+
+    id: str
+    server: str
+    org: str
+    product: str
+    channel: str
+    counter: int
+    stamps: dict[str, tuple[int, int]]
+
+
+class Installed(NamedTuple):
+    """An installation: its state, and the manifest with its envelope and its payload's SHA-256."""
+
+    state: State
+    envelope: Envelope
+    manifest: Manifest
+    manifest_sha256: str
+
+
+def read(root: Path) -> Installed | None:
+    """What the folder remembers; None where it remembers nothing that makes sense: then every file is looked at.
+
+    Raises:
+        OSError: it cannot be read for another reason than that it is not there.
+    """
+    own = root / OWN
+    if root.is_symlink() or own.is_symlink():
+        return None
+    try:
+        envelope = msgspec.json.decode(_content(own / MANIFEST), type=Envelope)
+        state = msgspec.json.decode(_content(own / STATE), type=State)
+        payload = base64.b64decode(envelope.payload, validate=True)
+        manifest = manifests.decode(payload)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return Installed(state, envelope, manifest, hashlib.sha256(payload).hexdigest())
+
+
+def write(root: Path, state: State, envelope: Envelope) -> None:
+    """Write both files into a folder that nobody uses yet; they are fsynced.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    own = root / OWN
+    own.mkdir(mode=0o755)
+    for name, value in ((MANIFEST, envelope), (STATE, state)):
+        with (own / name).open("xb") as file:
+            file.write(msgspec.json.encode(value))
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def replace(root: Path, state: State) -> None:
+    """Remember something else about an installation in use: readers see the old state or the new one.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    own = root / OWN
+    unfinished = own / (STATE + ".new")
+    with unfinished.open("wb") as file:
+        file.write(msgspec.json.encode(state))
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(own / STATE)
+
+
+def _content(path: Path) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0))
+    with open(descriptor, "rb") as file:
+        return file.read(LONGEST)

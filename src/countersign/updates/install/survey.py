@@ -1,0 +1,135 @@
+"""What of an installation is whole, what is wounded and where, and what is the user's own."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal, TypeAlias
+
+from countersign.updates import chunks
+from countersign.updates.install.state import Installed
+from countersign.updates.install.tree import Tree
+from countersign.updates.manifest import File, Manifest
+from countersign.updates.planner import Local, Spot
+
+Kind: TypeAlias = Literal["missing", "changed", "mode", "link", "extra-bytes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wound:
+    """A stretch of a file that is not what the manifest says; `offset` and `size` in bytes, 0 and the whole size for a
+    file that is missing."""
+
+    path: str
+    kind: Kind
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is on disk: the intact part, and the wounds."""
+
+    local: Local
+    wounds: list[Wound]
+
+
+def survey(root: Path, tree: Tree, installed: Installed | None, wanted: Manifest, *, verify: bool) -> Survey:
+    """Hold the folder against the manifest it was installed from; without one, against the wanted build.
+
+    A file is read when `verify` says so, or its size or time of change is not what was noted when it was whole.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    manifest = wanted if installed is None else installed.manifest
+    looking = _Looking(root, tree, manifest, {} if installed is None or verify else installed.state.stamps)
+    for file in manifest.files:
+        looking.look(file, is_expected=installed is not None)
+    if installed is not None:
+        looking.look_at_links()
+    known = None if installed is None else installed.manifest
+    digest = "" if installed is None else installed.manifest_sha256
+    return Survey(Local(looking.files, looking.chunks, known, digest), looking.wounds)
+
+
+class _Looking:
+    """A survey under way."""
+
+    def __init__(self, root: Path, tree: Tree, manifest: Manifest, stamps: dict[str, tuple[int, int]]) -> None:
+        self._root, self._tree, self._manifest, self._stamps = root, tree, manifest, stamps
+        self.files: dict[str, tuple[str, int]] = {}
+        self.chunks: dict[str, Spot] = {}
+        self.wounds: list[Wound] = []
+
+    def look(self, file: File, *, is_expected: bool) -> None:
+        """Whether the file is whole; where it is not and was expected to be, its wounds."""
+        found = self._tree.files.get(file.path)
+        if found is None:
+            if is_expected:
+                self.wounds.append(Wound(file.path, "missing", 0, file.size))
+            return
+        is_whole = self._stamps.get(file.path) == (found.st_size, found.st_mtime_ns) and found.st_size == file.size
+        wounds = [] if is_whole else self._read(file)
+        if wounds:
+            self.wounds += wounds if is_expected else []
+            self._cut(file)
+            return
+        mode = found.st_mode & 0o777
+        if mode != file.mode and is_expected:
+            self.wounds.append(Wound(file.path, "mode", 0, 0))
+        self.files[file.path] = (file.sha256, mode)
+        offset = 0
+        for place in file.chunks:
+            self.chunks.setdefault(self._manifest.chunks[place].id, Spot(file.path, offset))
+            offset += self._manifest.chunks[place].size
+
+    def look_at_links(self) -> None:
+        """Links that are gone or point elsewhere."""
+        for link in self._manifest.links:
+            if self._tree.links.get(link.path) != link.target:
+                self.wounds.append(Wound(link.path, "link", 0, 0))
+
+    def _read(self, file: File) -> list[Wound]:
+        """Where the file is not what the manifest says; nothing where its digest is right."""
+        digest = hashlib.sha256()
+        wounds: list[Wound] = []
+        offset = 0
+        with _opened(self._root / file.path) as content:
+            for place in file.chunks:
+                chunk = self._manifest.chunks[place]
+                piece = content.read(chunk.size)
+                digest.update(piece)
+                if chunks.chunk_id(piece) != chunk.id:
+                    wounds.append(Wound(file.path, "changed", offset, chunk.size))
+                offset += chunk.size
+            extra = os.fstat(content.fileno()).st_size - file.size
+        if extra > 0:
+            wounds.append(Wound(file.path, "extra-bytes", file.size, extra))
+        if not wounds and digest.hexdigest() != file.sha256:
+            wounds.append(Wound(file.path, "changed", 0, file.size))
+        return _joined(wounds)
+
+    def _cut(self, file: File) -> None:
+        """Note the chunks of a file that is not whole: most of it usually is."""
+        offset = 0
+        with _opened(self._root / file.path) as content:
+            for chunk in chunks.cut(iter(lambda: content.read(1 << 20), b"")):
+                self.chunks.setdefault(chunks.chunk_id(chunk), Spot(file.path, offset))
+                offset += len(chunk)
+
+
+def _opened(path: Path) -> BinaryIO:
+    return open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)), "rb")
+
+
+def _joined(wounds: list[Wound]) -> list[Wound]:
+    """Wounds that touch, as one."""
+    joined: list[Wound] = []
+    for wound in wounds:
+        last = joined[-1] if joined else None
+        if last is not None and last.kind == wound.kind and last.offset + last.size == wound.offset:
+            joined[-1] = Wound(last.path, last.kind, last.offset, last.size + wound.size)
+        else:
+            joined.append(wound)
+    return joined

@@ -1,0 +1,83 @@
+"""Numbers in as few bytes as they need: LEB128, seven bits a byte, the lowest first."""
+
+from collections.abc import Iterable
+
+LONGEST = 9
+"""Bytes of the longest number: 63 bits."""
+
+
+class Malformed(Exception):
+    """The bytes are not what this format has at this place."""
+
+
+def packed(numbers: Iterable[int]) -> bytes:
+    """The numbers (0 and up), one after another."""
+    out = bytearray()
+    for number in numbers:
+        rest = number
+        while rest > 0x7F:
+            out.append(rest & 0x7F | 0x80)
+            rest >>= 7
+        out.append(rest)
+    return bytes(out)
+
+
+def signed(number: int) -> int:
+    """A number of either sign as one of 0 and up, small ones small."""
+    return number * 2 if number >= 0 else -number * 2 - 1
+
+
+def unsigned(number: int) -> int:
+    """What `signed` was given."""
+    return -(number + 1 >> 1) if number & 1 else number >> 1
+
+
+class Reader:
+    """Reads numbers and bytes from the front of a stretch of bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether everything has been read."""
+        return self._at == len(self._data)
+
+    def number(self, most: int) -> int:
+        """The next number.
+
+        Raises:
+            Malformed: there is none, or it is greater than `most`.
+        """
+        found = 0
+        for place, byte in enumerate(self._data[self._at : self._at + LONGEST]):
+            found |= (byte & 0x7F) << 7 * place
+            if byte < 0x80:
+                if found > most:
+                    break
+                self._at += place + 1
+                return found
+        raise Malformed("a number is cut off or out of range")
+
+    def numbers(self, count: int, most: int) -> list[int]:
+        """The next `count` numbers.
+
+        Raises:
+            Malformed: there are fewer, or one is greater than `most`.
+        """
+        if count > len(self._data) - self._at:
+            raise Malformed("more numbers are announced than there are bytes")
+        return [self.number(most) for _ in range(count)]
+
+    def take(self, count: int) -> bytes:
+        """The next `count` bytes.
+
+        Raises:
+            Malformed: there are fewer.
+        """
+        found = self._data[self._at : self._at + count]
+        if len(found) != count:
+            raise Malformed("bytes are missing")
+        self._at += count
+        return found

@@ -1,0 +1,146 @@
+"""Which settings of zlib made a deflate stream, so that its contents alone bring it back bit by bit.
+
+Only the zlib that this Python carries is tried. Another one (zlib-ng, an old client's) may write other bytes from the
+same settings: whoever folds checks the digest of what comes out.
+"""
+
+import zlib
+from typing import NamedTuple
+
+from countersign.updates.numbers import Malformed, Reader, packed
+
+_PREFIX = 256 << 10
+"""Bytes of contents after which settings that do not fit are given up."""
+_LIKELY = 3
+_PATIENCE = 6
+"""Streams of one archive that fit nothing before only likely settings are tried on the others."""
+_CORRECTION = 16
+"""One part in so many of a stream may be kept as it is and the rest still be made anew."""
+
+
+class Settings(NamedTuple):
+    """Arguments of zlib's deflateInit2, the format aside, which is raw."""
+
+    level: int
+    memory: int
+    strategy: int = zlib.Z_DEFAULT_STRATEGY
+    window: int = 15
+
+
+SETTINGS = (
+    *(Settings(level, 8) for level in (6, 9, 1)),
+    *(Settings(level, 9) for level in (6, 9, 1)),
+    *(Settings(level, memory) for level in (5, 8, 7, 4, 3, 2) for memory in (8, 9)),
+    *(Settings(6, 8, strategy) for strategy in (zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_FIXED)),
+    *(Settings(level, 8, zlib.Z_DEFAULT_STRATEGY, window) for window in (14, 13, 12) for level in (6, 9)),
+)
+"""What is tried, likely ones first. A recipe names a place in this list: it may grow at its end, never change."""
+
+
+class Way(NamedTuple):
+    """How a stream comes back: place in SETTINGS, and where its bytes differ from what those give: from `start` on,
+    up to `tail` bytes before its end, it has `correction` instead."""
+
+    settings: int
+    start: int = 0
+    tail: int = 0
+    correction: bytes = b""
+    is_exact: bool = True
+
+
+def deflated(content: bytes, way: Way) -> bytes:
+    """The stream that holds the content.
+
+    Raises:
+        Malformed: the correction does not fit.
+    """
+    made = _made(SETTINGS[way.settings], content)
+    if way.is_exact:
+        return made
+    if way.start + way.tail > len(made):
+        raise Malformed("a correction lies outside of its stream")
+    return made[: way.start] + way.correction + made[len(made) - way.tail :]
+
+
+class Search:
+    """Looks for the ways of the streams of one archive; what fitted last is tried first."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._misses = 0
+
+    def way(self, stream: bytes, content: bytes) -> Way | None:
+        """The way back to the stream, or None where no settings give it."""
+        most = len(SETTINGS) if self._misses < _PATIENCE else _LIKELY
+        near: list[Way] = []
+        for place in dict.fromkeys((self._last, *range(most))):
+            made = _tried(SETTINGS[place], stream, content)
+            if made == stream:
+                self._last, self._misses = place, 0
+                return Way(place)
+            if made is not None and (corrected := _corrected(place, made, stream)) is not None:
+                near.append(corrected)
+        self._misses += 1
+        return min(near, key=lambda way: len(way.correction), default=None)
+
+
+def _made(settings: Settings, content: bytes) -> bytes:
+    level, memory, strategy, window = settings
+    compressor = zlib.compressobj(level, zlib.DEFLATED, -window, memory, strategy)
+    return compressor.compress(content) + compressor.flush()
+
+
+def _tried(settings: Settings, stream: bytes, content: bytes) -> bytes | None:
+    """What the settings make of the content; None as soon as that begins otherwise than the stream."""
+    if len(content) <= _PREFIX:
+        return _made(settings, content)
+    level, memory, strategy, window = settings
+    compressor = zlib.compressobj(level, zlib.DEFLATED, -window, memory, strategy)
+    begun = compressor.compress(content[:_PREFIX])
+    if not stream.startswith(begun):
+        return None
+    return begun + compressor.compress(content[_PREFIX:]) + compressor.flush()
+
+
+def _corrected(place: int, made: bytes, stream: bytes) -> Way | None:
+    """The way by a correction; None where it would be long."""
+    start = common(made, stream)
+    rest = min(len(made), len(stream)) - start
+    tail = common(made[len(made) - rest :][::-1], stream[len(stream) - rest :][::-1])
+    correction = stream[start : len(stream) - tail]
+    if len(correction) * _CORRECTION > len(stream):
+        return None
+    return Way(place, start, tail, correction, is_exact=False)
+
+
+def common(one: bytes, other: bytes) -> int:
+    """How many bytes at the front are the same."""
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[least:middle] == other[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+def encode(way: Way) -> bytes:
+    """The way as bytes."""
+    if way.is_exact:
+        return packed([way.settings * 2])
+    numbers = (way.settings * 2 + 1, way.start, way.tail, len(way.correction))
+    return packed(numbers) + way.correction
+
+
+def decode(reader: Reader, most: int) -> Way:
+    """The way that was encoded; lengths are at most `most`.
+
+    Raises:
+        Malformed: it is none.
+    """
+    kind = reader.number(len(SETTINGS) * 2 - 1)
+    if kind % 2 == 0:
+        return Way(kind // 2)
+    start, tail, length = reader.numbers(3, most)
+    return Way(kind // 2, start, tail, reader.take(length), is_exact=False)

@@ -1,0 +1,158 @@
+"""Finds what is compressed inside a file: the deflate streams of zip, gzip, and of such archives stored in tar or zip.
+
+Nothing here is believed: an archive that is no archive has no streams, and its bytes stay as they are. What is found
+depends on the bytes and the budget alone, so that a server and a client find the same.
+"""
+
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LEVELS = 3
+"""Archives in archives that are looked into."""
+BIGGEST_FILE = 192 << 20
+"""Bytes of a file that is looked into; a larger one stays as it is."""
+TOTAL_BYTES = 256 << 20
+"""Bytes that all streams of one delta's old files, or of its new ones, may hold."""
+HEAD_BYTES = 262
+"""Bytes at the front that tell an archive from other files."""
+SMALLEST_STREAM = 32
+"""Bytes that a stream holds at least: a shorter one is cheaper as it is."""
+
+_LOCAL, _NEXT = b"PK\x03\x04", (b"PK\x03\x04", b"PK\x01\x02")
+_GZIP = b"\x1f\x8b\x08"
+_DESCRIPTOR = 24
+"""Bytes of the longest data descriptor (APPNOTE 4.3.9)."""
+
+
+class Span(NamedTuple):
+    """A deflate stream: from `start` up to `end`, and what it holds."""
+
+    start: int
+    end: int
+    content: bytes
+
+
+class Budget:
+    """What one delta may take apart altogether, shared by all its files: bytes, and streams."""
+
+    def __init__(self, size: int = TOTAL_BYTES, streams: int = 200_000) -> None:
+        self.size = size
+        self.streams = streams
+
+    def inflate(self, data: memoryview) -> tuple[bytes, int] | None:
+        """What the deflate stream at the front of the data holds, and its length; None where there is no whole one
+        or it holds more than is left."""
+        if self.streams <= 0:
+            return None
+        self.streams -= 1
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+        try:
+            content = inflater.decompress(data, self.size + 1)
+        except zlib.error:
+            return None
+        if not inflater.eof or len(content) > self.size:
+            return None
+        self.size -= len(content)
+        return content, len(data) - len(inflater.unused_data)
+
+
+def may_hold_streams(head: bytes, size: int) -> bool:
+    """Whether a file of this size that begins so is worth reading whole."""
+    is_archive = head[:4] == _LOCAL or head[:3] == _GZIP or head[257:262] == b"ustar"
+    return is_archive and SMALLEST_STREAM <= size <= BIGGEST_FILE
+
+
+def spans(data: bytes, budget: Budget) -> list[Span]:
+    """The streams of the archive, in order and apart from each other; none where the bytes are no archive."""
+    if not may_hold_streams(data[:HEAD_BYTES], len(data)):
+        return []
+    return list(_streams(memoryview(data), 0, budget, LEVELS))
+
+
+def _streams(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[Span]:
+    """The streams of what begins at the front of the data; `base` is where that lies in the file."""
+    if levels == 0:
+        return
+    if _has(data, 0, _LOCAL):
+        yield from _zip(data, base, budget, levels)
+    elif _has(data, 0, _GZIP):
+        yield from _gzip(data, base, budget)
+    elif _has(data, 257, b"ustar"):
+        yield from _tar(data, base, budget, levels)
+
+
+def _zip(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[Span]:
+    """Local headers one after another (APPNOTE 4.3.7); the directory at the end is not asked."""
+    at = 0
+    while _has(data, at, _LOCAL) and at + 30 <= len(data):
+        flags, method = _number(data, at + 6, 2), _number(data, at + 8, 2)
+        begin = at + 30 + _number(data, at + 26, 2) + _number(data, at + 28, 2)
+        size = _number(data, at + 18, 4)
+        if method == 0 and not flags & 8:
+            yield from _streams(data[begin : begin + size], base + begin, budget, levels - 1)
+            at = begin + size
+            continue
+        inflated = budget.inflate(data[begin:]) if method == 8 and not flags & 1 else None
+        if inflated is None:
+            if flags & 8:
+                return
+            at = begin + size
+            continue
+        content, length = inflated
+        if len(content) >= SMALLEST_STREAM:
+            yield Span(base + begin, base + begin + length, content)
+        at = _after_descriptor(data, begin + length) if flags & 8 else begin + length
+
+
+def _after_descriptor(data: memoryview, at: int) -> int:
+    near = bytes(data[at : at + _DESCRIPTOR + 4])
+    found = [place for place in (near.find(mark) for mark in _NEXT) if place >= 0]
+    return at + min(found) if found else len(data)
+
+
+def _gzip(data: memoryview, base: int, budget: Budget) -> Iterator[Span]:
+    """Members one after another (RFC 1952 §2.2)."""
+    at = 0
+    while _has(data, at, _GZIP):
+        begin = _after_gzip_header(data, at)
+        inflated = budget.inflate(data[begin:])
+        if inflated is None:
+            return
+        content, length = inflated
+        if len(content) >= SMALLEST_STREAM:
+            yield Span(base + begin, base + begin + length, content)
+        at = begin + length + 8
+
+
+def _after_gzip_header(data: memoryview, at: int) -> int:
+    flags = data[at + 3] if at + 3 < len(data) else 0
+    begin = at + 10
+    if flags & 4:
+        begin += 2 + _number(data, begin, 2)
+    for flag in (8, 16):
+        if flags & flag:
+            end = bytes(data[begin : begin + 65536]).find(0)
+            begin = len(data) if end < 0 else begin + end + 1
+    return begin + 2 if flags & 2 else begin
+
+
+def _tar(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[Span]:
+    """Headers of 512 bytes and contents filled up to a multiple of 512 (POSIX.1-1988 ustar)."""
+    at = 0
+    while at + 512 <= len(data) and _has(data, at + 257, b"ustar"):
+        digits = bytes(data[at + 124 : at + 136]).strip(b"\0 ")
+        if not digits.isdigit() or b"8" in digits or b"9" in digits:
+            return
+        size = int(digits, 8)
+        begin = at + 512
+        yield from _streams(data[begin : begin + size], base + begin, budget, levels - 1)
+        at = begin + (size + 511) // 512 * 512
+
+
+def _has(data: memoryview, at: int, mark: bytes) -> bool:
+    return bytes(data[at : at + len(mark)]) == mark
+
+
+def _number(data: memoryview, at: int, length: int) -> int:
+    return int.from_bytes(data[at : at + length], "little")
