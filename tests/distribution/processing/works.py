@@ -70,7 +70,8 @@ class Works:
     async def outcome(self, kind: str, artifact_id: str, **options: object) -> Outcome:
         """What the work comes to, before anything of it is kept."""
         job = BY_NAME[kind]
-        payload = msgspec.convert({"artifact_id": artifact_id, **options}, job.payload)
+        given = {"artifact_id": artifact_id, **options} if artifact_id else options
+        payload = msgspec.convert(given, job.payload)
         scratch = self.folder / ids.new_uuid()
         scratch.mkdir(parents=True)
         row = await self.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")

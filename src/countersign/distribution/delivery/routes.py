@@ -14,6 +14,7 @@ from countersign.distribution.delivery.schemas import BuildQuery, DeltaQuery
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.gate import InsufficientScope
 from countersign.distribution.processing import artifacts, pairs, queries
+from countersign.distribution.processing.sbom import Bill
 from countersign.distribution.publishing.rules import ReleaseNotFound
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http import answer, stored
@@ -130,7 +131,7 @@ ROUTES = (
         _OF_BUILD + "/sbom",
         show_bill,
         query=BuildQuery,
-        answers={200: dict[str, object]},
+        answers={200: Bill},
         refusals=(*_REFUSALS, NoBill),
     ),
 )

@@ -77,7 +77,7 @@ async def _side(store: Store, artifact_id: str) -> _Side:
 
 
 async def _made(store: Store, work: Work[DeltaPayload], old: _Side, new: _Side) -> list[Kept]:
-    """Every delta that is smaller than the chunks that would do instead."""
+    """Every delta that is at least a tenth smaller than the chunks that would do instead."""
     settings = store.settings
     order = Order(
         old.described.files,
@@ -92,7 +92,7 @@ async def _made(store: Store, work: Work[DeltaPayload], old: _Side, new: _Side) 
         await process.say(msgspec.msgpack.encode(order))
         while not isinstance(record := program.decode(await process.hear()), Done):
             if isinstance(record, Delta):
-                if len(record.blob) < _size_in_chunks(record, old, new):
+                if len(record.blob) * 10 < _size_in_chunks(record, old, new) * 9:
                     listed = Listed(record.old, record.files, record.memory)
                     kept.append(Kept(await seal_whole(store.blobs, record.blob), len(record.blob), listed))
                 continue

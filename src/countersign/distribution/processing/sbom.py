@@ -20,6 +20,22 @@ class Component(msgspec.Struct, omit_defaults=True, frozen=True, rename={"bom_re
     purl: str | None = None
 
 
+class Metadata(msgspec.Struct, frozen=True):
+    """What the document is about."""
+
+    component: Component
+
+
+class Bill(msgspec.Struct, frozen=True):
+    """A bill of materials (CycloneDX 1.5)."""
+
+    bomFormat: str
+    specVersion: str
+    version: int
+    metadata: Metadata
+    components: list[Component]
+
+
 class _Named(msgspec.Struct, frozen=True):
     name: str = ""
     version: str = ""
@@ -50,13 +66,7 @@ def document(name: str, version: str, notes: list[Noted]) -> tuple[str, int] | N
     if not found:
         return None
     components = [found[key] for key in sorted(found)][:MOST_COMPONENTS]
-    said = {
-        "bomFormat": "CycloneDX",
-        "specVersion": "1.5",
-        "version": 1,
-        "metadata": {"component": Component(name, version, "application")},
-        "components": components,
-    }
+    said = Bill("CycloneDX", "1.5", 1, Metadata(Component(name, version, "application")), components)
     return msgspec.json.encode(said).decode(), len(components)
 
 
@@ -81,15 +91,27 @@ def _json(path: str, said: _Document) -> list[Component]:
     if said.bomFormat == "CycloneDX":
         return [_component(each.name, each.version, each.purl) for each in said.components if each.name]
     if said.spdxVersion:
-        listed = msgspec.convert(said.packages or [], list[_Named])
-        return [_component(each.name, each.versionInfo, None) for each in listed if each.name]
+        return _spdx(said)
     if path.endswith("package-lock.json"):
-        locked = msgspec.convert(said.packages or {}, dict[str, _Named])
-        named = ((place.rpartition("node_modules/")[2], each.version) for place, each in locked.items() if place)
-        return [_component(name, version, f"pkg:npm/{name}@{version}") for name, version in named if version]
-    if said.name and said.version:
-        return [_component(said.name, said.version, f"pkg:npm/{said.name}@{said.version}")]
-    return []
+        return _locked(said)
+    return [_of_npm(said.name, said.version)] if said.name and said.version else []
+
+
+def _spdx(said: _Document) -> list[Component]:
+    """Packages of an SPDX 2.3 document."""
+    listed = msgspec.convert(said.packages or [], list[_Named])
+    return [_component(each.name, each.versionInfo, None) for each in listed if each.name]
+
+
+def _locked(said: _Document) -> list[Component]:
+    """Packages of npm's lock; the one without a place is the root itself."""
+    locked = msgspec.convert(said.packages or {}, dict[str, _Named])
+    named = ((place.rpartition("node_modules/")[2], each.version) for place, each in locked.items() if place)
+    return [_of_npm(name, version) for name, version in named if version]
+
+
+def _of_npm(name: str, version: str) -> Component:
+    return _component(name, version, f"pkg:npm/{name}@{version}")
 
 
 def _component(name: str, version: str, purl: str | None) -> Component:

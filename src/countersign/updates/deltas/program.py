@@ -11,7 +11,7 @@ import msgspec
 from countersign.archives import confined
 from countersign.updates import framing
 from countersign.updates.deltas import making
-from countersign.updates.deltas.making import Side
+from countersign.updates.deltas.making import Read, Side
 from countersign.updates.manifest import File
 from countersign.updates.wire import Stretches
 
@@ -66,19 +66,22 @@ def main() -> int:
     asked, told = sys.stdin.buffer, sys.stdout.buffer
     order = msgspec.msgpack.decode(framing.read(asked), type=Order)
     confined.enter(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
-    old = Side(order.old, lambda file: _contents(asked, told, Wanted(False, old_places[file.path])))
-    new = Side(order.new, lambda file: _contents(asked, told, Wanted(True, new_places[file.path])))
-    old_places = {file.path: place for place, file in enumerate(order.old)}
-    new_places = {file.path: place for place, file in enumerate(order.new)}
+    old = Side(order.old, _reader(asked, told, order.old, is_new=False))
+    new = Side(order.new, _reader(asked, told, order.new, is_new=True))
     for made in making.make(old, new, order.group_bytes):
         framing.write(told, _encoder.encode(Delta(made.old, made.files, made.memory, made.blob)))
     framing.write(told, _encoder.encode(Done()))
     return 0
 
 
-def _contents(asked: BinaryIO, told: BinaryIO, wanted: Wanted) -> bytes:
-    framing.write(told, _encoder.encode(wanted))
-    return framing.read(asked)
+def _reader(asked: BinaryIO, told: BinaryIO, files: list[File], *, is_new: bool) -> Read:
+    places = {file.path: place for place, file in enumerate(files)}
+
+    def contents(file: File) -> bytes:
+        framing.write(told, _encoder.encode(Wanted(is_new, places[file.path])))
+        return framing.read(asked)
+
+    return contents
 
 
 if __name__ == "__main__":
