@@ -1,4 +1,4 @@
-"""Processes that work on strangers' bytes: started without settings or secrets, and ended with whoever waits for them."""
+"""Processes that work on strangers' bytes: started without settings or secrets, ended with whoever waits for them."""
 
 import asyncio
 import os
