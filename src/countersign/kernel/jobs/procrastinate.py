@@ -24,6 +24,8 @@ from countersign.kernel.jobs.port import Take
 
 QUEUE, TASK = "countersign", "take"
 LOOK_EVERY_S = 5.0
+FETCH_EVERY_S = 1.0
+"""Whoever defers before a worker that starts can listen is not heard."""
 
 DEFER = """
     SELECT procrastinate_defer_jobs_v1(ARRAY[
@@ -126,7 +128,7 @@ class ProcrastinateEngine:
             concurrency=1,
             install_signal_handlers=False,
             delete_jobs="always",
-            fetch_job_polling_interval=LOOK_EVERY_S,
+            fetch_job_polling_interval=FETCH_EVERY_S,
             update_heartbeat_interval=self._lease_s / 5,
             stalled_worker_timeout=float(self._lease_s),
         )
