@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from countersign.updates import chunks, envelope, manifest as manifests
+from countersign.updates import chunks, envelope
+from countersign.updates import manifest as manifests
 from countersign.updates.deltas import making
 from countersign.updates.install.installing import Release
 from countersign.updates.manifest import Chunk, File, Link, Manifest

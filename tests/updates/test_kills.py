@@ -1,4 +1,4 @@
-"""A pull that is killed at any of its steps: the old version works or the new one is whole, and the next pull ends it."""
+"""A pull killed at any of its steps: the old version works or the new one is whole, and the next pull ends it."""
 
 import os
 import shutil

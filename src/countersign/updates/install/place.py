@@ -14,7 +14,6 @@ from pathlib import Path
 
 from countersign.kernel.errors import Refused
 
-
 LOCK = "lock"
 
 
