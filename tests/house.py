@@ -44,6 +44,8 @@ ONLY_IN = {
     "argon2": r"kernel/security/\w+\.py",
     # Masking is a cipher of its own: tokens are numbers under a keyed permutation, copies are sealed value by value.
     "cryptography": r"(kernel/security|records/masking)/\w+\.py",
+    "procrastinate": r"kernel/jobs/procrastinate\.py",
+    "psycopg": r"kernel/jobs/procrastinate\.py",
     "obstore": r"kernel/blobs/\w+\.py",
     "redis": r"kernel/(http|jobs|security)/\w+\.py",
     "uvicorn": r"(kernel/http|cli)/\w+\.py",

@@ -21,6 +21,7 @@ class Lives:
         self.log = data.with_name(data.name + ".log")
         self.settings = {
             "COUNTERSIGN_MASTER_KEY": MASTER_KEY,
+            "COUNTERSIGN_JOB_WORKERS": "0",
             # Counters of requests would make tests depend on how fast they are.
             **{f"COUNTERSIGN_RATE_{kind}": "100000000" for kind in ("ANONYMOUS", "PERSON", "TOKEN")},
         }

@@ -11,15 +11,17 @@ class ArchiveRefused(Refused):
     title = "Archive refused"
     resolution = "Correct the entry that is named, pack the archive anew and upload it as a new artifact."
 
-    def __init__(self, rule: str, detail: str, *, entry: str | None = None) -> None:
-        """`rule` is a word of docs/reference/archive-rules.md; `entry` the raw name, made printable."""
-        shown = None if entry is None else printable(entry)
+    def __init__(self, rule: str, detail: str, *, entry: str | None = None, is_printable: bool = False) -> None:
+        """`rule` is a word of docs/reference/archive-rules.md; `entry` the raw name, which is made printable unless it
+        is so already."""
+        shown = entry if entry is None or is_printable else printable(entry)
         super().__init__(
             detail if shown is None else f"{shown}: {detail}",
             members={"rule": rule} if shown is None else {"rule": rule, "entry": shown},
         )
         self.rule = rule
         self.entry = shown
+        self.reason = detail
 
     @classmethod
     def told(cls, rule: str, detail: str, shown: str | None) -> "ArchiveRefused":

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from countersign.cli import worker
 from countersign.cli.place import Place
 from countersign.cli.starting import Service
 from countersign.distribution import app, demo
@@ -26,8 +27,8 @@ async def opened(settings: Settings, place: Place) -> AsyncGenerator[Store]:
 
 @asynccontextmanager
 async def serving(store: Store, tends: bool) -> AsyncGenerator[App[Store]]:
-    """The store's application until the block is left; the one worker that `tends` speaks for the node and removes
-    what has expired.
+    """The store's application until the block is left; the one worker that `tends` speaks for the node, removes what
+    has expired and keeps the processes that work on jobs.
 
     Raises:
         BadSetting: another node serves the same database without shared counters and files.
@@ -36,6 +37,7 @@ async def serving(store: Store, tends: bool) -> AsyncGenerator[App[Store]]:
         if tends:
             await stack.enter_async_context(app.sole_node(store.settings))
             await stack.enter_async_context(app.tended(store))
+            await stack.enter_async_context(worker.beside(store))
         yield app.create(store)
 
 

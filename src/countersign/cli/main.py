@@ -23,6 +23,7 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "serve": Entry("serve:serve", "Run a server", "Start the services of a data directory."),
+    "worker": Entry("worker:worker", "Run a server", "Work on jobs beside a server, on any machine."),
     "config": Entry("configuration:config", "Run a server", "Explain every setting, its value and its source."),
     "doctor": Entry("doctor:doctor", "Run a server", "Check what a server needs; each failure names its remedy."),
     "db": Entry("administration:db", "Run a server", "The database: upgrade."),

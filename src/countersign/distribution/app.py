@@ -1,7 +1,7 @@
 """The store put together: what it stands on is opened here, and its features' routes are listed here."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -13,19 +13,26 @@ from countersign.distribution.builds import collector
 from countersign.distribution.builds import routes as builds
 from countersign.distribution.catalog import routes as catalog
 from countersign.distribution.context import PREFIX, Store
+from countersign.distribution.delivery import routes as delivery
 from countersign.distribution.documents import health, home, openapi, problems
 from countersign.distribution.identity import keys, org_routes, queries
 from countersign.distribution.identity import routes as identity
 from countersign.distribution.identity.gate import Gate
 from countersign.distribution.issuers import keys as issuer_keys
 from countersign.distribution.issuers import queries as issuers
+from countersign.distribution.jobs import queries as job_table
+from countersign.distribution.jobs import routes as jobs
+from countersign.distribution.jobs.kinds import AnyJobType
 from countersign.distribution.library import routes as library
 from countersign.distribution.oauth import authorization_code, consents
 from countersign.distribution.oauth import routes as oauth
+from countersign.distribution.processing import gc, types
+from countersign.distribution.processing import routes as processing
 from countersign.distribution.publishing import media_routes
 from countersign.distribution.publishing import routes as publishing
 from countersign.distribution.redeem import issue
 from countersign.distribution.redeem import routes as redeem
+from countersign.distribution.signing import routes as signing
 from countersign.distribution.uses import Uses
 from countersign.kernel import telemetry
 from countersign.kernel.blobs.open import open_blobs
@@ -38,6 +45,7 @@ from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.counters import Counters, SharedMemoryCounters
 from countersign.kernel.http.ratelimit import RateLimiter
 from countersign.kernel.http.route import Route
+from countersign.kernel.jobs.open import open_engine
 from countersign.kernel.mail.open import open_mail
 from countersign.kernel.mail.room import MailRoom
 from countersign.kernel.repeated import repeated
@@ -52,6 +60,7 @@ VERSIONS = ("catalog", "identity")
 COLLECT_EVERY_S = 300
 NODE_PATIENCE_S = 10
 
+JOB_TYPES: tuple[AnyJobType, ...] = types.TYPES
 
 ROUTES: tuple[Route[Store], ...] = (
     *health.ROUTES,
@@ -60,12 +69,16 @@ ROUTES: tuple[Route[Store], ...] = (
     *publishing.ROUTES,
     *media_routes.ROUTES,
     *builds.ROUTES,
+    *processing.ROUTES,
+    *delivery.ROUTES,
     *library.ROUTES,
     *redeem.ROUTES,
+    *jobs.routes(JOB_TYPES),
     *identity.ROUTES,
     *oauth.ROUTES,
     *agents.ROUTES,
     *org_routes.ROUTES,
+    *signing.ROUTES,
     *security_events.ROUTES,
     *accounts.routes(registrations.revoke_all_of),
 )
@@ -117,6 +130,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             codes=signature(master, "code"),
             key_sets=issuer_keys.key_sets(settings),
             uses=Uses(),
+            jobs=await open_engine(settings.job_engine, database, url, SCHEMA, lease_s=settings.job_lease_s),
         )
         stack.push_async_callback(_record_uses, store)
         yield store
@@ -170,7 +184,7 @@ async def sole_node(settings: Settings) -> AsyncGenerator[None]:
         yield
 
 
-def create(store: Store) -> App[Store]:
+def create(store: Store, routes: Sequence[Route[Store]] = ROUTES) -> App[Store]:
     """The store's HTTP application: every feature's routes, and the documents made from them."""
     settings = store.settings
     policy = Policy(
@@ -188,7 +202,7 @@ def create(store: Store) -> App[Store]:
         "person": settings.rate_person,
         "token": settings.rate_token,
     }
-    described = (*ROUTES, *openapi.routes(ROUTES), *problems.routes(ROUTES))
+    described = (*routes, *openapi.routes(routes), *problems.routes(routes))
     return App(
         described,
         store,
@@ -208,6 +222,7 @@ def tended(store: Store) -> AbstractAsyncContextManager[None]:
 async def tend(store: Store) -> None:
     """Remove what has expired: uploads, unused blobs, abandoned code batches, old idempotency records, sessions, codes
     and tokens of others, mailed links, registrations; and write down when agents were last used."""
+    await gc.sweep(store)
     await collector.collect(store)
     await issue.collect_abandoned(store)
     async with store.database.transaction() as transaction:
@@ -218,6 +233,7 @@ async def tend(store: Store) -> None:
         await authorization_code.forget_old(transaction)
         await registrations.forget_old(transaction)
         await links.forget_old(transaction)
+        await job_table.forget_old(transaction, store.settings.job_days)
     await _record_uses(store)
 
 

@@ -7,6 +7,7 @@ from countersign.distribution.uses import Uses
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database.port import Database
 from countersign.kernel.http.counters import Counters
+from countersign.kernel.jobs.port import Engine
 from countersign.kernel.mail.room import MailRoom
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.key_sets import KeySets
@@ -39,6 +40,7 @@ class Store:
     codes: Signer
     key_sets: KeySets
     uses: Uses
+    jobs: Engine
 
     @property
     def base_url(self) -> str:

@@ -10,7 +10,6 @@ import hashlib
 import io
 import re
 import tarfile
-from collections.abc import AsyncIterator
 from typing import NamedTuple, get_args
 
 from countersign.distribution.builds import artifacts
@@ -26,6 +25,7 @@ from countersign.distribution.publishing.schemas import NewRelease, ProductWrite
 from countersign.distribution.redeem import issue
 from countersign.distribution.uploads.purposes import Content
 from countersign.kernel import clock, ids
+from countersign.kernel.blobs.whole import seal_whole
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.security import passwords, secrets
@@ -140,19 +140,13 @@ def _planned(place: int) -> list[Planned]:
 
 async def _store_archives(store: Store, plans: list[Planned]) -> None:
     """Put the archives into the blob store, several at a time."""
-    waiting = iter([(ids.new_uuid(), each) for each in plans])
+    waiting = iter(plans)
 
     async def work() -> None:
-        for upload, each in waiting:
-            part = await store.blobs.stage(upload, 0, _once(each.content))
-            await store.blobs.seal(upload, [part], len(each.content), each.sha256)
-            await store.blobs.discard(upload)
+        for each in waiting:
+            await seal_whole(store.blobs, each.content)
 
     await asyncio.gather(*(work() for _ in range(ARCHIVES_AT_ONCE)))
-
-
-async def _once(content: bytes) -> AsyncIterator[bytes]:
-    yield content
 
 
 def archive(slug: str, version: str) -> bytes:

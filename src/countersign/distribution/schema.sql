@@ -392,6 +392,8 @@ CREATE INDEX revoked_token_by_expiry ON revoked_token (expires_at);
 
 -- Jobs: what was asked for, who works on it, what came of it.
 
+-- Whoever knows `lease` has the job until `lease_until`; `losses` counts how often a worker died over it. An attempt
+-- that is given back, because its worker was told to stop, is not counted.
 CREATE TABLE job (
     id TEXT PRIMARY KEY,
     org_id TEXT NOT NULL REFERENCES organisation (id),
@@ -401,6 +403,7 @@ CREATE TABLE job (
     status TEXT NOT NULL CHECK (status IN ('queued', 'running', 'completed', 'failed')),
     progress REAL NOT NULL,
     attempts BIGINT NOT NULL,
+    losses BIGINT NOT NULL,
     cancelled BIGINT NOT NULL,
     lease TEXT,
     lease_until BIGINT,
@@ -412,8 +415,15 @@ CREATE TABLE job (
     finished_at BIGINT
 );
 CREATE INDEX job_by_org ON job (org_id, created_at DESC, id DESC);
-CREATE INDEX job_by_turn ON job (status, run_after, created_at);
+CREATE INDEX job_by_state ON job (org_id, status);
+CREATE INDEX job_by_turn ON job (status, run_after, org_id);
 CREATE INDEX job_by_end ON job (finished_at);
+
+-- Processes that work on jobs, and when each was last seen.
+CREATE TABLE job_worker (
+    id TEXT PRIMARY KEY,
+    seen_at BIGINT NOT NULL
+);
 
 -- Builds: what was made of artifacts, the chunks they share, the deltas between them, and the keys that sign.
 
@@ -441,7 +451,8 @@ CREATE TABLE channel_statement (
     PRIMARY KEY (product_id, channel)
 );
 
--- `manifest_sha256` is of the signed payload, `envelope_sha256` names the blob of the whole envelope.
+-- `manifest_sha256` is of the signed payload, `envelope_sha256` names the blob of the whole envelope. `blocks` are
+-- BLAKE3 digests of the artifact's own bytes, one for each `block_size` of them. `platform` is '' where none is named.
 CREATE TABLE build (
     artifact_id TEXT PRIMARY KEY REFERENCES artifact (id),
     org_id TEXT NOT NULL,
@@ -453,13 +464,16 @@ CREATE TABLE build (
     files BIGINT NOT NULL,
     size BIGINT NOT NULL,
     summary TEXT NOT NULL,
+    sbom TEXT,
+    block_size BIGINT NOT NULL,
+    blocks BLOB NOT NULL,
     created_at BIGINT NOT NULL
 );
 CREATE INDEX build_by_release ON build (release_id, platform);
 CREATE INDEX build_by_product ON build (product_id, platform, created_at);
 CREATE INDEX build_by_envelope ON build (envelope_sha256);
 
--- A blob of chunks, one zstd frame after another.
+-- A blob of chunks, one zstd frame after another; `unused` counts those that were removed from its rows since.
 CREATE TABLE pack (
     id TEXT PRIMARY KEY,
     org_id TEXT NOT NULL,
@@ -474,7 +488,7 @@ CREATE INDEX pack_by_waste ON pack (unused);
 -- `id` is BLAKE3 of the chunk, `refs` how many builds use it, `idle_at` since when none does.
 CREATE TABLE chunk (
     org_id TEXT NOT NULL,
-    id BLOB NOT NULL,
+    id TEXT NOT NULL,
     size BIGINT NOT NULL,
     pack_id TEXT NOT NULL REFERENCES pack (id),
     start_at BIGINT NOT NULL,

@@ -1,5 +1,6 @@
 """The manifest of a build: every file with its mode, digest and chunks; what a client holds an installation against."""
 
+import hashlib
 from typing import Annotated, Literal
 
 import msgspec
@@ -78,6 +79,11 @@ _decoder = msgspec.json.Decoder(Manifest)
 def encode(manifest: Manifest) -> bytes:
     """The bytes that are signed."""
     return _encoder.encode(manifest)
+
+
+def digest(payload: bytes) -> str:
+    """What a manifest is called: SHA-256 of its signed bytes."""
+    return hashlib.sha256(payload).hexdigest()
 
 
 def decode(payload: bytes) -> Manifest:

@@ -146,8 +146,16 @@ AUTHENTICATION = {
 async def test_what_the_api_document_does_not_know_is_marked(description: dict[str, Any]) -> None:
     documented = {
         ("get", f"{PREFIX}/{path}")
-        for path in ("health", "info", "products", "products/{id}", "products/{id}/releases", "library")
-    } | {("post", f"{PREFIX}/redeem"), *AUTHENTICATION}
+        for path in (
+            "health",
+            "info",
+            "products",
+            "products/{id}",
+            "products/{id}/releases",
+            "library",
+            "jobs/{job_id}",
+        )
+    } | {("post", f"{PREFIX}/redeem"), ("post", f"{PREFIX}/jobs"), *AUTHENTICATION}
     for path, item in description["paths"].items():
         for method, operation in item.items():
             assert operation.get("x-addition", False) == ((method, path) not in documented), (method, path)

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import random
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -73,9 +74,7 @@ async def test_an_empty_file_is_a_file(blobs: BlobStore) -> None:
 def test_however_it_is_split_the_digest_and_the_bytes_are_the_same(
     blobs: BlobStore, data: bytes, draw: st.DataObject
 ) -> None:
-    cuts = draw.draw(
-        st.lists(st.integers(0, len(data)), max_size=5).map(lambda c: sorted({0, len(data), *c}))
-    )
+    cuts = draw.draw(st.lists(st.integers(0, len(data)), max_size=5).map(lambda c: sorted({0, len(data), *c})))
     pairs = draw.draw(st.permutations(list(itertools.pairwise(cuts))))
     chunk = draw.draw(st.integers(1, 1_000))
 
@@ -133,9 +132,7 @@ async def test_a_cancelled_call_leaves_nothing_that_counts(blobs: BlobStore) -> 
 
 
 @pytest.mark.parametrize("cut", [True, False])
-async def test_other_bytes_for_a_received_stretch_cannot_slip_under_its_digest(
-    blobs: BlobStore, cut: bool
-) -> None:
+async def test_other_bytes_for_a_received_stretch_cannot_slip_under_its_digest(blobs: BlobStore, cut: bool) -> None:
     part = await blobs.stage("up", 0, arriving(_DATA))
     other = bytes(len(_DATA))
 
@@ -160,9 +157,7 @@ async def test_two_sends_of_one_stretch_at_once_do_not_mix(blobs: BlobStore) -> 
 @pytest.mark.parametrize("pieces", [1, 2])
 async def test_bytes_that_are_not_the_announced_ones_are_not_kept(blobs: BlobStore, pieces: int) -> None:
     step = -(-len(_DATA) // pieces)
-    parts = [
-        await blobs.stage("up", at, arriving(_DATA[at : at + step])) for at in range(0, len(_DATA), step)
-    ]
+    parts = [await blobs.stage("up", at, arriving(_DATA[at : at + step])) for at in range(0, len(_DATA), step)]
 
     for announced in (digest_of(b"other"), _SHA.upper(), "../../escape"):
         with pytest.raises(ChecksumMismatch):
@@ -182,9 +177,7 @@ async def test_bytes_that_are_not_the_announced_ones_are_not_kept(blobs: BlobSto
         ([Part(0, 2, _SHA), Part(3, 2, _SHA)], 5),
     ],
 )
-async def test_parts_with_a_gap_or_an_overhang_are_refused(
-    blobs: BlobStore, parts: list[Part], size: int
-) -> None:
+async def test_parts_with_a_gap_or_an_overhang_are_refused(blobs: BlobStore, parts: list[Part], size: int) -> None:
     with pytest.raises(ValueError):
         await blobs.seal("up", parts, size, None)
 
@@ -310,3 +303,13 @@ async def test_a_signed_address_gives_the_blob_and_ranges_of_it(s3_blobs: BlobSt
     assert whole.headers["Content-Type"] == "application/octet-stream"
     assert whole.headers["Content-Disposition"] == "attachment"
     assert (some.status_code, some.content) == (206, _DATA[10:20])
+
+
+async def test_a_blob_can_be_had_as_a_file(blobs: BlobStore, tmp_path: Path) -> None:
+    digest = await _stored(blobs, _DATA)
+
+    path = await blobs.file(digest, tmp_path)
+
+    assert path.read_bytes() == _DATA
+    with pytest.raises(NotFound):
+        await blobs.file("0" * 64, tmp_path)

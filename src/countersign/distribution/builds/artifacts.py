@@ -38,6 +38,9 @@ MAKE_READY = """
       AND EXISTS (SELECT 1 FROM release r WHERE r.id = artifact.release_id AND r.status <> 'yanked')
 """
 DELETE_UNFINISHED = "DELETE FROM artifact WHERE id = $1 AND status = 'receiving'"
+OF_RELEASE = "SELECT id FROM artifact WHERE release_id = $1 ORDER BY id"
+DELETE_COUNTS = "DELETE FROM download_count WHERE artifact_id = $1"
+DELETE_ALL = "DELETE FROM artifact WHERE release_id = $1"
 BY_ID = "SELECT id, filename, size, sha256, platform, status FROM artifact WHERE id = $1"
 PRODUCT_OF = """
     SELECT r.product_id
@@ -122,6 +125,14 @@ async def put_ready(transaction: Transaction, release: str, filename: str, conte
 async def abandon(transaction: Transaction, upload: Upload) -> None:
     """Remove an artifact that never became ready."""
     await transaction.run(DELETE_UNFINISHED, upload.subject_id)
+
+
+async def remove_all(transaction: Transaction, release_id: str) -> None:
+    """Remove the files of a draft release, finished or not; the collector removes bytes that nothing else uses."""
+    for (artifact_id,) in await transaction.fetch(OF_RELEASE, release_id):
+        await uploads.drop_of_subject(transaction, artifact_id)
+        await transaction.run(DELETE_COUNTS, artifact_id)
+    await transaction.run(DELETE_ALL, release_id)
 
 
 async def _content(store: Store, upload: Upload, sha256: str) -> Content:

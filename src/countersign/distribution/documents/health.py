@@ -5,7 +5,9 @@ from html import escape
 import msgspec
 
 from countersign import __version__
+from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
+from countersign.distribution.jobs import queries as jobs
 from countersign.kernel import clock
 from countersign.kernel.database import versions
 from countersign.kernel.errors import Refused, Unavailable
@@ -14,6 +16,7 @@ from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.route import Nothing, route
 
 API_VERSION = "1.0.0"
+UNATTENDED_S = 60
 
 
 class FormatQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -53,16 +56,31 @@ def shown(value: msgspec.Struct, form: str, status: int = 200) -> Answer:
 
 
 async def show_health(call: Request[FormatQuery, Nothing]) -> Answer:
-    """Check that database and blob store can be read and written."""
+    """Check that database and blob store can be read and written, and that somebody works on jobs."""
     started_s = clock.monotonic_s()
     try:
         async with call.context.database.transaction() as transaction:
             await versions.check_writable(transaction)
         await call.context.blobs.check()
+        await _require_attended(call.context)
     except Refused as refused:
         waited = f"{clock.monotonic_s() - started_s:.1f} s"
-        raise Unavailable(f"{refused.detail} ({waited})", headers={"Retry-After": "5"}) from refused
+        raise Unavailable(
+            f"{refused.detail} ({waited})", resolution=refused.remedy, headers={"Retry-After": "5"}
+        ) from refused
     return shown(Health("ok", API_VERSION), call.query.format)
+
+
+async def _require_attended(store: Store) -> None:
+    """Raises Unavailable when jobs wait that no worker will take. A server without workers of its own on the embedded
+    engine leaves that to whoever starts them."""
+    settings = store.settings
+    is_shared = store.database.dialect == "postgres" and settings.job_engine != "embedded"
+    if not settings.job_workers and not is_shared:
+        return
+    if await jobs.unattended_s(store.database) > UNATTENDED_S:
+        remedy = "Start `countersign worker`, or set COUNTERSIGN_JOB_WORKERS, and look into the log of the workers."
+        raise Unavailable("jobs wait, and no worker has been seen for a minute", resolution=remedy)
 
 
 async def show_info(call: Request[FormatQuery, Nothing]) -> Answer:

@@ -6,6 +6,7 @@ from html import escape
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.gate import InsufficientScope, Unauthenticated
+from countersign.distribution.jobs.refusals import JobCancelled, JobFailed
 from countersign.kernel.errors import InvalidRequest, NotFound, Refused, StorageFull, Unavailable
 from countersign.kernel.http import answer
 from countersign.kernel.http.answer import JSON, Answer
@@ -35,6 +36,8 @@ EVERYWHERE: tuple[type[Refused], ...] = (
     Unavailable,
     StorageFull,
 )
+IN_JOBS: tuple[type[Refused], ...] = (JobCancelled, JobFailed)
+"""What no answer is, but the `error` of a failed job."""
 
 
 class ProblemTypeNotFound(NotFound):
@@ -49,7 +52,7 @@ def types(routes: Iterable[Route[Store]]) -> dict[str, type[Refused]]:
     A code that several refusals share is explained by the one that may come from everywhere, not by one feature's.
     """
     named = (refusal for each in routes for refusal in each.refusals)
-    return {refusal.code.replace("_", "-"): refusal for refusal in (*named, *EVERYWHERE)}
+    return {refusal.code.replace("_", "-"): refusal for refusal in (*named, *IN_JOBS, *EVERYWHERE)}
 
 
 def routes(described: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:

@@ -14,6 +14,10 @@ from countersign.kernel.database.port import Reader, Transaction
 PayloadT = TypeVar("PayloadT", bound=msgspec.Struct)
 
 
+class Stopped(Exception):
+    """The attempt is over: the job was cancelled, or another worker has it. Leave at once, nothing is kept."""
+
+
 class Admitted(NamedTuple):
     """A job that may be done: whose it is, and how many bytes it is about."""
 

@@ -24,7 +24,8 @@ CREATE TABLE channel_statement (
     PRIMARY KEY (product_id, channel)
 );
 
--- `manifest_sha256` is of the signed payload, `envelope_sha256` names the blob of the whole envelope.
+-- `manifest_sha256` is of the signed payload, `envelope_sha256` names the blob of the whole envelope. `blocks` are
+-- BLAKE3 digests of the artifact's own bytes, one for each `block_size` of them. `platform` is '' where none is named.
 CREATE TABLE build (
     artifact_id TEXT PRIMARY KEY REFERENCES artifact (id),
     org_id TEXT NOT NULL,
@@ -36,13 +37,16 @@ CREATE TABLE build (
     files BIGINT NOT NULL,
     size BIGINT NOT NULL,
     summary TEXT NOT NULL,
+    sbom TEXT,
+    block_size BIGINT NOT NULL,
+    blocks BLOB NOT NULL,
     created_at BIGINT NOT NULL
 );
 CREATE INDEX build_by_release ON build (release_id, platform);
 CREATE INDEX build_by_product ON build (product_id, platform, created_at);
 CREATE INDEX build_by_envelope ON build (envelope_sha256);
 
--- A blob of chunks, one zstd frame after another.
+-- A blob of chunks, one zstd frame after another; `unused` counts those that were removed from its rows since.
 CREATE TABLE pack (
     id TEXT PRIMARY KEY,
     org_id TEXT NOT NULL,
@@ -57,7 +61,7 @@ CREATE INDEX pack_by_waste ON pack (unused);
 -- `id` is BLAKE3 of the chunk, `refs` how many builds use it, `idle_at` since when none does.
 CREATE TABLE chunk (
     org_id TEXT NOT NULL,
-    id BLOB NOT NULL,
+    id TEXT NOT NULL,
     size BIGINT NOT NULL,
     pack_id TEXT NOT NULL REFERENCES pack (id),
     start_at BIGINT NOT NULL,

@@ -3,7 +3,6 @@
 A row without a digest is announced and not received; it is shown nowhere and goes when its upload expires.
 """
 
-from collections.abc import AsyncIterator
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -22,6 +21,7 @@ from countersign.distribution.uploads.purposes import Content, Purpose
 from countersign.distribution.uploads.queries import Address, Upload, UploadNotFound
 from countersign.distribution.uploads.rules import check_filename
 from countersign.kernel import clock, ids
+from countersign.kernel.blobs.whole import seal_whole
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused, invalid_member
 from countersign.kernel.http import answer
@@ -170,12 +170,8 @@ async def _content(store: Store, upload: Upload, sha256: str) -> Content:
         picture = await encode_anew(await _read(store, sha256, upload.size))
     finally:
         await _remove_original(store, sha256)
-    # Bytes staged under an id of their own: they are found by the collector if this stops halfway.
-    stage = ids.new_uuid()
-    part = await store.blobs.stage(stage, 0, _once(picture.data))
-    digest = await store.blobs.seal(stage, [part], part.length, None)
-    await store.blobs.discard(stage)
-    return Content(digest, part.length, picture.media_type, picture.width, picture.height)
+    digest = await seal_whole(store.blobs, picture.data)
+    return Content(digest, len(picture.data), picture.media_type, picture.width, picture.height)
 
 
 async def _checked_film(store: Store, upload: Upload, sha256: str, head: bytes) -> Content:
@@ -200,10 +196,6 @@ async def _read(store: Store, sha256: str, stop: int) -> bytes:
         return b"".join([piece async for piece in store.blobs.read(sha256, 0, stop)])
     except NotFound as error:
         raise blobs.being_removed() from error
-
-
-async def _once(data: bytes) -> AsyncIterator[bytes]:
-    yield data
 
 
 async def _keep(transaction: Transaction, upload: Upload, content: Content) -> None:

@@ -24,6 +24,8 @@ SET_STATUS = "UPDATE product SET status = $2, updated_at = $3 WHERE id = $1"
 TOUCH_PRODUCT = "UPDATE product SET updated_at = $2 WHERE id = $1"
 LOCK_PRODUCT = "UPDATE product SET updated_at = updated_at WHERE id = $1"
 ENTITLED = "SELECT 1 FROM entitlement WHERE product_id = $1 AND revoked_at IS NULL LIMIT 1"
+TAKE_DRAFT = "UPDATE release SET status = 'draft' WHERE id = $1 AND status = 'draft'"
+DELETE_DRAFT = "DELETE FROM release WHERE id = $1 AND status = 'draft'"
 INSERT_RELEASE = """
     INSERT INTO release (id, product_id, version, sort_key, channel, notes, status, created_at)
     VALUES ($1, $2, $3, $4, $5, $6, 'draft', $7)

@@ -49,6 +49,24 @@ class Incomplete(Refused):
     resolution = "Finish the upload, or announce the file again, then publish."
 
 
+class AlreadyPublished(Refused):
+    """A release that was published stays, for those who have it."""
+
+    status = 409
+    code = "release_published"
+    title = "Release published"
+    resolution = "Yank the release with a reason instead."
+
+
+class JustChanged(Refused):
+    """The release was changed by somebody else at the same moment."""
+
+    status = 409
+    code = "release_just_changed"
+    title = "Release just changed"
+    resolution = "Send the same request again."
+
+
 async def draft(transaction: Transaction, product: OwnedProduct, body: NewRelease) -> str:
     """A new draft release of the product; its id.
 
@@ -126,6 +144,22 @@ async def promote(transaction: Transaction, release: OwnedRelease, channel: str)
     if release.status == "yanked":
         raise Yanked("a yanked release cannot be promoted")
     await transaction.run(queries.SET_CHANNEL, release.id, channel)
+    await projection.refresh(transaction, release.product.id, reindex=False)
+
+
+async def require_draft(transaction: Transaction, release: OwnedRelease) -> None:
+    """Hold on to a draft until the transaction ends: nobody publishes it meanwhile.
+
+    Raises:
+        AlreadyPublished: it is no draft (any more).
+    """
+    if not await transaction.run(queries.TAKE_DRAFT, release.id):
+        raise AlreadyPublished(f"the release {release.version} was published")
+
+
+async def remove(transaction: Transaction, release: OwnedRelease) -> None:
+    """Remove a draft whose files are removed already."""
+    await transaction.run(queries.DELETE_DRAFT, release.id)
     await projection.refresh(transaction, release.product.id, reindex=False)
 
 

@@ -43,9 +43,7 @@ class LocalBlobs:
         if offset < 0:
             raise ValueError(f"a part cannot begin at {offset}")
         folder = self._upload(upload)
-        arriving = await disk.in_thread(
-            self._pool, disk.Arriving, self._pool, folder / _unnamed(), self._reserve_bytes
-        )
+        arriving = await disk.in_thread(self._pool, disk.Arriving, self._pool, folder / _unnamed(), self._reserve_bytes)
         try:
             async with aclosing(in_pieces(chunks)) as pieces:
                 async for piece in pieces:
@@ -88,6 +86,13 @@ class LocalBlobs:
                 return
             start += len(piece)
             yield piece
+
+    async def file(self, sha256: str, folder: Path) -> Path:
+        """See BlobStore; it is the blob itself."""
+        path = self._sealed(sha256)
+        if await disk.in_thread(self._pool, _size, path) is None:
+            raise NotFound("There is no such blob.")
+        return path
 
     async def delete(self, sha256: str) -> None:
         """See BlobStore."""

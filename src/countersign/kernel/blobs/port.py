@@ -1,6 +1,7 @@
 """The port to stored bytes: staged while they arrive, sealed under their SHA-256 when whole."""
 
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from countersign.kernel.clock import Instant
@@ -65,6 +66,15 @@ class BlobStore(Protocol):
 
     def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
         """The bytes `start` (inclusive) to `stop` (exclusive) of a sealed blob, in pieces of at most 1 MiB.
+
+        Raises:
+            NotFound: no such blob.
+        """
+        ...
+
+    async def file(self, sha256: str, folder: Path) -> Path:
+        """A file on this machine with the blob's bytes, for reading alone; fetched into the folder where the store
+        is elsewhere.
 
         Raises:
             NotFound: no such blob.

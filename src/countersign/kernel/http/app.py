@@ -269,7 +269,8 @@ class App(Generic[ContextT]):
         if not route.writes:
             return await route.handler(call)
         async with self._database.transaction() as transaction:
-            return await route.handler(call.within(transaction))
+            answer = await route.handler(call.within(transaction))
+        return answer if route.settle is None else await route.settle(call, answer)
 
     async def _first_effect(self, route: Route[ContextT], call: AnyCall[ContextT], key: idempotency.Key) -> Answer:
         """The route's effect and the record of its answer, in one transaction. A refusal below 500 is an answer
@@ -290,7 +291,13 @@ class App(Generic[ContextT]):
             except Refused as refused:
                 answer = self._recordable(refused, call)
             await idempotency.remember(transaction, key, answer, secret=route.secret)
+        if route.settle is None or answer.status >= 400:
             return answer
+        settled = await route.settle(call, answer)
+        if settled is not answer:
+            async with self._database.transaction() as transaction:
+                await idempotency.replace(transaction, key, settled, secret=route.secret)
+        return settled
 
     async def _record_refusal(self, refused: Refused, call: AnyCall[ContextT], key: idempotency.Key) -> Answer:
         answer = self._recordable(refused, call)

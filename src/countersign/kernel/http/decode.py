@@ -139,6 +139,19 @@ def json(body: bytes, shape: type[StructT]) -> StructT:
         ) from error
 
 
+def member(value: object, shape: type[StructT], pointer: str) -> StructT:
+    """A member of a body that was decoded already, whose shape another member decides, as the struct.
+
+    Raises:
+        InvalidRequest: as `json`; what is wrong is named by its pointer from the body's root.
+    """
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError as error:
+        place, detail = _explain(str(error), shape)
+        raise InvalidRequest(f"{pointer}{place}: {detail}", faults=[Fault(pointer + place, detail)]) from error
+
+
 def _refuse_unstorable(value: object) -> None:
     """NUL and lone surrogates can be written as escapes in JSON, but neither database can store them."""
     stack: list[object] = [value]

@@ -36,6 +36,7 @@ REMEMBER = """
     VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT DO NOTHING
 """
+REPLACE = "UPDATE idempotency SET status = $2, headers = $3, body = $4, sealed = $5 WHERE key_hash = $1"
 FORGET_OLD = "DELETE FROM idempotency WHERE created_at <= $1"
 
 
@@ -157,16 +158,26 @@ async def remember(transaction: Transaction, key: Key, answer: Answer, *, secret
     Raises:
         InProgress: another node stored an answer meanwhile; the effect must be undone.
     """
+    headers, body, kept = _stored(key, answer, secret=secret)
+    now = clock.now()
+    await transaction.run(FORGET_EXPIRED, key.hash, clock.later(now, seconds=-VALID_S))
+    if not await transaction.run(REMEMBER, key.hash, key.request_hash, answer.status, headers, body, kept, now):
+        raise InProgress
+
+
+async def replace(transaction: Transaction, key: Key, answer: Answer, *, secret: bool) -> None:
+    """Store another answer as the key's own: the one that was given in the end."""
+    await transaction.run(REPLACE, key.hash, answer.status, *_stored(key, answer, secret=secret))
+
+
+def _stored(key: Key, answer: Answer, *, secret: bool) -> tuple[str, bytes, int]:
+    """Headers and body as they are stored, and in which way the body is."""
     kept, body = PLAIN, answer.body
     if not isinstance(body, bytes) or len(body) > MAX_STORED_BYTES:
         kept, body = DERIVED, b""
     elif secret:
         kept, body = SEALED, seal_with(key.value.encode(), key.hash, body)
-    headers = msgspec.json.encode([("Content-Type", answer.media_type), *answer.headers]).decode()
-    now = clock.now()
-    await transaction.run(FORGET_EXPIRED, key.hash, clock.later(now, seconds=-VALID_S))
-    if not await transaction.run(REMEMBER, key.hash, key.request_hash, answer.status, headers, body, kept, now):
-        raise InProgress
+    return msgspec.json.encode([("Content-Type", answer.media_type), *answer.headers]).decode(), body, kept
 
 
 async def forget_old(transaction: Transaction) -> int:

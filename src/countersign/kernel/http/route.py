@@ -67,6 +67,8 @@ class Route(Generic[ContextT]):
     takes       the media type of a streamed body
     form        the body may also be application/x-www-form-urlencoded
     derive      makes a streamed answer's body anew when its Idempotency-Key is used again
+    settle      what is awaited once the effect is durable; its answer takes the place of the handler's, and is the
+                one that is stored and replayed. Until then a second call on another node is told the handler's
     oauth       errors have the shape of RFC 6749 §5.2
     own_credentials  the handler reads Authorization itself; to everyone else the caller is anonymous
     quota       counts against this quota instead of the caller's own
@@ -87,6 +89,7 @@ class Route(Generic[ContextT]):
     summary: str
     prepare: Callable[[Call[ContextT, Any, Any, Any]], Awaitable[object]] | None = None
     derive: Callable[[Call[ContextT, Any, Any, Any], Answer], Awaitable[Answer]] | None = None
+    settle: Callable[[Call[ContextT, Any, Any, Any], Answer], Awaitable[Answer]] | None = None
     scope: str | None = None
     signed_in: bool = False
     writes: bool = False
@@ -127,6 +130,7 @@ def route(
     body: type[BodyT] | None = None,
     prepare: Callable[[Call[ContextT, CallerT, QueryT, BodyT]], Awaitable[object]] | None = None,
     derive: Callable[[Call[ContextT, CallerT, QueryT, BodyT], Answer], Awaitable[Answer]] | None = None,
+    settle: Callable[[Call[ContextT, CallerT, QueryT, BodyT], Answer], Awaitable[Answer]] | None = None,
     **options: Unpack[Options],
 ) -> Route[ContextT]:
     """Declare an endpoint. The handler's docstring is its summary; `{name}` in the path is a parameter.
@@ -141,4 +145,4 @@ def route(
         raise TypeError(f"{method} {path}: the handler needs a docstring, its first line is the summary")
     parameters = Nothing if query is None else query
     summary = words.splitlines()[0]
-    return Route(method, path, handler, parameters, body, answers, summary, prepare, derive, **options)
+    return Route(method, path, handler, parameters, body, answers, summary, prepare, derive, settle, **options)

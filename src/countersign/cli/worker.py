@@ -1,0 +1,60 @@
+"""`countersign worker`: work on jobs beside a server, on its machine or on another one."""
+
+import asyncio
+import signal
+import sys
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+
+import click
+
+from countersign.cli import store
+from countersign.distribution import app
+from countersign.distribution.context import Store
+from countersign.distribution.jobs import process
+from countersign.settings import Settings
+
+COMMAND = (sys.executable, "-m", "countersign.cli.worker")
+MOST_PROCESSES = 256
+MOST_CONNECTIONS = 4
+
+
+@click.command()
+@click.option("--data", metavar="DIR", help="Data directory. Default: COUNTERSIGN_DATA or ./data.")
+@click.option(
+    "--processes",
+    type=click.IntRange(1, MOST_PROCESSES),
+    help="Processes, each with one job at a time. Default: COUNTERSIGN_JOB_WORKERS.",
+)
+def worker(data: str | None, processes: int | None) -> None:
+    """Work on the jobs of a store until stopped.
+
+    `serve` starts workers of its own; this one is for more of them, also on other machines where the store is on
+    PostgreSQL and its files in S3. Any number may run; stopped, each gives back what it has not finished.
+    """
+
+    async def work(opened: Store) -> None:
+        count = processes or opened.settings.job_workers or 1
+        stopping = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+        async with process.kept(opened, COMMAND, count):
+            click.echo(f"{count} processes work on the jobs of {opened.settings.data}. Stop with ctrl-C.")
+            await stopping.wait()
+
+    store.run(data, "cannot work on jobs", work)
+
+
+def beside(opened: Store) -> AbstractAsyncContextManager[None]:
+    """The workers that a server keeps beside itself, while the block lasts."""
+    return process.kept(opened, COMMAND, opened.settings.job_workers)
+
+
+def _opened(settings: Settings, root_url: str, is_loopback: bool) -> AbstractAsyncContextManager[Store]:
+    """The store with fewer connections than a server needs: a job is alone in its process."""
+    few = replace(settings, database_pool=min(MOST_CONNECTIONS, settings.database_pool))
+    return app.opened(few, root_url, is_loopback=is_loopback)
+
+
+if __name__ == "__main__":
+    process.work_as_told(_opened, app.JOB_TYPES)

@@ -1,0 +1,137 @@
+"""/products/{id}/channels/{channel}, …/releases/{version}/manifest, /chunks, /delta and /sbom: what updates are
+made of."""
+
+from itertools import groupby
+
+import msgspec
+
+from countersign.distribution.builds.download import ArtifactNotFound, NotEntitled
+from countersign.distribution.catalog.visibility import ProductNotFound, visible_entry
+from countersign.distribution.delivery import channels, finding
+from countersign.distribution.delivery.channels import NothingBuilt
+from countersign.distribution.delivery.finding import NotProcessed
+from countersign.distribution.delivery.schemas import BuildQuery, DeltaQuery
+from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.gate import InsufficientScope
+from countersign.distribution.processing import artifacts, pairs, queries
+from countersign.distribution.processing.sbom import Bill
+from countersign.distribution.publishing.rules import ReleaseNotFound
+from countersign.kernel.errors import NotFound
+from countersign.kernel.http import answer, stored
+from countersign.kernel.http.answer import JSON, Answer
+from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http.stored import Stored
+from countersign.updates.envelope import SignatureRefused
+from countersign.updates.wire import ChannelState, ChunkPlaces, Delta, DeltaOffer, Envelope, Pack
+
+
+class NoBill(NotFound):
+    """The build does not tell what it consists of."""
+
+    code = "no_sbom"
+    title = "No bill of materials"
+    resolution = "Ship a CycloneDX or SPDX file, package metadata or a package lock inside the build."
+
+
+async def show_channel(call: Request[Nothing, Nothing]) -> Answer:
+    """Show what a channel is at, signed by the organisation, with the keys that lead to the one that signs."""
+    entry = await visible_entry(call.context.database, call.caller, call.path["id"])
+    return answer.json(await channels.state(call.context, entry.product_id, call.path["channel"]))
+
+
+async def show_manifest(call: Request[BuildQuery, Nothing]) -> Answer:
+    """Show the signed manifest of a build: every file with mode, digest and chunks."""
+    store = call.context
+    build, _, is_for_anyone = await finding.permitted_build(
+        store, call.caller, call.path["id"], call.path["version"], call.query.platform
+    )
+    size = await store.blobs.size(build.envelope_sha256)
+    caching = "public, max-age=300" if is_for_anyone else "private, no-cache"
+    return await stored.answer(store.blobs, call.headers, Stored(build.envelope_sha256, size or 0, caching, JSON))
+
+
+async def show_chunks(call: Request[BuildQuery, Nothing]) -> Answer:
+    """Show where the chunks of a build lie: addresses that work for an hour and understand Range."""
+    store = call.context
+    build, ready, _ = await finding.permitted_build(
+        store, call.caller, call.path["id"], call.path["version"], call.query.platform
+    )
+    names = await artifacts.chunk_names(store, build)
+    located = await queries.located(store.database, build.org_id, names)
+    packs = [
+        Pack(
+            await finding.address(store, sha256, "pack"),
+            size,
+            [(each.id, each.start, each.length) for each in group],
+        )
+        for (sha256, size), group in groupby(located, key=lambda each: (each.pack_sha256, each.pack_size))
+    ]
+    url = await finding.address(store, ready.sha256, ready.filename)
+    return answer.json(ChunkPlaces(packs, url, ready.size, ready.sha256, ready.filename))
+
+
+async def offer_delta(call: Request[DeltaQuery, Nothing]) -> Answer:
+    """Offer the deltas from another version, where they were prepared."""
+    store, query = call.context, call.query
+    new, _, _ = await finding.permitted_build(store, call.caller, call.path["id"], call.path["version"], query.platform)
+    old, _, _ = await finding.permitted_build(store, call.caller, call.path["id"], query.from_, query.platform)
+    prepared = await pairs.state(store.database, old.artifact_id, new.artifact_id)
+    listed: list[Delta] = []
+    for sha256, size, listing in await pairs.deltas(store.database, old.artifact_id, new.artifact_id):
+        said = msgspec.json.decode(listing, type=pairs.Listed)
+        url = await finding.address(store, sha256, "delta")
+        listed.append(Delta(url, size, sha256, said.old, said.files, said.memory))
+    status = "ready" if listed else "preparing" if prepared == "wanted" else "none"
+    return answer.json(
+        DeltaOffer(status, query.from_, call.path["version"], old.manifest_sha256, new.manifest_sha256, listed)
+    )
+
+
+async def show_bill(call: Request[BuildQuery, Nothing]) -> Answer:
+    """Show what a build says it consists of, as CycloneDX 1.5."""
+    build, _, _ = await finding.permitted_build(
+        call.context, call.caller, call.path["id"], call.path["version"], call.query.platform
+    )
+    if build.sbom is None:
+        raise NoBill("no file of the build names its parts")
+    return Answer(200, build.sbom.encode(), JSON)
+
+
+_REFUSALS = (
+    ProductNotFound,
+    ReleaseNotFound,
+    NotProcessed,
+    ArtifactNotFound,
+    NotEntitled,
+    InsufficientScope,
+    SignatureRefused,
+)
+_OF_BUILD = "/products/{id}/releases/{version}"
+
+ROUTES = (
+    route(
+        "GET",
+        "/products/{id}/channels/{channel}",
+        show_channel,
+        answers={200: ChannelState},
+        refusals=(ProductNotFound, NothingBuilt),
+    ),
+    route(
+        "GET",
+        _OF_BUILD + "/manifest",
+        show_manifest,
+        query=BuildQuery,
+        answers={200: Envelope, 206: bytes},
+        refusals=_REFUSALS,
+    ),
+    route("GET", _OF_BUILD + "/chunks", show_chunks, query=BuildQuery, answers={200: ChunkPlaces}, refusals=_REFUSALS),
+    route("GET", _OF_BUILD + "/delta", offer_delta, query=DeltaQuery, answers={200: DeltaOffer}, refusals=_REFUSALS),
+    route(
+        "GET",
+        _OF_BUILD + "/sbom",
+        show_bill,
+        query=BuildQuery,
+        answers={200: Bill},
+        refusals=(*_REFUSALS, NoBill),
+    ),
+)

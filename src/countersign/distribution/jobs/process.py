@@ -1,0 +1,64 @@
+"""A worker process: told by its parent what to open, it works on jobs until it is told to stop."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeAlias
+
+import msgspec
+import uvloop
+
+from countersign.distribution.context import Store
+from countersign.distribution.jobs import worker
+from countersign.distribution.jobs.kinds import AnyJobType
+from countersign.kernel import telemetry
+from countersign.kernel.jobs import processes, stepping_back
+from countersign.settings import Settings
+
+Opening: TypeAlias = Callable[[Settings, str, bool], AbstractAsyncContextManager[Store]]
+"""Opens a store, given its settings, its root address, and whether it is reached from this machine alone."""
+
+
+class Orders(msgspec.Struct):
+    """What a worker process is told: whose jobs it works on."""
+
+    settings: Settings
+    root_url: str
+    is_loopback: bool
+
+
+@asynccontextmanager
+async def kept(store: Store, command: Sequence[str], count: int) -> AsyncGenerator[None]:
+    """`count` processes of the command work on the store's jobs while the block lasts; see `work_as_told`.
+
+    Settings hold secrets: they go through a pipe, where no list of processes shows them.
+    """
+    orders = msgspec.json.encode(Orders(store.settings, store.root_url, store.is_loopback))
+    async with processes.kept(command, orders, count, grace_s=store.settings.grace_s):
+        yield
+
+
+def work_as_told(opened: Opening, types: Sequence[AnyJobType]) -> None:
+    """The whole life of a worker process, from its orders on standard input to its end.
+
+    Raises:
+        Refused, BadSetting: the store cannot be opened, or its engine not be reached; the parent starts another.
+    """
+    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
+    settings = orders.settings
+    telemetry.configure(settings.log_level)
+    stepping_back.step_back(nice=settings.job_nice, memory_mib=settings.job_memory_mib)
+    stepping_back.die_with_parent(sys.stdin.fileno())
+    uvloop.run(_work(opened(settings, orders.root_url, orders.is_loopback), types))
+
+
+async def _work(opening: AbstractAsyncContextManager[Store], types: Sequence[AnyJobType]) -> None:
+    stopping = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
+    async with opening as store:
+        if not await worker.work(store, types, stopping):
+            # Threads of a job that was left behind would hold up every other way out.
+            os._exit(processes.ANEW)

@@ -1,0 +1,231 @@
+"""POST and GET /jobs, GET and DELETE /jobs/{job_id}, GET /jobs/{job_id}/events (API document; decisions 9)."""
+
+import heapq
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from countersign.distribution.context import Store
+from countersign.distribution.identity.callers import Caller, Request
+from countersign.distribution.identity.gate import InsufficientScope
+from countersign.distribution.jobs import queries, queue, runner, waiting
+from countersign.distribution.jobs.events import events
+from countersign.distribution.jobs.kinds import AnyJobType
+from countersign.distribution.jobs.queries import Job
+from countersign.distribution.jobs.refusals import (
+    JobCancelled,
+    JobEnded,
+    JobNotFound,
+    TooManyJobs,
+    UnknownJobType,
+)
+from countersign.distribution.jobs.schemas import JobList, JobsQuery, JobStatus, NewJob
+from countersign.distribution.jobs.waiting import Preference
+from countersign.kernel import ids
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Reader
+from countersign.kernel.errors import NotFound
+from countersign.kernel.http import answer, cursor, decode
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.cursor import InvalidCursor
+from countersign.kernel.http.route import Nothing, Route, route
+
+WRITE_RELEASES = "write:releases"
+SEEN_WITH = ("read:releases", WRITE_RELEASES)
+EVENTS = "text/event-stream"
+LOOK_AGAIN_S = 1
+NEWEST_POSSIBLE = (1 << 62, "\U0010ffff")
+
+
+class _Asked(msgspec.Struct):
+    """A job that was just asked for, and how long its caller waits for it."""
+
+    job_id: str
+    preference: Preference
+
+
+class Asking:
+    """POST /jobs for the types of job that there are."""
+
+    def __init__(self, types: Iterable[AnyJobType]) -> None:
+        self._types: Mapping[str, AnyJobType] = {kind.name: kind for kind in types if kind.admit is not None}
+
+    async def create_job(self, call: Request[Nothing, NewJob]) -> Answer:
+        """Have something done in the background: 200 when it has ended within the wait, else 202.
+
+        `Prefer: wait=N` waits up to N seconds, 30 at most; `Prefer: respond-async` does not wait. Without either a
+        job about 1 MiB or less is waited for 250 ms.
+        """
+        store, transaction = call.context, call.transaction
+        payload, size, org_id = await self._admitted(transaction, call.caller, call.body)
+        await queue.require_room(transaction, store, org_id)
+        job_id = await queue.enqueue(
+            transaction, store, call.body.type, payload, org_id=org_id, created_by=call.caller.key
+        )
+        preference = waiting.preference(call.headers.get("prefer"), size)
+        call.prepared = _Asked(job_id, preference)
+        return _told(store, await _known(transaction, job_id), preference)
+
+    async def _admitted(self, reader: Reader, caller: Caller, body: NewJob) -> tuple[msgspec.Struct, int, str]:
+        """The payload in its type's shape, how many bytes the job is about, and whose it is."""
+        kind = self._types.get(body.type)
+        if kind is None or kind.admit is None:
+            known = ", ".join(self._types) or "none"
+            raise UnknownJobType(f"there is no type of job called {body.type}", resolution=f"Types: {known}.")
+        payload: Any = decode.member(body.payload, kind.payload, "/payload")
+        admitted = await kind.admit(reader, caller, payload)
+        if admitted.org_id not in caller.orgs_allowing(WRITE_RELEASES):
+            raise InsufficientScope(f"this needs the scope {WRITE_RELEASES} in the organisation")
+        return payload, admitted.size, admitted.org_id
+
+    async def await_job(self, call: Request[Nothing, NewJob], first: Answer) -> Answer:
+        """Wait for the job, now that workers can see it."""
+        asked = msgspec.convert(call.prepared, _Asked)
+        if asked.preference.wait_s <= 0:
+            return first
+        found = await waiting.ended(call.context.database, asked.job_id, asked.preference.wait_s)
+        return first if found is None else _told(call.context, found, asked.preference)
+
+
+def _told(store: Store, job: Job, preference: Preference) -> Answer:
+    """The job as POST answers it."""
+    headers: tuple[tuple[str, str], ...] = (("Location", f"{store.base_url}/jobs/{job.id}"),)
+    if preference.applied:
+        headers = (*headers, ("Preference-Applied", preference.applied))
+    if job.has_ended:
+        return answer.json(job.shown(), 200, headers)
+    return answer.json(job.shown(), 202, (*headers, ("Retry-After", str(LOOK_AGAIN_S))))
+
+
+async def _known(reader: Reader, job_id: str) -> Job:
+    found = await queries.job(reader, job_id)
+    if found is None:
+        raise JobNotFound("there is no such job")
+    return found
+
+
+def _orgs(caller: Caller) -> tuple[str, ...]:
+    """The organisations whose jobs the caller may see."""
+    return tuple(sorted({org for scope in SEEN_WITH for org in caller.orgs_allowing(scope)}))
+
+
+async def _seen(reader: Reader, caller: Caller, job_id: str) -> Job:
+    """The job, as long as it is of an organisation of the caller's.
+
+    Raises:
+        JobNotFound: it is not, or there is none.
+    """
+    found = await queries.job(reader, job_id.lower()) if ids.is_uuid(job_id) else None
+    if found is None or found.org_id not in _orgs(caller):
+        raise JobNotFound("there is no such job")
+    return found
+
+
+async def show_job(call: Request[Nothing, Nothing]) -> Answer:
+    """Show how a job is doing."""
+    found = await _seen(call.context.database, call.caller, call.path["job_id"])
+    again = () if found.has_ended else (("Retry-After", str(LOOK_AGAIN_S)),)
+    return answer.json(found.shown(), headers=(("Cache-Control", "no-store"), *again))
+
+
+async def list_jobs(call: Request[JobsQuery, Nothing]) -> Answer:
+    """List the jobs of your organisations, newest first."""
+    store, query = call.context, call.query
+    orgs = _orgs(call.caller)
+    wanted = [*orgs, query.status or "", query.type or ""]
+    after: tuple[Instant, str] = (Instant(NEWEST_POSSIBLE[0]), NEWEST_POSSIBLE[1])
+    if query.cursor is not None:
+        position = cursor.read(store.cursors, query.cursor, "jobs", int, str)
+        if position.filter != wanted:
+            raise InvalidCursor("made for another filter, or for other organisations")
+        after = (Instant(int(position.after[0])), str(position.after[1]))
+    pages = [
+        await queries.page(store.database, org, after, query.status or "", query.type or "", query.limit + 1)
+        for org in orgs
+    ]
+    # Each page is in order and bounded by its index; most callers have one organisation.
+    found = [*heapq.merge(*pages, key=attrgetter("created_at", "id"), reverse=True)]
+    shown, more = found[: query.limit], found[query.limit :]
+    following = None
+    if more:
+        last = shown[-1]
+        following = cursor.write(store.cursors, cursor.Position("jobs", wanted, [last.created_at, last.id]))
+    return answer.json(JobList([job.shown() for job in shown], following), headers=(("Cache-Control", "no-store"),))
+
+
+async def cancel_job(call: Request[Nothing, Nothing]) -> Answer:
+    """Cancel a job: a waiting one ends at once, a running one as soon as its worker notices; both as failed with the
+    code `job_cancelled`."""
+    store, transaction = call.context, call.transaction
+    found = await _seen(transaction, call.caller, call.path["job_id"])
+    if found.org_id not in call.caller.orgs_allowing(WRITE_RELEASES):
+        raise InsufficientScope(f"this needs the scope {WRITE_RELEASES} in the organisation")
+    error = runner.problem_of(store, found.id, JobCancelled("the job was cancelled"))
+    if not await queries.cancel(transaction, found.id, error):
+        raise JobEnded("the job has ended already")
+    after = await _known(transaction, found.id)
+    return answer.json(after.shown(), 200 if after.has_ended else 202)
+
+
+async def stream_events(call: Request[Nothing, Nothing]) -> Answer:
+    """Follow a job: `status` events with its JobStatus as it changes, and `done` at its end."""
+    found = await _seen(call.context.database, call.caller, call.path["job_id"])
+    headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
+    return Answer(200, events(call.context.database, found), EVENTS, headers)
+
+
+def routes(types: Iterable[AnyJobType]) -> tuple[Route[Store], ...]:
+    """The routes about jobs, where jobs of these types may be asked for."""
+    asking = Asking(types)
+    return (
+        route(
+            "POST",
+            "/jobs",
+            asking.create_job,
+            body=NewJob,
+            settle=asking.await_job,
+            answers={200: JobStatus, 202: JobStatus},
+            refusals=(UnknownJobType, NotFound, InsufficientScope, TooManyJobs),
+            scope=WRITE_RELEASES,
+            writes=True,
+            documented=True,
+        ),
+        route(
+            "GET",
+            "/jobs",
+            list_jobs,
+            query=JobsQuery,
+            answers={200: JobList},
+            refusals=(InvalidCursor,),
+            signed_in=True,
+        ),
+        route(
+            "GET",
+            "/jobs/{job_id}",
+            show_job,
+            answers={200: JobStatus},
+            refusals=(JobNotFound,),
+            signed_in=True,
+            documented=True,
+        ),
+        route(
+            "DELETE",
+            "/jobs/{job_id}",
+            cancel_job,
+            answers={200: JobStatus, 202: JobStatus},
+            refusals=(JobNotFound, InsufficientScope, JobEnded),
+            scope=WRITE_RELEASES,
+            writes=True,
+        ),
+        route(
+            "GET",
+            "/jobs/{job_id}/events",
+            stream_events,
+            answers={200: bytes},
+            refusals=(JobNotFound,),
+            signed_in=True,
+            produces=(EVENTS,),
+        ),
+    )

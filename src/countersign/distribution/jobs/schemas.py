@@ -1,0 +1,46 @@
+"""What goes over the wire about jobs (API document, JobStatus; decisions 9)."""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+
+Status: TypeAlias = Literal["queued", "running", "completed", "failed"]
+
+
+class NewJob(msgspec.Struct, forbid_unknown_fields=True):
+    """A job that is asked for; the shape of `payload` is the type's."""
+
+    type: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    payload: dict[str, Any]
+
+
+class JobStatus(msgspec.Struct):
+    """How a job is doing. `progress` is 0 to 1 and never falls within an attempt; `attempts` is how often it was
+    begun; `result` is there when it is completed, `error` (problem details) when it failed."""
+
+    job_id: str
+    status: Status
+    progress: float
+    type: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    attempts: int
+    result: dict[str, Any] | None
+    error: dict[str, Any] | None
+
+
+class JobList(msgspec.Struct):
+    """A page of jobs, newest first; `next_cursor` is null on the last one."""
+
+    items: list[JobStatus]
+    next_cursor: str | None
+
+
+class JobsQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which jobs to list."""
+
+    status: Status | None = None
+    type: Annotated[str, msgspec.Meta(max_length=100)] | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+    cursor: str | None = None

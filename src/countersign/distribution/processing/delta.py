@@ -1,0 +1,130 @@
+"""delta.make: the way from one build to another, prepared before anybody asks for it."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from countersign.distribution.context import Store
+from countersign.distribution.jobs.kinds import Outcome, Work
+from countersign.distribution.processing import apart, artifacts, pairs, queries
+from countersign.distribution.processing.pairs import Listed
+from countersign.distribution.processing.queries import Located
+from countersign.distribution.processing.schemas import DeltaPayload, Prepared
+from countersign.distribution.uploads import blobs
+from countersign.kernel.blobs.whole import seal_whole
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.errors import NotFound, Unavailable
+from countersign.updates import chunks
+from countersign.updates.deltas import program
+from countersign.updates.deltas.program import Delta, Done, Order
+from countersign.updates.manifest import Manifest
+
+PROGRAM = "countersign.updates.deltas.program"
+MEBIBYTE = 1 << 20
+
+
+class Kept(NamedTuple):
+    """A delta whose blob is sealed."""
+
+    sha256: str
+    size: int
+    listed: Listed
+
+
+class BuildGone(NotFound):
+    """A build that an update was wanted for is not there any more."""
+
+    resolution = "Nothing is to be done: the update is not needed."
+
+
+async def make(store: Store, work: Work[DeltaPayload]) -> Outcome:
+    """Make the deltas of a pair, and keep them with the pair; made before, nothing changes.
+
+    Raises:
+        BuildGone: one of the builds was removed.
+        WorkerDied: it took too much memory or time.
+    """
+    pair = work.payload.from_artifact, work.payload.to_artifact
+    old, new = await _side(store, pair[0]), await _side(store, pair[1])
+    kept = await _made(store, work, old, new)
+    result = Prepared(*pair, len(kept), sum(each.size for each in kept))
+
+    async def commit(transaction: Transaction) -> None:
+        if await pairs.finish(transaction, *pair):
+            for each in kept:
+                await blobs.keep(transaction, each.sha256, each.size)
+                if await store.blobs.size(each.sha256) != each.size:
+                    raise Unavailable("a delta that was just stored is gone again")
+                await pairs.add(transaction, *pair, each.sha256, each.size, each.listed)
+
+    return Outcome(result, commit)
+
+
+class _Side(NamedTuple):
+    """One of the two builds: its manifest, and where its chunks lie."""
+
+    described: Manifest
+    located: dict[str, Located]
+
+
+async def _side(store: Store, artifact_id: str) -> _Side:
+    build = await queries.build(store.database, artifact_id)
+    if build is None:
+        raise BuildGone("a build of the update was removed")
+    described = await artifacts.read_manifest(store, build)
+    found = await queries.located(store.database, build.org_id, [chunk.id for chunk in described.chunks])
+    return _Side(described, {each.id: each for each in found})
+
+
+async def _made(store: Store, work: Work[DeltaPayload], old: _Side, new: _Side) -> list[Kept]:
+    """Every delta that is at least a tenth smaller than the chunks that would do instead."""
+    settings = store.settings
+    order = Order(
+        old.described.files,
+        new.described.files,
+        settings.delta_group_mib * MEBIBYTE,
+        settings.job_memory_mib * MEBIBYTE,
+        settings.job_seconds,
+    )
+    kept: list[Kept] = []
+    told = 0.0
+    async with apart.started(PROGRAM) as process:
+        await process.say(msgspec.msgpack.encode(order))
+        while not isinstance(record := program.decode(await process.hear()), Done):
+            if isinstance(record, Delta):
+                if len(record.blob) * 10 < _size_in_chunks(record, old, new) * 9:
+                    listed = Listed(record.old, record.files, record.memory)
+                    kept.append(Kept(await seal_whole(store.blobs, record.blob), len(record.blob), listed))
+                continue
+            side = new if record.is_new else old
+            await process.say(await _contents(store, side, record.place))
+            told += (1 - told) / 100
+            await work.progress(told)
+    return kept
+
+
+async def _contents(store: Store, side: _Side, place: int) -> bytes:
+    """A file of the build, put together from its chunks.
+
+    Raises:
+        Unavailable: a chunk is not stored.
+        ChunkDamaged: a pack was changed.
+    """
+    out = bytearray()
+    for position in side.described.files[place].chunks:
+        chunk = side.described.chunks[position]
+        at = side.located.get(chunk.id)
+        if at is None:
+            raise Unavailable(f"the chunk {chunk.id} is not stored: process its artifact again")
+        frame = b"".join([piece async for piece in store.blobs.read(at.pack_sha256, at.start, at.start + at.length)])
+        out += chunks.decompress(frame, at.size, at.id)
+    return bytes(out)
+
+
+def _size_in_chunks(made: Delta, old: _Side, new: _Side) -> int:
+    """What the delta's files would take to fetch by their chunks, for whoever has the old build."""
+    wanted: set[str] = set()
+    for start, stop in made.files:
+        for file in new.described.files[start:stop]:
+            wanted.update(new.described.chunks[position].id for position in file.chunks)
+    return sum(new.located[name].length for name in wanted - old.located.keys() if name in new.located)

@@ -1,0 +1,131 @@
+"""Chunks nobody uses any more: let go by count, removed a few at a time, their packs written anew when mostly empty.
+
+Every step is one short transaction, so that uploads and builds never wait for it; a stop at any moment leaves work for
+the next round and nothing else. Blobs of dropped packs are the collector's (builds/collector.py).
+"""
+
+from typing import NamedTuple
+
+from countersign.distribution.context import Store
+from countersign.distribution.processing.packs import Packing
+from countersign.distribution.uploads import blobs
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.errors import NotFound, Unavailable
+
+SPARED_S = 3600
+"""Chunks that were let go of less than this ago stay: a build under way may be about to use them."""
+CHUNKS_AT_ONCE = 500
+PACKS_AT_ONCE = 20
+
+IDLE = """
+    SELECT org_id, id
+    FROM chunk
+    WHERE idle_at < $1
+    ORDER BY idle_at
+    LIMIT $2
+"""
+FORGET_CHUNK = "DELETE FROM chunk WHERE org_id = $1 AND id = $2 AND refs = 0"
+EMPTY_PACKS = """
+    SELECT p.id
+    FROM pack p
+    WHERE p.created_at < $1 AND NOT EXISTS (SELECT 1 FROM chunk c WHERE c.pack_id = p.id)
+    ORDER BY p.id
+    LIMIT $2
+"""
+FORGET_PACK = """
+    DELETE FROM pack
+    WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM chunk c WHERE c.pack_id = pack.id)
+"""
+# Of which less than half is used.
+WASTEFUL_PACKS = """
+    SELECT p.id, p.org_id, p.sha256
+    FROM pack p
+    JOIN chunk c ON c.pack_id = p.id
+    WHERE p.unused > 0 AND p.created_at < $1
+    GROUP BY p.id, p.org_id, p.sha256, p.size
+    HAVING sum(c.length) * 2 < p.size
+    ORDER BY p.id
+    LIMIT $2
+"""
+NOTE_WASTE = """
+    UPDATE pack SET unused = unused + 1
+    WHERE id IN (SELECT c.pack_id FROM chunk c WHERE c.org_id = $1 AND c.id = $2)
+"""
+LIVING = "SELECT id, size, start_at, length FROM chunk WHERE pack_id = $1 ORDER BY start_at"
+ADD_PACK = "INSERT INTO pack (id, org_id, sha256, size, unused, created_at) VALUES ($1, $2, $3, $4, 0, $5)"
+MOVE = """
+    UPDATE chunk SET pack_id = $4, start_at = $5, length = $6
+    WHERE org_id = $1 AND id = $2 AND pack_id = $3
+"""
+
+
+class Swept(NamedTuple):
+    """How much was removed or written anew."""
+
+    chunks: int
+    packs: int
+    repacked: int
+
+
+async def sweep(store: Store, *, spared_s: float = SPARED_S) -> Swept:
+    """Remove what nothing uses.
+
+    Raises:
+        Unavailable, StorageFull: database or blob store are away; what was done before stays done.
+    """
+    before = clock.later(clock.now(), seconds=-spared_s)
+    chunks = await _forget_chunks(store, before)
+    packs = await _forget_packs(store, before)
+    return Swept(chunks, packs, await _repack(store, before))
+
+
+async def _forget_chunks(store: Store, before: Instant) -> int:
+    removed = 0
+    while idle := await store.database.fetch(IDLE, before, CHUNKS_AT_ONCE):
+        async with store.database.transaction() as transaction:
+            await transaction.run_many(NOTE_WASTE, [(org_id, name) for org_id, name in idle])
+            await transaction.run_many(FORGET_CHUNK, [(org_id, name) for org_id, name in idle])
+        removed += len(idle)
+    return removed
+
+
+async def _forget_packs(store: Store, before: Instant) -> int:
+    removed = 0
+    while packs := await store.database.scan(EMPTY_PACKS, before, PACKS_AT_ONCE):
+        gone = 0
+        for (pack_id,) in packs:
+            async with store.database.transaction() as transaction:
+                gone += await transaction.run(FORGET_PACK, pack_id)
+        removed += gone
+        if not gone:
+            break
+    return removed
+
+
+async def _repack(store: Store, before: Instant) -> int:
+    wasteful = await store.database.scan(WASTEFUL_PACKS, before, PACKS_AT_ONCE)
+    for pack_id, org_id, sha256 in wasteful:
+        await _written_anew(store, pack_id, org_id, sha256)
+    return len(wasteful)
+
+
+async def _written_anew(store: Store, pack_id: str, org_id: str, sha256: str) -> None:
+    """Move the pack's living chunks into a fresh pack. One that is let go of or used meanwhile keeps its row: only the
+    place changes, and only where it was this pack."""
+    packing = Packing(store.blobs, store.database)
+    try:
+        for name, size, start, length in await store.database.fetch(LIVING, pack_id):
+            pieces = [piece async for piece in store.blobs.read(sha256, start, start + length)]
+            await packing.add(name, size, b"".join(pieces))
+        await packing.seal()
+    except NotFound as error:
+        raise Unavailable(f"the pack {sha256} is gone: verify the artifacts of its builds") from error
+    finally:
+        await packing.drop()
+    async with store.database.transaction() as transaction:
+        for pack in packing.sealed:
+            await blobs.keep(transaction, pack.sha256, pack.size)
+            await transaction.run(ADD_PACK, pack.id, org_id, pack.sha256, pack.size, clock.now())
+            places = [(org_id, at.id, pack_id, pack.id, at.start, at.length) for at in pack.places]
+            await transaction.run_many(MOVE, places)

@@ -1,0 +1,147 @@
+"""build.process: an artifact becomes a build: its tree, its chunks, a signed manifest, and what it consists of."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from countersign.distribution.context import Store
+from countersign.distribution.jobs.kinds import Outcome, Work
+from countersign.distribution.processing import artifacts, pairs, queries, sbom
+from countersign.distribution.processing.ingest import Contents, Ingest
+from countersign.distribution.processing.queries import Artifact, Build
+from countersign.distribution.processing.schemas import Processed, ProcessPayload
+from countersign.distribution.signing import keys
+from countersign.distribution.uploads import blobs
+from countersign.kernel import clock
+from countersign.kernel.blobs.whole import seal_whole
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.errors import Unavailable
+from countersign.updates import envelope, manifest
+from countersign.updates.ingest.records import Found
+from countersign.updates.manifest import Chunk, File, Link, Manifest
+
+MOST_SHOWN = 50
+
+
+async def process(store: Store, work: Work[ProcessPayload]) -> Outcome:
+    """Make the build, or tell what was made before.
+
+    Raises:
+        ArtifactGone: the artifact is not there (any more).
+        ArchiveRefused: it breaks a rule of safe reading.
+    """
+    artifact = await artifacts.ready(store.database, work.payload.artifact_id)
+    before = await queries.build(store.database, artifact.id)
+    if before is not None and not work.payload.again:
+        return Outcome(msgspec.json.decode(before.summary, type=Processed))
+    path = await store.blobs.file(artifact.sha256, work.scratch)
+    contents = await Ingest(store, artifact, work.progress, again=work.payload.again).run(path)
+    return await _kept(store, work, artifact, contents, before)
+
+
+async def _kept(
+    store: Store, work: Work[ProcessPayload], artifact: Artifact, contents: Contents, before: Build | None
+) -> Outcome:
+    described = _manifest(artifact, contents)
+    payload = manifest.encode(described)
+    signed = envelope.sign(manifest.PAYLOAD_TYPE, payload, await keys.current(store, artifact.org_id))
+    said = msgspec.json.encode(signed)
+    envelope_sha256 = await seal_whole(store.blobs, said)
+    bill = sbom.document(artifact.product, artifact.version, contents.notes)
+    summary = _summary(artifact, described, payload, contents, 0 if bill is None else bill[1])
+    made = Build(
+        artifact.id,
+        artifact.org_id,
+        artifact.product_id,
+        artifact.release_id,
+        artifact.platform or "",
+        summary.manifest_sha256,
+        envelope_sha256,
+        summary.files,
+        summary.size,
+        msgspec.json.encode(summary).decode(),
+        None if bill is None else bill[0],
+        contents.blocks.block_size,
+        b"".join(contents.blocks.blocks),
+    )
+    replaced = None if before is None else (before, await artifacts.chunk_names(store, before))
+
+    async def commit(transaction: Transaction) -> None:
+        if replaced is not None:
+            await queries.drop_build(transaction, *replaced)
+        if not await queries.add_build(transaction, made):
+            return
+        await blobs.keep(transaction, envelope_sha256, len(said))
+        await _keep_chunks(store, transaction, artifact.org_id, contents, moves=replaced is not None)
+        await pairs.want(store, transaction, artifact, work.created_by)
+
+    return Outcome(summary, commit)
+
+
+async def _keep_chunks(store: Store, transaction: Transaction, org_id: str, contents: Contents, *, moves: bool) -> None:
+    """Keep the packs and count a use of every chunk.
+
+    Raises:
+        Unavailable: the collector took a pack that nothing referred to yet; the work is done again.
+    """
+    for pack in contents.packs:
+        await blobs.keep(transaction, pack.sha256, pack.size)
+        if await store.blobs.size(pack.sha256) != pack.size:
+            raise Unavailable("chunks that were just stored are gone again")
+        await queries.add_pack(transaction, pack.id, org_id, pack.sha256, pack.size)
+    await queries.use_chunks(transaction, org_id, contents.places.values())
+    if moves:
+        await queries.move_chunks(transaction, org_id, [place for pack in contents.packs for place in pack.places])
+
+
+def _manifest(artifact: Artifact, contents: Contents) -> Manifest:
+    entries = sorted(contents.entries, key=lambda found: found.path.encode())
+    numbers: dict[bytes, int] = {}
+    listed: list[Chunk] = []
+    files: list[File] = []
+    for found in entries:
+        if found.kind == "file":
+            for name, size in found.chunks:
+                if name not in numbers:
+                    numbers[name] = len(listed)
+                    listed.append(Chunk(name.hex(), size))
+            positions = [numbers[name] for name, _ in found.chunks]
+            files.append(File(found.path, found.mode, found.size, found.sha256.hex(), positions))
+    return Manifest(
+        org=artifact.org,
+        product_id=artifact.product_id,
+        product=artifact.product,
+        version=artifact.version,
+        artifact=artifact.filename,
+        artifact_sha256=artifact.sha256,
+        artifact_size=artifact.size,
+        platform=artifact.platform,
+        created_at=clock.rfc3339(clock.now()),
+        files=files,
+        links=[Link(found.path, found.target) for found in entries if found.kind == "link"],
+        folders=_empty_folders(entries),
+        chunks=listed,
+        launch=[found.launch for found in entries if found.launch is not None][:1000],
+    )
+
+
+def _empty_folders(entries: Sequence[Found]) -> list[str]:
+    """Folders that stand in the archive and hold nothing; the others come with what they hold."""
+    holding = {found.path.rpartition("/")[0] for found in entries}
+    return [found.path for found in entries if found.kind == "folder" and found.path not in holding]
+
+
+def _summary(artifact: Artifact, described: Manifest, payload: bytes, contents: Contents, components: int) -> Processed:
+    return Processed(
+        artifact_id=artifact.id,
+        manifest_sha256=manifest.digest(payload),
+        platform=artifact.platform,
+        platforms=sorted({start.platform for start in described.launch if start.platform is not None}),
+        files=len(described.files),
+        size=described.size,
+        chunks=len(described.chunks),
+        new_chunks=sum(len(pack.places) for pack in contents.packs),
+        stored=sum(pack.size for pack in contents.packs),
+        launch=described.launch[:MOST_SHOWN],
+        components=components,
+    )

@@ -1,0 +1,228 @@
+"""SQL of builds, their packs and their chunks."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
+
+ARTIFACT = """
+    SELECT a.id, a.filename, a.size, a.sha256, a.platform, r.id, r.version, r.channel, r.status,
+           p.id, p.slug, o.id, o.slug
+    FROM artifact a
+    JOIN release r ON r.id = a.release_id
+    JOIN product p ON p.id = r.product_id
+    JOIN organisation o ON o.id = p.org_id
+    WHERE a.id = $1 AND a.status = 'ready'
+"""
+_BUILD = """
+    SELECT artifact_id, org_id, product_id, release_id, platform, manifest_sha256, envelope_sha256, files, size,
+           summary, sbom, block_size, blocks
+    FROM build
+"""
+BUILD = _BUILD + " WHERE artifact_id = $1"
+BUILD_OF_RELEASE = _BUILD + " WHERE release_id = $1 AND platform = $2 ORDER BY created_at DESC, artifact_id LIMIT 1"
+BUILDS_OF_RELEASE = "SELECT platform, manifest_sha256 FROM build WHERE release_id = $1 ORDER BY created_at, artifact_id"
+EARLIER_BUILDS = """
+    SELECT b.artifact_id
+    FROM build b
+    JOIN release r ON r.id = b.release_id
+    WHERE b.product_id = $1 AND b.platform = $2 AND b.release_id <> $3 AND r.status = 'published' AND r.channel = $4
+    ORDER BY r.published_at DESC, b.created_at DESC
+    LIMIT $5
+"""
+ADD_BUILD = """
+    INSERT INTO build (artifact_id, org_id, product_id, release_id, platform, manifest_sha256, envelope_sha256, files,
+                       size, summary, sbom, block_size, blocks, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    ON CONFLICT (artifact_id) DO NOTHING
+"""
+TAKE_BUILD = "UPDATE build SET created_at = created_at WHERE artifact_id = $1 AND envelope_sha256 = $2"
+DROP_BUILD = "DELETE FROM build WHERE artifact_id = $1 AND envelope_sha256 = $2"
+DROP_DELTAS = "DELETE FROM delta WHERE from_artifact = $1 OR to_artifact = $1"
+DROP_PAIRS = "DELETE FROM delta_pair WHERE from_artifact = $1 OR to_artifact = $1"
+ADD_PACK = """
+    INSERT INTO pack (id, org_id, sha256, size, unused, created_at)
+    VALUES ($1, $2, $3, $4, 0, $5)
+"""
+KNOWN_CHUNKS: dict[Dialect, str] = {
+    "sqlite": """
+        SELECT id, size, pack_id, start_at, length
+        FROM chunk
+        WHERE org_id = $1 AND id IN (SELECT value FROM json_each($2))
+    """,
+    "postgres": """
+        SELECT id, size, pack_id, start_at, length
+        FROM chunk
+        WHERE org_id = $1 AND id IN (SELECT jsonb_array_elements_text($2::text::jsonb))
+    """,
+}
+# A chunk that the collector took meanwhile is put back where it was; when its pack is gone too, the reference to the
+# pack fails the statement, and the work is done again.
+USE_CHUNK = """
+    INSERT INTO chunk (org_id, id, size, pack_id, start_at, length, refs, idle_at)
+    VALUES ($1, $2, $3, $4, $5, $6, 1, NULL)
+    ON CONFLICT (org_id, id) DO UPDATE SET refs = chunk.refs + 1, idle_at = NULL
+"""
+MOVE_CHUNK = """
+    UPDATE chunk SET pack_id = $3, start_at = $4, length = $5
+    WHERE org_id = $1 AND id = $2
+"""
+RELEASE_CHUNK = """
+    UPDATE chunk SET refs = refs - 1, idle_at = CASE WHEN refs = 1 THEN CAST($3 AS BIGINT) END
+    WHERE org_id = $1 AND id = $2
+"""
+PLACES: dict[Dialect, str] = {
+    "sqlite": """
+        SELECT p.sha256, p.size, c.id, c.start_at, c.length, c.size
+        FROM chunk c
+        JOIN pack p ON p.id = c.pack_id
+        WHERE c.org_id = $1 AND c.id IN (SELECT value FROM json_each($2))
+        ORDER BY p.id, c.start_at
+    """,
+    "postgres": """
+        SELECT p.sha256, p.size, c.id, c.start_at, c.length, c.size
+        FROM chunk c
+        JOIN pack p ON p.id = c.pack_id
+        WHERE c.org_id = $1 AND c.id IN (SELECT jsonb_array_elements_text($2::text::jsonb))
+        ORDER BY p.id, c.start_at
+    """,
+}
+AT_ONCE = 20_000
+
+
+class Artifact(NamedTuple):
+    """A ready artifact with what its release, product and organisation are called."""
+
+    id: str
+    filename: str
+    size: int
+    sha256: str
+    platform: str | None
+    release_id: str
+    version: str
+    channel: str
+    release_status: str
+    product_id: str
+    product: str
+    org_id: str
+    org: str
+
+
+class Build(NamedTuple):
+    """A processed artifact; `summary` and `sbom` are JSON, `blocks` 32-byte digests one after another."""
+
+    artifact_id: str
+    org_id: str
+    product_id: str
+    release_id: str
+    platform: str
+    manifest_sha256: str
+    envelope_sha256: str
+    files: int
+    size: int
+    summary: str
+    sbom: str | None
+    block_size: int
+    blocks: bytes
+
+
+class Place(NamedTuple):
+    """Where a chunk lies: its size in bytes, the pack, and its frame's first byte and length in there."""
+
+    id: str
+    size: int
+    pack_id: str
+    start: int
+    length: int
+
+
+class Located(NamedTuple):
+    """A chunk with the blob its frame is in."""
+
+    pack_sha256: str
+    pack_size: int
+    id: str
+    start: int
+    length: int
+    size: int
+
+
+async def artifact(reader: Reader, artifact_id: str) -> Artifact | None:
+    """The ready artifact of that id."""
+    row = await reader.fetch_one(ARTIFACT, artifact_id)
+    return None if row is None else Artifact(*row)
+
+
+async def build(reader: Reader, artifact_id: str) -> Build | None:
+    """What was made of the artifact."""
+    row = await reader.fetch_one(BUILD, artifact_id)
+    return None if row is None else Build(*row)
+
+
+async def build_of_release(reader: Reader, release_id: str, platform: str) -> Build | None:
+    """The release's newest build for a platform ("": for none in particular)."""
+    row = await reader.fetch_one(BUILD_OF_RELEASE, release_id, platform)
+    return None if row is None else Build(*row)
+
+
+async def builds_of_release(reader: Reader, release_id: str) -> dict[str, str]:
+    """The digest of the newest manifest for each platform."""
+    return dict([(platform, digest) for platform, digest in await reader.fetch(BUILDS_OF_RELEASE, release_id)])
+
+
+async def earlier_builds(reader: Reader, made: Artifact, platform: str, limit: int) -> list[str]:
+    """Artifacts that people who will update to this one most likely have, the newest first."""
+    rows = await reader.fetch(EARLIER_BUILDS, made.product_id, platform, made.release_id, made.channel, limit)
+    return [artifact_id for (artifact_id,) in rows]
+
+
+async def known_chunks(database: Database, org_id: str, names: Sequence[str]) -> list[Place]:
+    """Those of the chunks that the organisation has."""
+    rows = await database.fetch(KNOWN_CHUNKS[database.dialect], org_id, msgspec.json.encode(names).decode())
+    return [Place(*row) for row in rows]
+
+
+async def located(database: Database, org_id: str, names: Sequence[str]) -> list[Located]:
+    """Where the chunks lie, pack by pack."""
+    found: list[Located] = []
+    for start in range(0, len(names), AT_ONCE):
+        said = msgspec.json.encode(names[start : start + AT_ONCE]).decode()
+        found += [Located(*row) for row in await database.scan(PLACES[database.dialect], org_id, said)]
+    return found
+
+
+async def add_build(transaction: Transaction, made: Build) -> bool:
+    """Keep what was made; False when the artifact has a build already."""
+    return bool(await transaction.run(ADD_BUILD, *made, clock.now()))
+
+
+async def drop_build(transaction: Transaction, dropped: Build, chunk_ids: Iterable[str]) -> bool:
+    """Forget a build and let go of its chunks; False when it is not there any more, or another one is."""
+    if not await transaction.run(TAKE_BUILD, dropped.artifact_id, dropped.envelope_sha256):
+        return False
+    await transaction.run(DROP_DELTAS, dropped.artifact_id)
+    await transaction.run(DROP_PAIRS, dropped.artifact_id)
+    await transaction.run(DROP_BUILD, dropped.artifact_id, dropped.envelope_sha256)
+    now = clock.now()
+    await transaction.run_many(RELEASE_CHUNK, [(dropped.org_id, name, now) for name in sorted(chunk_ids)])
+    return True
+
+
+async def add_pack(transaction: Transaction, pack_id: str, org_id: str, sha256: str, size: int) -> None:
+    """Keep a pack."""
+    await transaction.run(ADD_PACK, pack_id, org_id, sha256, size, clock.now())
+
+
+async def use_chunks(transaction: Transaction, org_id: str, places: Iterable[Place]) -> None:
+    """Count one more use of each chunk; in the order of their names, so that nobody waits in a circle."""
+    rows = [(org_id, *place) for place in sorted(places)]
+    await transaction.run_many(USE_CHUNK, rows)
+
+
+async def move_chunks(transaction: Transaction, org_id: str, places: Iterable[Place]) -> None:
+    """Say where the chunks lie from now on."""
+    rows = [(org_id, place.id, place.pack_id, place.start, place.length) for place in sorted(places)]
+    await transaction.run_many(MOVE_CHUNK, rows)

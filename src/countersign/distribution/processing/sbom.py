@@ -1,0 +1,118 @@
+"""What a build says it consists of, as one CycloneDX 1.5 document: gathered from its own files, never guessed."""
+
+from email.parser import HeaderParser
+from typing import Any
+
+import msgspec
+
+from countersign.updates.ingest.records import Noted
+
+MOST_COMPONENTS = 10_000
+LONGEST_TEXT = 300
+
+
+class Component(msgspec.Struct, omit_defaults=True, frozen=True, rename={"bom_ref": "bom-ref"}):
+    """One part of a build (CycloneDX 1.5, components)."""
+
+    name: str
+    version: str = ""
+    type: str = "library"
+    purl: str | None = None
+
+
+class Metadata(msgspec.Struct, frozen=True):
+    """What the document is about."""
+
+    component: Component
+
+
+class Bill(msgspec.Struct, frozen=True):
+    """A bill of materials (CycloneDX 1.5)."""
+
+    bomFormat: str
+    specVersion: str
+    version: int
+    metadata: Metadata
+    components: list[Component]
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str = ""
+    version: str = ""
+    purl: str | None = None
+    versionInfo: str = ""
+
+
+class _Document(msgspec.Struct, frozen=True):
+    """The members of CycloneDX, SPDX, package.json and package-lock.json that name parts; others are left."""
+
+    bomFormat: str = ""
+    spdxVersion: str = ""
+    components: list[_Named] = []
+    packages: Any = None
+    name: str = ""
+    version: str = ""
+
+
+def document(name: str, version: str, notes: list[Noted]) -> tuple[str, int] | None:
+    """The document as JSON and the number of its components; None when the build does not tell any.
+
+    A file that cannot be read says nothing; it is part of the build, not of its safety.
+    """
+    found: dict[tuple[str, str], Component] = {}
+    for note in notes:
+        for component in _of(note):
+            found.setdefault((component.name, component.version), component)
+    if not found:
+        return None
+    components = [found[key] for key in sorted(found)][:MOST_COMPONENTS]
+    said = Bill("CycloneDX", "1.5", 1, Metadata(Component(name, version, "application")), components)
+    return msgspec.json.encode(said).decode(), len(components)
+
+
+def _of(note: Noted) -> list[Component]:
+    try:
+        text = note.content.decode()
+        if note.path.endswith("/METADATA"):
+            return _wheel(text)
+        return _json(note.path, msgspec.json.decode(text, type=_Document))
+    except (UnicodeDecodeError, msgspec.DecodeError):
+        return []
+
+
+def _wheel(text: str) -> list[Component]:
+    """Core metadata of a Python distribution (PEP 643)."""
+    headers = HeaderParser().parsestr(text, headersonly=True)
+    name, version = headers.get("Name", ""), headers.get("Version", "")
+    return [_component(name, version, f"pkg:pypi/{name.lower().replace('_', '-')}@{version}")] if name else []
+
+
+def _json(path: str, said: _Document) -> list[Component]:
+    if said.bomFormat == "CycloneDX":
+        return [_component(each.name, each.version, each.purl) for each in said.components if each.name]
+    if said.spdxVersion:
+        return _spdx(said)
+    if path.endswith("package-lock.json"):
+        return _locked(said)
+    return [_of_npm(said.name, said.version)] if said.name and said.version else []
+
+
+def _spdx(said: _Document) -> list[Component]:
+    """Packages of an SPDX 2.3 document."""
+    listed = msgspec.convert(said.packages or [], list[_Named])
+    return [_component(each.name, each.versionInfo, None) for each in listed if each.name]
+
+
+def _locked(said: _Document) -> list[Component]:
+    """Packages of npm's lock; the one without a place is the root itself."""
+    locked = msgspec.convert(said.packages or {}, dict[str, _Named])
+    named = ((place.rpartition("node_modules/")[2], each.version) for place, each in locked.items() if place)
+    return [_of_npm(name, version) for name, version in named if version]
+
+
+def _of_npm(name: str, version: str) -> Component:
+    return _component(name, version, f"pkg:npm/{name}@{version}")
+
+
+def _component(name: str, version: str, purl: str | None) -> Component:
+    return Component(name[:LONGEST_TEXT], version[:LONGEST_TEXT], purl=None if purl is None else purl[:LONGEST_TEXT])

@@ -1,0 +1,106 @@
+"""Payloads and results of the jobs on artifacts (decisions 9)."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from countersign.updates.manifest import Launch
+
+ArtifactId = Annotated[str, msgspec.Meta(min_length=36, max_length=36)]
+
+
+class ProcessPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """build.process: the artifact; `again` makes a build anew that was made before, all of its chunks included."""
+
+    artifact_id: ArtifactId
+    again: bool = False
+
+
+class ExtractPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """archive.extract: the artifact; `limit` entries from number `offset` on are listed."""
+
+    artifact_id: ArtifactId
+    offset: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1000
+
+
+class VerifyPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """artifact.verify: the artifact."""
+
+    artifact_id: ArtifactId
+
+
+class DeltaPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """delta.make: the builds, by their artifacts, between which an update is prepared."""
+
+    from_artifact: ArtifactId
+    to_artifact: ArtifactId
+
+
+class Processed(msgspec.Struct):
+    """What was made of an artifact: sizes in bytes, `new_chunks` and `stored` are what this build added."""
+
+    artifact_id: str
+    manifest_sha256: str
+    platform: str | None
+    platforms: list[str]
+    files: int
+    size: int
+    chunks: int
+    new_chunks: int
+    stored: int
+    launch: list[Launch]
+    components: int
+
+
+class Prepared(msgspec.Struct):
+    """How many deltas were prepared between two builds, and their bytes together."""
+
+    from_artifact: str
+    to_artifact: str
+    deltas: int
+    size: int
+
+
+class ListedEntry(msgspec.Struct, omit_defaults=True):
+    """An entry of an archive; `size` in bytes, `mode` in octal digits."""
+
+    path: str
+    kind: Literal["file", "folder", "link"]
+    mode: str
+    size: int = 0
+    sha256: str | None = None
+    target: str | None = None
+
+
+class Listing(msgspec.Struct):
+    """A part of an archive's entries, in the archive's order, and the counts of the whole; `next_offset` is where the
+    rest begins."""
+
+    artifact_id: str
+    files: int
+    size: int
+    total: int
+    entries: list[ListedEntry]
+    next_offset: int | None
+
+
+class Wound(msgspec.Struct, omit_defaults=True):
+    """Something that is not as it was recorded: what, where (bytes from `offset` on), and how it is healed."""
+
+    kind: Literal["artifact", "manifest", "chunk", "archive", "file"]
+    detail: str
+    heal: str
+    path: str | None = None
+    offset: int | None = None
+    length: int | None = None
+
+
+class Verified(msgspec.Struct):
+    """Whether everything about an artifact is as it was recorded; `checked` says what was looked at."""
+
+    artifact_id: str
+    ok: bool
+    checked: list[str]
+    findings: list[Wound]
+    wounds: int

@@ -1,0 +1,91 @@
+"""Processes that are kept running: started anew when they end, told to stop and then made to."""
+
+import asyncio
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from countersign.kernel import clock, telemetry
+
+ANEW = 75
+"""Exit code of a process that asks to be started anew at once."""
+CLOSING_S = 3.0
+"""What a process may take beyond its grace time, to give back what it has and to close."""
+LEAST_PAUSE_S, MOST_PAUSE_S = 0.25, 10.0
+STEADY_S = 60.0
+
+
+@asynccontextmanager
+async def kept(command: Sequence[str], orders: bytes, count: int, *, grace_s: float) -> AsyncGenerator[None]:
+    """`count` processes of the command run while the block lasts; then SIGTERM, and SIGKILL after the grace time.
+
+    Each gets `orders` as the first line of its standard input, which stays open as long as this process lives. One
+    that dies is started anew, after a pause that grows while it dies again and again.
+    """
+    running = [_Kept(command, orders, number) for number in range(count)]
+    tasks = [asyncio.create_task(each.keep()) for each in running]
+    try:
+        yield
+    finally:
+        for each in running:
+            each.stop()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=grace_s + CLOSING_S)
+            for each in running if late else ():
+                each.kill()
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Kept:
+    """One of the processes, one life after the other."""
+
+    def __init__(self, command: Sequence[str], orders: bytes, number: int) -> None:
+        self._command = command
+        self._orders = orders
+        self._number = number
+        self._process: Process | None = None
+        self._stopping = asyncio.Event()
+
+    async def keep(self) -> None:
+        """Start it again and again until it is told to stop."""
+        pause_s = LEAST_PAUSE_S
+        while not self._stopping.is_set():
+            began_s = clock.monotonic_s()
+            code = await self._live()
+            if self._stopping.is_set():
+                return
+            if code == ANEW:
+                continue
+            telemetry.logger("jobs").error("a worker died and is replaced", worker=self._number, exit_code=code)
+            was_steady = clock.monotonic_s() - began_s > STEADY_S
+            pause_s = LEAST_PAUSE_S if was_steady else min(pause_s * 2, MOST_PAUSE_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), pause_s)
+
+    async def _live(self) -> int:
+        self._process = process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE)
+        if process.stdin is not None:
+            # It may be gone before it has read them.
+            with suppress(ConnectionError):
+                process.stdin.write(self._orders + b"\n")
+                await process.stdin.drain()
+        if self._stopping.is_set():
+            self._send(signal.SIGTERM)
+        return await process.wait()
+
+    def stop(self) -> None:
+        """Tell it to stop."""
+        self._stopping.set()
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it now."""
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(number)

@@ -1,0 +1,167 @@
+"""Procrastinate as the engine, on PostgreSQL: workers on any number of machines, woken by NOTIFY.
+
+Each deferred job of Procrastinate's is a call to look into our own job table, where the leases decide. So one call
+too many does no harm, and one that is lost with its worker is made good by whoever looks anyway now and then.
+Its tables stand in the schema of ours, for it finds them by the search path of whoever calls its functions.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from importlib import resources
+from typing import Any
+
+import procrastinate
+from procrastinate.exceptions import ConnectorException
+from procrastinate.worker import Worker
+
+from countersign.kernel import clock, telemetry
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Database, Transaction
+from countersign.kernel.errors import Refused, Unavailable
+from countersign.kernel.jobs.embedded import paused
+from countersign.kernel.jobs.port import Take
+
+QUEUE, TASK = "countersign", "take"
+LOOK_EVERY_S = 5.0
+
+DEFER = """
+    SELECT procrastinate_defer_jobs_v1(ARRAY[
+        ROW('countersign', 'take', 0, NULL, NULL, '{}', to_timestamp($1::double precision))
+    ]::procrastinate_job_to_defer_v1[])
+"""
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('procrastinate.' || current_schema()))"
+_LEDGER = """
+    CREATE TABLE IF NOT EXISTS procrastinate_migration (
+        name TEXT COLLATE "C" PRIMARY KEY,
+        applied_at BIGINT NOT NULL
+    )
+"""
+_HAS_LEDGER = "SELECT 1 WHERE to_regclass('procrastinate_migration') IS NOT NULL"
+_APPLIED = "SELECT name FROM procrastinate_migration"
+_APPLY = "INSERT INTO procrastinate_migration (name, applied_at) VALUES ($1, $2)"
+
+
+class ProcrastinateEngine:
+    """Defers in the caller's transaction; serves with Procrastinate's worker."""
+
+    def __init__(self, url: str, schema: str, *, lease_s: int) -> None:
+        self._url = url
+        self._schema = schema
+        self._lease_s = lease_s
+
+    async def install(self, database: Database) -> None:
+        """Make Procrastinate's tables, or bring them to its installed version; of several at once one does it.
+
+        Raises:
+            Unavailable: PostgreSQL cannot be reached.
+        """
+        known = _migrations()
+        if await database.fetch_one(_HAS_LEDGER) is not None and not await self._missing(database, known):
+            return
+        while True:
+            async with database.transaction() as transaction:
+                await transaction.run("SET LOCAL lock_timeout = 0")
+                await transaction.fetch(_ONE_AT_A_TIME)
+                await transaction.run("SET LOCAL client_min_messages = warning")
+                if await transaction.fetch_one(_HAS_LEDGER) is None:
+                    await transaction.run(_LEDGER)
+                    await transaction.run(_text("schema.sql"))
+                    await transaction.run_many(_APPLY, [(name, clock.now()) for name in known])
+                    return
+                missing = await self._missing(transaction, known)
+                if not missing:
+                    return
+                # One a time: a value that is added to an enumeration cannot be used before it is durable.
+                await transaction.run(_text(f"migrations/{missing[0]}"))
+                await transaction.run(_APPLY, missing[0], clock.now())
+
+    async def _missing(self, reader: Database | Transaction, known: list[str]) -> list[str]:
+        applied = {row[0] for row in await reader.fetch(_APPLIED)}
+        return [name for name in known if name not in applied]
+
+    async def defer(self, transaction: Transaction, run_after: Instant | None = None) -> None:
+        """Call a worker; Procrastinate's own function does it, in our transaction."""
+        await transaction.fetch(DEFER, None if run_after is None else run_after / clock.SECOND)
+
+    async def serve(self, take: Take, stopping: asyncio.Event) -> None:
+        """Work whenever Procrastinate calls, and look by ourselves every few seconds for what a dead worker left.
+
+        Raises:
+            Unavailable: PostgreSQL cannot be reached.
+        """
+        one_at_a_time = asyncio.Lock()
+
+        async def drain() -> None:
+            async with one_at_a_time:
+                try:
+                    while not stopping.is_set() and await take():
+                        continue
+                except Refused as refused:
+                    telemetry.logger("jobs").warning("no job could be taken", reason=refused.detail)
+
+        app = self._app(drain)
+        try:
+            async with app.open_async():
+                await self._worked(app, drain, stopping)
+        except ConnectorException as error:
+            raise Unavailable("Procrastinate cannot reach PostgreSQL; check that it runs and can be reached") from error
+
+    def _app(self, drain: Callable[[], Coroutine[Any, Any, None]]) -> procrastinate.App:
+        # That a call is fetched or ended need not be durable: the leases decide, and they are.
+        options = f"-c search_path={self._schema} -c synchronous_commit=off -c jit=off"
+        connector = procrastinate.PsycopgConnector(
+            conninfo=self._url, kwargs={"options": options}, min_size=1, max_size=3
+        )
+        app = procrastinate.App(connector=connector)
+        app.task(name=TASK, queue=QUEUE)(drain)
+        return app
+
+    async def _worked(
+        self, app: procrastinate.App, drain: Callable[[], Coroutine[Any, Any, None]], stopping: asyncio.Event
+    ) -> None:
+        worker = Worker(
+            app,
+            queues=[QUEUE],
+            concurrency=1,
+            install_signal_handlers=False,
+            delete_jobs="always",
+            fetch_job_polling_interval=LOOK_EVERY_S,
+            update_heartbeat_interval=self._lease_s / 5,
+            stalled_worker_timeout=float(self._lease_s),
+        )
+        working = asyncio.create_task(worker.run())
+        looking = asyncio.create_task(self._look(app, drain, stopping))
+        stop = asyncio.create_task(stopping.wait())
+        await asyncio.wait({working, looking, stop}, return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        worker.stop()
+        if not stopping.is_set():
+            # One of the two has failed: the process begins anew.
+            looking.cancel()
+        await asyncio.wait({working, looking})
+        for task in (working, looking):
+            if not task.cancelled():
+                task.result()
+
+    async def _look(
+        self, app: procrastinate.App, drain: Callable[[], Coroutine[Any, Any, None]], stopping: asyncio.Event
+    ) -> None:
+        """Now and then give calls of dead workers to others, and do what nobody was called for."""
+        while not stopping.is_set():
+            stalled = await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=self._lease_s)
+            for job in stalled:
+                # Another worker may just have done the same.
+                with suppress(ConnectorException):
+                    await app.job_manager.retry_job(job)
+            await drain()
+            await paused(stopping, LOOK_EVERY_S)
+
+
+def _migrations() -> list[str]:
+    folder = resources.files("procrastinate.sql").joinpath("migrations")
+    return sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
+
+
+def _text(name: str) -> str:
+    return resources.files("procrastinate.sql").joinpath(name).read_text(encoding="utf-8")

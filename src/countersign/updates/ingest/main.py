@@ -1,0 +1,114 @@
+"""The process that reads an artifact: an Order on standard input, records on standard output, nothing else."""
+
+import codecs
+import hashlib
+import os
+import sys
+import threading
+from typing import BinaryIO
+
+import blake3
+import msgspec
+
+from countersign.archives import confined, reading
+from countersign.archives.entry import Entry, Member
+from countersign.archives.limits import Limits
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from countersign.updates import framing, launch
+from countersign.updates.ingest import records
+from countersign.updates.ingest.contents import Contents
+from countersign.updates.ingest.records import At, Ended, Failed, Order
+
+SMALLEST_BLOCK = 1 << 20
+MOST_BLOCKS = 4096
+_LATE_CODECS = ("unicode_escape", "cp437")
+"""Names are decoded and shown with these; once confined, the process may not be able to load them."""
+_TAKEN_WHOLE = (".apk", ".aab", ".ipa", ".jar", ".war", ".msix", ".appx")
+"""Archives that are started or installed as they are."""
+_NAMED_AS_ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tzst", ".tar.zst", ".whl")
+
+
+def main() -> int:
+    """Read what the order says; the exit code is 0 also when the artifact is refused, which a record tells."""
+    asked, told = sys.stdin.buffer, sys.stdout.buffer
+    order = msgspec.msgpack.decode(framing.read(asked), type=Order)
+    source = os.fdopen(order.fd, "rb", closefd=False)
+    for codec in _LATE_CODECS:
+        codecs.lookup(codec)
+    confined.enter(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
+    blocks = _Blocks(order.fd)
+    contents = Contents(asked, told, wants_chunks=order.chunks)
+    try:
+        _read(order, source, contents)
+        contents.finish()
+    except ArchiveUnknown as refused:
+        records.write(told, Failed("unknown", "", refused.detail, None))
+    except ArchiveRefused as refused:
+        records.write(told, Failed("refused", refused.rule, refused.reason, refused.entry))
+    else:
+        records.write(told, blocks.ended())
+    return 0
+
+
+def _read(order: Order, source: BinaryIO, contents: Contents) -> None:
+    limits = msgspec.convert(order.limits, Limits)
+    if order.plain and order.name.lower().endswith(_TAKEN_WHOLE):
+        contents.take(_whole(order, source))
+        return
+    try:
+        for member in reading.read(source, limits, name=order.name):
+            contents.take(member)
+            contents.tell(At(source.tell()))
+    except ArchiveUnknown:
+        # An archive by its name that is none by its bytes is damaged; anything else is a build of one file.
+        if not order.plain or order.name.lower().endswith(_NAMED_AS_ARCHIVES):
+            raise
+        contents.take(_whole(order, source))
+
+
+def _whole(order: Order, source: BinaryIO) -> Member:
+    source.seek(0)
+    head = source.read(launch.HEAD_BYTES)
+    mode = 0o755 if launch.of(order.name, 0o755, head) is not None else 0o644
+    source.seek(0)
+    size = os.fstat(order.fd).st_size
+    return Member(Entry(order.name, "file", size, mode), iter(lambda: source.read(SMALLEST_BLOCK), b""))
+
+
+class _Blocks:
+    """Digests of the artifact's own bytes, made beside the reading of what they hold."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        length = os.fstat(fd).st_size
+        self._size = block_size(length)
+        self._digests: list[bytes] = []
+        self._whole = hashlib.sha256()
+        self._thread = threading.Thread(target=self._run, args=(length,), daemon=True)
+        self._thread.start()
+
+    def ended(self) -> Ended:
+        """What was found, once everything was read."""
+        self._thread.join()
+        return Ended(self._whole.digest(), self._size, self._digests)
+
+    def _run(self, length: int) -> None:
+        for start in range(0, length, self._size):
+            block = blake3.blake3()
+            for place in range(start, min(start + self._size, length), SMALLEST_BLOCK):
+                piece = os.pread(self._fd, min(SMALLEST_BLOCK, start + self._size - place), place)
+                block.update(piece)
+                self._whole.update(piece)
+            self._digests.append(block.digest())
+
+
+def block_size(length: int) -> int:
+    """How many bytes of an artifact of that length one digest stands for: a power of two, so that there are few."""
+    size = SMALLEST_BLOCK
+    while size * MOST_BLOCKS < length:
+        size *= 2
+    return size
+
+
+if __name__ == "__main__":
+    sys.exit(main())
