@@ -27,7 +27,7 @@ def folders_kept(tree: Tree, old: Manifest | None) -> Iterator[str]:
     yield from (path for path in tree.folders if path not in known)
 
 
-def destinations(paths: Iterator[str], new: Manifest) -> Mapping[str, str]:
+def destinations(paths: Iterator[str], new: Manifest, *, are_folders: bool = False) -> Mapping[str, str]:
     """Where each path goes beside the new build: where it was, or aside, where the build needs its place."""
     solid = {file.path for file in new.files} | {link.path for link in new.links}
     folders = {*new.folders, *(above for path in (*solid, *new.folders) for above in _above(path))}
@@ -35,7 +35,7 @@ def destinations(paths: Iterator[str], new: Manifest) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for path in paths:
         blocked = next((part for part in (*_above(path), path) if part in solid), None)
-        if blocked is None and path in folders:
+        if blocked is None and path in folders and not are_folders:
             blocked = path
         if blocked is None:
             found[path] = path

@@ -1,5 +1,7 @@
-"""Makes the files that are not there yet, each by its digest in a folder of its own: from deltas, from the artifact, from
-chunks. Whatever fails is made in another way; a whole file is never made twice, not even after an interruption."""
+"""Makes the files that are not there yet, each by its digest in a folder of its own: from deltas, artifact or chunks.
+
+Whatever fails is made in another way; a whole file is never made twice, not even after an interruption.
+"""
 
 import hashlib
 import os

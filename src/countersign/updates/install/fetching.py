@@ -1,4 +1,4 @@
-"""What comes over the network: parts that are continued after a cut, and chunks in as few requests as there are gaps."""
+"""What comes over the network: parts that are continued after a cut, and chunks in few requests."""
 
 import hashlib
 import os
@@ -12,7 +12,8 @@ from countersign.updates import chunks
 from countersign.updates.chunks import ChunkDamaged
 from countersign.updates.wire import ChunkPlaces, DeltaOffer
 
-REQUEST_BYTES = 4 << 20
+REQUEST_BYTES = 2 << 20
+"""Of one request for chunks; what an interruption costs at most."""
 GAP_BYTES = 32 << 10
 """Bytes between two wanted chunks that are cheaper to fetch than another request."""
 HELD_BYTES = 64 << 20

@@ -66,8 +66,8 @@ class Way(NamedTuple):
 
 
 def pull(folder: Path, release: Release, remote: Remote, way: Way) -> Report:
-    """Bring the folder to the release. Until the very last step the folder is as it was; a pull that ends early, however
-    it ends, is gone on with by the next one.
+    """Bring the folder to the release. Until the very last step the folder is as it was; a pull that ends early,
+    however it ends, is gone on with by the next one.
 
     Raises:
         ManifestRefused: the manifest would write elsewhere.
@@ -116,8 +116,7 @@ def _change(place: Place, release: Release, now: _Situation, remote: Remote, way
         offer = remote.offer(now.installed.manifest.version)
     plan = planner.plan(manifest, release.manifest_sha256, now.found.local, places, offer)
     old = None if now.installed is None else now.installed.manifest
-    kept = {manifest.files[number].path for number in plan.kept}
-    goals = destinations(belongings(now.tree, old, kept), manifest)
+    goals = destinations(belongings(now.tree, old, now.found.local.files), manifest)
     aside = {path: goal for path, goal in goals.items() if path != goal}
     former = None if old is None else old.version
     way.announce(plan)
@@ -128,7 +127,8 @@ def _change(place: Place, release: Release, now: _Situation, remote: Remote, way
     building.build(plan, places)
     number = ids.new_uuid()
     stamps = staging.stage(place, manifest, plan, building)
-    staging.carry(place, now.tree, goals, destinations(folders_kept(now.tree, old), manifest).values())
+    folders = destinations(folders_kept(now.tree, old), manifest, are_folders=True)
+    staging.carry(place, now.tree, goals, folders)
     state.write(place.stage, _state(release, number, stamps), release.envelope)
     staging.sync(place)
     recovery.change_places(place, number)
@@ -165,7 +165,7 @@ def _require_room(place: Place, manifest: Manifest, plan: Plan, tree: Tree) -> N
             f"{place.side.parent} has {free} bytes free, and the update needs {needed}",
             resolution="Free space there, then pull again; nothing was changed.",
         )
-    if 0 < room.f_files and room.f_favail < files:
+    if room.f_files > 0 and room.f_favail < files:
         raise StorageFull(
             f"{place.side.parent} has room for {room.f_favail} more files, and the update needs {files}",
             resolution="Remove files there, then pull again; nothing was changed.",

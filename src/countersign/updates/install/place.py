@@ -14,6 +14,8 @@ from pathlib import Path
 
 from countersign.kernel.errors import Refused
 
+LOCK = "lock"
+
 
 class PlaceTaken(Refused):
     """Another process installs into the same folder."""
@@ -60,14 +62,12 @@ class Place:
                 shutil.rmtree(path)
 
     def clear_all(self) -> None:
-        """Remove the folder beside the installation.
+        """Remove everything that a pull needs, and what an interrupted one has left.
 
         Raises:
             OSError: something cannot be removed.
         """
         self.clear(self.stage, self.retired, self.made, self.parts, self.unpacked, self.swap)
-        (self.side / "lock").unlink()
-        self.side.rmdir()
 
 
 def side_of(target: Path) -> Path:
@@ -77,7 +77,7 @@ def side_of(target: Path) -> Path:
 
 @contextmanager
 def held(folder: Path) -> Generator[Place]:
-    """The place of an installation, held until the block is left. Links on the way to the folder are followed once, now.
+    """The place of an installation, held until the block is left. Links that lead to the folder are followed once, now.
 
     Raises:
         PlaceTaken: another process holds it.
@@ -91,6 +91,9 @@ def held(folder: Path) -> Generator[Place]:
     try:
         yield Place(target, side)
     finally:
+        if os.listdir(side) == [LOCK]:
+            (side / LOCK).unlink()
+            side.rmdir()
         os.close(descriptor)
 
 
@@ -118,7 +121,7 @@ def _locked(side: Path) -> int:
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
             raise PlaceRefused(f"{side} is there and is no folder of yours")
         try:
-            descriptor = os.open(side / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            descriptor = os.open(side / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except FileNotFoundError:
             continue
         try:
@@ -126,7 +129,7 @@ def _locked(side: Path) -> int:
         except BlockingIOError as error:
             os.close(descriptor)
             raise PlaceTaken(f"another process installs into the folder that {side} belongs to") from error
-        if _is_same(descriptor, side / "lock"):
+        if _is_same(descriptor, side / LOCK):
             return descriptor
         # Whoever held it has removed it since: it keeps nobody out any more.
         os.close(descriptor)

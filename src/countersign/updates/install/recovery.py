@@ -50,7 +50,10 @@ def recover(place: Place) -> None:
         if _id(place.target) == number:
             for former in (place.retired, place.stage):
                 _bring_over(former, place.target)
-    place.clear(place.stage, place.retired, place.unpacked, place.swap)
+        # Before the old version is removed: what an interruption leaves of it must not be taken for the user's.
+        place.clear(place.swap)
+        swap.sync_folder(place.side)
+    place.clear(place.stage, place.retired, place.unpacked)
 
 
 def _id(root: Path) -> str:

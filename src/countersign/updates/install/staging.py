@@ -4,7 +4,7 @@ with everything of the user's."""
 import errno
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from countersign.updates.install.building import Building
@@ -60,23 +60,24 @@ def stage(place: Place, manifest: Manifest, plan: Plan, building: Building) -> d
         else:
             link_or_copy(building.path(file), target)
             target.chmod(file.mode)
+            _sync(target)
             used.add(file.sha256)
     for link in manifest.links:
         (place.stage / link.path).symlink_to(link.target)
     return {file.path: _stamp(place.stage / file.path) for file in manifest.files}
 
 
-def carry(place: Place, tree: Tree, goals: Mapping[str, str], folders: Iterable[str]) -> None:
+def carry(place: Place, tree: Tree, goals: Mapping[str, str], folders: Mapping[str, str]) -> None:
     """Give the stage everything of the user's that is there now: files by another name, links anew.
 
     Raises:
         OSError: something cannot be written.
     """
-    for folder in sorted(folders):
-        target = place.stage / folder
+    for folder, goal in sorted(folders.items()):
+        target = place.stage / goal
         if not os.path.lexists(target):
             target.mkdir(parents=True)
-            shutil.copymode(place.target / folder, target)
+            target.chmod((place.target / folder).lstat().st_mode & 0o777 | 0o700)
     for path, goal in goals.items():
         target = place.stage / goal
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,152 @@
+"""Builds of made-up files with everything a store keeps of them, and a store that serves them from memory."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from countersign.updates import chunks, envelope
+from countersign.updates import manifest as manifests
+from countersign.updates.deltas import making
+from countersign.updates.install.installing import Release
+from countersign.updates.manifest import Chunk, File, Link, Manifest
+from countersign.updates.wire import ChunkPlaces, Delta, DeltaOffer, Pack
+
+KEY = envelope.signing_key(bytes(range(32)))
+Contents = Mapping[str, bytes]
+
+
+@dataclass
+class Build:
+    """A version: contents by path, its manifest, and its chunks as they are stored."""
+
+    version: str
+    contents: Contents
+    manifest: Manifest
+    frames: dict[str, bytes]
+    artifact: bytes = b""
+
+    @property
+    def payload(self) -> bytes:
+        """The signed bytes."""
+        return manifests.encode(self.manifest)
+
+    @property
+    def sha256(self) -> str:
+        """Their digest."""
+        return hashlib.sha256(self.payload).hexdigest()
+
+    def release(self, counter: int = 1) -> Release:
+        """As a client has it once it believes it."""
+        signed = envelope.sign(manifests.PAYLOAD_TYPE, self.payload, KEY)
+        return Release(self.manifest, signed, self.sha256, "https://store.example", "stable", counter)
+
+
+def build(
+    version: str,
+    contents: Contents,
+    *,
+    executables: tuple[str, ...] = (),
+    links: Mapping[str, str] | None = None,
+    folders: tuple[str, ...] = (),
+    artifact: bytes = b"",
+) -> Build:
+    """The build of these files."""
+    listed: list[Chunk] = []
+    places: dict[str, int] = {}
+    frames: dict[str, bytes] = {}
+    files: list[File] = []
+    for path in sorted(contents, key=str.encode):
+        data = contents[path]
+        mine: list[int] = []
+        for chunk in chunks.cut(iter([data])):
+            name = chunks.chunk_id(chunk)
+            if name not in places:
+                places[name] = len(listed)
+                listed.append(Chunk(name, len(chunk)))
+                frames[name] = chunks.compress(chunk)
+            mine.append(places[name])
+        mode = 0o755 if path in executables else 0o644
+        files.append(File(path, mode, len(data), hashlib.sha256(data).hexdigest(), mine))
+    manifest = Manifest(
+        org="toolsmith",
+        product_id="0199",
+        product="bench",
+        version=version,
+        artifact="a1",
+        artifact_sha256=hashlib.sha256(artifact).hexdigest(),
+        artifact_size=len(artifact) or 1 << 40,
+        platform=None,
+        created_at="2026-11-20T00:00:00Z",
+        files=files,
+        links=[Link(path, target) for path, target in sorted((links or {}).items())],
+        folders=sorted(folders),
+        chunks=listed,
+        launch=[],
+    )
+    return Build(version, contents, manifest, frames, artifact)
+
+
+@dataclass
+class Shelf:
+    """A store that serves one wanted build, with deltas from an older one where that is given. `damage` changes what
+    is served at an address; `served` counts bytes by the kind of address."""
+
+    wanted: Build
+    older: Build | None = None
+    damage: dict[str, bytes] = field(default_factory=dict)
+    served: dict[str, int] = field(default_factory=dict)
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    deltas: list[Delta] = field(default_factory=list)
+    cut_after: int | None = None
+
+    def __post_init__(self) -> None:
+        """Put everything at its address."""
+        self.blobs["pack:0"] = b"".join(self.wanted.frames.values())
+        self.blobs["artifact:0"] = self.wanted.artifact
+        if self.older is None:
+            return
+        for number, made in enumerate(making.make(_side(self.older), _side(self.wanted))):
+            address = f"delta:{number}"
+            self.blobs[address] = made.blob
+            digest = hashlib.sha256(made.blob).hexdigest()
+            self.deltas.append(Delta(address, len(made.blob), digest, made.old, made.files, made.memory))
+
+    def places(self) -> ChunkPlaces:
+        """Where everything lies."""
+        listed: list[tuple[str, int, int]] = []
+        at = 0
+        for name, frame in self.wanted.frames.items():
+            listed.append((name, at, len(frame)))
+            at += len(frame)
+        manifest = self.wanted.manifest
+        packs = [Pack("pack:0", at, listed)]
+        return ChunkPlaces(packs, "artifact:0", manifest.artifact_size, manifest.artifact_sha256, "build.tar")
+
+    def offer(self, version: str) -> DeltaOffer | None:
+        """The deltas."""
+        if self.older is None or version != self.older.version:
+            return None
+        return DeltaOffer("ready", version, self.wanted.version, self.older.sha256, self.wanted.sha256, self.deltas)
+
+    def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
+        """The range, in pieces."""
+        data = self.damage.get(url, self.blobs[url])[offset : offset + length]
+        for at in range(0, len(data), 4096):
+            piece = data[at : at + 4096]
+            kind = url.partition(":")[0]
+            self.served[kind] = self.served.get(kind, 0) + len(piece)
+            if self.cut_after is not None and sum(self.served.values()) > self.cut_after:
+                raise ConnectionResetError("cut")
+            yield piece
+
+
+def _side(build: Build) -> making.Side:
+    return making.Side(build.manifest.files, lambda file: build.contents[file.path])
+
+
+def contents_of(root: Path) -> dict[str, bytes]:
+    """The regular files below a folder, without our own state and what does not lie there itself."""
+    files = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+    found = {str(path.relative_to(root)): path.read_bytes() for path in files}
+    return {path: data for path, data in found.items() if not path.startswith(".countersign/")}

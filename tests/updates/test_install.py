@@ -1,0 +1,429 @@
+"""Installing, updating and healing a folder, against a store in memory and a real file system."""
+
+import hashlib
+import io
+import lzma
+import os
+import random
+import tarfile
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from countersign.kernel.errors import StorageFull
+from countersign.updates.install import fetching, installing, state, swap
+from countersign.updates.install.admission import ManifestRefused
+from countersign.updates.install.fetching import FetchedWrong
+from countersign.updates.install.installing import Report, Way
+from countersign.updates.install.place import PlaceRefused, PlaceTaken, held, side_of
+from countersign.updates.planner import Plan
+from tests.updates.builds import Build, Shelf, build, contents_of
+
+CHANCE = random.Random(6)
+BIG = CHANCE.randbytes(300_000)
+OLD = build(
+    "1.0",
+    {"bin/tool": BIG, "lib/a.txt": b"a" * 5000, "lib/b.txt": b"bee", "gone.txt": b"gone", "empty": b""},
+    executables=("bin/tool",),
+    links={"tool": "bin/tool"},
+    folders=("logs",),
+)
+NEW = build(
+    "2.0",
+    {
+        "bin/tool": BIG[:100_000] + b"inserted" + BIG[100_000:],
+        "lib/moved.txt": b"a" * 5000,
+        "lib/b.txt": b"bee",
+        "fresh.txt": b"fresh",
+        "empty": b"",
+    },
+    executables=("bin/tool", "fresh.txt"),
+    links={"tool": "bin/tool", "lib/again": "b.txt"},
+)
+
+
+def pull(folder: Path, shelf: Shelf, *, counter: int = 1, verify: bool = False, dry_run: bool = False) -> Report:
+    """Pull what the shelf has."""
+    return installing.pull(folder, shelf.wanted.release(counter), shelf, Way(verify=verify, dry_run=dry_run))
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    """A folder with the old version installed."""
+    pull(tmp_path / "app", Shelf(OLD))
+    return tmp_path / "app"
+
+
+def is_build(root: Path, wanted: Build) -> bool:
+    """Whether the folder holds the build and nothing else."""
+    modes = {file.path: (root / file.path).stat().st_mode & 0o777 for file in wanted.manifest.files}
+    links = {link.path: os.readlink(root / link.path) for link in wanted.manifest.links}
+    return (
+        contents_of(root) == dict(wanted.contents)
+        and modes == {file.path: file.mode for file in wanted.manifest.files}
+        and links == {link.path: link.target for link in wanted.manifest.links}
+    )
+
+
+def test_a_first_pull_gives_the_build_and_leaves_nothing_beside_it(app: Path) -> None:
+    assert is_build(app, OLD)
+    assert (app / "logs").is_dir()
+    assert sorted(path.name for path in app.parent.iterdir()) == ["app"]
+
+
+@pytest.mark.parametrize("with_deltas", [True, False])
+def test_an_update_gives_the_new_build(app: Path, with_deltas: bool) -> None:
+    shelf = Shelf(NEW, OLD if with_deltas else None)
+
+    report = pull(app, shelf)
+
+    assert is_build(app, NEW)
+    assert not (app / "logs").exists()
+    assert (report.former, report.version) == ("1.0", "2.0")
+    assert set(shelf.served) == ({"delta"} if with_deltas else {"pack"})
+    assert report.built.fetched_bytes == sum(shelf.served.values())
+
+
+def test_an_update_by_delta_fetches_a_fraction_of_what_chunks_cost(app: Path) -> None:
+    shelf = Shelf(NEW, OLD)
+
+    pull(app, shelf)
+
+    assert shelf.served["delta"] < 500
+
+
+def test_unchanged_files_are_the_same_files(app: Path) -> None:
+    before = (app / "lib/b.txt").stat().st_ino
+
+    pull(app, Shelf(NEW))
+
+    assert (app / "lib/b.txt").stat().st_ino == before
+
+
+def test_a_second_pull_does_nothing(app: Path) -> None:
+    shelf = Shelf(OLD)
+
+    report = pull(app, shelf)
+
+    assert not report.is_changed
+    assert shelf.served == {}
+
+
+def test_a_pull_says_what_it_will_fetch_and_write_before_it_does(app: Path) -> None:
+    shelf = Shelf(NEW, OLD)
+    told: list[tuple[Plan, int]] = []
+
+    def announce(plan: Plan) -> None:
+        told.append((plan, sum(shelf.served.values())))
+
+    report = installing.pull(app, NEW.release(), shelf, Way(announce=announce))
+
+    (plan, fetched_before) = told[0]
+    assert fetched_before == 0
+    assert plan.fetch_bytes == report.built.fetched_bytes
+    assert plan.write_bytes >= len(NEW.contents["bin/tool"])
+
+
+def test_a_dry_run_changes_nothing_and_leaves_nothing(app: Path) -> None:
+    shelf = Shelf(NEW, OLD)
+
+    report = pull(app, shelf, dry_run=True)
+
+    assert report.plan is not None
+    assert is_build(app, OLD)
+    assert shelf.served == {}
+    assert not side_of(app).exists()
+
+
+def test_a_damaged_file_is_healed_by_its_damaged_chunks_alone(app: Path) -> None:
+    damaged = bytearray(BIG)
+    damaged[150_000] ^= 1
+    (app / "bin/tool").write_bytes(damaged)
+    shelf = Shelf(OLD)
+
+    report = pull(app, shelf)
+
+    assert is_build(app, OLD)
+    assert [(wound.path, wound.kind) for wound in report.wounds] == [("bin/tool", "changed")]
+    assert report.wounds[0].offset <= 150_000 < report.wounds[0].offset + report.wounds[0].size
+    assert 0 < shelf.served["pack"] < len(BIG) // 2
+
+
+def test_a_change_that_keeps_size_and_time_is_found_by_verify(app: Path) -> None:
+    path = app / "lib/a.txt"
+    before = path.stat()
+    path.write_bytes(b"b" * 5000)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    assert pull(app, Shelf(OLD)).wounds == []
+    assert [wound.path for wound in pull(app, Shelf(OLD), verify=True).wounds] == ["lib/a.txt"]
+    assert is_build(app, OLD)
+
+
+def test_missing_files_wrong_modes_and_lost_links_are_healed(app: Path) -> None:
+    (app / "gone.txt").unlink()
+    (app / "bin/tool").chmod(0o600)
+    (app / "tool").unlink()
+    (app / "lib/b.txt").write_bytes(b"bee and more")
+
+    report = pull(app, Shelf(OLD))
+
+    assert {wound.path: wound.kind for wound in report.wounds} == {
+        "gone.txt": "missing",
+        "bin/tool": "mode",
+        "tool": "link",
+        "lib/b.txt": "extra-bytes",
+    }
+    assert is_build(app, OLD)
+
+
+def test_what_the_user_has_added_is_carried_over(app: Path) -> None:
+    (app / "saves").mkdir()
+    (app / "saves/one").write_bytes(b"save")
+    (app / "lib/mine.txt").write_bytes(b"mine")
+    (app / "shortcut").symlink_to("/somewhere/else")
+
+    report = pull(app, Shelf(NEW, OLD))
+
+    assert (app / "saves/one").read_bytes() == b"save"
+    assert (app / "lib/mine.txt").read_bytes() == b"mine"
+    assert os.readlink(app / "shortcut") == "/somewhere/else"
+    assert report.aside == {}
+
+
+def test_what_the_user_has_added_makes_room_and_is_not_lost(app: Path) -> None:
+    (app / "fresh.txt").write_bytes(b"the user's own")
+
+    report = pull(app, Shelf(NEW))
+
+    assert report.aside == {"fresh.txt": "fresh.txt.kept"}
+    assert (app / "fresh.txt.kept").read_bytes() == b"the user's own"
+    assert (app / "fresh.txt").read_bytes() == b"fresh"
+
+
+def test_a_folder_of_somebody_else_is_adopted_and_nothing_in_it_is_lost(tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    (app / "lib").mkdir(parents=True)
+    (app / "lib/a.txt").write_bytes(b"a" * 5000)
+    (app / "lib/b.txt").write_bytes(b"something else")
+
+    report = pull(app, Shelf(OLD))
+
+    assert (app / "lib/b.txt.kept").read_bytes() == b"something else"
+    assert report.aside == {"lib/b.txt": "lib/b.txt.kept"}
+    (app / "lib/b.txt.kept").unlink()
+    assert is_build(app, OLD)
+
+
+@pytest.mark.parametrize("planted", ["lib", "bin/tool", "fresh.txt"])
+def test_a_planted_link_is_never_written_through(app: Path, tmp_path: Path, planted: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "b.txt").write_bytes(b"precious")
+    path = app / planted
+    if path.is_dir():
+        for each in path.iterdir():
+            each.unlink()
+        path.rmdir()
+    else:
+        path.unlink(missing_ok=True)
+    path.symlink_to(outside if planted == "lib" else outside / "b.txt")
+
+    pull(app, Shelf(NEW, OLD))
+
+    assert (outside / "b.txt").read_bytes() == b"precious"
+    assert sorted(each.name for each in outside.iterdir()) == ["b.txt"]
+    assert not path.is_symlink()
+    assert contents_of(app).items() >= dict(NEW.contents).items()
+
+
+def test_a_link_in_the_place_of_our_own_state_is_not_followed(app: Path, tmp_path: Path) -> None:
+    (app / ".countersign").rename(tmp_path / "elsewhere")
+    (app / ".countersign").symlink_to(tmp_path / "elsewhere")
+    before = (tmp_path / "elsewhere/state.json").read_bytes()
+
+    pull(app, Shelf(NEW))
+
+    assert (tmp_path / "elsewhere/state.json").read_bytes() == before
+    assert not (app / ".countersign").is_symlink()
+
+
+def test_a_folder_planted_beside_the_installation_is_refused(app: Path, tmp_path: Path) -> None:
+    (tmp_path / "trap").mkdir()
+    side_of(app).symlink_to(tmp_path / "trap")
+
+    with pytest.raises(PlaceRefused):
+        pull(app, Shelf(NEW))
+
+    assert list((tmp_path / "trap").iterdir()) == []
+
+
+def test_two_pulls_into_one_folder_do_not_meet(app: Path) -> None:
+    with held(app), pytest.raises(PlaceTaken):
+        pull(app, Shelf(NEW))
+
+    assert is_build(app, OLD)
+
+
+@pytest.mark.parametrize("kind", ["delta", "artifact"])
+def test_damaged_bytes_are_refused_and_the_files_made_in_another_way(app: Path, kind: str) -> None:
+    shelf = Shelf(build("2.0", NEW.contents, artifact=b"short"), OLD)
+    if kind == "delta":
+        shelf.wanted.manifest = build("2.0", NEW.contents).manifest
+        shelf = Shelf(NEW, OLD)
+    blob = shelf.blobs[f"{kind}:0"]
+    shelf.damage[f"{kind}:0"] = blob[:-1] + bytes([blob[-1] ^ 1])
+
+    report = pull(app, shelf)
+
+    assert contents_of(app) == dict(NEW.contents)
+    assert len(report.built.detours) == 1
+    assert shelf.served["pack"] > 0
+
+
+def test_a_delta_that_is_announced_and_yet_none_is_refused_and_made_up_for(app: Path) -> None:
+    shelf = Shelf(NEW, OLD)
+    delta = shelf.deltas[0]
+    forged = shelf.blobs["delta:0"][:20]
+    shelf.blobs["delta:0"] = forged
+    shelf.deltas[0] = msgspec.structs.replace(delta, size=len(forged), sha256=hashlib.sha256(forged).hexdigest())
+
+    pull(app, shelf)
+
+    assert is_build(app, NEW)
+
+
+def test_a_damaged_chunk_leaves_the_old_version(app: Path) -> None:
+    shelf = Shelf(NEW)
+    shelf.damage["pack:0"] = b"\0" * len(shelf.blobs["pack:0"])
+
+    with pytest.raises(FetchedWrong):
+        pull(app, shelf)
+
+    assert is_build(app, OLD)
+
+
+@pytest.mark.parametrize("with_deltas", [True, False])
+def test_an_interrupted_download_is_gone_on_with(tmp_path: Path, with_deltas: bool) -> None:
+    app = tmp_path / "app"
+    old = build("1.0", {"data": CHANCE.randbytes(6_000_000)})
+    new = build("2.0", {"data": CHANCE.randbytes(6_000_000) + old.contents["data"][:1000]})
+    pull(app, Shelf(old))
+    shelf = Shelf(new, old if with_deltas else None)
+    whole = len(shelf.blobs["delta:0"]) if with_deltas else len(shelf.blobs["pack:0"])
+    shelf.cut_after = 5_000_000
+
+    with pytest.raises(ConnectionResetError):
+        pull(app, shelf)
+    assert is_build(app, old)
+    shelf.cut_after = None
+    pull(app, shelf)
+
+    assert is_build(app, new)
+    assert sum(shelf.served.values()) < whole + fetching.REQUEST_BYTES
+
+
+def test_the_whole_artifact_is_taken_where_it_is_smaller(tmp_path: Path) -> None:
+    contents = {f"src/{number}.txt": f"number {number}\n".encode() * 50 for number in range(200)}
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for path, data in contents.items():
+            entry = tarfile.TarInfo(path)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    shelf = Shelf(build("1.0", contents, artifact=lzma.compress(packed.getvalue())))
+
+    report = pull(tmp_path / "app", shelf)
+
+    assert is_build(tmp_path / "app", shelf.wanted)
+    assert report.built.by_artifact == 200
+    assert set(shelf.served) == {"artifact"}
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("../evil", "dot-dot"),
+        ("/etc/evil", "slash"),
+        (".countersign/state.json", "own state"),
+        (".CounterSign/x", "own"),
+    ],
+)
+def test_a_hostile_manifest_is_refused_before_anything_happens(tmp_path: Path, path: str, word: str) -> None:
+    with pytest.raises(ManifestRefused) as caught:
+        pull(tmp_path / "app", Shelf(build("1.0", {path: b"evil"})))
+
+    assert word in str(caught.value) or ".." in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("target", ["/etc", "../../outside", "up/../../.."])
+def test_a_manifest_with_a_link_that_leads_outside_is_refused(tmp_path: Path, target: str) -> None:
+    with pytest.raises(ManifestRefused):
+        pull(tmp_path / "app", Shelf(build("1.0", {"file": b"x"}, links={"link": target})))
+
+
+def test_a_manifest_that_writes_through_its_own_link_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ManifestRefused):
+        pull(tmp_path / "app", Shelf(build("1.0", {"link/file": b"x"}, links={"link": "elsewhere"})))
+
+
+def test_a_folder_that_cannot_be_written_is_refused_first(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app.parent.chmod(0o500)
+    if os.geteuid() == 0:
+        # Root may write everywhere; the system is made to say what it says to everybody else.
+        monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != app.parent)
+    try:
+        with pytest.raises(PlaceRefused):
+            pull(app, Shelf(NEW))
+    finally:
+        app.parent.chmod(0o700)
+
+    assert is_build(app, OLD)
+
+
+def test_too_little_room_is_found_before_anything_is_fetched(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.statvfs(app)
+
+    class Room:
+        f_bavail, f_frsize, f_files, f_favail = 10, real.f_frsize, real.f_files, real.f_favail
+
+    monkeypatch.setattr(os, "statvfs", lambda path: Room)
+    shelf = Shelf(NEW)
+
+    with pytest.raises(StorageFull):
+        pull(app, shelf)
+
+    assert shelf.served == {}
+    assert is_build(app, OLD)
+    assert not side_of(app).exists()
+
+
+def test_where_folders_cannot_be_exchanged_two_steps_do(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(swap, "exchange", lambda one, other: False)
+
+    pull(app, Shelf(NEW, OLD))
+
+    assert is_build(app, NEW)
+    assert not side_of(app).exists()
+
+
+def test_where_files_cannot_have_two_names_they_are_copied(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(1, "no")
+
+    monkeypatch.setattr(os, "link", refuse)
+
+    pull(app, Shelf(NEW, OLD))
+
+    assert is_build(app, NEW)
+
+
+def test_the_state_remembers_the_highest_counter(app: Path) -> None:
+    pull(app, Shelf(OLD), counter=7)
+    pull(app, Shelf(OLD), counter=3)
+
+    found = state.read(app)
+    assert found is not None
+    assert found.state.counter == 7

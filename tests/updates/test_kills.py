@@ -1,0 +1,85 @@
+"""A pull killed at any of its steps: the old version works or the new one is whole, and the next pull ends it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from countersign.updates.install.place import side_of
+from tests.figures import ROOT, Figures
+from tests.updates import victim
+from tests.updates.builds import Build, contents_of
+
+STEPS = "rename,renameat2,link,linkat,unlink,unlinkat,mkdir,rmdir,symlink,fsync,chmod,fchmodat,ftruncate,write"
+SAMPLE = 12
+MINE = b"the user's own"
+
+pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+
+
+def run(folder: Path, inject: str, *words: str) -> int:
+    """Pull the new version in a process whose calls are watched; its return code, negative for a signal."""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
+    watched = ["strace", "-o", f"{folder}.calls", "-e", f"trace={STEPS}", *(["-e", inject] if inject else [])]
+    command = [*watched, sys.executable, "-m", "tests.updates.victim", str(folder), "2.0", *words]
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True).returncode
+
+
+def steps(folder: Path) -> list[tuple[str, int]]:
+    """The installer's calls: name, and which one of that name it is in the whole process (so strace counts)."""
+    found: list[tuple[str, int]] = []
+    counts: dict[str, int] = {}
+    is_begun = False
+    for call in Path(f"{folder}.calls").read_text().splitlines():
+        name = call.partition("(")[0]
+        counts[name] = counts.get(name, 0) + 1
+        is_begun = is_begun or str(side_of(folder)) in call
+        if is_begun and not call.startswith("+++"):
+            found.append((name, counts[name]))
+    return found
+
+
+def is_whole(folder: Path, build: Build) -> bool:
+    """Whether the folder holds the build and the user's file, each byte and mode and link as it should be."""
+    links = {link.path: link.target for link in build.manifest.links}
+    modes = {file.path: file.mode for file in build.manifest.files}
+    return (
+        contents_of(folder) == {**build.contents, "mine": MINE}
+        and {path: os.readlink(folder / path) for path in links} == links
+        and {path: (folder / path).stat().st_mode & 0o777 for path in modes} == modes
+    )
+
+
+@pytest.mark.parametrize("way", ["at-once", "two-steps"])
+def test_a_kill_at_any_step_leaves_one_version_whole(tmp_path: Path, way: str, is_full: bool, figures: Figures) -> None:
+    pattern, app = tmp_path / "pattern", tmp_path / "app"
+    victim.pull(pattern, "1.0")
+    (pattern / "mine").write_bytes(MINE)
+    shutil.copytree(pattern, app, symlinks=True)
+    assert run(app, "", way) == 0
+    every = steps(app)
+    chosen = every if is_full else every[:: max(1, len(every) // SAMPLE)]
+    found = {"old": 0, "new": 0, "between": 0}
+
+    for name, number in chosen:
+        shutil.rmtree(app)
+        shutil.copytree(pattern, app, symlinks=True)
+        assert run(app, f"inject={name}:signal=SIGKILL:when={number}", way) != 0, (name, number)
+        if is_whole(app, victim.OLD) if app.exists() else False:
+            found["old"] += 1
+        elif app.exists():
+            assert is_whole(app, victim.NEW), (name, number)
+            found["new"] += 1
+        else:
+            assert way == "two-steps", (name, number)
+            found["between"] += 1
+        victim.pull(app, "2.0")
+        assert is_whole(app, victim.NEW), (name, number)
+        assert not side_of(app).exists(), (name, number)
+
+    assert found["old"] > 0
+    assert found["new"] > 0
+    figures.update({"kills": len(chosen), **found})

@@ -1,0 +1,40 @@
+"""Pulls one build into a folder, as a process of its own that may be killed: FOLDER VERSION [two-steps]."""
+
+import sys
+from pathlib import Path
+
+from countersign.updates.install import installing, swap
+from countersign.updates.install.installing import Way
+from tests.updates.builds import Build, Shelf, build
+
+CORE = bytes(range(256)) * 1200
+OLD = build(
+    "1.0",
+    {"bin/tool": CORE, "lib/a.txt": b"a" * 3000, "lib/b.txt": b"bee", "gone.txt": b"gone"},
+    executables=("bin/tool",),
+    links={"tool": "bin/tool"},
+)
+NEW = build(
+    "2.0",
+    {
+        "bin/tool": CORE[:70_000] + b"new" + CORE[70_000:],
+        "lib/moved.txt": b"a" * 3000,
+        "lib/b.txt": b"bee",
+        "n": b"new",
+    },
+    executables=("bin/tool",),
+    links={"again": "n"},
+)
+BUILDS: dict[str, Build] = {"1.0": OLD, "2.0": NEW}
+
+
+def pull(folder: Path, version: str) -> None:
+    """Pull the version, by chunks: making a delta takes longer than all the rest."""
+    shelf = Shelf(BUILDS[version])
+    installing.pull(folder, shelf.wanted.release(), shelf, Way())
+
+
+if __name__ == "__main__":
+    if "two-steps" in sys.argv:
+        swap.exchange = lambda one, other: False  # as on a file system without that call
+    pull(Path(sys.argv[1]), sys.argv[2])
