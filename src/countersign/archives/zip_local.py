@@ -6,7 +6,7 @@ from countersign.archives import zip_extra
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused
 from countersign.archives.stretch import Reader
-from countersign.archives.zip_directory import DESCRIBED, STORED, Listed
+from countersign.archives.zip_directory import DESCRIBED, Listed
 from countersign.archives.zip_extra import FULL32
 
 _HEADER = struct.Struct("<4s3H4L2H")
@@ -34,14 +34,16 @@ def read_header(reader: Reader, entry: Listed, limits: Limits) -> bool:
         content = zip_extra.numbers(extra, entry.raw, entry.name, limits)
     if content is not None or FULL32 in (size, packed):
         size, packed = zip_extra.widened(content, (size, packed), entry.name)
-    # What a descriptor will say, a header may leave out as zero.
-    unsaid = 0 if flags & DESCRIBED else None
-    told = ((crc, entry.crc), (packed, entry.packed), (size, entry.size))
-    if any(own not in (true, unsaid) for own, true in told):
-        raise ArchiveRefused("local-mismatch", "its own header says another size or checksum", entry=entry.name)
-    if flags & DESCRIBED and method == STORED and entry.size and limits.profile == "strict":
-        raise ArchiveRefused("data-descriptor", "stored bytes do not show where they end", entry=entry.name)
+    if (crc, packed, size) != (entry.crc, entry.packed, entry.size):
+        _check_unsaid(entry, (crc, packed, size))
     return content is not None
+
+
+def _check_unsaid(entry: Listed, said: tuple[int, int, int]) -> None:
+    """Refuse numbers that differ, but zeros for what a descriptor will say."""
+    for own, true in zip(said, (entry.crc, entry.packed, entry.size), strict=True):
+        if own != true and (own or not entry.flags & DESCRIBED):
+            raise ArchiveRefused("local-mismatch", "its own header says another size or checksum", entry=entry.name)
 
 
 def read_descriptor(reader: Reader, entry: Listed, room: int, *, is_wide: bool, limits: Limits) -> None:
@@ -58,6 +60,8 @@ def read_descriptor(reader: Reader, entry: Listed, room: int, *, is_wide: bool, 
         rule = "gap" if room > 24 else "data-descriptor"
         raise ArchiveRefused(rule, f"the data descriptor has {room} bytes", entry=entry.name)
     signature, width = _WIDTHS[room]
+    if not signature and limits.profile == "strict":
+        raise ArchiveRefused("data-descriptor", "the data descriptor has no signature", entry=entry.name)
     if limits.profile == "strict" and is_wide != (width == 8):
         raise ArchiveRefused("data-descriptor", "its numbers are of another width than announced", entry=entry.name)
     sizes = entry.packed.to_bytes(8, "little")[:width] + entry.size.to_bytes(8, "little")[:width]
