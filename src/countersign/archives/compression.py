@@ -1,0 +1,124 @@
+"""Compressed streams of strangers: gzip, xz and zstd, with a bounded window and nothing behind their end."""
+
+import lzma
+import sys
+import zlib
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+from countersign.archives.gauge import Gauge
+from countersign.archives.limits import Limits
+from countersign.archives.refusals import ArchiveRefused
+from countersign.archives.stretch import PIECE_BYTES, More
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+_WINDOW_LOG = 27
+_XZ_MEMORY = 160 << 20
+_MEMORY_WORDS = ("emory", "indow")
+
+
+class _Engine(Protocol):
+    """A decompressor of one stream, as lzma and zstd have it."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def needs_input(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _Gzip:
+    """A gzip member (RFC 1952) in the shape of the other engines; zlib checks its header, checksum and length."""
+
+    def __init__(self) -> None:
+        self._engine = zlib.decompressobj(zlib.MAX_WBITS | 16)
+
+    @property
+    def eof(self) -> bool:
+        return self._engine.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._engine.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._engine.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        return self._engine.decompress(self._engine.unconsumed_tail + data, max_length)
+
+
+def _xz() -> _Engine:
+    return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+
+
+def _zstd() -> _Engine:
+    return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _WINDOW_LOG})
+
+
+Start: TypeAlias = Callable[[], _Engine]
+
+BY_MAGIC: dict[bytes, Start] = {b"\x1f\x8b\x08": _Gzip, b"\xfd7zXZ\x00": _xz, b"\x28\xb5\x2f\xfd": _zstd}
+"""The compressions that are read, by how their streams begin."""
+
+
+class Unpacked:
+    """The unpacked bytes of a compressed stream."""
+
+    def __init__(self, packed: More, magic: bytes, limits: Limits, gauge: Gauge | None) -> None:
+        self._packed = packed
+        self._magic = magic
+        self._engine = BY_MAGIC[magic]()
+        self._limits = limits
+        self._gauge = gauge
+        self._rest = b""
+
+    def more(self) -> bytes:
+        """The next bytes, at most PIECE_BYTES; none at the end.
+
+        Raises:
+            ArchiveRefused: `compression`, `window`, `concatenated`, `trailing-data`, or as the gauge does.
+        """
+        while not self._engine.eof or self._begin_next():
+            data = b""
+            if self._engine.needs_input:
+                data, self._rest = self._rest or self._packed(), b""
+                if not data:
+                    raise ArchiveRefused("compression", "the compressed stream ends too early")
+            if unpacked := self._decompress(data):
+                if self._gauge is not None:
+                    self._gauge.flow(len(unpacked))
+                return unpacked
+        return b""
+
+    def _decompress(self, data: bytes) -> bytes:
+        try:
+            return self._engine.decompress(data, PIECE_BYTES)
+        except (zlib.error, lzma.LZMAError, zstd.ZstdError, EOFError, MemoryError) as error:
+            if isinstance(error, MemoryError) or any(word in str(error) for word in _MEMORY_WORDS):
+                raise ArchiveRefused("window", "decompression needs more than is allowed") from error
+            raise ArchiveRefused("compression", f"the compressed stream is broken: {error!a}") from error
+
+    def _begin_next(self) -> bool:
+        """Whether another stream follows the one that ended; it is begun."""
+        rest = self._engine.unused_data or self._packed()
+        if not rest:
+            return False
+        if len(rest) < len(self._magic):
+            rest += self._packed()
+        if not rest.startswith(self._magic):
+            raise ArchiveRefused("trailing-data", "something follows the compressed stream")
+        if self._limits.profile == "strict":
+            raise ArchiveRefused("concatenated", "several compressed streams follow one another")
+        self._engine, self._rest = BY_MAGIC[self._magic](), rest
+        return True

@@ -1,0 +1,194 @@
+"""Unpacking: under one directory handle, without following a link, and all or nothing."""
+
+import contextlib
+import ctypes
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from countersign.archives.entry import Member
+from countersign.archives.limits import Limits
+from countersign.archives.reading import read
+from countersign.archives.refusals import ArchiveRefused
+from countersign.kernel import ids
+from countersign.kernel.errors import Refused, StorageFull
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER_MODE = 0o755
+_HELD_FOLDERS = 64
+
+
+class Extracted(NamedTuple):
+    """What was unpacked: how many files, folders and links, and the bytes of the files."""
+
+    files: int
+    folders: int
+    links: int
+    size: int
+
+
+class TargetTaken(Refused):
+    """Where an archive is to be unpacked, something is already."""
+
+    status = 409
+    code = "target_taken"
+    title = "Something is there"
+    resolution = "Name a folder that does not exist, or is empty."
+
+
+def extract(source: BinaryIO, target: Path, limits: Limits, *, name: str = "", durable: bool = True) -> Extracted:
+    """Unpack the archive as the folder `target`, which does not exist or is empty; its parent exists.
+
+    It is put together beside `target` and renamed when it is whole; with `durable` it then outlives a power cut.
+
+    Raises:
+        ArchiveRefused, ArchiveUnknown: as `read`; nothing is left.
+        StorageFull: no room; nothing is left.
+        TargetTaken: the target is there and not an empty folder.
+        OSError: it cannot be written; nothing is left.
+    """
+    _require_free(target)
+    partial = target.with_name(f".{target.name}.partial-{ids.new_record_id()[:12]}")
+    try:
+        partial.mkdir(mode=_FOLDER_MODE)
+        with Tree(partial) as tree:
+            for member in read(source, limits, name=name):
+                tree.put(member)
+            done = tree.finish(durable=durable)
+        os.rename(partial, target)
+        if durable:
+            _sync_folder(target.parent)
+    except BaseException as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            raise StorageFull(f"no room is left to unpack to {target.name}") from error
+        raise
+    return done
+
+
+def _require_free(target: Path) -> None:
+    if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
+        raise TargetTaken(f"{target.name} is there and not an empty folder")
+
+
+class Tree:
+    """A folder that members are put into, by handles of their folders alone."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = os.open(root, _OPEN_FOLDER)
+        self._held: dict[str, int] = {}
+        self._made: set[str] = set()
+        self._links: list[tuple[str, str]] = []
+        self._files = self._size = 0
+        # Where the umask takes nothing away, files need no second call for their mode.
+        self._is_exact = os.fstat(self._root).st_mode & 0o777 == _FOLDER_MODE
+
+    def __enter__(self) -> "Tree":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for handle in (*self._held.values(), self._root):
+            os.close(handle)
+
+    def put(self, member: Member) -> None:
+        """Write a file or folder now; a link waits until `finish`, so that nothing is written through it.
+
+        Raises:
+            ArchiveRefused: `collision`: this file system has something of that name already.
+            OSError: it cannot be written.
+        """
+        (path, kind, _, mode, target), pieces = member
+        above, _, name = path.rpartition("/")
+        if kind == "file":
+            self._write(self._folder(above), path, name, mode, pieces)
+        elif kind == "folder":
+            self._folder(path)
+        else:
+            self._links.append((path, target))
+
+    def finish(self, *, durable: bool) -> Extracted:
+        """Make the links, and all of it durable where that is asked for.
+
+        Raises:
+            ArchiveRefused, OSError: as `put`.
+        """
+        for path, target in self._links:
+            above, _, name = path.rpartition("/")
+            folder = self._folder(above)
+            with _once(path):
+                os.symlink(target, name, dir_fd=folder)
+        if durable:
+            _sync_file_system(self._root)
+        return Extracted(self._files, len(self._made), len(self._links), self._size)
+
+    def _write(self, folder: int, path: str, name: str, mode: int, pieces: Iterator[bytes]) -> None:
+        try:
+            handle = os.open(name, _CREATE, mode, dir_fd=folder)
+        except FileExistsError as error:
+            raise _taken(path) from error
+        try:
+            if not self._is_exact:
+                os.fchmod(handle, mode)
+            for piece in pieces:
+                written = os.write(handle, piece)
+                self._size += len(piece)
+                while written < len(piece):
+                    written += os.write(handle, piece[written:])
+        finally:
+            os.close(handle)
+        self._files += 1
+
+    def _folder(self, path: str) -> int:
+        """The handle of a folder of the tree, which is made when it is not there yet."""
+        if not path:
+            return self._root
+        handle = self._held.get(path)
+        if handle is not None:
+            return handle
+        above, _, name = path.rpartition("/")
+        outer = self._folder(above)
+        if path not in self._made:
+            with _once(path):
+                os.mkdir(name, _FOLDER_MODE, dir_fd=outer)
+            self._made.add(path)
+        handle = os.open(name, _OPEN_FOLDER, dir_fd=outer)
+        if not self._is_exact:
+            os.fchmod(handle, _FOLDER_MODE)
+        if len(self._held) >= _HELD_FOLDERS:
+            os.close(self._held.pop(next(iter(self._held))))
+        self._held[path] = handle
+        return handle
+
+
+@contextlib.contextmanager
+def _once(path: str) -> Iterator[None]:
+    try:
+        yield
+    except FileExistsError as error:
+        raise _taken(path) from error
+
+
+def _taken(path: str) -> ArchiveRefused:
+    return ArchiveRefused("collision", "something of that name is there already on this file system", entry=path)
+
+
+def _sync_file_system(handle: int) -> None:
+    """One call for all files, where the system has it; ten thousand single ones take minutes."""
+    library = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(library, "syncfs"):
+        os.sync()
+    elif library.syncfs(handle):
+        raise OSError(ctypes.get_errno(), "cannot make the files durable")
+
+
+def _sync_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

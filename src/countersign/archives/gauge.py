@@ -1,0 +1,49 @@
+"""What an archive may use: bytes, ratio and time, watched while it is read."""
+
+from countersign.archives.limits import Limits
+from countersign.archives.refusals import ArchiveRefused
+from countersign.kernel import clock
+
+
+class Gauge:
+    """The use of one archive of `packed` bytes so far."""
+
+    def __init__(self, limits: Limits, packed: int) -> None:
+        self._limits = limits
+        by_ratio = max(limits.ratio_after_bytes, limits.ratio * packed)
+        self._most = min(limits.total_bytes, by_ratio)
+        self._too_much = "too-large" if limits.total_bytes <= by_ratio else "ratio"
+        self._unpacked = 0
+        self._flowed = 0
+        self._end_s = clock.monotonic_s() + limits.seconds
+
+    def count(self, size: int) -> None:
+        """Note that `size` bytes of files are unpacked, or are declared to be.
+
+        Raises:
+            ArchiveRefused: `too-large` or `ratio`.
+        """
+        self._unpacked += size
+        if self._unpacked > self._most:
+            self._refuse()
+
+    def flow(self, size: int) -> None:
+        """Note that `size` bytes came out of a compressed stream, whatever they are.
+
+        Raises:
+            ArchiveRefused: `too-large` or `ratio`.
+        """
+        self._flowed += size
+        # Headers and padding of the largest archive that is allowed come on top of its files.
+        if self._flowed > self._most + self._limits.entries * 2048:
+            self._refuse()
+
+    def tick(self) -> None:
+        """Raise ArchiveRefused `too-slow` when the time is over."""
+        if clock.monotonic_s() > self._end_s:
+            raise ArchiveRefused("too-slow", f"reading takes longer than {self._limits.seconds} seconds")
+
+    def _refuse(self) -> None:
+        if self._too_much == "too-large":
+            raise ArchiveRefused("too-large", f"it unpacks to more than {self._limits.total_bytes} bytes")
+        raise ArchiveRefused("ratio", f"one byte becomes more than {self._limits.ratio}")

@@ -1,0 +1,161 @@
+"""What stands in front of a tar entry: PAX records (POSIX.1-2017 pax, "pax Header Block") and GNU long names."""
+
+from dataclasses import dataclass
+
+from countersign.archives import tar_header
+from countersign.archives.limits import Limits
+from countersign.archives.refusals import ArchiveRefused
+from countersign.archives.tar_header import Header
+
+_MEANT = ("path", "linkpath", "size")
+_COMMENTING = ("comment",)
+_HARMLESS = ("mtime", "atime", "ctime", "uid", "gid", "uname", "gname")
+_UTF8 = ("ISO-IR 10646 2000 UTF-8", "UTF-8")
+_NO_ROOM = 8 << 30
+"""From this size on the header's own field is too short."""
+
+
+@dataclass(slots=True)
+class Extended:
+    """What the headers before the next entry say about it."""
+
+    path: str | None = None
+    link: str | None = None
+    size: int | None = None
+    seen: str = ""
+
+    def take(self, header: Header, payload: bytes) -> None:
+        """Note an extended header of one entry: PAX `x`, or GNU `L` or `K`.
+
+        Raises:
+            ArchiveRefused: `pax-order`, `pax-record`, `sparse`, `tar-header`, `not-utf8`.
+        """
+        kind = header.type.decode("ascii")
+        if kind in self.seen or "x" in self.seen or (self.seen and kind == "x"):
+            raise ArchiveRefused("pax-order", "two extended headers speak of one entry", entry=_name(header))
+        self.seen += kind
+        if kind == "x":
+            records = parse_records(payload, _name(header))
+            self.path, self.link = records.get("path"), records.get("linkpath")
+            self.size = _size(records.get("size"), _name(header))
+            _check_meant(records, _name(header))
+        elif kind == "L":
+            self.path = _long(payload, header)
+        else:
+            self.link = _long(payload, header)
+
+    def check_behind(self, header: Header) -> None:
+        """Refuse a header whose own name, which a reader without extensions would take, leads out.
+
+        Raises:
+            ArchiveRefused: `pax-name`.
+        """
+        name = header.name
+        if self.path is not None and (name.startswith(b"/") or b"\\" in name or b".." in name.split(b"/")):
+            raise ArchiveRefused("pax-name", "the name behind its extended one leads out", entry=_name(header))
+
+    def size_of(self, header: Header, name: str) -> int:
+        """The entry's size.
+
+        Raises:
+            ArchiveRefused: `pax-size`: two sizes are said, and the header had room for the one that counts.
+        """
+        if self.size is None or self.size == header.size:
+            return header.size
+        if self.size < _NO_ROOM or header.size not in (0, _NO_ROOM - 1):
+            raise ArchiveRefused("pax-size", f"its sizes are {self.size} and {header.size}", entry=name)
+        return self.size
+
+
+NO_EXTENSION = Extended()
+"""Stands for an entry with nothing in front of it; never changed."""
+
+
+def check_global(header: Header, payload: bytes, limits: Limits) -> None:
+    """Refuse a global header that says more than a comment, as git's archives have it.
+
+    Raises:
+        ArchiveRefused: `pax-global` or `pax-record`.
+    """
+    allowed = _COMMENTING if limits.profile == "strict" else (*_COMMENTING, *_HARMLESS)
+    for key in parse_records(payload, _name(header)):
+        if key not in allowed:
+            raise ArchiveRefused("pax-global", f"a global header says {key!a}", entry=_name(header))
+
+
+def parse_records(payload: bytes, name: str) -> dict[str, str]:
+    """The records `length key=value` and a line's end, each exactly as long as it says.
+
+    Raises:
+        ArchiveRefused: `pax-record` or `not-utf8`.
+    """
+    records: dict[str, str] = {}
+    at = 0
+    while at < len(payload):
+        space = payload.find(b" ", at, at + 10)
+        digits = payload[at:space]
+        if space < 0 or not digits.isdigit() or digits[:1] == b"0":
+            raise ArchiveRefused("pax-record", "a PAX record does not begin with its length", entry=name)
+        stop = at + int(digits)
+        key, equals, value = payload[space + 1 : stop - 1].partition(b"=")
+        if stop > len(payload) or stop <= space + 1 or payload[stop - 1 : stop] != b"\n" or not equals or not key:
+            raise ArchiveRefused("pax-record", "a PAX record is not as long as it says", entry=name)
+        at = stop
+        _take_record(records, key, value, name)
+    return records
+
+
+def _take_record(records: dict[str, str], key: bytes, value: bytes, name: str) -> None:
+    if key.startswith((b"SCHILY.xattr.", b"LIBARCHIVE.xattr.")):
+        # Attributes are bytes of any kind, and nothing of them is kept.
+        return
+    try:
+        word, text = key.decode(), value.decode()
+    except UnicodeDecodeError as error:
+        raise ArchiveRefused("not-utf8", "a PAX record is no UTF-8", entry=name) from error
+    if word in records:
+        raise ArchiveRefused("pax-record", f"the PAX record {word!a} is given twice", entry=name)
+    records[word] = text
+
+
+def _check_meant(records: dict[str, str], name: str) -> None:
+    for key, value in records.items():
+        if key.startswith("GNU.sparse.") or key == "SCHILY.realsize":
+            raise ArchiveRefused("sparse", "the entry is sparse", entry=name)
+        if key in _MEANT and (not value or "\0" in value):
+            raise ArchiveRefused("pax-record", f"the PAX record {key!a} is empty or holds NUL", entry=name)
+        if key in ("hdrcharset", "charset") and value not in _UTF8:
+            raise ArchiveRefused("not-utf8", f"its names are {value!a}", entry=name)
+        if key == "SCHILY.filetype":
+            raise ArchiveRefused("kind-mismatch", "a PAX record says a kind of its own", entry=name)
+
+
+def _size(text: str | None, name: str) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit()) or len(text) > 19 or int(text) > tar_header.LARGEST:
+        raise ArchiveRefused("pax-record", f"the size {text[:40]!a} is no number, or too large", entry=name)
+    return int(text)
+
+
+def _long(payload: bytes, header: Header) -> str:
+    text, _, rest = payload.partition(b"\0")
+    if rest or not text or len(text) == len(payload):
+        raise ArchiveRefused("tar-header", "a long name does not end with one NUL", entry=_name(header))
+    return decoded(text)
+
+
+def decoded(text: bytes) -> str:
+    """A name that is written as UTF-8.
+
+    Raises:
+        ArchiveRefused: `not-utf8`.
+    """
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise ArchiveRefused("not-utf8", "the name is no UTF-8", entry=tar_header.shown(text)) from error
+
+
+def _name(header: Header) -> str:
+    return tar_header.shown(header.name)

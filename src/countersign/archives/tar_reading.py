@@ -1,0 +1,181 @@
+"""A tar file, walked block by block: every block belongs to one record, and two parsers see the same."""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from countersign.archives import tar_extended, tar_header, tar_peer
+from countersign.archives.entry import Kind
+from countersign.archives.found import NOTHING, Found
+from countersign.archives.gauge import Gauge
+from countersign.archives.limits import Limits
+from countersign.archives.modes import checked_mode
+from countersign.archives.refusals import ArchiveRefused
+from countersign.archives.stretch import PIECE_BYTES, Reader
+from countersign.archives.tar_again import Again, Open, Place
+from countersign.archives.tar_extended import NO_EXTENSION, Extended
+from countersign.archives.tar_header import BLOCK, Header
+
+_ZEROS = bytes(BLOCK)
+_LARGEST_EXTENSION = 1 << 20
+_FILE, _OLD_FILE, _HARD, _LINK, _FOLDER = b"0", b"\0", b"1", b"2", b"5"
+_KINDS: dict[bytes, Kind] = {_FILE: "file", _OLD_FILE: "file", _HARD: "file", _LINK: "link", _FOLDER: "folder"}
+_LINKS = (_HARD, _LINK)
+_EXTENSIONS = (b"x", b"g", b"L", b"K")
+_SPECIAL = {b"3": "a device", b"4": "a device", b"6": "a pipe"}
+
+
+class _Next(NamedTuple):
+    """The headers of one entry: the last of them, what the others say, all their bytes and where they begin."""
+
+    header: Header
+    extended: Extended
+    raw: bytes
+    start: int
+
+
+class Walk:
+    """One tar file: `begin` opens its unpacked stream, and `again` opens it once more for hard links."""
+
+    def __init__(self, begin: Open, again: Open, limits: Limits, gauge: Gauge) -> None:
+        self._reader = begin()
+        self._limits = limits
+        self._gauge = gauge
+        self._peer = tar_peer.Peer()
+        self._files: dict[str, Place] = {}
+        self._again = Again(again)
+
+    def entries(self) -> Iterator[Found]:
+        """The entries in their order.
+
+        Raises:
+            ArchiveRefused: at any entry, or after the last one.
+        """
+        reader = self._reader
+        while (following := self._next()) is not None:
+            self._gauge.tick()
+            header, extended, raw, start = following
+            kind = self._kind_of(header)
+            name = extended.path or tar_extended.decoded(header.name)
+            size = header.size if extended.size is None else extended.size_of(header, name)
+            bare = name.rstrip("/")
+            info = self._peer.next(start, raw)
+            tar_peer.compare(info, kind, bare, size, reader.position)
+            if kind == "file" and bare != name:
+                raise ArchiveRefused("kind-mismatch", "a file's name ends with a slash", entry=name)
+            if size and (kind != "file" or header.type == _HARD):
+                raise ArchiveRefused("payload", "what is no file has bytes", entry=name)
+            if header.type in _LINKS:
+                target = extended.link or tar_extended.decoded(header.link)
+                if info.linkname != target:
+                    raise ArchiveRefused("parsers-disagree", "a second parser sees another target", entry=name)
+                yield self._hard(name, target) if kind == "file" else Found(name, kind, 0, 0o755, target, NOTHING)
+                continue
+            mode = checked_mode(header.mode, name, self._limits, is_folder=kind == "folder")
+            pieces = NOTHING
+            if kind == "file":
+                self._files[name.removeprefix("./")] = Place(reader.position, size, mode)
+                self._gauge.count(size)
+                pieces = self._pieces(size, name)
+            yield Found(name, kind, size, mode, "", pieces)
+            deque(pieces, maxlen=0)
+
+    def _next(self) -> _Next | None:
+        """The headers up to those of the next entry; None at the end of the archive, which is read to its end."""
+        start = self._reader.position
+        extended = NO_EXTENSION
+        headers: list[bytes] = []
+        while True:
+            block = self._reader.up_to(BLOCK)
+            if not block or block == _ZEROS:
+                if extended is not NO_EXTENSION:
+                    raise ArchiveRefused("pax-order", "an extended header has no entry behind it")
+                self._peer.end(self._reader.position - len(block))
+                self._end(block)
+                return None
+            if len(block) != BLOCK:
+                raise ArchiveRefused("truncated", "the archive ends in the middle of a header")
+            header = tar_header.parse(block, self._limits)
+            headers.append(block)
+            if header.type not in _EXTENSIONS:
+                if extended is not NO_EXTENSION:
+                    extended.check_behind(header)
+                return _Next(header, extended, block if len(headers) == 1 else b"".join(headers), start)
+            payload = self._payload(header)
+            headers.append(payload)
+            if header.type == b"g":
+                if extended is not NO_EXTENSION:
+                    raise ArchiveRefused("pax-order", "a global header stands between another and its entry")
+                tar_extended.check_global(header, payload[: header.size], self._limits)
+                continue
+            if extended is NO_EXTENSION:
+                extended = Extended()
+            extended.take(header, payload[: header.size])
+            self._gauge.tick()
+
+    def _payload(self, header: Header) -> bytes:
+        """The content of an extended header with its padding."""
+        name = tar_header.shown(header.name)
+        if header.size > _LARGEST_EXTENSION:
+            raise ArchiveRefused("pax-record", f"an extended header has {header.size} bytes", entry=name)
+        payload = self._reader.exactly(header.size + -header.size % BLOCK, name)
+        self._check_padding(payload[header.size :], name)
+        return payload
+
+    def _kind_of(self, header: Header) -> Kind:
+        kind = _KINDS.get(header.type)
+        if kind is not None:
+            return kind
+        name = tar_header.shown(header.name)
+        if header.type in _SPECIAL:
+            raise ArchiveRefused("special-file", f"it is {_SPECIAL[header.type]}", entry=name)
+        if header.type == b"S":
+            raise ArchiveRefused("sparse", "the entry is sparse", entry=name)
+        if header.type == b"7" and self._limits.profile == "compatible":
+            return "file"
+        raise ArchiveRefused("tar-type", f"entries of the type {header.type!a} are not known", entry=name)
+
+    def _hard(self, name: str, target: str) -> Found:
+        place = self._files.get(target.removeprefix("./"))
+        if place is None:
+            raise ArchiveRefused("hard-link", f"{target!a} is no file that stands earlier", entry=name)
+        self._files[name.removeprefix("./")] = place
+        self._gauge.count(place.size)
+        return Found(name, "file", place.size, place.mode, "", self._again.pieces(place))
+
+    def _pieces(self, size: int, name: str) -> Iterator[bytes]:
+        """The bytes of the file that the reader stands before; small ones are read at once."""
+        if not size:
+            return NOTHING
+        if size > PIECE_BYTES:
+            return self._large(size, name)
+        data = self._reader.exactly(size + -size % BLOCK, name)
+        if len(data) != size:
+            self._check_padding(data[size:], name)
+            data = data[:size]
+        return iter((data,))
+
+    def _large(self, size: int, name: str) -> Iterator[bytes]:
+        left = size
+        while left:
+            self._gauge.tick()
+            data = self._reader.exactly(min(left, PIECE_BYTES), name)
+            left -= len(data)
+            yield data
+        self._check_padding(self._reader.exactly(-size % BLOCK, name), name)
+
+    def _check_padding(self, padding: bytes, name: str) -> None:
+        if padding.strip(b"\0"):
+            raise ArchiveRefused("tar-padding", "something is hidden behind its last byte", entry=name)
+
+    def _end(self, block: bytes) -> None:
+        """Read from the first block of zeros to the end of the stream, which holds nothing else."""
+        second = self._reader.up_to(BLOCK)
+        if second != _ZEROS and (second or self._limits.profile == "strict"):
+            raise ArchiveRefused("tar-end" if not second else "trailing-data", "it does not end with two zero blocks")
+        if not block and self._limits.profile == "strict":
+            raise ArchiveRefused("tar-end", "it does not end with two zero blocks")
+        while rest := self._reader.up_to(PIECE_BYTES):
+            self._gauge.tick()
+            if rest.strip(b"\0"):
+                raise ArchiveRefused("trailing-data", "something follows the end of the archive")

@@ -1,0 +1,96 @@
+"""The bytes of a zip entry: inflated piece by piece, counted and compared with its checksum."""
+
+import zlib
+from collections.abc import Iterator
+
+from countersign.archives.gauge import Gauge
+from countersign.archives.refusals import ArchiveRefused
+from countersign.archives.stretch import PIECE_BYTES, Reader
+from countersign.archives.zip_directory import STORED, Listed
+
+_RAW = -zlib.MAX_WBITS
+
+
+def pieces_of(reader: Reader, entry: Listed, gauge: Gauge) -> Iterator[bytes]:
+    """The unpacked bytes of the entry that the reader stands before; small ones are read at once.
+
+    Raises:
+        ArchiveRefused: now or at any piece: `size`, `checksum`, `compression`, `truncated`, or as the gauge does.
+    """
+    if entry.packed <= PIECE_BYTES and entry.size <= PIECE_BYTES:
+        return iter((_small(reader, entry),))
+    plain = _stored(reader, entry) if entry.method == STORED else _inflated(reader, entry)
+    return _compared(plain, entry, gauge)
+
+
+def _small(reader: Reader, entry: Listed) -> bytes:
+    data = reader.exactly(entry.packed, entry.name)
+    if entry.method != STORED:
+        engine = zlib.decompressobj(_RAW)
+        try:
+            data = engine.decompress(data, entry.size + 1)
+        except zlib.error as error:
+            raise _broken(entry) from error
+        if len(data) <= entry.size and (not engine.eof or engine.unused_data):
+            raise _broken(entry)
+    if len(data) != entry.size:
+        raise _other_size(entry)
+    if zlib.crc32(data) != entry.crc:
+        raise _other_bytes(entry)
+    return data
+
+
+def _stored(reader: Reader, entry: Listed) -> Iterator[bytes]:
+    left = entry.packed
+    while left:
+        data = reader.exactly(min(left, PIECE_BYTES), entry.name)
+        left -= len(data)
+        yield data
+
+
+def _inflated(reader: Reader, entry: Listed) -> Iterator[bytes]:
+    engine = zlib.decompressobj(_RAW)
+    left = entry.packed
+    held = b""
+    try:
+        while not engine.eof:
+            if not held and left:
+                held = reader.exactly(min(left, PIECE_BYTES), entry.name)
+                left -= len(held)
+            data = engine.decompress(held, PIECE_BYTES)
+            held = engine.unconsumed_tail
+            if data:
+                yield data
+            elif not held and not left and not engine.eof:
+                raise _broken(entry)
+    except zlib.error as error:
+        raise _broken(entry) from error
+    if engine.unused_data or held or left:
+        raise _broken(entry)
+
+
+def _compared(plain: Iterator[bytes], entry: Listed, gauge: Gauge) -> Iterator[bytes]:
+    crc = size = 0
+    for data in plain:
+        gauge.tick()
+        size += len(data)
+        if size > entry.size:
+            raise _other_size(entry)
+        crc = zlib.crc32(data, crc)
+        yield data
+    if size != entry.size:
+        raise _other_size(entry)
+    if crc != entry.crc:
+        raise _other_bytes(entry)
+
+
+def _broken(entry: Listed) -> ArchiveRefused:
+    return ArchiveRefused("compression", "its compressed bytes are broken, or end elsewhere", entry=entry.name)
+
+
+def _other_size(entry: Listed) -> ArchiveRefused:
+    return ArchiveRefused("size", f"it does not have the {entry.size} bytes that it declares", entry=entry.name)
+
+
+def _other_bytes(entry: Listed) -> ArchiveRefused:
+    return ArchiveRefused("checksum", "its bytes do not have their checksum", entry=entry.name)

@@ -1,0 +1,63 @@
+"""What stands around the bytes of a zip entry: its own header in front, a data descriptor behind (APPNOTE 4.3.7, 4.3.9)."""
+
+import struct
+
+from countersign.archives import zip_extra
+from countersign.archives.limits import Limits
+from countersign.archives.refusals import ArchiveRefused
+from countersign.archives.stretch import Reader
+from countersign.archives.zip_directory import DESCRIBED, STORED, Listed
+from countersign.archives.zip_extra import FULL32
+
+_HEADER = struct.Struct("<4s3H4L2H")
+_SIGNATURE = b"PK\x07\x08"
+_WIDTHS = {12: (b"", 4), 16: (_SIGNATURE, 4), 20: (b"", 8), 24: (_SIGNATURE, 8)}
+
+
+def read_header(reader: Reader, entry: Listed, limits: Limits) -> bool:
+    """Read the entry's own header, which has to say what the table says; whether it has a Zip64 field.
+
+    Raises:
+        ArchiveRefused: `local-mismatch`, `zip-record`, `truncated`, or as the extra fields are.
+    """
+    header = reader.exactly(_HEADER.size, entry.name)
+    signature, _, flags, method, _, crc, packed, size, name_length, extra_length = _HEADER.unpack(header)
+    if signature != b"PK\x03\x04":
+        raise ArchiveRefused("zip-record", "there is no header where the directory says", entry=entry.name)
+    if reader.exactly(name_length, entry.name) != entry.raw:
+        raise ArchiveRefused("local-mismatch", "its own header says another name", entry=entry.name)
+    if flags != entry.flags or method != entry.method:
+        raise ArchiveRefused("local-mismatch", "its own header says other flags or another method", entry=entry.name)
+    content: bytes | None = None
+    if extra_length:
+        extra = reader.exactly(extra_length, entry.name)
+        content = zip_extra.numbers(extra, entry.raw, entry.name, limits)
+    if content is not None or FULL32 in (size, packed):
+        size, packed = zip_extra.widened(content, (size, packed), entry.name)
+    said = (crc, packed, size)
+    if said != (entry.crc, entry.packed, entry.size) and not (flags & DESCRIBED and said == (0, 0, 0)):
+        raise ArchiveRefused("local-mismatch", "its own header says another size or checksum", entry=entry.name)
+    if flags & DESCRIBED and method == STORED and entry.size and limits.profile == "strict":
+        raise ArchiveRefused("data-descriptor", "stored bytes do not show where they end", entry=entry.name)
+    return content is not None
+
+
+def read_descriptor(reader: Reader, entry: Listed, room: int, *, is_wide: bool, limits: Limits) -> None:
+    """Read what stands in the `room` bytes between the entry's bytes and the next record.
+
+    Raises:
+        ArchiveRefused: `gap` or `data-descriptor`.
+    """
+    if not entry.flags & DESCRIBED:
+        if room:
+            raise ArchiveRefused("gap", f"{room} bytes behind it belong to nothing", entry=entry.name)
+        return
+    if room not in _WIDTHS:
+        rule = "gap" if room > 24 else "data-descriptor"
+        raise ArchiveRefused(rule, f"the data descriptor has {room} bytes", entry=entry.name)
+    signature, width = _WIDTHS[room]
+    if limits.profile == "strict" and is_wide != (width == 8):
+        raise ArchiveRefused("data-descriptor", "its numbers are of another width than announced", entry=entry.name)
+    sizes = entry.packed.to_bytes(8, "little")[:width] + entry.size.to_bytes(8, "little")[:width]
+    if reader.exactly(room, entry.name) != signature + entry.crc.to_bytes(4, "little") + sizes:
+        raise ArchiveRefused("data-descriptor", "it says something else than the directory", entry=entry.name)
