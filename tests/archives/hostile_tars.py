@@ -23,12 +23,12 @@ def by_ustar(name: bytes, data: bytes) -> bytes:
 
 def by_pax(name: bytes, data: bytes) -> bytes:
     """In a PAX header."""
-    return pax((b"path", name)) + file(name[:100], data)
+    return pax((b"path", name)) + file(b"short", data)
 
 
 def by_gnu(name: bytes, data: bytes) -> bytes:
     """In GNU's long name."""
-    return long(name) + file(name[:100], data, magic=GNU)
+    return long(name) + file(b"short", data, magic=GNU)
 
 
 WAYS: dict[str, Told] = {"ustar": by_ustar, "pax": by_pax, "gnu": by_gnu}
@@ -146,8 +146,7 @@ LINKS = [
     Case("link with payload", "a file hidden in it", "payload", lambda: archive(header(b"l", 1024, b"2", target=b"d"), file(b"hidden"))),
     Case("link with payload", "a hard link", "payload hard-link", lambda: archive(file(b"x"), header(b"h", 512, b"1", target=b"x"), bytes(512))),
     Case("link with payload", "a folder", "payload", lambda: archive(header(b"d/", 512, b"5"), bytes(512))),
-    Case("link with payload", "a target of 5,000 bytes", "link-target", lambda: archive(pax((b"linkpath", b"x" * 5000)), link(b"l", b"x" * 100))),
-    Case("link with payload", "a file with a target", "link-target tar-header tar-magic payload", lambda: archive(file(b"f", target=b"../x"))),
+    Case("link with payload", "a target of 5,000 bytes", "path-too-long", lambda: archive(pax((b"linkpath", b"x" * 5000)), link(b"l", b"x" * 100))),
 ]
 
 KINDS = [
@@ -157,19 +156,19 @@ KINDS = [
     Case("fifo", "with bytes", "kind-mismatch special-file tar-type payload", lambda: archive(header(b"n", 5, tars.FIFO), tars.padded(b"hello"))),
     *(
         Case("device nodes", f"kind {kind.decode()}", "kind-mismatch special-file tar-type sparse", lambda kind=kind: archive(header(b"n", 0, kind)))
-        for kind in (b"7", b"V", b"M", b"D", b"N", b"A", b"X", b"Z", b"9", b"\x01", b" ")
+        for kind in (b"V", b"M", b"D", b"N", b"A", b"X", b"Z", b"9", b"\x01", b" ")
     ),
-    Case("set id and sticky", "user", "special-mode no-permission", lambda: archive(file(b"f", mode=0o4755))),
-    Case("set id and sticky", "group", "special-mode no-permission", lambda: archive(file(b"f", mode=0o2755))),
-    Case("set id and sticky", "sticky", "special-mode no-permission", lambda: archive(file(b"f", mode=0o1755))),
-    Case("set id and sticky", "of a folder", "special-mode no-permission", lambda: archive(folder(b"d/", mode=0o2777))),
-    Case("set id and sticky", "a mode of more bits", "special-mode no-permission tar-number", lambda: archive(file(b"f", mode=0o1000644))),
+    Case("device nodes", "kind 7", "tar-type", lambda: archive(header(b"n", 0, b"7")), is_only_strict=True),
+    Case("set id and sticky", "user", "special-mode", lambda: archive(file(b"f", mode=0o4755)), is_only_strict=True),
+    Case("set id and sticky", "group", "special-mode", lambda: archive(file(b"f", mode=0o2755)), is_only_strict=True),
+    Case("set id and sticky", "sticky", "special-mode", lambda: archive(file(b"f", mode=0o1755)), is_only_strict=True),
+    Case("set id and sticky", "of a folder", "special-mode", lambda: archive(folder(b"d/", mode=0o2777)), is_only_strict=True),
     Case("set id and sticky", "a negative mode", "special-mode no-permission tar-number", lambda: archive(file(b"f", raw={"mode": base256(-1, 8)}))),
-    Case("mode 000", "of a file", "special-mode no-permission", lambda: archive(file(b"f", mode=0))),
-    Case("mode 000", "of a folder", "special-mode no-permission", lambda: archive(folder(b"d/", mode=0))),
-    Case("file and folder", "a name with a slash and bytes", "kind-mismatch special-file tar-type file-against-folder", lambda: archive(file(b"d/"))),
-    Case("file and folder", "an old name with a slash and bytes", "kind-mismatch special-file tar-type file-against-folder", lambda: archive(file(b"d/", kind=b"\x00", magic=V7))),
-    Case("file and folder", "a link with a slash", "kind-mismatch special-file tar-type", lambda: archive(link(b"l/", b"a"))),
+    Case("mode 000", "of a file", "no-permission", lambda: archive(file(b"f", mode=0)), is_only_strict=True),
+    Case("mode 000", "of a folder", "no-permission", lambda: archive(folder(b"d/", mode=0)), is_only_strict=True),
+    Case("file and folder", "a name with a slash and bytes", "kind-mismatch parsers-disagree", lambda: archive(file(b"d/"))),
+    Case("file and folder", "an old name with a slash and bytes", "tar-magic kind-mismatch parsers-disagree", lambda: archive(file(b"d/", kind=b"\x00", magic=V7))),
+    Case("file and folder", "a link with a slash", "kind-mismatch parsers-disagree", lambda: archive(link(b"l/", b"a"))),
     Case("file and folder", "a folder, then a file", "file-against-folder duplicate-name", lambda: archive(folder(b"a/"), file(b"a"))),
     Case("file and folder", "a file, then a folder", "file-against-folder duplicate-name", lambda: archive(file(b"a"), folder(b"a/"))),
     Case("file and folder", "a file, then a link", "file-against-folder duplicate-name", lambda: archive(file(b"a"), link(b"a", b"b"))),
@@ -178,8 +177,8 @@ KINDS = [
     Case("control characters", "a NUL by pax", "control-character pax-record pax-order", lambda: archive(pax((b"path", b"a\x00b")), file(b"a"))),
     Case("control characters", "more behind a NUL", "tar-header tar-magic control-character", lambda: archive(file(b"a\x00hidden"))),
     Case("control characters", "more behind a NUL, gnu", "tar-header tar-magic control-character pax-order", lambda: archive(long(b"a\x00hidden"), file(b"a", magic=GNU))),
-    Case("dot dot", "no name", "empty-name dot", lambda: archive(file(b""))),
-    Case("dot dot", "a prefix alone", "empty-name dot", lambda: archive(file(b"", prefix=b"d"))),
+    Case("dot dot", "no name", "empty-name", lambda: archive(file(b""))),
+    Case("dot dot", "a prefix alone", "empty-name parsers-disagree", lambda: archive(file(b"", prefix=b"d"))),
     Case("dot dot", "in the prefix", "dot-dot", lambda: archive(file(b"x", prefix=b".."))),
     Case("absolute", "in the prefix", "absolute-path", lambda: archive(file(b"x", prefix=b"/tmp"))),
 ]
@@ -193,20 +192,20 @@ NUMBERS = [
     Case("negative offsets", "of a long name", "tar-number size", lambda: archive(header(b"././@LongLink", kind=b"L", magic=GNU, raw={"size": base256(-512, 12)}), file(b"f", magic=GNU))),
     Case("negative offsets", "a time before all", "tar-number", lambda: archive(file(b"f", raw={"mtime": b"-0000001000\x00"}))),
     Case("lying sizes", "beyond the end", "truncated size", lambda: archive(file(b"f", size=1 << 20))),
-    Case("lying sizes", "2**62", "truncated size too-large tar-number", lambda: archive(header(b"f", raw={"size": base256(1 << 62, 12)}))),
+    Case("lying sizes", "2**62", "ratio too-large tar-number", lambda: archive(header(b"f", raw={"size": base256(1 << 62, 12)}))),
     Case("lying sizes", "2**94", "truncated size too-large tar-number", lambda: archive(header(b"f", raw={"size": b"\xbf" + b"\xff" * 11}))),
-    Case("lying sizes", "less than there", "checksum tar-header tar-magic", lambda: archive(file(b"f", b"x" * 1000, size=10))),
+    Case("lying sizes", "less than there", "tar-checksum tar-padding", lambda: archive(file(b"f", b"x" * 1000, size=10))),
     Case("lying sizes", "by pax, 2**70", "truncated size too-large pax-record pax-order tar-number", lambda: archive(pax((b"size", b"%d" % 2**70)), file(b"f", b"", size=0))),
     Case("lying sizes", "no octal digits", "tar-number", lambda: archive(file(b"f", raw={"size": b"00000000009\x00"}))),
     Case("lying sizes", "letters", "tar-number", lambda: archive(file(b"f", raw={"size": b"0000000000a\x00"}))),
     Case("lying sizes", "a number with a blank in it", "tar-number", lambda: archive(file(b"f", raw={"size": b"0000 000006\x00"}))),
     Case("lying sizes", "a hidden end of the number", "tar-number", lambda: archive(file(b"f", raw={"size": b"6\x0000000000\x00"}))),
-    Case("lying sizes", "a wrong check sum", "checksum tar-header tar-magic", lambda: archive(file(b"f", raw={"checksum": b"000001\x00 "}))),
-    Case("lying sizes", "no check sum", "checksum tar-header tar-magic tar-number", lambda: archive(file(b"f", raw={"checksum": bytes(8)}))),
+    Case("lying sizes", "a wrong check sum", "tar-checksum", lambda: archive(file(b"f", raw={"checksum": b"000001\x00 "}))),
+    Case("lying sizes", "no check sum", "tar-checksum", lambda: archive(file(b"f", raw={"checksum": bytes(8)}))),
     Case("lying sizes", "cut in a header", "truncated tar-header tar-magic zip-end", lambda: archive(file(b"f"), file(b"g"))[:1200]),
     Case("lying sizes", "cut in the bytes", "truncated", lambda: archive(file(b"f", b"x" * 2000))[:1500]),
-    Case("lying sizes", "no end", "truncated zip-end", lambda: archive(file(b"f"), end=b"")),
-    Case("lying sizes", "half an end", "truncated zip-end", lambda: archive(file(b"f"), end=bytes(512))),
+    Case("lying sizes", "no end", "tar-end", lambda: archive(file(b"f"), end=b""), is_only_strict=True),
+    Case("lying sizes", "half an end", "tar-end", lambda: archive(file(b"f"), end=bytes(512)), is_only_strict=True),
     Case("entry count", "more than allowed", "too-many-entries", lambda: archive(*(file(b"%d" % n) for n in range(11))), replace(LIMITS, entries=10)),
     Case("entry count", "of folders alone", "too-many-entries", lambda: archive(*(folder(b"%d/" % n) for n in range(11))), replace(LIMITS, entries=10)),
     Case("entry count", "folders that paths imply", "too-many-entries", lambda: archive(*(file(b"%d/%d/%d/x" % (n, n, n)) for n in range(6))), replace(LIMITS, entries=10)),

@@ -18,22 +18,22 @@ from tests.archives.tools import TOOLS, Tool, planted
 WRITTEN = {**{f"zip, {name}": made for name, made in good.ZIPS.items()}, **{f"tar, {n}": m for n, m in good.TARS.items()}}
 
 
-def read_tree(data: bytes, profile: Profile) -> Tree:
+def read_tree(data: bytes, profile: Profile, name: str = "") -> Tree:
     """What the reader finds."""
-    found = drain(data, replace(LIMITS, profile=profile))
+    found = drain(data, replace(LIMITS, profile=profile), name)
     return {path: (kind, content) for path, (kind, _, content) in found.items()}
 
 
-def extracted_tree(data: bytes, target: Path, profile: Profile) -> Tree:
+def extracted_tree(data: bytes, target: Path, profile: Profile, name: str = "") -> Tree:
     """What lies in the folder after extraction."""
-    told = extract(io.BytesIO(data), target, replace(LIMITS, profile=profile))
+    told = extract(io.BytesIO(data), target, replace(LIMITS, profile=profile), name=name)
     found: Tree = {}
     for path in target.rglob("*"):
-        name = path.relative_to(target).as_posix()
+        place = path.relative_to(target).as_posix()
         if path.is_symlink():
-            found[name] = ("link", str(path.readlink()).encode())
+            found[place] = ("link", str(path.readlink()).encode())
         else:
-            found[name] = ("folder", b"") if path.is_dir() else ("file", path.read_bytes())
+            found[place] = ("folder", b"") if path.is_dir() else ("file", path.read_bytes())
     kinds = [kind for kind, _ in found.values()]
     assert (told.files, told.links) == (kinds.count("file"), kinds.count("link"))
     assert told.size == sum(len(content) for kind, content in found.values() if kind == "file")
@@ -49,21 +49,21 @@ def without_implied(tree: Tree, wanted: Tree) -> Tree:
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_harmless_archive_is_taken_as_it_is(name: str, profile: Profile, tmp_path: Path) -> None:
     make, wanted = WRITTEN[name]
-    data = make()
+    data, called = make(), good.EMPTY_NAMES.get(name, "")
 
-    assert without_implied(read_tree(data, profile), wanted) == wanted
-    assert without_implied(extracted_tree(data, tmp_path / "out", profile), wanted) == wanted
+    assert without_implied(read_tree(data, profile, called), wanted) == wanted
+    assert without_implied(extracted_tree(data, tmp_path / "out", profile, called), wanted) == wanted
 
 
 @pytest.mark.parametrize("name", good.COMPATIBLE)
 def test_what_is_legal_but_unusual_is_taken_by_the_compatible_profile_alone(name: str, tmp_path: Path) -> None:
     make, wanted = good.COMPATIBLE[name]
-    data = make()
+    data, called = make(), good.COMPATIBLE_NAMES.get(name, "")
 
-    assert without_implied(read_tree(data, "compatible"), wanted) == wanted
-    assert without_implied(extracted_tree(data, tmp_path / "out", "compatible"), wanted) == wanted
+    assert without_implied(read_tree(data, "compatible", called), wanted) == wanted
+    assert without_implied(extracted_tree(data, tmp_path / "out", "compatible", called), wanted) == wanted
     with pytest.raises(ArchiveRefused):
-        read_tree(data, "strict")
+        read_tree(data, "strict", called)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -71,7 +71,7 @@ def test_what_is_legal_but_unusual_is_taken_by_the_compatible_profile_alone(name
 def test_an_archive_of_a_usual_tool_is_taken(tool: Tool, profile: Profile, tmp_path: Path) -> None:
     folder = tmp_path / "planted"
     folder.mkdir()
-    wanted = planted(folder, links=tool.has_links)
+    wanted = planted(folder, links=tool.has_links, letters=tool.says_utf8 or profile == "compatible")
     made = tmp_path / f"made{tool.suffix}"
     tool.make(folder, made)
     data = made.read_bytes()
@@ -82,6 +82,19 @@ def test_an_archive_of_a_usual_tool_is_taken(tool: Tool, profile: Profile, tmp_p
         more = {path for path in tree.keys() - wanted.keys() if tree[path][0] != "folder"}
         assert without_implied({path: tree[path] for path in tree.keys() - more}, wanted) == wanted
         assert all(path.startswith(("META-INF/", "planted-1.0.dist-info/", "pyproject.toml")) for path in more)
+
+
+def test_names_beyond_ascii_of_a_tool_that_does_not_say_utf8_need_the_compatible_profile(tmp_path: Path) -> None:
+    folder = tmp_path / "planted"
+    folder.mkdir()
+    planted(folder, links=False, letters=True)
+    made = tmp_path / "made.zip"
+    next(tool for tool in TOOLS if tool.id == "zip").make(folder, made)
+
+    with pytest.raises(ArchiveRefused) as told:
+        read_tree(made.read_bytes(), "strict")
+
+    assert told.value.rule == "not-utf8"
 
 
 def test_modes_are_either_that_of_a_program_or_that_of_a_file(tmp_path: Path) -> None:
