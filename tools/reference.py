@@ -1,4 +1,4 @@
-"""Writes the generated pages of docs/reference: settings, endpoints and problem types, from their declarations."""
+"""Writes the generated pages of docs/reference: settings, endpoints, problem types and rules of archives."""
 
 import inspect
 import re
@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from countersign.archives.rules import RULES
 from countersign.distribution.app import ROUTES
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.documents import openapi, problems
@@ -42,7 +43,12 @@ Table: TypeAlias = Iterable[tuple[str, ...]]
 
 def pages() -> dict[str, str]:
     """Every generated page by its file name."""
-    return {"settings.md": settings_page(), "endpoints.md": endpoints_page(), "problems.md": problems_page()}
+    return {
+        "settings.md": settings_page(),
+        "endpoints.md": endpoints_page(),
+        "problems.md": problems_page(),
+        "archive-rules.md": archive_rules_page(),
+    }
 
 
 def settings_page() -> str:
@@ -87,6 +93,21 @@ def problems_page() -> str:
         + "\n\n"
         + _table(("Code", "Status", "Title", "Meaning", "What to do"), rows)
     )
+
+
+def archive_rules_page() -> str:
+    """Every rule that an archive can break, by its word."""
+    paragraphs = (
+        "Archives are read strictly: zip (wheels and jars too), and tar, plain or compressed with gzip, xz or zstd. "
+        "Every byte has to belong to a record, and a second parser has to see the same entries. An archive that "
+        "breaks a rule is refused whole, with the rule's word and, where there is one, the entry.",
+        "The limits are [settings](settings.md). The profile `compatible` relaxes what is said here to be taken by "
+        "it, and nothing else. What is kept of modes is whether a file may be run; owners and times are not kept; "
+        "a hard link becomes a copy; archives inside of archives are files like others.",
+    )
+    head = f"{NOTE}\n# Rules of archives\n" + "".join(f"\n{_filled(each)}\n" for each in paragraphs)
+    rows = [(f"`{word}`", meaning) for word, meaning in RULES.items()]
+    return head + "\n" + _table(("Rule", "What it asks for"), rows)
 
 
 def endpoints_page() -> str:

@@ -5,7 +5,7 @@ import ctypes
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -52,7 +52,7 @@ def extract(source: BinaryIO, target: Path, limits: Limits, *, name: str = "", d
         TargetTaken: the target is there and not an empty folder.
         OSError: it cannot be written; nothing is left.
     """
-    _require_free(target)
+    require_free(target)
     partial = target.with_name(f".{target.name}.partial-{ids.new_record_id()[:12]}")
     try:
         partial.mkdir(mode=_FOLDER_MODE)
@@ -62,7 +62,7 @@ def extract(source: BinaryIO, target: Path, limits: Limits, *, name: str = "", d
             done = tree.finish(durable=durable)
         os.rename(partial, target)
         if durable:
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
     except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
         if isinstance(error, OSError) and error.errno in NO_ROOM:
@@ -71,7 +71,8 @@ def extract(source: BinaryIO, target: Path, limits: Limits, *, name: str = "", d
     return done
 
 
-def _require_free(target: Path) -> None:
+def require_free(target: Path) -> None:
+    """Raise TargetTaken unless the path is free, or an empty folder."""
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise TargetTaken(f"{target.name} is there and not an empty folder")
 
@@ -166,7 +167,7 @@ class Tree:
 
 
 @contextlib.contextmanager
-def _once(path: str) -> Iterator[None]:
+def _once(path: str) -> Generator[None]:
     try:
         yield
     except FileExistsError as error:
@@ -186,7 +187,8 @@ def _sync_file_system(handle: int) -> None:
         raise OSError(ctypes.get_errno(), "cannot make the files durable")
 
 
-def _sync_folder(path: Path) -> None:
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

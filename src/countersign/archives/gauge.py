@@ -4,6 +4,9 @@ from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused
 from countersign.kernel import clock
 
+_AROUND_BYTES = 1 << 20
+_ENTRY_BYTES = 4096
+
 
 class Gauge:
     """The use of one archive of `packed` bytes so far."""
@@ -15,6 +18,7 @@ class Gauge:
         self._too_much = "too-large" if limits.total_bytes <= by_ratio else "ratio"
         self._unpacked = 0
         self._flowed = 0
+        self._entries = 0
         self._end_s = clock.monotonic_s() + limits.seconds
 
     def count(self, size: int) -> None:
@@ -34,9 +38,18 @@ class Gauge:
             ArchiveRefused: `too-large` or `ratio`.
         """
         self._flowed += size
-        # Headers and padding of the largest archive that is allowed come on top of its files.
-        if self._flowed > self._most + self._limits.entries * 2048:
+        # Headers and padding come on top of the files.
+        if self._flowed > self._most + _AROUND_BYTES + self._entries * _ENTRY_BYTES:
             self._refuse()
+
+    def entry(self) -> None:
+        """Note that another entry begins.
+
+        Raises:
+            ArchiveRefused: `too-slow`.
+        """
+        self._entries += 1
+        self.tick()
 
     def tick(self) -> None:
         """Raise ArchiveRefused `too-slow` when the time is over."""

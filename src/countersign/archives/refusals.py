@@ -21,6 +21,15 @@ class ArchiveRefused(Refused):
         self.rule = rule
         self.entry = shown
 
+    @classmethod
+    def told(cls, rule: str, detail: str, shown: str | None) -> "ArchiveRefused":
+        """The refusal that another process made: its detail names the entry already, which is printable."""
+        refused = cls(rule, detail)
+        refused.entry = shown
+        if shown is not None:
+            refused.members = {"rule": rule, "entry": shown}
+        return refused
+
 
 class ArchiveUnknown(Refused):
     """The bytes are no archive of a kind that is read here."""

@@ -42,6 +42,7 @@ RULES: Mapping[str, str] = {
     "too-large": "What is unpacked keeps to `archive_total_mib`.",
     "ratio": "One byte of the archive becomes no more bytes than `archive_ratio`.",
     "too-slow": "Reading ends within `archive_seconds`.",
+    "memory": "Reading keeps to `archive_memory_mib`.",
     "directory-size": "The table of contents is of a size that its entries need.",
     "window": "Decompression needs a window of at most 128 MiB.",
     # Compression

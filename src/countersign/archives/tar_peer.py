@@ -61,10 +61,11 @@ class Peer:
         self._tape.load(start, headers)
         try:
             if self._archive is None:
-                self._archive = tarfile.TarFile(fileobj=self._tape, encoding="utf-8", errors="strict")
-                if self._archive.firstmember is None:
+                self._archive = tarfile.TarFile(fileobj=self._tape, encoding="utf-8", errors="surrogateescape")
+                first = self._archive.next()
+                if first is None:
                     raise ValueError("it sees no entry")
-                return self._archive.firstmember
+                return first
             if self._archive.offset != start:
                 raise ValueError("it expects the entry in another place")
             return tarfile.TarInfo.fromtarfile(self._archive)
@@ -88,5 +89,5 @@ def compare(info: tarfile.TarInfo, kind: Kind, name: str, size: int, at: int) ->
         ArchiveRefused: `parsers-disagree`.
     """
     is_kind = info.isdir() if kind == "folder" else info.issym() if kind == "link" else info.isreg() or info.islnk()
-    if not is_kind or info.name != name or info.size != size or info.offset_data != at:
+    if not is_kind or info.name.rstrip("/") != name or info.size != size or info.offset_data != at:
         raise ArchiveRefused("parsers-disagree", "a second parser reads it otherwise", entry=name)

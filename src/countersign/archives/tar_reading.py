@@ -11,7 +11,7 @@ from countersign.archives.gauge import Gauge
 from countersign.archives.limits import Limits
 from countersign.archives.modes import checked_mode
 from countersign.archives.refusals import ArchiveRefused
-from countersign.archives.stretch import PIECE_BYTES, Reader
+from countersign.archives.stretch import PIECE_BYTES
 from countersign.archives.tar_again import Again, Open, Place
 from countersign.archives.tar_extended import NO_EXTENSION, Extended
 from countersign.archives.tar_header import BLOCK, Header
@@ -53,7 +53,7 @@ class Walk:
         """
         reader = self._reader
         while (following := self._next()) is not None:
-            self._gauge.tick()
+            self._gauge.entry()
             header, extended, raw, start = following
             kind = self._kind_of(header)
             name = extended.path or tar_extended.decoded(header.name)

@@ -1,4 +1,4 @@
-"""What stands around the bytes of a zip entry: its own header in front, a data descriptor behind (APPNOTE 4.3.7, 4.3.9)."""
+"""What stands around the bytes of a zip entry: its own header, a data descriptor (APPNOTE 4.3.7, 4.3.9)."""
 
 import struct
 
@@ -34,8 +34,10 @@ def read_header(reader: Reader, entry: Listed, limits: Limits) -> bool:
         content = zip_extra.numbers(extra, entry.raw, entry.name, limits)
     if content is not None or FULL32 in (size, packed):
         size, packed = zip_extra.widened(content, (size, packed), entry.name)
-    said = (crc, packed, size)
-    if said != (entry.crc, entry.packed, entry.size) and not (flags & DESCRIBED and said == (0, 0, 0)):
+    # What a descriptor will say, a header may leave out as zero.
+    unsaid = 0 if flags & DESCRIBED else None
+    told = ((crc, entry.crc), (packed, entry.packed), (size, entry.size))
+    if any(own not in (true, unsaid) for own, true in told):
         raise ArchiveRefused("local-mismatch", "its own header says another size or checksum", entry=entry.name)
     if flags & DESCRIBED and method == STORED and entry.size and limits.profile == "strict":
         raise ArchiveRefused("data-descriptor", "stored bytes do not show where they end", entry=entry.name)

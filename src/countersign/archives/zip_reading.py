@@ -34,7 +34,7 @@ def entries(source: BinaryIO, size: int, limits: Limits, gauge: Gauge) -> Iterat
         _check_front(source, first, limits)
     reader = Reader(Stretch(source, first, end.start).more, first)
     for index, entry in enumerate(in_place):
-        gauge.tick()
+        gauge.entry()
         is_last = index + 1 == len(in_place)
         following = end.start if is_last else in_place[index + 1].offset
         is_wide = zip_local.read_header(reader, entry, limits)

@@ -36,6 +36,7 @@ COMMANDS = {
     "modules": Entry("modules:modules", "Run a server", "Modules of the records service: list, plan, apply."),
     "user": Entry("users:user", "Run a server", "People of the records service: create."),
     "audit": Entry("audit:audit", "Run a server", "The audit of the records service: verify."),
+    "unpack": Entry("unpack:unpack", "Work with files", "Unpack an archive; what is unsafe is refused whole."),
     "login": Entry("login:login", "Use a server", "Sign in to a server by confirming in a browser."),
     "whoami": Entry("login:whoami", "Use a server", "Show whom the token stands for, and what it may do."),
     "push": Entry("push:push", "Use a server", "Upload a file or directory to a release; continues after a cut."),
@@ -79,7 +80,7 @@ class Commands(click.Group):
 def commands() -> None:
     """Countersign: a store for releases.
 
-    The first group works on this machine's data directory, the second talks to a server.
+    The first group works on this machine's data directory, the second on files, the third talks to a server.
     Exit codes are listed in docs/reference/cli.md.
     """
 

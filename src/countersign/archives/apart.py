@@ -1,0 +1,118 @@
+"""Unpacking in a process of its own, which has given up its rights: what callers with rights of their own use."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from countersign.archives.child import TREE, Asked, Told
+from countersign.archives.confined import NOBODY
+from countersign.archives.extracting import NO_ROOM, Extracted, require_free, sync_folder
+from countersign.archives.limits import Limits
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from countersign.kernel import ids
+from countersign.kernel.errors import Refused, StorageFull
+
+MEMORY_BYTES = 1 << 30
+_GRACE_S = 30
+
+
+class ReaderFailed(Refused):
+    """The process that reads archives ended without an answer."""
+
+    status = 500
+    code = "reader_failed"
+    title = "The reader of archives failed"
+    resolution = "Try again; if it happens again, report the archive as an error of this program."
+
+
+def extract_apart(
+    source: BinaryIO,
+    target: Path,
+    limits: Limits,
+    *,
+    name: str = "",
+    durable: bool = True,
+    memory_bytes: int = MEMORY_BYTES,
+) -> Extracted:
+    """As `extracting.extract`, of a real file, in a confined process; the tree then belongs to the caller.
+
+    Raises:
+        ArchiveRefused, ArchiveUnknown, StorageFull, TargetTaken: as `extract`; nothing is left.
+        ReaderFailed: the process ended without an answer; nothing is left.
+        OSError: the folder beside `target` cannot be written; nothing is left.
+    """
+    require_free(target)
+    holder = target.absolute().with_name(f".{target.name}.partial-{ids.new_record_id()[:12]}")
+    asked = Asked(limits, name, durable, memory_bytes)
+    try:
+        holder.mkdir(mode=0o700)
+        if os.geteuid() == 0:
+            os.chown(holder, NOBODY, NOBODY)
+        told = _ask(source, holder, asked)
+        if told.how == "done":
+            if os.geteuid() == 0:
+                _take_over(holder / TREE)
+            os.rename(holder / TREE, target)
+            if durable:
+                sync_folder(target.absolute().parent)
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise StorageFull(f"no room is left to unpack to {target.name}") from error
+        raise
+    finally:
+        shutil.rmtree(holder, ignore_errors=True)
+    return _answer(told)
+
+
+def _ask(source: BinaryIO, holder: Path, asked: Asked) -> Told:
+    """Let the process work on the file; what it told."""
+    source.seek(0)
+    path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "countersign.archives.child", msgspec.json.encode(asked).decode()],
+            cwd=holder,
+            stdin=source,
+            capture_output=True,
+            env={"PYTHONPATH": path, "LANG": "C.UTF-8"},
+            timeout=asked.limits.seconds + _GRACE_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ArchiveRefused("too-slow", f"reading takes longer than {asked.limits.seconds} seconds") from error
+    if done.returncode == -signal.SIGXCPU:
+        raise ArchiveRefused("too-slow", f"reading takes longer than {asked.limits.seconds} seconds")
+    with contextlib.suppress(msgspec.DecodeError):
+        return msgspec.json.decode(done.stdout, type=Told)
+    last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+    if last and last[0].startswith("MemoryError"):
+        return Told("refused", rule="memory", detail="reading it needs more memory than is allowed")
+    raise ReaderFailed(f"it ended with {done.returncode}: {''.join(last)[:300]}")
+
+
+def _answer(told: Told) -> Extracted:
+    """The counts, or the refusal that the process told, raised here."""
+    if told.how == "done":
+        return Extracted(told.files, told.folders, told.links, told.size)
+    if told.how == "refused":
+        raise ArchiveRefused.told(told.rule, told.detail, told.entry)
+    if told.how == "unknown":
+        raise ArchiveUnknown(told.detail)
+    if told.how == "full":
+        raise StorageFull(told.detail)
+    raise ReaderFailed(told.detail)
+
+
+def _take_over(tree: Path) -> None:
+    """Make the tree the caller's; links themselves, never what they point to."""
+    for _, folders, files, handle in os.fwalk(tree):
+        os.chown(".", os.geteuid(), os.getegid(), dir_fd=handle)
+        for name in (*folders, *files):
+            os.chown(name, os.geteuid(), os.getegid(), dir_fd=handle, follow_symlinks=False)
