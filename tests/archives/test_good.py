@@ -10,7 +10,7 @@ import pytest
 from countersign.archives.extracting import extract
 from countersign.archives.limits import Profile
 from countersign.archives.refusals import ArchiveRefused
-from tests.archives import good
+from tests.archives import good, peers
 from tests.archives.cases import LIMITS, PROFILES, drain
 from tests.archives.good import Tree
 from tests.archives.tools import TOOLS, Tool, planted
@@ -27,13 +27,7 @@ def read_tree(data: bytes, profile: Profile, name: str = "") -> Tree:
 def extracted_tree(data: bytes, target: Path, profile: Profile, name: str = "") -> Tree:
     """What lies in the folder after extraction."""
     told = extract(io.BytesIO(data), target, replace(LIMITS, profile=profile), name=name)
-    found: Tree = {}
-    for path in target.rglob("*"):
-        place = path.relative_to(target).as_posix()
-        if path.is_symlink():
-            found[place] = ("link", str(path.readlink()).encode())
-        else:
-            found[place] = ("folder", b"") if path.is_dir() else ("file", path.read_bytes())
+    found = peers.on_disk(target)
     kinds = [kind for kind, _ in found.values()]
     assert (told.files, told.links) == (kinds.count("file"), kinds.count("link"))
     assert told.size == sum(len(content) for kind, content in found.values() if kind == "file")
