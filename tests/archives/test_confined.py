@@ -1,0 +1,125 @@
+"""A confined process writes below its folder alone, reads little, reaches nothing, and ends with its parent."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from countersign.archives import landlock
+from countersign.archives.confined import NOBODY
+
+needs_landlock = pytest.mark.skipif(landlock.version() < landlock.FILES, reason="the kernel has no Landlock")
+needs_network_rules = pytest.mark.skipif(landlock.version() < landlock.NETWORK, reason="Landlock without TCP here")
+
+ENTER = """
+import os, resource, socket, subprocess, sys
+from pathlib import Path
+from countersign.archives import confined
+got = confined.enter(folder=Path(), memory_bytes=1 << 30, cpu_s=20)
+def tried(act):
+    try:
+        return act()
+    except OSError as error:
+        return type(error).__name__
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder that the confined process may write to, also when it stops being root."""
+    made = tmp_path / "work"
+    made.mkdir()
+    if os.geteuid() == 0:
+        os.chown(made, NOBODY, NOBODY)
+    return made
+
+
+def confined(folder: Path, code: str) -> str:
+    """What the lines print in a process that confined itself to the folder before."""
+    environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-P", "-c", ENTER + textwrap.dedent(code)]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_it_writes_below_its_folder(folder: Path) -> None:
+    code = "os.mkdir('a'); Path('a/b').write_text('x'); os.symlink('b', 'a/l'); os.rename('a', 'c'); print(got)"
+
+    told = confined(folder, code)
+
+    assert "bounded=True" in told
+    assert (folder / "c/b").read_text() == "x"
+
+
+@needs_landlock
+def test_it_neither_writes_nor_reads_elsewhere(folder: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    tmp_path.chmod(0o777)
+    secret.chmod(0o666)
+
+    code = f"""
+    print(tried(lambda: open({str(secret)!r}).read()), tried(lambda: open({str(secret)!r}, "w")),
+          tried(lambda: open({str(tmp_path / "new")!r}, "w")), tried(lambda: os.listdir("/")),
+          tried(lambda: os.open("/etc/passwd", os.O_RDONLY)), tried(lambda: os.mkfifo("pipe")))
+    """
+
+    assert set(confined(folder, code).split()) == {"PermissionError"}
+    assert secret.read_text() == "secret"
+
+
+@needs_network_rules
+def test_it_reaches_no_server(folder: Path) -> None:
+    code = "print(tried(lambda: socket.socket().connect(('127.0.0.1', 9))))"
+
+    assert confined(folder, code) == "PermissionError"
+
+
+def test_it_has_no_rights_of_root_and_gets_none_back(folder: Path) -> None:
+    code = """
+    print(0 in (*os.getresuid(), *os.getresgid()), os.getgroups() if got.unprivileged else "root",
+          tried(lambda: os.setuid(0)), got.no_new_rights)
+    """
+    told = confined(folder, code)
+
+    if os.geteuid() == 0:
+        assert told == "False [] PermissionError True"
+
+
+def test_memory_and_time_are_bounded(folder: Path) -> None:
+    code = """
+    try:
+        bytes(2 << 30)
+    except MemoryError:
+        print("no memory", resource.getrlimit(resource.RLIMIT_CPU), resource.getrlimit(resource.RLIMIT_CORE))
+    """
+
+    assert confined(folder, code) == "no memory (20, 20) (0, 0)"
+
+
+def test_it_ends_with_its_parent(folder: Path) -> None:
+    inner = ENTER + "print(os.getpid(), flush=True)\nimport signal\nsignal.pause()\n"
+    outer = f"import subprocess, sys; subprocess.Popen([sys.executable, '-P', '-c', {inner!r}]).wait()"
+    environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    parent = subprocess.Popen(
+        [sys.executable, "-P", "-c", outer], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+
+    # The pipe that both wrote to ends when the last of them has ended.
+    assert parent.stdout.read() == ""
+    parent.stdout.close()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and Path(f"/proc/{child}/exe").exists():
+        time.sleep(0.05)
+    assert not Path(f"/proc/{child}/exe").exists()

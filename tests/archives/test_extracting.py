@@ -1,0 +1,186 @@
+"""Unpacking is all or nothing, keeps to its folder, and leaves what was there alone."""
+
+import io
+import os
+import resource
+import stat
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from countersign.archives import extracting
+from countersign.archives.apart import extract_apart
+from countersign.archives.entry import Entry, Member
+from countersign.archives.extracting import Extracted, TargetTaken, Tree
+from countersign.archives.limits import Limits
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from countersign.kernel.errors import StorageFull
+
+Extract = Callable[..., Extracted]
+
+LIMITS = Limits()
+
+
+@pytest.fixture(params=["here", "apart"])
+def extract(request: pytest.FixtureRequest) -> Extract:
+    """Unpacking in this process, and in a confined one."""
+    return extracting.extract if request.param == "here" else extract_apart
+
+
+def tar_of(*entries: tuple[str, bytes, int] | tuple[str, str]) -> io.BytesIO:
+    """A tar file of files (name, bytes, mode), folders (name ending with a slash) and links (name, target)."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for name, content, *mode in entries:
+            info = tarfile.TarInfo(name.rstrip("/"))
+            if isinstance(content, str):
+                info.type, info.linkname = tarfile.SYMTYPE, content
+                archive.addfile(info)
+                continue
+            info.mode, info.size = mode[0], len(content)
+            info.type = tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE
+            archive.addfile(info, io.BytesIO(content))
+    made.seek(0)
+    return made
+
+
+def stored(tmp_path: Path, content: io.BytesIO) -> Path:
+    """The archive as a file."""
+    path = tmp_path / "archive"
+    path.write_bytes(content.getvalue())
+    return path
+
+
+GOOD = (
+    ("bin/tool", b"#!/bin/sh\n", 0o700),
+    ("notes.txt", b"n" * 700_000, 0o600),
+    ("empty/", b"", 0o755),
+    ("latest", "bin/tool"),
+)
+
+
+def test_files_folders_and_links_are_there_with_plain_modes(tmp_path: Path, extract: Extract) -> None:
+    target = tmp_path / "out"
+
+    with stored(tmp_path, tar_of(*GOOD)).open("rb") as source:
+        done = extract(source, target, LIMITS)
+
+    assert done == Extracted(files=2, folders=2, links=1, size=700_010)
+    assert {path.relative_to(target).as_posix() for path in target.rglob("*")} == {
+        "bin", "bin/tool", "notes.txt", "empty", "latest",
+    }  # fmt: skip
+    assert (target / "notes.txt").read_bytes() == b"n" * 700_000
+    assert os.readlink(target / "latest") == "bin/tool"
+    modes = {path.name: stat.S_IMODE(path.lstat().st_mode) for path in target.rglob("*") if not path.is_symlink()}
+    assert modes == {"bin": 0o755, "tool": 0o755, "notes.txt": 0o644, "empty": 0o755}
+    assert {path.lstat().st_uid for path in (target, *target.rglob("*"))} == {os.geteuid()}
+    assert {path.name for path in tmp_path.iterdir()} == {"archive", "out"}
+
+
+def test_a_refusal_at_the_last_entry_leaves_nothing(tmp_path: Path, extract: Extract) -> None:
+    source = stored(tmp_path, tar_of(*GOOD, ("../evil", b"x", 0o644))).open("rb")
+
+    with source, pytest.raises(ArchiveRefused) as refused:
+        extract(source, tmp_path / "out", LIMITS)
+
+    assert (refused.value.rule, refused.value.entry) == ("dot-dot", "../evil")
+    assert refused.value.members == {"rule": "dot-dot", "entry": "../evil"}
+    assert [path.name for path in tmp_path.iterdir()] == ["archive"]
+
+
+def test_what_is_no_archive_is_told_apart_from_a_bad_one(tmp_path: Path, extract: Extract) -> None:
+    with stored(tmp_path, io.BytesIO(b"plain text")).open("rb") as source, pytest.raises(ArchiveUnknown):
+        extract(source, tmp_path / "out", LIMITS)
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_empty_folder_is_filled_and_a_full_one_left_alone(tmp_path: Path, extract: Extract) -> None:
+    path = stored(tmp_path, tar_of(*GOOD))
+    (tmp_path / "out").mkdir()
+
+    with path.open("rb") as source:
+        extract(source, tmp_path / "out", LIMITS)
+        with pytest.raises(TargetTaken):
+            extract(source, tmp_path / "out", LIMITS)
+
+    assert (tmp_path / "out/bin/tool").is_file()
+
+
+def test_a_link_in_the_place_of_the_target_is_not_followed(tmp_path: Path, extract: Extract) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").symlink_to("elsewhere")
+
+    with stored(tmp_path, tar_of(*GOOD)).open("rb") as source, pytest.raises(TargetTaken):
+        extract(source, tmp_path / "out", LIMITS)
+
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_zip_file_is_unpacked_the_same_way(tmp_path: Path, extract: Extract) -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a/b.txt", b"b" * 2_000_000)
+
+    with stored(tmp_path, made).open("rb") as source:
+        done = extract(source, tmp_path / "out", LIMITS)
+
+    assert done == Extracted(files=1, folders=1, links=0, size=2_000_000)
+    assert (tmp_path / "out/a/b.txt").read_bytes() == b"b" * 2_000_000
+
+
+def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        extracting.extract(tar_of(*GOOD), tmp_path / "out", LIMITS)
+    finally:
+        os.umask(before)
+
+    assert stat.S_IMODE((tmp_path / "out/bin/tool").stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / "out/bin").stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / "out/notes.txt").stat().st_mode) == 0o644
+
+
+def test_a_folder_that_became_a_link_meanwhile_is_not_entered(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "outside").mkdir()
+    with Tree(tmp_path / "tree") as tree:
+        (tmp_path / "tree/a").symlink_to(tmp_path / "outside")
+
+        with pytest.raises(ArchiveRefused):
+            tree.put(Member(Entry("a/b", "file", 1, 0o644), iter((b"x",))))
+
+    assert not list((tmp_path / "outside").iterdir())
+
+
+def test_a_file_that_is_there_already_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("mine")
+
+    with Tree(tmp_path) as tree, pytest.raises(ArchiveRefused):
+        tree.put(Member(Entry("a", "file", 1, 0o644), iter((b"x",))))
+
+    assert (tmp_path / "a").read_text() == "mine"
+
+
+def test_more_folders_than_are_held_open_are_no_trouble(tmp_path: Path) -> None:
+    entries = [(f"d{n % 200}/e/f{n}", str(n).encode(), 0o644) for n in range(600)]
+
+    done = extracting.extract(tar_of(*entries), tmp_path / "out", LIMITS)
+
+    assert done.files == 600
+    assert (tmp_path / "out/d7/e/f407").read_text() == "407"
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        with pytest.raises(StorageFull):
+            extracting.extract(tar_of(*GOOD), tmp_path / "out", LIMITS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert not list(tmp_path.iterdir())

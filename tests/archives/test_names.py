@@ -1,0 +1,123 @@
+"""No name of an archive leads elsewhere, is another name on another system, or meets another entry's."""
+
+from dataclasses import replace
+
+import pytest
+
+from countersign.archives.entry import Kind
+from countersign.archives.limits import Limits
+from countersign.archives.names import Names, check_path
+from countersign.archives.refusals import ArchiveRefused
+
+STRICT, COMPATIBLE = Limits(), Limits(profile="compatible")
+
+BROKEN = {
+    "absolute-path": ["/etc/passwd", "/"],
+    "unc-path": ["//host/share", "\\\\host\\share"],
+    "drive": ["C:file", "c:/windows", "a/D:x"],
+    "dot-dot": ["..", "a/../b", "a/.."],
+    "dot": [".", "a/./b"],
+    "empty-name": ["", "a//b", "a/"],
+    "backslash": ["a\\b", "..\\x"],
+    "colon": ["name.txt:stream", "ab::$DATA"],
+    "control-character": ["a\0b", "a\nb", "a\x7fb", "a\x85b", "a\u2028b"],
+    "bidi-control": ["a\u202egpj.exe", "a\u2067b", "a\u200fb"],
+    "invisible-character": ["a\u200bb", "a\ufeffb", "a\U000e0041b"],
+    "not-utf8": ["a\udc80b"],
+    "not-nfc": ["u\u0308ber"],
+    "reserved-name": ["con", "CON", "aux.c", "nul.tar.gz", "a/Com1", "lpt\u00b9", "CONIN$", "nul .txt"],
+    "trailing-dot-or-space": ["a.", "a ", "a./b", "..."],
+    "name-too-long": ["a" * 256, "\u00fc" * 128],
+    "path-too-long": ["/".join(["a" * 200] * 6)],
+    "too-deep": ["/".join("a" * 66)],
+}
+FINE = (
+    "a", ".hidden", "..a", "a..b", "console", "auxiliary.c", "com10", "a b", "(1) [x] {y} ~$#@!%^&+=,;'`.txt",
+    "\u00fcber/stra\u00dfe", "\u65e5\u672c", "\U0001f468\u200d\U0001f469", "a" * 255, "/".join("a" * 65), "x?y*z",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "path"), [(rule, path) for rule, paths in BROKEN.items() for path in paths])
+def test_a_path_that_breaks_a_rule_is_refused_by_its_word(rule: str, path: str) -> None:
+    with pytest.raises(ArchiveRefused) as refused:
+        check_path(path, STRICT)
+
+    assert refused.value.rule == rule
+    assert refused.value.detail.isascii()
+
+
+@pytest.mark.parametrize(("rule", "path"), [(rule, path) for rule, paths in BROKEN.items() for path in paths if path])
+def test_an_entry_is_held_to_the_same_rules(rule: str, path: str) -> None:
+    for prefix in (
+        ("", "above/") if not path.startswith(("/", "\\")) and rule not in ("path-too-long", "drive") else ("",)
+    ):
+        with pytest.raises(ArchiveRefused) as refused:
+            Names(STRICT).take(prefix + path, "file")
+
+        assert refused.value.rule == rule
+
+
+@pytest.mark.parametrize("path", FINE)
+def test_an_honest_path_is_taken(path: str) -> None:
+    check_path(path, STRICT)
+    Names(STRICT).take(path, "file")
+
+
+def test_a_decomposed_name_is_taken_in_the_compatible_profile_alone() -> None:
+    check_path("u\u0308ber", COMPATIBLE)
+
+    with pytest.raises(ArchiveRefused, match="NFC"):
+        check_path("u\u0308ber", STRICT)
+
+
+MEETING: list[tuple[str, list[tuple[str, Kind]]]] = [
+    ("duplicate-name", [("a", "file"), ("a", "file")]),
+    ("duplicate-name", [("a", "link"), ("a", "link")]),
+    ("duplicate-name", [("a", "folder"), ("a", "folder")]),
+    ("duplicate-name", [("a/b", "file"), ("a", "folder"), ("a", "folder")]),
+    ("duplicate-name", [("a", "file"), ("a", "link")]),
+    ("collision", [("a", "file"), ("A", "file")]),
+    ("collision", [("a/x", "file"), ("A/y", "file")]),
+    ("collision", [("a", "folder"), ("A", "folder")]),
+    ("collision", [("stra\u00dfe", "file"), ("STRASSE", "file")]),
+    ("collision", [("\u00fc", "file"), ("u\u0308", "file")]),
+    ("collision", [("\u212a", "file"), ("k", "file")]),
+    ("collision", [("a\u200db", "file"), ("ab", "file")]),
+    ("file-against-folder", [("a", "file"), ("a/b", "file")]),
+    ("file-against-folder", [("a/b", "file"), ("a", "file")]),
+    ("file-against-folder", [("a/b", "file"), ("a", "link")]),
+    ("file-against-folder", [("a", "folder"), ("a", "file")]),
+    ("file-against-folder", [("a", "file"), ("a", "folder")]),
+    ("write-through-link", [("a", "link"), ("a/b", "file")]),
+    ("write-through-link", [("x/a", "link"), ("x/a/b/c", "file")]),
+]
+
+
+@pytest.mark.parametrize(("rule", "entries"), MEETING)
+def test_two_entries_do_not_meet(rule: str, entries: list[tuple[str, Kind]]) -> None:
+    names = Names(COMPATIBLE)
+    for path, kind in entries[:-1]:
+        names.take(path, kind)
+
+    with pytest.raises(ArchiveRefused) as refused:
+        names.take(*entries[-1])
+
+    assert refused.value.rule == rule
+
+
+def test_a_folder_may_be_named_after_what_lies_in_it() -> None:
+    names = Names(STRICT)
+
+    for path, kind in (("a/b/c", "file"), ("a", "folder"), ("a/b", "folder"), ("a/b/d", "file"), ("e", "folder")):
+        names.take(path, "folder" if kind == "folder" else "file")
+
+
+def test_folders_that_are_only_implied_count_as_entries() -> None:
+    names = Names(replace(STRICT, entries=4))
+    names.take("a/b/c", "file")
+    names.take("d", "file")
+
+    with pytest.raises(ArchiveRefused) as refused:
+        names.take("e", "file")
+
+    assert refused.value.rule == "too-many-entries"

@@ -1,0 +1,37 @@
+"""Every rule that the reader can raise is documented, and none is documented that nothing raises."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from countersign.archives.rules import RULES
+
+FOLDER = Path(__file__).parents[2] / "src/countersign/archives"
+RAISING = ("ArchiveRefused", "Fault")
+
+
+def words(node: ast.expr) -> Iterator[str]:
+    """The texts that an expression can be."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.IfExp):
+        yield from words(node.body)
+        yield from words(node.orelse)
+
+
+def raised() -> set[str]:
+    """Every word that is given to a refusal, directly or by a name beside it."""
+    found: set[str] = set()
+    for path in FOLDER.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in RAISING and node.args:
+                found |= set(words(node.args[0]))
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("rule", "self._too_much"):
+                found |= set(words(node.value))
+            if isinstance(node, ast.keyword) and node.arg == "rule":
+                found |= set(words(node.value))
+    return found
+
+
+def test_the_table_has_every_rule_that_is_raised_and_no_other() -> None:
+    assert raised() == RULES.keys()
