@@ -168,7 +168,7 @@ def by_hatchling(folder: Path, archive: Path) -> None:
 TOOLS = [
     Tool("zip", "zip", by("zip", "-qry", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
     Tool("zip-stored", "zip", by("zip", "-qry0", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
-    Tool("zip-streamed", "zip", piped("zip", "-qry", "-", "."), says_utf8=False, suffix=".zip"),
+    Tool("zip-streamed", "zip", piped("zip", "-qr", "-", "."), has_links=False, says_utf8=False, suffix=".zip"),
     Tool("zip-no-folders", "zip", by("zip", "-qryD", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
     Tool("zip-no-extras", "zip", by("zip", "-qryX", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
     Tool("7z-zip", "7z", by("7z", "a", "-tzip", "-snl", "ARCHIVE", "."), suffix=".zip"),
