@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from countersign.archives import compression, folder, tar_header, zip_end, zip_reading
-from countersign.archives.entry import Entry, Member
+from countersign.archives.entry import Entry, Kind, Member
 from countersign.archives.found import Found
 from countersign.archives.gauge import Gauge
 from countersign.archives.limits import Limits
@@ -61,20 +61,28 @@ def _members(entries: Iterator[Found], limits: Limits, gauge: Gauge) -> Iterator
     links: dict[str, str] = {}
     for raw, kind, size, mode, target, pieces in entries:
         path = raw
-        if kind == "folder" and raw.endswith("/") and raw != "/":
-            path = raw[:-1]
-        while path.startswith("./"):
-            path = path[2:]
-        if path in ("", ".") and kind == "folder" and raw:
-            continue
-        if limits.profile == "compatible" and not path.startswith("/"):
-            path = _SLASHES.sub("/", path)
+        if kind == "folder" or "./" in raw or "//" in raw:
+            path = _plain_path(raw, kind, limits)
+            if path is None:
+                continue
         names.take(path, kind)
         if kind == "link":
             check_target(path, target, limits)
             links[path] = target
         yield Member(Entry(path, kind, size, mode, target), pieces)
     check_links(links, gauge)
+
+
+def _plain_path(raw: str, kind: Kind, limits: Limits) -> str | None:
+    """The path without what only says that it is relative, or a folder's; None for the root itself."""
+    path = raw[:-1] if kind == "folder" and raw.endswith("/") and raw != "/" else raw
+    while path.startswith("./"):
+        path = path[2:]
+    if kind == "folder" and raw and path in ("", "."):
+        return None
+    if limits.profile == "compatible" and not path.startswith("/"):
+        return _SLASHES.sub("/", path)
+    return path
 
 
 def _entries(source: BinaryIO, size: int, limits: Limits, gauge: Gauge, name: str) -> Iterator[Found]:

@@ -51,21 +51,18 @@ def _stored(reader: Reader, entry: Listed) -> Iterator[bytes]:
 def _inflated(reader: Reader, entry: Listed) -> Iterator[bytes]:
     engine = zlib.decompressobj(_RAW)
     left = entry.packed
-    held = b""
-    try:
-        while not engine.eof:
-            if not held and left:
-                held = reader.exactly(min(left, PIECE_BYTES), entry.name)
-                left -= len(held)
+    while not engine.eof:
+        held = engine.unconsumed_tail or reader.exactly(min(left, PIECE_BYTES), entry.name)
+        left -= 0 if engine.unconsumed_tail else len(held)
+        try:
             data = engine.decompress(held, PIECE_BYTES)
-            held = engine.unconsumed_tail
-            if data:
-                yield data
-            elif not held and not left and not engine.eof:
-                raise _broken(entry)
-    except zlib.error as error:
-        raise _broken(entry) from error
-    if engine.unused_data or held or left:
+        except zlib.error as error:
+            raise _broken(entry) from error
+        if data:
+            yield data
+        elif not (held or engine.eof):
+            raise _broken(entry)
+    if engine.unused_data or left:
         raise _broken(entry)
 
 

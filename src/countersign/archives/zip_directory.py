@@ -17,6 +17,7 @@ ENCRYPTED, DESCRIBED, UTF8 = 0x2041, 0x0008, 0x0800
 _ALLOWED = 0x0006 | DESCRIBED | UTF8
 _HEADER = struct.Struct("<4s2B3H4L5H2L")
 _UNIX, _MACOS = 3, 19
+_KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
 _DOS_FOLDER, _DOS_LABEL = 0x10, 0x08
 
 
@@ -68,14 +69,7 @@ def _entry(header: tuple[int, ...], texts: bytes, limits: Limits) -> Listed:
     _, _, system, _, flags, method, _, crc, packed, size, length, _, _, disk, _, attributes, offset = header
     raw, extra = texts[:length], texts[length:]
     name = text_of(raw, flags)
-    if flags & ENCRYPTED:
-        raise ArchiveRefused("encrypted", "the entry is encrypted", entry=name)
-    if flags & ~_ALLOWED:
-        raise ArchiveRefused("zip-flags", f"the flags {flags:#06x} are not known", entry=name)
-    if method not in (STORED, DEFLATED):
-        raise ArchiveRefused("compression-method", f"the compression method is {method}", entry=name)
-    if disk:
-        raise ArchiveRefused("split", "the entry is in another file", entry=name)
+    _check_form(name, flags, method, disk)
     if extra:
         content = zip_extra.numbers(extra, raw, name, limits)
         size, packed, offset = zip_extra.widened(content, (size, packed, offset), name)
@@ -87,6 +81,17 @@ def _entry(header: tuple[int, ...], texts: bytes, limits: Limits) -> Listed:
     if kind == "folder" and size:
         raise ArchiveRefused("payload", "a folder has bytes", entry=name)
     return Listed(name, raw, flags, method, crc, packed, size, offset, kind, mode)
+
+
+def _check_form(name: str, flags: int, method: int, disk: int) -> None:
+    if flags & ENCRYPTED:
+        raise ArchiveRefused("encrypted", "the entry is encrypted", entry=name)
+    if flags & ~_ALLOWED:
+        raise ArchiveRefused("zip-flags", f"the flags {flags:#06x} are not known", entry=name)
+    if method not in (STORED, DEFLATED):
+        raise ArchiveRefused("compression-method", f"the compression method is {method}", entry=name)
+    if disk:
+        raise ArchiveRefused("split", "the entry is in another file", entry=name)
 
 
 def text_of(raw: bytes, flags: int) -> str:
@@ -112,20 +117,16 @@ def text_of(raw: bytes, flags: int) -> str:
 
 def _kind(name: str, system: int, attributes: int, limits: Limits) -> tuple[Kind, int]:
     """What the entry is, by its name and attributes, which have to agree; and its mode."""
-    is_folder = name.endswith("/")
+    kind: Kind = "folder" if name.endswith("/") else "file"
     mode = attributes >> 16
-    said = stat.S_IFMT(mode)
-    if said and said not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
-        raise ArchiveRefused("special-file", "it is a device, pipe, socket or unknown", entry=name)
-    if is_folder != (said == stat.S_IFDIR) and (said or (not is_folder and attributes & _DOS_FOLDER)):
+    if said := stat.S_IFMT(mode):
+        if said not in _KINDS:
+            raise ArchiveRefused("special-file", "it is a device, pipe, socket or unknown", entry=name)
+        if (kind == "folder") != (said == stat.S_IFDIR):
+            raise ArchiveRefused("kind-mismatch", "name and mode say different kinds", entry=name)
+        kind = _KINDS[said]
+    if kind == "link" and system not in (_UNIX, _MACOS):
+        raise ArchiveRefused("kind-mismatch", "it is a link from a system without them", entry=name)
+    if attributes & (_DOS_LABEL if kind == "folder" else _DOS_LABEL | _DOS_FOLDER):
         raise ArchiveRefused("kind-mismatch", "name and attributes say different kinds", entry=name)
-    if attributes & _DOS_LABEL or (attributes & _DOS_FOLDER and not is_folder):
-        raise ArchiveRefused("kind-mismatch", "name and attributes say different kinds", entry=name)
-    is_unix = system in (_UNIX, _MACOS)
-    if said == stat.S_IFLNK:
-        if not is_unix:
-            raise ArchiveRefused("kind-mismatch", "it is a link on systems that it does not come from", entry=name)
-        return "link", 0o755
-    if not mode:
-        return ("folder", 0o755) if is_folder else ("file", 0o644)
-    return ("folder" if is_folder else "file"), checked_mode(mode, name, limits, is_folder=is_folder)
+    return kind, 0o755 if kind == "link" else checked_mode(mode or 0o644, name, limits, is_folder=kind == "folder")

@@ -34,14 +34,23 @@ def read_header(reader: Reader, entry: Listed, limits: Limits) -> bool:
         content = zip_extra.numbers(extra, entry.raw, entry.name, limits)
     if content is not None or FULL32 in (size, packed):
         size, packed = zip_extra.widened(content, (size, packed), entry.name)
-    # What a descriptor will say, a header may leave out as zero.
-    unsaid = 0 if flags & DESCRIBED else None
-    told = ((crc, entry.crc), (packed, entry.packed), (size, entry.size))
-    if any(own not in (true, unsaid) for own, true in told):
-        raise ArchiveRefused("local-mismatch", "its own header says another size or checksum", entry=entry.name)
-    if flags & DESCRIBED and method == STORED and entry.size and limits.profile == "strict":
-        raise ArchiveRefused("data-descriptor", "stored bytes do not show where they end", entry=entry.name)
+    if (crc, packed, size) != (entry.crc, entry.packed, entry.size):
+        _check_unsaid(entry, (crc, packed, size))
+    if flags & DESCRIBED:
+        _check_described(entry, limits)
     return content is not None
+
+
+def _check_unsaid(entry: Listed, said: tuple[int, int, int]) -> None:
+    """Refuse numbers that differ, but zeros for what a descriptor will say."""
+    for own, true in zip(said, (entry.crc, entry.packed, entry.size), strict=True):
+        if own != true and (own or not entry.flags & DESCRIBED):
+            raise ArchiveRefused("local-mismatch", "its own header says another size or checksum", entry=entry.name)
+
+
+def _check_described(entry: Listed, limits: Limits) -> None:
+    if entry.method == STORED and entry.size and limits.profile == "strict":
+        raise ArchiveRefused("data-descriptor", "stored bytes do not show where they end", entry=entry.name)
 
 
 def read_descriptor(reader: Reader, entry: Listed, room: int, *, is_wide: bool, limits: Limits) -> None:
