@@ -28,8 +28,10 @@ from countersign.archives.limits import Limits
 with open(sys.argv[1], "rb") as source:
     extract(source, Path(sys.argv[2]), Limits(), name=sys.argv[1], durable=False)
 """
-CONFINED = OURS.replace("archives.extracting", "archives.apart").replace("extract(", "extract_apart(").replace(
-    "import extract\n", "import extract_apart\n"
+CONFINED = (
+    OURS.replace("archives.extracting", "archives.apart")
+    .replace("extract(", "extract_apart(")
+    .replace("import extract\n", "import extract_apart\n")
 )
 WANTED = 0.5
 

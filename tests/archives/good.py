@@ -19,8 +19,8 @@ ITEM = Item()
 OTHER = Item(b"b.txt", b"other\n")
 BIG = {"size": FF32, "packed": FF32}
 LONG = "/".join(["long folder name"] * 12) + "/" + "n" * 120
-TIMES = zips.extra(0x5455, b"\x03" + bytes(8))
-OWNER = zips.extra(0x7875, b"\x01\x04" + bytes(4) + b"\x04" + bytes(4))
+TIMES = zips.extra_field(0x5455, b"\x03" + bytes(8))
+OWNER = zips.extra_field(0x7875, b"\x01\x04" + bytes(4) + b"\x04" + bytes(4))
 INNER = archive(Item(b"../../escape"), Item(b"bomb", bytes(1 << 20), DEFLATED))
 
 ZIPS: dict[str, tuple[Callable[[], bytes], Tree]] = {
@@ -29,7 +29,10 @@ ZIPS: dict[str, tuple[Callable[[], bytes], Tree]] = {
     "empty": (lambda: archive(), {}),
     "an empty file": (lambda: archive(Item(b"e", b"")), {"e": ("file", b"")}),
     "an empty file, deflated": (lambda: archive(Item(b"e", b"", DEFLATED)), {"e": ("file", b"")}),
-    "a folder": (lambda: archive(zips.folder(b"d/"), Item(b"d/x", b"1")), {"d": ("folder", b""), "d/x": ("file", b"1")}),
+    "a folder": (
+        lambda: archive(zips.folder(b"d/"), Item(b"d/x", b"1")),
+        {"d": ("folder", b""), "d/x": ("file", b"1")},
+    ),
     "a folder after its file": (
         lambda: archive(Item(b"d/x", b"1"), zips.folder(b"d/")),
         {"d": ("folder", b""), "d/x": ("file", b"1")},
@@ -64,9 +67,7 @@ ZIPS: dict[str, tuple[Callable[[], bytes], Tree]] = {
     "a comment": (lambda: Archive([ITEM], end=End(comment=b"a build of today")).written(), HELLO),
     "a comment of an entry": (lambda: archive(replace(ITEM, comment=b"the first")), HELLO),
     "Zip64": (
-        lambda: Archive(
-            [replace(ITEM, local=BIG, central=BIG, extra=zip64(6, 6))], end=WIDE, end_64=End64()
-        ).written(),
+        lambda: Archive([replace(ITEM, local=BIG, central=BIG, extra=zip64(6, 6))], end=WIDE, end_64=End64()).written(),
         HELLO,
     ),
     "Zip64 in front alone": (lambda: archive(replace(ITEM, local=BIG, local_extra=zip64(6, 6))), HELLO),
@@ -94,7 +95,10 @@ TARS: dict[str, tuple[Callable[[], bytes], Tree]] = {
     "empty, of 10 KiB": (lambda: bytes(10240), {}),
     "an empty file": (lambda: tars.archive(file(b"e", b"")), {"e": ("file", b"")}),
     "the kind of old": (lambda: tars.archive(file(b"a.txt", kind=b"\x00")), HELLO),
-    "a folder": (lambda: tars.archive(folder(b"d/"), file(b"d/x", b"1")), {"d": ("folder", b""), "d/x": ("file", b"1")}),
+    "a folder": (
+        lambda: tars.archive(folder(b"d/"), file(b"d/x", b"1")),
+        {"d": ("folder", b""), "d/x": ("file", b"1")},
+    ),
     "dot first": (
         lambda: tars.archive(folder(b"./"), folder(b"./d/"), file(b"./d/x", b"1")),
         {"d": ("folder", b""), "d/x": ("file", b"1")},
@@ -103,7 +107,10 @@ TARS: dict[str, tuple[Callable[[], bytes], Tree]] = {
         lambda: tars.archive(folder(b"d/"), link(b"l", b"d/x"), file(b"d/x", b"1"), link(b"d/up", b"../d")),
         {"d": ("folder", b""), "d/x": ("file", b"1"), "l": ("link", b"d/x"), "d/up": ("link", b"../d")},
     ),
-    "a hard link": (lambda: tars.archive(file(b"x", b"1"), hard(b"h", b"x")), {"x": ("file", b"1"), "h": ("file", b"1")}),
+    "a hard link": (
+        lambda: tars.archive(file(b"x", b"1"), hard(b"h", b"x")),
+        {"x": ("file", b"1"), "h": ("file", b"1")},
+    ),
     "a long path by prefix": (
         lambda: tars.archive(file(b"n" * 90, b"1", prefix=b"p" * 120)),
         {"p" * 120 + "/" + "n" * 90: ("file", b"1")},
@@ -145,7 +152,10 @@ TARS: dict[str, tuple[Callable[[], bytes], Tree]] = {
         lambda: tars.archive(file(b"a.txt", raw={"mode": b"   644 \x00", "size": b"          6 "})),
         HELLO,
     ),
-    "an archive inside": (lambda: tars.archive(file(b"i.tar", SMALL), file(b"i.zip", INNER)), {"i.tar": ("file", SMALL), "i.zip": ("file", INNER)}),
+    "an archive inside": (
+        lambda: tars.archive(file(b"i.tar", SMALL), file(b"i.zip", INNER)),
+        {"i.tar": ("file", SMALL), "i.zip": ("file", INNER)},
+    ),
     "gzip": (lambda: gzipped(SMALL), HELLO),
     "gzip with a name": (lambda: GzipMember(SMALL, 8, b"a.tar\x00").written(), HELLO),
     "xz": (lambda: lzma.compress(SMALL), HELLO),

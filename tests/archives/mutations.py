@@ -1,4 +1,4 @@
-"""Harmless archives made doubtful: bits, fields, records and whole parts changed by chance, the same for each number."""
+"""Harmless archives made doubtful: bits, fields, records and parts changed by chance, for each number the same."""
 
 import gzip
 import lzma
@@ -14,7 +14,14 @@ from tests.archives.peers import MAGICS, is_zip
 from tests.archives.tars import BLOCK, FIELDS
 
 SIGNATURES = re.compile(rb"PK(?:\x01\x02|\x03\x04|\x05\x06|\x06\x06|\x06\x07|\x07\x08)")
-LENGTHS = {b"PK\x01\x02": 46, b"PK\x03\x04": 30, b"PK\x05\x06": 22, b"PK\x06\x06": 56, b"PK\x06\x07": 20, b"PK\x07\x08": 16}
+LENGTHS = {
+    b"PK\x01\x02": 46,
+    b"PK\x03\x04": 30,
+    b"PK\x05\x06": 22,
+    b"PK\x06\x06": 56,
+    b"PK\x06\x07": 20,
+    b"PK\x07\x08": 16,
+}
 NUMBERS = (0, 1, 2, 7, 8, 0x14, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0xFFFF, 0x10000, 0x7FFFFFFF, 0xFFFFFFFE, 0xFFFFFFFF)
 WORDS = (b"../", b"/", b"\\", b"\x00", b"a", b"A", b".", b" ", b"CON", b":", b"\xff", b"PK\x05\x06", b"\n", b"0", b"7")
 PACKINGS: tuple[Callable[[bytes], bytes], ...] = (

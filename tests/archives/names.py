@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-
 ONLY_STRICT = {("dot dot", "an empty segment"), ("nfc and nfd", "a name that is not composed")}
 
 

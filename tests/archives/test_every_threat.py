@@ -2,7 +2,15 @@
 
 import pytest
 
-from tests.archives import doubtful_tars, doubtful_zips, hostile_tars, hostile_zips
+from tests.archives import (
+    doubtful_tars,
+    doubtful_zips,
+    hostile_compression,
+    hostile_tar_links,
+    hostile_tars,
+    hostile_zips,
+    zip_bombs,
+)
 from tests.archives.cases import Case
 from tests.archives.names import ON_DISK
 from tests.archives.test_hostile_folder import HOSTILE
@@ -59,9 +67,9 @@ THREATS: dict[str, set[str]] = {
 two ways; "odd methods" of zip is beyond the list."""
 
 TRIED: dict[str, list[Case]] = {
-    ZIP: [*hostile_zips.CASES, *doubtful_zips.CASES],
-    TAR: [*hostile_tars.CASES, *doubtful_tars.CASES],
-    COMPRESSED: doubtful_tars.COMPRESSED,
+    ZIP: [*zip_bombs.CASES, *hostile_zips.CASES, *doubtful_zips.CASES],
+    TAR: [*hostile_tars.CASES, *hostile_tar_links.CASES, *doubtful_tars.CASES],
+    COMPRESSED: hostile_compression.CASES,
 }
 
 

@@ -15,7 +15,10 @@ from tests.archives.cases import LIMITS, PROFILES, drain
 from tests.archives.good import Tree
 from tests.archives.tools import TOOLS, Tool, planted
 
-WRITTEN = {**{f"zip, {name}": made for name, made in good.ZIPS.items()}, **{f"tar, {n}": m for n, m in good.TARS.items()}}
+WRITTEN = {
+    **{f"zip, {name}": made for name, made in good.ZIPS.items()},
+    **{f"tar, {n}": m for n, m in good.TARS.items()},
+}
 
 
 def read_tree(data: bytes, profile: Profile, name: str = "") -> Tree:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives import doubtful_zips, hostile_zips
+from tests.archives import doubtful_zips, hostile_zips, zip_bombs
 from tests.archives.cases import Case, hold_refused, parameters
 
-CASES = [*hostile_zips.CASES, *doubtful_zips.CASES]
+CASES = [*zip_bombs.CASES, *hostile_zips.CASES, *doubtful_zips.CASES]
 
 
 @pytest.mark.parametrize("case", parameters(CASES))

@@ -194,7 +194,9 @@ TOOLS = [
     Tool("tarfile-xz", "python3", by_tarfile(tarfile.PAX_FORMAT, "w:xz"), suffix=".tar.xz"),
     Tool("zipfile", "python3", by_zipfile(zipfile.ZIP_DEFLATED), has_links=False, suffix=".zip"),
     Tool("zipfile-stored", "python3", by_zipfile(zipfile.ZIP_STORED), has_links=False, suffix=".zip"),
-    Tool("zipfile-streamed", "python3", by_zipfile(zipfile.ZIP_DEFLATED, streamed=True), has_links=False, suffix=".zip"),
+    Tool(
+        "zipfile-streamed", "python3", by_zipfile(zipfile.ZIP_DEFLATED, streamed=True), has_links=False, suffix=".zip"
+    ),
     Tool("shutil-zip", "python3", by_shutil("zip", ".zip"), has_links=False, suffix=".zip"),
     Tool("shutil-gztar", "python3", by_shutil("gztar", ".tar.gz"), suffix=".tar.gz"),
     Tool("shutil-xztar", "python3", by_shutil("xztar", ".tar.xz"), suffix=".tar.xz"),

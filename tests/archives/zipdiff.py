@@ -13,7 +13,6 @@ from tests.archives import zips
 from tests.archives.zips import (
     ALL_FF,
     DEFLATED,
-    END,
     FF16,
     FF32,
     UTF8,
@@ -69,9 +68,7 @@ def _sizes(bits: tuple[int, ...], told: int | None, front: int, directory: int) 
     if told is not None:
         sizes = 0 if told & 1 else packed, 0 if told & 2 else size
         trailer = zips.descriptor(0, *sizes, wide=bool(told & 4))
-    item = replace(
-        plain, local=local, central=central, local_extra=front_extra, extra=extra, descriptor_bytes=trailer
-    )
+    item = replace(plain, local=local, central=central, local_extra=front_extra, extra=extra, descriptor_bytes=trailer)
     return Doubt(f"sizes {bits} {told} {front} {directory}", archive(item), {"test": data})
 
 
@@ -110,7 +107,9 @@ def a3() -> Iterator[Doubt]:
     name = b"original"
     item = Item(name, b"test")
     yield Doubt("two names", archive(replace(item, local_name=b"lfh", name=b"cdh")))
-    yield Doubt("two fields", archive(replace(item, local_extra=unicode_path(name, b"x"), extra=unicode_path(name, b"y"))))
+    yield Doubt(
+        "two fields", archive(replace(item, local_extra=unicode_path(name, b"x"), extra=unicode_path(name, b"y")))
+    )
     for version in (0, 2):
         yield Doubt(f"version {version}", archive(replace(item, extra=unicode_path(name, b"up", version=version))))
     yield Doubt("a wrong check sum", archive(replace(item, extra=unicode_path(name, b"up", crc=0))))
@@ -148,7 +147,9 @@ def b2() -> Iterator[Doubt]:
     """Special bytes in names."""
     special = [byte for byte in range(256) if chr(byte) not in string.ascii_letters + string.digits]
     for byte, host in itertools.product(special, (0, 3)):
-        item = Item(bytes([97, byte, 98]), b"", flags=0, central={"made_by": host << 8 | 20, "flags": 0}, local={"flags": 0})
+        item = Item(
+            bytes([97, byte, 98]), b"", flags=0, central={"made_by": host << 8 | 20, "flags": 0}, local={"flags": 0}
+        )
         truth = {f"a{chr(byte)}b": b""} if byte < 128 else None
         yield Doubt(f"{byte:02x} of {host}", archive(item), truth)
         other = replace(item, central={"made_by": 20, "flags": 0})

@@ -138,19 +138,19 @@ def descriptor(crc: int, packed: int, size: int, *, signed: bool = True, wide: b
     return (DESCRIPTOR if signed else b"") + struct.pack("<IQQ" if wide else "<III", crc, packed, size)
 
 
-def extra(kind: int, data: bytes, *, length: int | None = None) -> bytes:
+def extra_field(kind: int, data: bytes, *, length: int | None = None) -> bytes:
     """One extra field; its length can be lied about."""
     return struct.pack("<HH", kind, len(data) if length is None else length) + data
 
 
 def zip64(*numbers: int) -> bytes:
     """The extra field with the wide numbers: size, packed size, offset, as far as given (APPNOTE 4.5.3)."""
-    return extra(0x0001, struct.pack(f"<{len(numbers)}Q", *numbers))
+    return extra_field(0x0001, struct.pack(f"<{len(numbers)}Q", *numbers))
 
 
 def unicode_path(name: bytes, told: bytes, *, version: int = 1, crc: int | None = None) -> bytes:
     """Info-ZIP's other name for the entry that is called `name` (APPNOTE 4.6.9)."""
-    return extra(0x7075, struct.pack("<BI", version, zlib.crc32(name) if crc is None else crc) + told)
+    return extra_field(0x7075, struct.pack("<BI", version, zlib.crc32(name) if crc is None else crc) + told)
 
 
 @dataclass(frozen=True, slots=True)
