@@ -146,9 +146,7 @@ KINDS = [
         "tar-magic kind-mismatch parsers-disagree",
         lambda: archive(file(b"d/", kind=b"\x00", magic=V7)),
     ),
-    Case(
-        "file and folder", "a link with a slash", "kind-mismatch empty-name", lambda: archive(link(b"l/", b"a"))
-    ),
+    Case("file and folder", "a link with a slash", "kind-mismatch empty-name", lambda: archive(link(b"l/", b"a"))),
     Case(
         "file and folder",
         "a folder, then a file",

@@ -143,23 +143,30 @@ def b1() -> Iterator[Doubt]:
     yield Doubt("duplicate", archive(Item(b"test", b"a"), Item(b"test", b"b")))
 
 
+SPECIAL = [byte for byte in range(256) if chr(byte) not in string.ascii_letters + string.digits]
+
+
 def b2() -> Iterator[Doubt]:
     """Special bytes in names."""
-    special = [byte for byte in range(256) if chr(byte) not in string.ascii_letters + string.digits]
-    for byte, host in itertools.product(special, (0, 3)):
-        item = Item(
-            bytes([97, byte, 98]), b"", flags=0, central={"made_by": host << 8 | 20, "flags": 0}, local={"flags": 0}
-        )
-        truth = {f"a{chr(byte)}b": b""} if byte < 128 else None
-        yield Doubt(f"{byte:02x} of {host}", archive(item), truth)
-        other = replace(item, central={"made_by": 20, "flags": 0})
-        yield Doubt(f"{byte:02x} twice", archive(other, replace(item, central={"made_by": 788, "flags": 0})))
-    firsts, seconds = ([byte for byte in special if byte % 8 == rest] for rest in (0, 7))
+    for byte, host in itertools.product(SPECIAL, (0, 3)):
+        told = {"made_by": host << 8 | 20}
+        yield Doubt(f"{byte:02x} of {host}", archive(_special(byte, told)), _if_ascii(byte))
+        twice = _special(byte, {"made_by": 20}), _special(byte, {"made_by": 788})
+        yield Doubt(f"{byte:02x} twice", archive(*twice))
+    firsts, seconds = ([byte for byte in SPECIAL if byte % 8 == rest] for rest in (0, 7))
     for first, second in itertools.product(firsts, seconds):
-        told = {"flags": 0}
-        pair = [Item(bytes([97, byte, 98]), b"", central=told, local=told) for byte in (first, second)]
-        truth = {f"a{chr(byte)}b": b"" for byte in (first, second)} if max(first, second) < 128 else None
-        yield Doubt(f"{first:02x} and {second:02x}", archive(*pair), truth)
+        yield Doubt(
+            f"{first:02x} and {second:02x}", archive(_special(first), _special(second)), _if_ascii(first, second)
+        )
+
+
+def _special(byte: int, told: dict[str, int] | None = None) -> Item:
+    """An entry with the byte in its name, which does not say to be UTF-8."""
+    return Item(bytes([97, byte, 98]), b"", central={"flags": 0, **(told or {})}, local={"flags": 0})
+
+
+def _if_ascii(*special: int) -> Tree | None:
+    return {f"a{chr(byte)}b": b"" for byte in special} if max(special) < 128 else None
 
 
 def b3() -> Iterator[Doubt]:
@@ -279,20 +286,12 @@ def _either_end(disk: bool, counts: bool, size: bool, offset: bool, gap: bool, m
     entries = b"".join(item.written() for item in items)
     directory = Archive(items).directory()
     hidden = Archive(others, shift=len(entries) + len(directory), end_64=End64())
-    comment = hidden.written()[:-22] + (b"\x00" if gap else b"")
-    last = replace(items[-1], comment=comment)
-    count = FF16 if counts else None
-    end = End(
-        disk=FF16 if disk else 0,
-        start_disk=FF16 if disk else 0,
-        here=count,
-        total=count,
-        size=FF32 if size else None,
-        offset=FF32 if offset else None,
-    )
-    data = Archive([*items[:-1], last], end=end).written()
-    is_plain = gap and not (disk or counts or size or offset)
-    truth = {item.name.decode(): item.data for item in items} if is_plain else None
+    last = replace(items[-1], comment=hidden.written()[:-22] + bytes(gap))
+    disks = {"disk": FF16, "start_disk": FF16} if disk else {}
+    counted = {"here": FF16, "total": FF16} if counts else {}
+    told = {**disks, **counted, **({"size": FF32} if size else {}), **({"offset": FF32} if offset else {})}
+    data = Archive([*items[:-1], last], end=End(**told)).written()
+    truth = {item.name.decode(): item.data for item in items} if gap and not told else None
     return Doubt(f"{disk} {counts} {size} {offset} {gap} {more}", data, truth)
 
 
