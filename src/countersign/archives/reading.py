@@ -51,7 +51,7 @@ def read_folder(path: Path, limits: Limits) -> Iterator[Member]:
 def _counted(entries: Iterator[Found], gauge: Gauge) -> Iterator[Found]:
     for found in entries:
         gauge.tick()
-        gauge.count(found.size)
+        gauge.count(found.size, found.name)
         yield found
 
 

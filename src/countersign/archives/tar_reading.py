@@ -145,7 +145,7 @@ class Walk:
         if place is None:
             raise ArchiveRefused("hard-link", f"{target!a} is no file that stands earlier", entry=name)
         self._files[_key(name)] = place
-        self._gauge.count(place.size)
+        self._gauge.count(place.size, name)
         return Found(name, "file", place.size, place.mode, "", self._again.pieces(place))
 
     def _file(self, header: Header, name: str, size: int) -> Iterator[bytes]:
@@ -154,7 +154,7 @@ class Walk:
             raise ArchiveRefused("kind-mismatch", "a file's name ends with a slash", entry=name)
         mode = checked_mode(header.mode, name, self._limits, is_folder=False)
         self._files[_key(name)] = Place(self._reader.position, size, mode)
-        self._gauge.count(size)
+        self._gauge.count(size, name)
         return self._pieces(size, name)
 
     def _pieces(self, size: int, name: str) -> Iterator[bytes]:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from countersign.archives.gauge import Gauge
 from countersign.archives.refusals import ArchiveRefused
 from countersign.archives.stretch import PIECE_BYTES, Reader
-from countersign.archives.zip_directory import STORED, Listed
+from countersign.archives.zip_directory import DESCRIBED, STORED, Listed
 
 _RAW = -zlib.MAX_WBITS
+_MARKS = (b"PK\x07\x08", b"PK\x03\x04", b"PK\x01\x02")
 
 
 def pieces_of(reader: Reader, entry: Listed, gauge: Gauge) -> Iterator[bytes]:
@@ -17,10 +18,20 @@ def pieces_of(reader: Reader, entry: Listed, gauge: Gauge) -> Iterator[bytes]:
     Raises:
         ArchiveRefused: now or at any piece: `size`, `checksum`, `compression`, `truncated`, or as the gauge does.
     """
+    is_open = entry.method == STORED and bool(entry.flags & DESCRIBED)
     if entry.packed <= PIECE_BYTES and entry.size <= PIECE_BYTES:
-        return iter((_small(reader, entry),))
-    plain = _stored(reader, entry) if entry.method == STORED else _inflated(reader, entry)
+        data = _small(reader, entry)
+        if is_open:
+            _check_marks(data, entry)
+        return iter((data,))
+    plain = _stored(reader, entry, is_open=is_open) if entry.method == STORED else _inflated(reader, entry)
     return _compared(plain, entry, gauge)
+
+
+def _check_marks(data: bytes, entry: Listed) -> None:
+    """Refuse stored bytes in which a reader that looks for the data descriptor behind them could see their end."""
+    if any(mark in data for mark in _MARKS):
+        raise ArchiveRefused("data-descriptor", "its bytes look like ending earlier", entry=entry.name)
 
 
 def _small(reader: Reader, entry: Listed) -> bytes:
@@ -40,11 +51,15 @@ def _small(reader: Reader, entry: Listed) -> bytes:
     return data
 
 
-def _stored(reader: Reader, entry: Listed) -> Iterator[bytes]:
+def _stored(reader: Reader, entry: Listed, *, is_open: bool) -> Iterator[bytes]:
     left = entry.packed
+    before = b""
     while left:
         data = reader.exactly(min(left, PIECE_BYTES), entry.name)
         left -= len(data)
+        if is_open:
+            _check_marks(before + data, entry)
+            before = data[-3:]
         yield data
 
 

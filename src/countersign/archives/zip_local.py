@@ -6,7 +6,7 @@ from countersign.archives import zip_extra
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused
 from countersign.archives.stretch import Reader
-from countersign.archives.zip_directory import DESCRIBED, STORED, Listed
+from countersign.archives.zip_directory import DESCRIBED, Listed
 from countersign.archives.zip_extra import FULL32
 
 _HEADER = struct.Struct("<4s3H4L2H")
@@ -36,8 +36,6 @@ def read_header(reader: Reader, entry: Listed, limits: Limits) -> bool:
         size, packed = zip_extra.widened(content, (size, packed), entry.name)
     if (crc, packed, size) != (entry.crc, entry.packed, entry.size):
         _check_unsaid(entry, (crc, packed, size))
-    if flags & DESCRIBED:
-        _check_described(entry, limits)
     return content is not None
 
 
@@ -46,11 +44,6 @@ def _check_unsaid(entry: Listed, said: tuple[int, int, int]) -> None:
     for own, true in zip(said, (entry.crc, entry.packed, entry.size), strict=True):
         if own != true and (own or not entry.flags & DESCRIBED):
             raise ArchiveRefused("local-mismatch", "its own header says another size or checksum", entry=entry.name)
-
-
-def _check_described(entry: Listed, limits: Limits) -> None:
-    if entry.method == STORED and entry.size and limits.profile == "strict":
-        raise ArchiveRefused("data-descriptor", "stored bytes do not show where they end", entry=entry.name)
 
 
 def read_descriptor(reader: Reader, entry: Listed, room: int, *, is_wide: bool, limits: Limits) -> None:
@@ -67,6 +60,8 @@ def read_descriptor(reader: Reader, entry: Listed, room: int, *, is_wide: bool, 
         rule = "gap" if room > 24 else "data-descriptor"
         raise ArchiveRefused(rule, f"the data descriptor has {room} bytes", entry=entry.name)
     signature, width = _WIDTHS[room]
+    if not signature and limits.profile == "strict":
+        raise ArchiveRefused("data-descriptor", "the data descriptor has no signature", entry=entry.name)
     if limits.profile == "strict" and is_wide != (width == 8):
         raise ArchiveRefused("data-descriptor", "its numbers are of another width than announced", entry=entry.name)
     sizes = entry.packed.to_bytes(8, "little")[:width] + entry.size.to_bytes(8, "little")[:width]

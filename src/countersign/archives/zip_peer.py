@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from countersign.archives.refusals import ArchiveRefused
-from countersign.archives.zip_directory import Listed
+from countersign.archives.zip_directory import UTF8, Listed
 
 _GIVES_UP = (zipfile.BadZipFile, RuntimeError, ValueError, struct.error, IndexError, OverflowError, OSError)
 
@@ -31,7 +31,9 @@ def agree(source: BinaryIO, entries: Sequence[Listed]) -> None:
 
 def _view(ours: Listed) -> tuple[object, ...]:
     is_folder = ours.kind == "folder"
-    return ours.name, is_folder, ours.offset, ours.size, ours.packed, ours.crc, ours.method, ours.flags
+    # Without the flag the peer reads the old code page, in which every byte is another character.
+    name = ours.name if ours.flags & UTF8 else ours.raw.decode("cp437")
+    return name, is_folder, ours.offset, ours.size, ours.packed, ours.crc, ours.method, ours.flags
 
 
 def _peer_view(theirs: zipfile.ZipInfo) -> tuple[object, ...]:
