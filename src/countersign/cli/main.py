@@ -45,6 +45,7 @@ COMMANDS = {
     "codes": Entry("codes:codes", "Use a server", "Redeem codes: issue."),
     "redeem": Entry("releases:redeem", "Use a server", "Redeem a code into your library."),
     "library": Entry("releases:library", "Use a server", "List what you own."),
+    "pull": Entry("pull:pull", "Use a server", "Install or update a folder; fetches only what differs, and heals."),
     "download": Entry("download:download", "Use a server", "Fetch a release's file; continues after a cut."),
 }
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from countersign.updates.manifest import File
 
-LARGEST_FILE = 1 << 30
-"""Bytes of a file beyond which its chunks have to do."""
+LARGEST = 2
+"""Times the size of a group that a file may have; beyond that its chunks have to do."""
 
 _DIGITS = re.compile(r"[0-9]+(?:[._][0-9]+)*|(?<=[-_.])[0-9a-f]{6,}(?=[-_.])")
 
@@ -31,11 +31,12 @@ class Group(NamedTuple):
 def groups(old: Sequence[File], new: Sequence[File], most: int) -> Iterator[Group]:
     """The files of the new build that the old one has nowhere, with the old files to make them from.
 
-    Old and new contents of a group are at most `most` bytes, unless it is of a single pair of files. Where everything
+    Old and new contents of a group are at most `most` bytes, unless it is of a single pair of files, and no file of it
+    has more than LARGEST times that. Where everything
     fits into one group, all old files are in it, whatever they are called.
     """
     known = {file.sha256 for file in old}
-    changed = [place for place, file in enumerate(new) if _is_changed(file, known)]
+    changed = [place for place, file in enumerate(new) if file.sha256 not in known and 0 < file.size <= LARGEST * most]
     if not changed:
         return
     every = [place for place, file in enumerate(old) if file.size]
@@ -43,24 +44,15 @@ def groups(old: Sequence[File], new: Sequence[File], most: int) -> Iterator[Grou
         if every:
             yield Group(every, changed)
         return
-    yield from _filled(old, new, _pairs(old, [new[place] for place in changed], changed), most)
+    usable = [place for place in every if old[place].size <= LARGEST * most]
+    indexes = [_index(old, usable, same) for same in _SAME]
+    yield from _filled(old, new, {place: _partner(old, new[place], indexes) for place in changed}, most)
 
 
-def _is_changed(file: File, known: set[str]) -> bool:
-    return 0 < file.size <= LARGEST_FILE and file.sha256 not in known
-
-
-def _pairs(old: Sequence[File], files: Sequence[File], places: Sequence[int]) -> dict[int, int | None]:
-    """For each place of a new file the old file that is most like it, or None."""
-    indexes = [_index(old, same) for same in _SAME]
-    return {place: _partner(old, file, indexes) for place, file in zip(places, files, strict=True)}
-
-
-def _index(old: Sequence[File], same: Callable[[str], str]) -> dict[str, list[int]]:
+def _index(old: Sequence[File], places: Sequence[int], same: Callable[[str], str]) -> dict[str, list[int]]:
     index: dict[str, list[int]] = defaultdict(list)
-    for place, file in enumerate(old):
-        if 0 < file.size <= LARGEST_FILE:
-            index[same(file.path)].append(place)
+    for place in places:
+        index[same(old[place].path)].append(place)
     return index
 
 

@@ -47,7 +47,7 @@ def make(old: Side, new: Side, group_bytes: int = GROUP_BYTES) -> Iterator[Made]
     """The deltas that make every file of the new build that the old one has nowhere, as far as some old file is like
     it. Each was applied and gave the files of the manifest.
 
-    Memory: about twelve times `group_bytes`, or eight times the largest file if that is more.
+    Files of more than twice `group_bytes` are left to their chunks. Memory: about twelve times `group_bytes`.
 
     Raises:
         DeltaWrong: the contents are not those of the manifests.
@@ -66,7 +66,7 @@ def _made(olds: Sequence[Held], news: Sequence[bytes], group: Group, group_bytes
     old = reference.joined()
     budget = Budget()
     unfolded = [folding.unfold(data, budget) for data in news]
-    new = b"".join(content for content, _ in unfolded)
+    new = unfolded[0].content if len(unfolded) == 1 else b"".join(content for content, _ in unfolded)
     blob = patch.encode(old, new, all_covers(old, new, 2 * group_bytes), _recipes(unfolded))
     memory = _ALWAYS + len(blob) + reference.unfolded + _memory_of(patch.decode(blob), len(old))
     memory += max((2 * len(each.content) for each in unfolded if each.recipe), default=0)

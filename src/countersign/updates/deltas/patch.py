@@ -7,7 +7,7 @@ their lengths; `values` the differences; `literals` what no cover has; `recipes`
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from countersign.updates.deltas import streams
@@ -22,7 +22,7 @@ LONGEST = 1 << 40
 _STREAMS = 5
 _QUIET = (1, 255)
 """Equal bytes that may stand inside a run of differences: few make many short runs, many make few long ones."""
-_PIECE = 1 << 20
+_PIECE = 4 << 20
 
 
 class Patch(NamedTuple):
@@ -41,11 +41,8 @@ class Patch(NamedTuple):
 
 def encode(old: bytes, new: bytes, found: Sequence[Cover], recipes: bytes) -> bytes:
     """The patch that turns the reference into the new bytes."""
-    changes = [
-        difference(memoryview(new)[c.new : c.new + c.length], memoryview(old)[c.old : c.old + c.length]) for c in found
-    ]
     run_count, run_lengths, values = min(
-        (_runs(changes, quiet) for quiet in _QUIET), key=lambda runs: len(runs[1].body) + len(runs[2].body)
+        (_runs(old, new, found, quiet) for quiet in _QUIET), key=lambda runs: len(runs[1].body) + len(runs[2].body)
     )
     parts = (streams.pack(_control(found)), run_lengths, values, streams.pack(_literals(new, found), old))
     every = (*parts, streams.pack(recipes))
@@ -86,18 +83,31 @@ def _literals(new: bytes, found: Sequence[Cover]) -> bytes:
     return b"".join(new[end:start] for end, start in zip(ends, starts, strict=True))
 
 
-def _runs(changes: Iterable[bytes], quiet: int) -> tuple[int, Packed, Packed]:
+def _runs(old: bytes, new: bytes, found: Sequence[Cover], quiet: int) -> tuple[int, Packed, Packed]:
     """How many runs of differences there are, where they lie, and what they hold."""
     pattern = re.compile(rb"[^\0]+(?:\0{1,%d}[^\0]+)*" % quiet)
     gaps: list[int] = []
     lengths: list[int] = []
     values: list[bytes] = []
-    base = last = 0
-    for change in changes:
+    last = 0
+    for base, change in _changes(old, new, found):
         for run in pattern.finditer(change):
             gaps.append(base + run.start() - last)
             lengths.append(run.end() - run.start())
             values.append(run.group())
             last = base + run.end()
-        base += len(change)
     return len(gaps), streams.pack(packed(gaps) + packed(lengths)), streams.pack(b"".join(values))
+
+
+def _changes(old: bytes, new: bytes, found: Sequence[Cover]) -> Iterator[tuple[int, bytes]]:
+    """The differences along the covers, with their places; where there are none for a whole piece, nothing."""
+    olds, news = memoryview(old), memoryview(new)
+    base = 0
+    for cover in found:
+        for at in range(0, cover.length, _PIECE):
+            length = min(_PIECE, cover.length - at)
+            one = news[cover.new + at : cover.new + at + length]
+            other = olds[cover.old + at : cover.old + at + length]
+            if one != other:
+                yield base + at, difference(one, other)
+        base += cover.length

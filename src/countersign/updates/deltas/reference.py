@@ -104,4 +104,6 @@ class Reference:
 
     def joined(self) -> bytes:
         """All of it as one piece."""
+        if len(self._pieces) == 1:
+            return self._pieces[0].read(0, self.size)
         return b"".join(self.slices(0, self.size))

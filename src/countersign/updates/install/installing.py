@@ -14,7 +14,7 @@ from countersign.updates.install.admission import admit
 from countersign.updates.install.belongings import belongings, destinations, folders_kept
 from countersign.updates.install.building import Building, Built
 from countersign.updates.install.fetching import Progress, Remote
-from countersign.updates.install.place import Place, held
+from countersign.updates.install.place import Place, PlaceRefused, held
 from countersign.updates.install.state import Installed, State
 from countersign.updates.install.survey import Survey, Wound, survey
 from countersign.updates.install.tree import Tree, scan
@@ -80,6 +80,7 @@ def pull(folder: Path, release: Release, remote: Remote, way: Way) -> Report:
     with held(folder) as place:
         recovery.recover(place)
         installed = state.read(place.target)
+        _require_same_product(place, release, installed)
         tree = scan(place.target)
         found = survey(place.target, tree, installed, release.manifest, verify=way.verify)
         former = None if installed is None else installed.manifest.version
@@ -95,6 +96,14 @@ class _Situation(NamedTuple):
     installed: Installed | None
     tree: Tree
     found: Survey
+
+
+def _require_same_product(place: Place, release: Release, installed: Installed | None) -> None:
+    if installed is None:
+        return
+    there, wanted = installed.manifest, release.manifest
+    if (there.org, there.product_id) != (wanted.org, wanted.product_id):
+        raise PlaceRefused(f"{place.target} has {there.org}/{there.product}, another product")
 
 
 def _is_there(release: Release, installed: Installed | None, found: Survey) -> bool:

@@ -2,7 +2,6 @@
 were last seen whole."""
 
 import base64
-import hashlib
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -56,7 +55,7 @@ def read(root: Path) -> Installed | None:
         manifest = manifests.decode(payload)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    return Installed(state, envelope, manifest, hashlib.sha256(payload).hexdigest())
+    return Installed(state, envelope, manifest, manifests.digest(payload))
 
 
 def write(root: Path, state: State, envelope: Envelope) -> None:

@@ -1,0 +1,148 @@
+"""Which build of a product a pull may install: the one that its publisher says, not just the store."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode
+
+import msgspec
+from packaging.version import InvalidVersion, Version
+
+from countersign.cli import pins, wire
+from countersign.cli.connection import Server, segment
+from countersign.cli.names import Product
+from countersign.cli.output import Exit, Failure
+from countersign.cli.pins import Pin
+from countersign.kernel import clock
+from countersign.updates import envelope as envelopes
+from countersign.updates import manifest as manifests
+from countersign.updates import trust
+from countersign.updates.envelope import SignatureRefused
+from countersign.updates.install import state
+from countersign.updates.install.installing import Release
+from countersign.updates.manifest import Manifest
+from countersign.updates.trust import RolledBack
+from countersign.updates.wire import ChannelState, Envelope, PublicKey, Rotation, Statement
+
+
+@dataclass(slots=True)
+class Wanted:
+    """What the person asked for; None leaves it to what the channel is at, and to this machine's platform."""
+
+    product: Product
+    channel: str
+    version: str | None
+    platform: str | None
+    folder: Path
+
+    @property
+    def doing(self) -> str:
+        """How a failure begins."""
+        return f"cannot pull {self.product}" + (f" {self.version}" if self.version else "")
+
+
+def believed(server: Server, found: wire.Product, wanted: Wanted) -> Release:
+    """The release to install. The organisation's key is pinned the first time, and followed from then on.
+
+    Raises:
+        KeyChanged, SignatureRefused, RolledBack, Stale: as `trust.believed`; or the manifest is not the one that the
+            statement names, or is older than what is installed.
+        Failure: refused, unreachable, or there is no such build.
+    """
+    org, installed = wanted.product.org, state.read(wanted.folder)
+    pin = pins.pinned(server.root, org)
+    key = None if pin is None else pin.key
+    place = f"{found.id}/{wanted.channel}"
+    seen = 0 if pin is None else pin.counters.get(place, 0)
+    if installed is not None and _is_of(installed.state, server, found, wanted):
+        seen = max(seen, installed.state.counter)
+    path = f"/products/{segment(found.slug)}/channels/{segment(wanted.channel)}"
+    shown = server.get(path, ChannelState, wanted.doing)
+    statement, now = trust.believed(org, wanted.channel, shown, pinned=key, seen=seen, now=clock.now())
+    if (statement.product_id, statement.product) != (found.id, found.slug):
+        raise SignatureRefused("the statement is of another product")
+    counters = {} if pin is None else pin.counters
+    pins.pin(server.root, org, Pin(now, {**counters, place: statement.counter}))
+    version = wanted.version or statement.version
+    platform = _platform(wanted, statement) if version == statement.version else wanted.platform or ""
+    envelope = _envelope(server, found, version, platform, wanted.doing)
+    payload = _payload(envelope, shown, statement, version, platform)
+    manifest = _manifest(payload, found, org, version, platform)
+    if installed is not None and version != statement.version:
+        _require_newer(manifest, installed.manifest)
+    sha256 = manifests.digest(payload)
+    return Release(manifest, envelope, sha256, server.root, wanted.channel, statement.counter)
+
+
+def _is_of(known: state.State, server: Server, found: wire.Product, wanted: Wanted) -> bool:
+    asked = (server.root, wanted.product.org, found.slug, wanted.channel)
+    return (known.server, known.org, known.product, known.channel) == asked
+
+
+def _platform(wanted: Wanted, statement: Statement) -> str:
+    """The platform of the build: the one asked for, the only one, or this machine's."""
+    builds = statement.builds
+    here = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
+    fitting = [wanted.platform] if wanted.platform else [*(builds if len(builds) == 1 else ()), here, ""]
+    for platform in fitting:
+        if platform in builds:
+            return platform
+    known = ", ".join(sorted(platform or "none in particular" for platform in builds))
+    why = f"{statement.version} has no build for {wanted.platform or here}"
+    remedy = f"Say --platform; there is: {known}."
+    raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+
+
+def _envelope(server: Server, found: wire.Product, version: str, platform: str, doing: str) -> Envelope:
+    query = f"?{urlencode({'platform': platform})}" if platform else ""
+    path = f"/products/{segment(found.slug)}/releases/{segment(version)}/manifest{query}"
+    return server.get(path, Envelope, doing)
+
+
+def _payload(envelope: Envelope, shown: ChannelState, statement: Statement, version: str, platform: str) -> bytes:
+    """The manifest's bytes, signed by a key that the organisation has or had, and named by the statement where the
+    channel is at this version."""
+    payload = envelopes.opened(envelope, manifests.PAYLOAD_TYPE, _keys(shown))
+    if version == statement.version and statement.builds.get(platform) != manifests.digest(payload):
+        raise SignatureRefused("the manifest is not the one that the channel's statement names")
+    return payload
+
+
+def _keys(shown: ChannelState) -> dict[str, PublicKey]:
+    """Every key of the chain, which was followed before: a build is signed once, by the key of its time."""
+    keys = {shown.root.keyid: shown.root}
+    for rotation in shown.rotations:
+        payload = envelopes.opened(rotation, trust.ROTATION_TYPE, keys)
+        key = msgspec.json.decode(payload, type=Rotation).key
+        keys[key.keyid] = key
+    return keys
+
+
+def _manifest(payload: bytes, found: wire.Product, org: str, version: str, platform: str) -> Manifest:
+    try:
+        manifest = manifests.decode(payload)
+    except msgspec.ValidationError as error:
+        raise SignatureRefused(
+            f"the manifest is of a form that is not known here: {error}", resolution="Use a newer version of this tool."
+        ) from error
+    if (manifest.org, manifest.product_id, manifest.version) != (org, found.id, version):
+        raise SignatureRefused("the manifest is of another product or version")
+    if (manifest.platform or "") != platform:
+        raise SignatureRefused("the manifest is of another platform")
+    return manifest
+
+
+def _require_newer(wanted: Manifest, installed: Manifest) -> None:
+    """Refuse a version that was asked for by name, is not what the channel is at, and is older than what is there."""
+    if wanted.created_at < installed.created_at or _is_lower(wanted.version, installed.version):
+        raise RolledBack(
+            f"{wanted.version} is older than {installed.version}, which is installed, and the channel is not at it",
+            resolution="Pull it into another folder, or ask the publisher to set the channel to it.",
+        )
+
+
+def _is_lower(one: str, other: str) -> bool:
+    try:
+        return Version(one) < Version(other)
+    except InvalidVersion:
+        return False
