@@ -1,8 +1,8 @@
 """Taking in a 1 GiB build (upload, chunks, signed manifest) beside rsync, restic and borg; verifying beside b3sum.
 
-The build is packed first, as a publisher has it, and what is timed goes from the first byte sent to the signed manifest.
+The build is packed first, as a publisher has it, and what is timed goes from the first byte sent to the manifest.
 rsync copies the tree to the same volume; restic and borg back it up into a fresh repository, unencrypted where they
-can be (borg: --encryption none; restic always encrypts, so its cost is told apart by its own profile).
+can be: borg with --encryption none; restic always encrypts.
 """
 
 import json
@@ -163,7 +163,8 @@ def _told(
     bench: Bench, size: int, took_s: dict[str, list[float]], taking: Taking, watching: Watching
 ) -> None:
     ours = took_s["countersign"]
-    print(f"\n{size / MIB:.0f} MiB, seconds: " + ", ".join(f"{n} {statistics.median(t):.2f}" for n, t in took_s.items()))
+    medians = {name: statistics.median(times) for name, times in took_s.items()}
+    print(f"\n{size / MIB:.0f} MiB, seconds: " + ", ".join(f"{name} {each:.2f}" for name, each in medians.items()))
     parts = {name: statistics.median(times) for name, times in taking.parts_s.items()}
     print("  of ours: " + ", ".join(f"{name} {seconds:.2f}" for name, seconds in parts.items()))
     print(f"  most memory of a worker or reader: {watching.highest_mib:.0f} MiB")
@@ -192,7 +193,8 @@ def _verify(bench: Bench, tree: Path, size: int) -> None:
         said = subprocess.run([*program, "verify", tree, manifest], check=True, env=environment, capture_output=True)
         took_s["countersign"].append(float(said.stdout))
         took_s["b3sum"].append(timed(lambda: subprocess.run(["b3sum", *files], check=True, capture_output=True)))
-    ratio = statistics.median(peer / mine for mine, peer in zip(took_s["countersign"][1:], took_s["b3sum"][1:], strict=True))
+    counted = [times[1:] for times in (took_s["countersign"], took_s["b3sum"])]
+    ratio = statistics.median(peer / mine for mine, peer in zip(*counted, strict=True))
     rates = {name: size / MIB / statistics.median(times[1:]) for name, times in took_s.items()}
     print("\nverifying, MiB/s: " + ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items()))
     bench.other["verify_s"] = took_s
