@@ -1,5 +1,6 @@
 """Has the store make a build of an artifact, and waits for it: what `push` does once a file has arrived."""
 
+from contextlib import nullcontext
 from typing import Any, Literal
 
 import msgspec
@@ -41,11 +42,11 @@ def build(server: Server, artifact_id: str, size: int, doing: str) -> Built:
     """
     asked = {"type": "build.process", "payload": {"artifact_id": artifact_id}}
     job = connection.decoded(server.post("/jobs", asked, doing), Job, doing)
-    if job.status not in ("completed", "failed"):
-        with progress.meter("processing", size) as meter:
-            while job.status not in ("completed", "failed"):
-                clock.sleep(LOOK_AGAIN_S)
-                job = server.get(f"/jobs/{segment(job.job_id)}", Job, doing)
+    with progress.meter("processing", size) if output.is_terminal() else nullcontext() as meter:
+        while job.status not in ("completed", "failed"):
+            clock.sleep(LOOK_AGAIN_S)
+            job = server.get(f"/jobs/{segment(job.job_id)}", Job, doing)
+            if meter is not None:
                 meter.at(int(job.progress * size))
     if job.status == "failed":
         raise _refused(job, doing)
