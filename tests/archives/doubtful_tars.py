@@ -32,6 +32,12 @@ def with_global(*records: bytes | tuple[bytes, bytes]) -> bytes:
 
 
 OVERRIDE = [
+    Case(
+        "pax override", "a name behind that leads out", "pax-name", lambda: archive(pax((b"path", b"x")), file(b"../f"))
+    ),
+    Case("pax override", "an absolute name behind", "pax-name", lambda: archive(pax((b"path", b"x")), file(b"/f"))),
+    Case("pax override", "a character set alone", "not-utf8", lambda: with_pax((b"hdrcharset", b"BINARY"))),
+    Case("pax override", "a kind of its own", "kind-mismatch", lambda: with_pax((b"SCHILY.filetype", b"sparse"))),
     Case("pax override", "a global path", "pax-global", lambda: with_global((b"path", b"evil"))),
     Case("pax override", "a global path out", "pax-global", lambda: with_global((b"path", b"../evil"))),
     Case(

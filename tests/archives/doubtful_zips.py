@@ -73,6 +73,19 @@ def described(crc: int = TRUTH.crc, packed: int = TRUTH.packed, size: int = TRUT
 
 
 DESCRIPTORS = [
+    Case(
+        "descriptor lies",
+        "of stored bytes, no signature",
+        "data-descriptor",
+        lambda: one(descriptor=True, descriptor_bytes=zips.descriptor(A.fields().crc, 1, 1, signed=False)),
+        is_only_strict=True,
+    ),
+    Case(
+        "descriptor lies",
+        "within stored bytes",
+        "data-descriptor",
+        lambda: one(data=zips.descriptor(0, 0, 0), descriptor=True),
+    ),
     Case("descriptor lies", "the check sum", "data-descriptor", lambda: described(crc=1)),
     Case("descriptor lies", "the packed size", "data-descriptor", lambda: described(packed=1)),
     Case("descriptor lies", "the size", "data-descriptor", lambda: described(size=1)),
