@@ -94,7 +94,7 @@ def _entries(source: BinaryIO, size: int, limits: Limits, gauge: Gauge, name: st
             raise ArchiveRefused("two-formats", "it is a zip file and a tar file")
         return zip_reading.entries(source, size, limits, gauge)
     ends_as_zip = zip_end.has_end(source, size)
-    begin = _stream(source, size, limits, head)
+    begin = _stream(source, size, limits, head, name)
     if begin is None:
         if name.endswith(_NAMED_ZIP) or (ends_as_zip and not head.startswith(zip_reading.EXECUTABLES)):
             return zip_reading.entries(source, size, limits, gauge)
@@ -105,11 +105,13 @@ def _entries(source: BinaryIO, size: int, limits: Limits, gauge: Gauge, name: st
     raise ArchiveUnknown("the file is no archive of a kind that is read here")
 
 
-def _stream(source: BinaryIO, size: int, limits: Limits, head: bytes) -> Callable[[Gauge | None], Reader] | None:
+def _stream(
+    source: BinaryIO, size: int, limits: Limits, head: bytes, name: str
+) -> Callable[[Gauge | None], Reader] | None:
     """How to begin the stream that holds the blocks of a tar file; None when the file begins like neither."""
     for magic in compression.BY_MAGIC:
         if head.startswith(magic):
             return lambda gauge: Reader(compression.Unpacked(Stretch(source, 0, size).more, magic, limits, gauge).more)
-    if tar_header.is_header(head):
+    if tar_header.is_header(head) or (head and not head.strip(b"\0") and name.endswith(_NAMED_TAR)):
         return lambda _: Reader(Stretch(source, 0, size).more)
     return None

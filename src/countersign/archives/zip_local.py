@@ -6,7 +6,7 @@ from countersign.archives import zip_extra
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused
 from countersign.archives.stretch import Reader
-from countersign.archives.zip_directory import DESCRIBED, Listed
+from countersign.archives.zip_directory import DESCRIBED, STORED, Listed
 from countersign.archives.zip_extra import FULL32
 
 _HEADER = struct.Struct("<4s3H4L2H")
@@ -60,10 +60,17 @@ def read_descriptor(reader: Reader, entry: Listed, room: int, *, is_wide: bool, 
         rule = "gap" if room > 24 else "data-descriptor"
         raise ArchiveRefused(rule, f"the data descriptor has {room} bytes", entry=entry.name)
     signature, width = _WIDTHS[room]
-    if not signature and limits.profile == "strict":
-        raise ArchiveRefused("data-descriptor", "the data descriptor has no signature", entry=entry.name)
     if limits.profile == "strict" and is_wide != (width == 8):
         raise ArchiveRefused("data-descriptor", "its numbers are of another width than announced", entry=entry.name)
-    sizes = entry.packed.to_bytes(8, "little")[:width] + entry.size.to_bytes(8, "little")[:width]
-    if reader.exactly(room, entry.name) != signature + entry.crc.to_bytes(4, "little") + sizes:
+    if reader.exactly(room, entry.name) != signature + _told(entry, width):
         raise ArchiveRefused("data-descriptor", "it says something else than the directory", entry=entry.name)
+    if not signature and entry.method == STORED and entry.size:
+        raise ArchiveRefused("data-descriptor", "nothing shows where its stored bytes end", entry=entry.name)
+
+
+def _told(entry: Listed, width: int) -> bytes:
+    """What a true descriptor says after its signature; nothing where its sizes have no room."""
+    if max(entry.packed, entry.size) >> (8 * width):
+        return b""
+    crc, packed, size = entry.crc.to_bytes(4, "little"), entry.packed, entry.size
+    return crc + packed.to_bytes(width, "little") + size.to_bytes(width, "little")
