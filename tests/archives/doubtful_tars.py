@@ -32,6 +32,12 @@ def with_global(*records: bytes | tuple[bytes, bytes]) -> bytes:
 
 
 OVERRIDE = [
+    Case(
+        "pax override", "a name behind that leads out", "pax-name", lambda: archive(pax((b"path", b"x")), file(b"../f"))
+    ),
+    Case("pax override", "an absolute name behind", "pax-name", lambda: archive(pax((b"path", b"x")), file(b"/f"))),
+    Case("pax override", "a character set alone", "not-utf8", lambda: with_pax((b"hdrcharset", b"BINARY"))),
+    Case("pax override", "a kind of its own", "kind-mismatch", lambda: with_pax((b"SCHILY.filetype", b"sparse"))),
     Case("pax override", "a global path", "pax-global", lambda: with_global((b"path", b"evil"))),
     Case("pax override", "a global path out", "pax-global", lambda: with_global((b"path", b"../evil"))),
     Case(
@@ -266,6 +272,18 @@ SPARSE = [
 ]
 
 AROUND = [
+    Case(
+        "local and central",
+        "numbers that only some read",
+        "parsers-disagree",
+        lambda: archive(file(b"a"), file(b"f", raw={"major": b"zzzzzzz\x00"})),
+    ),
+    Case(
+        "local and central",
+        "the first of them",
+        "parsers-disagree",
+        lambda: archive(file(b"f", raw={"minor": b"zzzzzzz\x00"})),
+    ),
     Case("bytes after", "junk", "trailing-data", lambda: PLAIN + b"junk"),
     Case("bytes after", "a block of junk", "trailing-data", lambda: PLAIN + b"j" * 512),
     Case("bytes after", "junk after more zeros", "trailing-data", lambda: PLAIN + bytes(4096) + b"j" * 512),
@@ -301,7 +319,7 @@ AROUND = [
     Case(
         "local and central",
         "a prefix of GNU's magic",
-        "tar-header parsers-disagree",
+        "parsers-disagree",
         lambda: archive(file(b"f", magic=GNU, prefix=b"d")),
     ),
     Case(

@@ -23,6 +23,7 @@ def whole(*items: Item, **rest: object) -> bytes:
 
 
 MISMATCHES = [
+    Case("local and central", "a version that nobody reads", "parsers-disagree", lambda: one(central={"version": 255})),
     Case("local and central", "names", "local-mismatch", lambda: one(local_name=b"z")),
     Case("local and central", "lengths of names", "local-mismatch", lambda: one(local_name=b"zz")),
     Case("local and central", "methods, stored in front", "local-mismatch", lambda: one(PACKED, local={"method": 0})),
@@ -73,6 +74,19 @@ def described(crc: int = TRUTH.crc, packed: int = TRUTH.packed, size: int = TRUT
 
 
 DESCRIPTORS = [
+    Case(
+        "descriptor lies",
+        "of stored bytes, no signature",
+        "data-descriptor",
+        lambda: one(descriptor=True, descriptor_bytes=zips.descriptor(A.fields().crc, 1, 1, signed=False)),
+        is_only_strict=True,
+    ),
+    Case(
+        "descriptor lies",
+        "within stored bytes",
+        "data-descriptor",
+        lambda: one(data=zips.descriptor(0, 0, 0), descriptor=True),
+    ),
     Case("descriptor lies", "the check sum", "data-descriptor", lambda: described(crc=1)),
     Case("descriptor lies", "the packed size", "data-descriptor", lambda: described(packed=1)),
     Case("descriptor lies", "the size", "data-descriptor", lambda: described(size=1)),
@@ -120,6 +134,9 @@ def wide(local: bytes = b"", central: bytes = b"", **rest: object) -> bytes:
 FULL = {"size": FF32, "packed": FF32}
 LOCATOR_FIRST = Archive([A], end=zips.WIDE, end_64=End64())
 ZIP64 = [
+    Case(
+        "zip64 confusion", "full numbers without a record", "zip64", lambda: whole(A, end=End(size=FF32, offset=FF32))
+    ),
     Case(
         "zip64 confusion",
         "numbers that nobody asked for",
@@ -300,7 +317,7 @@ AROUND = [
         "gap leading-data",
         lambda: Archive([A, B], listed=[(B, len(A.written()))]).written(),
     ),
-    Case("bytes after", "junk", "trailing-data zip-end", lambda: archive(A) + b"junk"),
+    Case("bytes after", "junk", "trailing-data", lambda: archive(A) + b"junk"),
     Case("bytes after", "one NUL", "trailing-data zip-end", lambda: archive(A) + b"\x00"),
     Case("bytes after", "behind the directory", "gap leading-data", lambda: whole(A, after_directory=b"hidden")),
     Case(

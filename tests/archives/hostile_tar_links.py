@@ -43,6 +43,14 @@ TARGETS = {
 }
 
 CASES = [
+    Case("symlink escape", "a circle", "link-chain", lambda: archive(link(b"a", b"b"), link(b"b", b"a"))),
+    Case("symlink escape", "to itself", "link-chain", lambda: archive(link(b"a", b"a"))),
+    Case(
+        "symlink escape",
+        "a chain of 18",
+        "link-chain",
+        lambda: archive(*(link(b"%d" % number, b"%d" % (number + 1)) for number in range(18)), file(b"18")),
+    ),
     *(
         Case(
             "symlink escape",

@@ -128,21 +128,50 @@ LINKS = [
     Case("link with payload", "a target of two lines", "link-target control-character", lambda: linked(b"a\nb")),
 ]
 
+CIRCLE = archive(link(b"a", b"b"), link(b"b", b"a"))
+CHAIN = archive(*(link(b"%d" % number, b"%d" % (number + 1)) for number in range(18)), Item(b"18"))
+BEYOND = [
+    Case("symlink escape", "a circle", "link-chain", lambda: CIRCLE),
+    Case("symlink escape", "a chain of 18", "link-chain", lambda: CHAIN),
+    Case(
+        "symlink escape",
+        "of DOS",
+        "kind-mismatch",
+        lambda: archive(Item(b"l", b"a", mode=LINK_MODE, central={"made_by": 20})),
+    ),
+    Case("encrypted", "by an extra field alone", "encrypted", lambda: one(extra=zips.extra_field(0x9901, bytes(7)))),
+    Case(
+        "encrypted", "by a field of strong encryption", "encrypted", lambda: one(extra=zips.extra_field(0x17, bytes(8)))
+    ),
+    Case("device nodes", "by an extra field", "extra-field", lambda: one(extra=zips.extra_field(0x756E, bytes(14)))),
+    Case(
+        "control characters",
+        "UTF-8 that does not say so",
+        "not-utf8",
+        lambda: one("é".encode(), local={"flags": 0}, central={"flags": 0}),
+        is_only_strict=True,
+    ),
+    Case(
+        "control characters",
+        "neither ASCII nor UTF-8",
+        "not-utf8",
+        lambda: one(b"\x80", local={"flags": 0}, central={"flags": 0}),
+    ),
+]
+
 KINDS = [
     *(
         Case(
             "device nodes",
             name,
-            "kind-mismatch special-file tar-type",
+            "special-file",
             lambda mode=mode: one(b"n", b"", mode=mode | 0o644),
         )
         for name, mode in (("characters", 0o020000), ("blocks", 0o060000), ("a socket", 0o140000))
     ),
-    Case("fifo", "as a file", "kind-mismatch special-file tar-type", lambda: one(b"n", b"", mode=0o010644)),
-    Case("fifo", "with bytes", "kind-mismatch special-file tar-type", lambda: one(b"n", mode=0o010644)),
-    Case(
-        "device nodes", "an unknown kind", "kind-mismatch special-file tar-type", lambda: one(b"n", b"", mode=0o170644)
-    ),
+    Case("fifo", "as a file", "special-file", lambda: one(b"n", b"", mode=0o010644)),
+    Case("fifo", "with bytes", "special-file", lambda: one(b"n", mode=0o010644)),
+    Case("device nodes", "an unknown kind", "special-file", lambda: one(b"n", b"", mode=0o170644)),
     Case("set id and sticky", "user", "special-mode", lambda: one(mode=0o104755), is_only_strict=True),
     Case("set id and sticky", "group", "special-mode", lambda: one(mode=0o102755), is_only_strict=True),
     Case("set id and sticky", "sticky", "special-mode", lambda: one(mode=0o101755), is_only_strict=True),
@@ -166,22 +195,20 @@ KINDS = [
     Case(
         "file and folder",
         "a folder of no slash",
-        "kind-mismatch special-file tar-type",
+        "kind-mismatch",
         lambda: one(b"d", b"", mode=zips.FOLDER_MODE),
     ),
-    Case(
-        "file and folder", "a file's mode on a folder", "kind-mismatch special-file tar-type", lambda: one(b"d/", b"")
-    ),
+    Case("file and folder", "a file's mode on a folder", "kind-mismatch", lambda: one(b"d/", b"")),
     Case(
         "file and folder",
         "a folder of DOS with bytes",
-        "kind-mismatch special-file tar-type",
+        "kind-mismatch",
         lambda: one(b"d", central={"external": 0x10, "made_by": 20}),
     ),
     Case(
         "file and folder",
         "a link with a slash",
-        "kind-mismatch special-file tar-type",
+        "kind-mismatch",
         lambda: archive(link(b"l/", b"a")),
     ),
     Case(
@@ -256,4 +283,4 @@ BY_NAME = [
     ),
 ]
 
-CASES = [*LINKS, *KINDS, *ENCRYPTED, *BY_NAME]
+CASES = [*BEYOND, *LINKS, *KINDS, *ENCRYPTED, *BY_NAME]

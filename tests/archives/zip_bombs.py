@@ -121,7 +121,80 @@ BOMBS = [
 ]
 
 BOTH_10 = {"local": {"size": 10}, "central": {"size": 10}}
+LARGE = bytes(range(256)) * 1200
+STREAM = zips.deflated(LARGE)
 SIZES = [
+    Case(
+        "lying sizes",
+        "large, a wrong check sum",
+        "checksum",
+        lambda: one(data=LARGE, local={"crc": 1}, central={"crc": 1}),
+    ),
+    Case(
+        "lying sizes",
+        "large and deflated, a wrong check sum",
+        "checksum",
+        lambda: one(data=LARGE, method=DEFLATED, local={"crc": 1}, central={"crc": 1}),
+    ),
+    Case(
+        "lying sizes",
+        "large, more than told",
+        "size",
+        lambda: one(data=LARGE, method=DEFLATED, local={"size": 300_000}, central={"size": 300_000}),
+    ),
+    Case(
+        "lying sizes",
+        "large, less than told",
+        "size",
+        lambda: one(data=LARGE, method=DEFLATED, local={"size": 400_000}, central={"size": 400_000}),
+    ),
+    Case(
+        "lying sizes",
+        "large, a broken stream",
+        "compression",
+        lambda: one(data=LARGE, method=DEFLATED, packed=STREAM[:99] + b"\xff" * 9 + STREAM[108:]),
+    ),
+    Case(
+        "lying sizes",
+        "large, a stream without an end",
+        "compression",
+        lambda: one(data=LARGE, method=DEFLATED, packed=STREAM[:-9]),
+    ),
+    Case(
+        "lying sizes",
+        "large, bytes behind the stream",
+        "compression",
+        lambda: one(data=LARGE, method=DEFLATED, packed=STREAM + b"junk"),
+    ),
+    Case(
+        "entry count", "one told, two there", "entry-count", lambda: Archive([A, B], end=End(here=1, total=1)).written()
+    ),
+    Case(
+        "entry count",
+        "three told, two there",
+        "entry-count",
+        lambda: Archive(
+            [replace(A, comment=bytes(30)), replace(B, comment=bytes(30))], end=End(here=3, total=3)
+        ).written(),
+    ),
+    Case(
+        "entry count",
+        "bytes behind the last of the directory",
+        "gap",
+        lambda: Archive([A], end=End(size=66), after_directory=bytes(15)).written(),
+    ),
+    Case(
+        "entry count",
+        "a directory without signatures",
+        "zip-record",
+        lambda: archive(A).replace(b"PK\x01\x02", b"PK\x01\x03"),
+    ),
+    Case(
+        "entry count",
+        "a small directory of many",
+        "directory-size",
+        lambda: Archive([A], end=End(here=100, total=100)).written(),
+    ),
     Case("lying sizes", "10 bytes told, 30 MB there", "size", lambda: one(data=ZEROS, method=DEFLATED, **BOTH_10)),
     Case(
         "lying sizes",
