@@ -111,10 +111,9 @@ def _tried(settings: Settings, stream: bytes, content: bytes) -> bytes | None:
 def _corrected(place: int, made: bytes, stream: bytes) -> Way | None:
     """The way by corrections; None where they would be long."""
     both = min(len(made), len(stream))
-    ahead = common(made[: both // _CORRECTION], stream[: both // _CORRECTION])
-    if ahead < both // _CORRECTION or len(stream) - both > len(stream) // _CORRECTION:
-        return None
     unlike = (int.from_bytes(made[:both], "little") ^ int.from_bytes(stream[:both], "little")).to_bytes(both, "little")
+    if both - unlike.count(0) + len(stream) - both > len(stream) // _CORRECTION:
+        return None
     found = [(run.start(), stream[run.start() : run.end()]) for run in _RUNS.finditer(unlike)]
     if len(stream) > both:
         found.append((both, stream[both:]))
