@@ -1,6 +1,7 @@
 """Which build of a product a pull may install: the one that its publisher says, not just the store."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
@@ -64,8 +65,8 @@ def believed(server: Server, found: wire.Product, wanted: Wanted) -> Release:
     counters = {} if pin is None else pin.counters
     pins.pin(server.root, org, Pin(now, {**counters, place: statement.counter}))
     version = wanted.version or statement.version
-    platform = _platform(wanted, statement) if version == statement.version else wanted.platform or ""
-    envelope = _envelope(server, found, version, platform, wanted.doing)
+    platforms = [_platform(wanted, statement)] if version == statement.version else _likely(wanted)
+    envelope, platform = _envelope(server, found, version, platforms, wanted.doing)
     payload = _payload(envelope, shown, statement, version, platform)
     manifest = _manifest(payload, found, org, version, platform)
     if installed is not None and version != statement.version:
@@ -82,21 +83,35 @@ def _is_of(known: state.State, server: Server, found: wire.Product, wanted: Want
 def _platform(wanted: Wanted, statement: Statement) -> str:
     """The platform of the build: the one asked for, the only one, or this machine's."""
     builds = statement.builds
-    here = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
-    fitting = [wanted.platform] if wanted.platform else [*(builds if len(builds) == 1 else ()), here, ""]
-    for platform in fitting:
+    only = list(builds) if len(builds) == 1 and not wanted.platform else []
+    for platform in (*only, *_likely(wanted)):
         if platform in builds:
             return platform
     known = ", ".join(sorted(platform or "none in particular" for platform in builds))
-    why = f"{statement.version} has no build for {wanted.platform or here}"
+    why = f"{statement.version} has no build for {_likely(wanted)[0]}"
     remedy = f"Say --platform; there is: {known}."
     raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
-def _envelope(server: Server, found: wire.Product, version: str, platform: str, doing: str) -> Envelope:
-    query = f"?{urlencode({'platform': platform})}" if platform else ""
-    path = f"/products/{segment(found.slug)}/releases/{segment(version)}/manifest{query}"
-    return server.get(path, Envelope, doing)
+def _likely(wanted: Wanted) -> list[str]:
+    """The platform asked for, else this machine's and none in particular."""
+    here = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
+    return [wanted.platform] if wanted.platform else [here, ""]
+
+
+def _envelope(
+    server: Server, found: wire.Product, version: str, platforms: Sequence[str], doing: str
+) -> tuple[Envelope, str]:
+    """The signed manifest of the first of the platforms that has a build."""
+    path = f"/products/{segment(found.slug)}/releases/{segment(version)}/manifest"
+    for platform in platforms:
+        query = f"?{urlencode({'platform': platform})}" if platform else ""
+        try:
+            return server.get(path + query, Envelope, doing), platform
+        except Failure as failure:
+            if failure.problem != "not_processed" or platform == platforms[-1]:
+                raise
+    raise AssertionError("there is a platform to ask for")
 
 
 def _payload(envelope: Envelope, shown: ChannelState, statement: Statement, version: str, platform: str) -> bytes:

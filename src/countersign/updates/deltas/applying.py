@@ -6,6 +6,7 @@ announced, and what comes out counts only when its digest is the signed one.
 
 import hashlib
 import os
+from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -120,8 +121,8 @@ class _Rebuilt:
     def __init__(self, taken: patch.Patch, reference: Reference) -> None:
         self._reference = reference
         self._left = taken.new_size
-        self._values = Stream(taken.values, reference.joined)
-        self._literals = Stream(taken.literals, reference.joined)
+        self._values = Stream(taken.values, bytes)
+        self._literals = Stream(taken.literals, lambda: _prefix(reference))
         self._runs = _runs(taken)
         self._run: tuple[int, int] | None = next(self._runs, None)
         self._along = 0
@@ -176,6 +177,13 @@ class _Rebuilt:
         return bytes(out)
 
 
+def _prefix(reference: Reference) -> bytes:
+    """The reference as a dictionary."""
+    if reference.size > streams.PREFIX_BYTES:
+        raise Malformed("the old files are too long for a dictionary")
+    return reference.joined()
+
+
 def _covers(taken: patch.Patch) -> Iterator[Cover]:
     """The covers, in order.
 
@@ -201,7 +209,7 @@ def _runs(taken: patch.Patch) -> Iterator[tuple[int, int]]:
         at += gap + length
 
 
-def _columns(packed: streams.Packed, rows: int, columns: int, most: int) -> list[list[int]]:
+def _columns(packed: streams.Packed, rows: int, columns: int, most: int) -> "list[array[int]]":
     """Numbers that stand column after column.
 
     Raises:
@@ -209,10 +217,10 @@ def _columns(packed: streams.Packed, rows: int, columns: int, most: int) -> list
     """
     if rows * columns > packed.size:
         raise Malformed("there are fewer numbers than announced")
-    if packed.size > rows * columns * LONGEST:
-        raise Malformed("there are more numbers than announced")
+    if packed.size > min(rows * columns * LONGEST, patch.LIST_BYTES):
+        raise Malformed("there are more numbers than announced, or than any delta needs")
     reader = Reader(Stream(packed, bytes).take(packed.size))
-    found = [reader.numbers(rows, most) for _ in range(columns)]
+    found = [array("Q", (reader.number(most) for _ in range(rows))) for _ in range(columns)]
     if not reader.is_at_end:
         raise Malformed("there are more numbers than announced")
     return found

@@ -19,6 +19,8 @@ from countersign.updates.numbers import Malformed, Reader, packed, signed
 MAGIC = b"CSD1"
 HEAD_BYTES = 128
 LONGEST = 1 << 40
+LIST_BYTES = 32 << 20
+"""Of a list of numbers; a patch with more is made with fewer and longer runs."""
 _STREAMS = 5
 _QUIET = (1, 255)
 """Equal bytes that may stand inside a run of differences: few make many short runs, many make few long ones."""
@@ -42,7 +44,8 @@ class Patch(NamedTuple):
 def encode(old: bytes, new: bytes, found: Sequence[Cover], recipes: bytes) -> bytes:
     """The patch that turns the reference into the new bytes."""
     run_count, run_lengths, values = min(
-        (_runs(old, new, found, quiet) for quiet in _QUIET), key=lambda runs: len(runs[1].body) + len(runs[2].body)
+        (_runs(old, new, found, quiet) for quiet in _QUIET),
+        key=lambda runs: (runs[1].size > LIST_BYTES, len(runs[1].body) + len(runs[2].body)),
     )
     parts = (streams.pack(_control(found)), run_lengths, values, streams.pack(_literals(new, found), old))
     every = (*parts, streams.pack(recipes))

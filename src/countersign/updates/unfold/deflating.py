@@ -4,6 +4,7 @@ Only the zlib that this Python carries is tried. Another one (zlib-ng, an old cl
 same settings: whoever folds checks the digest of what comes out.
 """
 
+import re
 import zlib
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ _PATIENCE = 6
 """Streams of one archive that fit nothing before only likely settings are tried on the others."""
 _CORRECTION = 16
 """One part in so many of a stream may be kept as it is and the rest still be made anew."""
+_RUNS = re.compile(rb"[^\0]+(?:\0{1,3}[^\0]+)*")
 
 
 class Settings(NamedTuple):
@@ -38,13 +40,12 @@ SETTINGS = (
 
 
 class Way(NamedTuple):
-    """How a stream comes back: place in SETTINGS, and where its bytes differ from what those give: from `start` on,
-    up to `tail` bytes before its end, it has `correction` instead."""
+    """How a stream comes back: place in SETTINGS; and where what those give is not the stream, its length and the
+    stretches, each with its place, that it has otherwise."""
 
     settings: int
-    start: int = 0
-    tail: int = 0
-    correction: bytes = b""
+    size: int = 0
+    corrections: tuple[tuple[int, bytes], ...] = ()
     is_exact: bool = True
 
 
@@ -52,14 +53,19 @@ def deflated(content: bytes, way: Way) -> bytes:
     """The stream that holds the content.
 
     Raises:
-        Malformed: the correction does not fit.
+        Malformed: a correction does not fit.
     """
     made = _made(SETTINGS[way.settings], content)
     if way.is_exact:
         return made
-    if way.start + way.tail > len(made):
-        raise Malformed("a correction lies outside of its stream")
-    return made[: way.start] + way.correction + made[len(made) - way.tail :]
+    out = bytearray(made[: way.size])
+    for at, stretch in way.corrections:
+        if at > len(out) or at + len(stretch) > way.size:
+            raise Malformed("a correction lies outside of its stream")
+        out[at : at + len(stretch)] = stretch
+    if len(out) != way.size:
+        raise Malformed("a corrected stream is too short")
+    return bytes(out)
 
 
 class Search:
@@ -81,7 +87,7 @@ class Search:
             if made is not None and (corrected := _corrected(place, made, stream)) is not None:
                 near.append(corrected)
         self._misses += 1
-        return min(near, key=lambda way: len(way.correction), default=None)
+        return min(near, key=lambda way: len(encode(way)), default=None)
 
 
 def _made(settings: Settings, content: bytes) -> bytes:
@@ -103,14 +109,17 @@ def _tried(settings: Settings, stream: bytes, content: bytes) -> bytes | None:
 
 
 def _corrected(place: int, made: bytes, stream: bytes) -> Way | None:
-    """The way by a correction; None where it would be long."""
-    start = common(made, stream)
-    rest = min(len(made), len(stream)) - start
-    tail = common(made[len(made) - rest :][::-1], stream[len(stream) - rest :][::-1])
-    correction = stream[start : len(stream) - tail]
-    if len(correction) * _CORRECTION > len(stream):
+    """The way by corrections; None where they would be long."""
+    both = min(len(made), len(stream))
+    unlike = (int.from_bytes(made[:both], "little") ^ int.from_bytes(stream[:both], "little")).to_bytes(both, "little")
+    if both - unlike.count(0) + len(stream) - both > len(stream) // _CORRECTION:
         return None
-    return Way(place, start, tail, correction, is_exact=False)
+    found = [(run.start(), stream[run.start() : run.end()]) for run in _RUNS.finditer(unlike)]
+    if len(stream) > both:
+        found.append((both, stream[both:]))
+    if sum(4 + len(stretch) for _, stretch in found) * _CORRECTION > len(stream):
+        return None
+    return Way(place, len(stream), tuple(found), is_exact=False)
 
 
 def common(one: bytes, other: bytes) -> int:
@@ -129,8 +138,8 @@ def encode(way: Way) -> bytes:
     """The way as bytes."""
     if way.is_exact:
         return packed([way.settings * 2])
-    numbers = (way.settings * 2 + 1, way.start, way.tail, len(way.correction))
-    return packed(numbers) + way.correction
+    head = packed([way.settings * 2 + 1, way.size, len(way.corrections)])
+    return head + b"".join(packed([at, len(stretch)]) + stretch for at, stretch in way.corrections)
 
 
 def decode(reader: Reader, most: int) -> Way:
@@ -142,5 +151,9 @@ def decode(reader: Reader, most: int) -> Way:
     kind = reader.number(len(SETTINGS) * 2 - 1)
     if kind % 2 == 0:
         return Way(kind // 2)
-    start, tail, length = reader.numbers(3, most)
-    return Way(kind // 2, start, tail, reader.take(length), is_exact=False)
+    size, count = reader.numbers(2, most)
+    corrections: list[tuple[int, bytes]] = []
+    for _ in range(count):
+        at, length = reader.numbers(2, most)
+        corrections.append((at, reader.take(length)))
+    return Way(kind // 2, size, tuple(corrections), is_exact=False)

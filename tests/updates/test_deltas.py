@@ -1,0 +1,242 @@
+"""Deltas between made-up trees: what they make is what was wanted, and what was tampered with makes nothing."""
+
+import hashlib
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from countersign.updates.deltas import applying, making, patch, windows
+from countersign.updates.deltas.applying import DeltaRefused, Target, contents
+from countersign.updates.deltas.bytewise import difference, total
+from countersign.updates.deltas.covers import covers
+from countersign.updates.deltas.making import Made, Side
+from countersign.updates.deltas.reference import Held, Stored
+from countersign.updates.manifest import File
+from countersign.updates.numbers import Malformed, Reader, packed, signed, unsigned
+from countersign.updates.planner import positions
+from tests.updates.test_unfold import TEXT, tarred, zipped
+
+Files = dict[str, bytes]
+MIB = 1 << 20
+
+
+def side(files: Files) -> Side:
+    """The files as the maker sees them."""
+    listed = [
+        File(path, 0o644, len(data), hashlib.sha256(data).hexdigest(), [])
+        for path, data in sorted(files.items(), key=lambda item: item[0].encode())
+    ]
+    return Side(listed, lambda file: files[file.path])
+
+
+def made(old: Files, new: Files, group_bytes: int = making.GROUP_BYTES) -> list[Made]:
+    """The deltas."""
+    return list(making.make(side(old), side(new), group_bytes))
+
+
+def applied(deltas: list[Made], old: Files, new: Files) -> Files:
+    """What the deltas make of the old files."""
+    olds, news = side(old).files, side(new).files
+    found: Files = {}
+    for delta in deltas:
+        held = [Held(old[olds[place].path]) for place in positions(delta.old, len(olds))]
+        wanted = [news[place] for place in positions(delta.files, len(news))]
+        for file, pieces in zip(wanted, contents(delta.blob, held, [file.size for file in wanted]), strict=True):
+            found[file.path] = b"".join(pieces)
+    return found
+
+
+def lacking(old: Files, new: Files) -> Files:
+    """What the new tree has and the old one has nowhere."""
+    return {path: data for path, data in new.items() if data and data not in old.values()}
+
+
+def edited(data: bytes, chance: random.Random) -> bytes:
+    """The data with a few changes of every kind."""
+    out = bytearray(data)
+    for _ in range(chance.randrange(1, 9)):
+        at = chance.randrange(len(out) + 1)
+        kind = chance.randrange(4)
+        if kind == 0:
+            out[at:at] = chance.randbytes(chance.randrange(300))
+        elif kind == 1:
+            del out[at : at + chance.randrange(300)]
+        elif kind == 2 and out:
+            out[at % len(out)] ^= 1 + chance.randrange(255)
+        else:
+            out[at:at] = out[: chance.randrange(len(out) + 1)]
+    return bytes(out)
+
+
+def tree(chance: random.Random, before: Files | None = None) -> Files:
+    """A random tree; with another one before it, a later version of that."""
+    if before is None:
+        kinds = (chance.randbytes, lambda size: TEXT[:size], lambda size: zipped({"m": TEXT[:size]}), bytes)
+        return {f"d{n % 3}/f{n}": chance.choice(kinds)(chance.randrange(5000)) for n in range(chance.randrange(1, 12))}
+    after = {(path if chance.random() < 0.8 else path + ".moved"): data for path, data in before.items()}
+    for path in list(after):
+        if chance.random() < 0.5:
+            after[path] = edited(after[path], chance)
+    return {**after, "new.zip": zipped({"m": TEXT[: chance.randrange(9000)], "n": b"n" * 400})}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32), st.sampled_from([2000, 20_000, making.GROUP_BYTES]))
+def test_random_trees_are_made_exactly(seed: int, group_bytes: int) -> None:
+    chance = random.Random(seed)
+    old = tree(chance)
+    new = tree(chance, old)
+
+    found = applied(made(old, new, group_bytes), old, new)
+
+    assert found == {path: data for path, data in new.items() if path in found}
+    if group_bytes == making.GROUP_BYTES and any(old.values()):
+        assert found == lacking(old, new)
+
+
+def test_a_changed_byte_in_a_big_file_costs_next_to_nothing() -> None:
+    data = random.Random(1).randbytes(MIB)
+    changed = data[:500_000] + b"x" + data[500_001:]
+
+    (delta,) = made({"a": data}, {"a": changed})
+
+    assert len(delta.blob) < 60
+
+
+def test_an_archive_as_shipped_costs_little_more_than_what_changed_in_it() -> None:
+    members = {f"m{number}": TEXT[number * 100 :] for number in range(20)}
+    old = zipped(members)
+    new = zipped({**members, "m7": members["m7"].replace(b"bottles", b"BOTTLES", 3)})
+
+    (delta,) = made({"app.zip": old}, {"app.zip": new})
+
+    assert applied([delta], {"app.zip": old}, {"app.zip": new}) == {"app.zip": new}
+    assert len(delta.blob) < 400
+
+
+def test_what_was_moved_into_another_file_is_found() -> None:
+    data = random.Random(2).randbytes(MIB)
+
+    deltas = made({"one": data, "two": b"2"}, {"three/renamed": data[1000:], "two": b"2"})
+
+    assert sum(len(delta.blob) for delta in deltas) < 100
+
+
+def test_contents_beyond_the_group_are_searched_in_parts() -> None:
+    chance = random.Random(3)
+    assets = [chance.randbytes(200_000) for _ in range(40)]
+    moved = [assets[30], *assets[:12], edited(assets[12], chance), chance.randbytes(9000), *assets[13:30], *assets[31:]]
+    old, new = {"pack": b"".join(assets)}, {"pack": b"".join(moved)}
+
+    deltas = made(old, new, 4 * MIB)
+
+    assert applied(deltas, old, new) == new
+    assert sum(len(delta.blob) for delta in deltas) < 9000 + 5000
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_covers_found_in_parts_are_covers(seed: int) -> None:
+    chance = random.Random(seed)
+    old = chance.randbytes(chance.randrange(400_000))
+    new = edited(edited(old, chance), chance)
+
+    found = windows.all_covers(old, new, 100_000)
+
+    ends = [0, *(cover.new + cover.length for cover in found)]
+    assert all(cover.new >= end and cover.length > 0 for cover, end in zip(found, ends, strict=False))
+    assert all(0 <= cover.old <= len(old) - cover.length for cover in found)
+    assert ends[-1] <= len(new)
+
+
+def test_files_are_written_and_the_wrong_ones_are_named(tmp_path: Path) -> None:
+    old, new = {"a": TEXT, "b": TEXT[:999]}, {"a": TEXT + b"!", "b": TEXT[:99] + b"!"}
+    (delta,) = made(old, new)
+    for path, data in old.items():
+        (tmp_path / path).write_bytes(data)
+    targets = [
+        Target(tmp_path / "a.new", len(new["a"]), hashlib.sha256(new["a"]).hexdigest()),
+        Target(tmp_path / "b.new", len(new["b"]), "0" * 64),
+    ]
+
+    failed = applying.apply(delta.blob, [Stored(tmp_path / path) for path in sorted(old)], targets)
+
+    assert failed == [1]
+    assert (tmp_path / "a.new").read_bytes() == new["a"]
+    assert not (tmp_path / "b.new").exists()
+
+
+def test_a_zlib_that_writes_other_bytes_makes_a_wrong_file_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from countersign.updates.unfold import deflating
+
+    old, new = {"a.zip": zipped({"m": TEXT})}, {"a.zip": zipped({"m": TEXT + b"!"})}
+    (delta,) = made(old, new)
+    monkeypatch.setattr(deflating, "SETTINGS", tuple(deflating.Settings(1, 8) for _ in deflating.SETTINGS))
+    size = len(new["a.zip"])
+
+    try:
+        (made_file,) = [b"".join(pieces) for pieces in contents(delta.blob, [Held(old["a.zip"])], [size])]
+    except DeltaRefused:
+        return
+
+    assert made_file != new["a.zip"]
+
+
+@pytest.mark.parametrize("other", [b"", TEXT[1:], TEXT + b"more"], ids=["empty", "shorter", "longer"])
+def test_a_delta_for_other_old_files_is_refused(other: bytes) -> None:
+    (delta,) = made({"a": TEXT}, {"a": TEXT + b"!"})
+
+    with pytest.raises(DeltaRefused):
+        [b"".join(pieces) for pieces in contents(delta.blob, [Held(other)], [len(TEXT) + 1])]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_a_tampered_delta_is_refused_or_makes_files_of_the_announced_sizes(data: st.DataObject) -> None:
+    out = bytearray(_BLOB)
+    for _ in range(data.draw(st.integers(1, 5))):
+        at = data.draw(st.integers(0, len(out) - 1))
+        out[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    sizes = [len(each) for each in _NEW.values()]
+
+    try:
+        found = [
+            sum(map(len, pieces)) for pieces in contents(bytes(out), [Held(each) for each in _OLD.values()], sizes)
+        ]
+    except DeltaRefused:
+        return
+
+    assert all(made <= size for made, size in zip(found, sizes, strict=True))
+
+
+def test_numbers_come_back() -> None:
+    numbers = [0, 1, 127, 128, 1 << 20, (1 << 40) - 1]
+
+    assert Reader(packed(numbers)).numbers(len(numbers), 1 << 40) == numbers
+    assert [unsigned(signed(number)) for number in (-5, -1, 0, 1, 5)] == [-5, -1, 0, 1, 5]
+    for bad in (b"", b"\x80", b"\xff" * 12):
+        with pytest.raises(Malformed):
+            Reader(bad).number(1 << 40)
+
+
+@given(st.binary(max_size=300), st.binary(max_size=300))
+def test_a_difference_added_to_the_old_bytes_gives_the_new_ones(one: bytes, other: bytes) -> None:
+    size = min(len(one), len(other))
+    new, old = one[:size], other[:size]
+
+    assert total(old, difference(memoryview(new), memoryview(old))) == new
+
+
+def test_nothing_matches_nothing() -> None:
+    assert covers(b"", b"new") == []
+    assert covers(b"old", b"") == []
+    with pytest.raises(Malformed):
+        patch.decode(b"none of ours")
+
+
+_OLD: Files = {"a.zip": zipped({"m": TEXT[:3000]}), "b": TEXT[:2000], "c.tar": tarred({"x": TEXT[:100]})}
+_NEW: Files = {"a.zip": zipped({"m": TEXT[:2900]}), "b": TEXT[:1500] + b"!" + TEXT[1500:]}
+_BLOB = made(_OLD, _NEW)[0].blob

@@ -1,0 +1,145 @@
+"""Plans: the cheapest way for each file, told from manifests alone."""
+
+import random
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from countersign.updates import planner
+from countersign.updates.planner import Local, Plan, Spot, positions
+from countersign.updates.wire import DeltaOffer, stretches
+from tests.updates.builds import Build, Shelf, build
+
+CHANCE = random.Random(4)
+BIG = CHANCE.randbytes(500_000)
+OLD = build("1.0", {"a": BIG, "b": b"b" * 3000, "c": b"c"}, executables=("b",))
+NEW = build("2.0", {"a": BIG + b"more", "moved/b": b"b" * 3000, "c": b"c", "d": CHANCE.randbytes(9000)})
+
+
+def local(installed: Build, damaged: Iterable[str] = ()) -> Local:
+    """The build on disk, whole but for some files, of which nothing is left."""
+    files = {file.path: (file.sha256, file.mode) for file in installed.manifest.files if file.path not in set(damaged)}
+    spots: dict[str, Spot] = {}
+    for file in installed.manifest.files:
+        offset = 0
+        for place in file.chunks if file.path in files else ():
+            chunk = installed.manifest.chunks[place]
+            spots.setdefault(chunk.id, Spot(file.path, offset))
+            offset += chunk.size
+    return Local(files, spots, installed.manifest, installed.sha256)
+
+
+def plan(shelf: Shelf, known: Local, *, memory_bytes: int = planner.MEMORY_BYTES) -> Plan:
+    """The plan for what the shelf has."""
+    wanted = shelf.wanted
+    offer = shelf.offer(shelf.older.version) if shelf.older else None
+    return planner.plan(wanted.manifest, wanted.sha256, known, shelf.places(), offer, memory_bytes=memory_bytes)
+
+
+def paths(found: Plan, wanted: Build = NEW) -> dict[str, list[str]]:
+    """The files' paths by what is done with them."""
+    files = wanted.manifest.files
+    by_delta = [place for delta in found.deltas for place in positions(delta.files, len(files))]
+    return {
+        "kept": [files[place].path for place in found.kept],
+        "copied": [files[place].path for place, _ in found.copied],
+        "deltas": [files[place].path for place in by_delta],
+        "assembled": [files[place].path for place in found.assembled],
+    }
+
+
+def test_each_file_goes_the_cheapest_way() -> None:
+    found = paths(plan(Shelf(NEW, OLD), local(OLD)))
+
+    assert found == {"kept": ["c"], "copied": ["moved/b"], "deltas": ["a", "d"], "assembled": []}
+
+
+def test_without_deltas_only_chunks_that_lie_nowhere_are_fetched() -> None:
+    shelf = Shelf(NEW)
+
+    found = plan(shelf, local(OLD))
+
+    new_frames = {name: frame for name, frame in NEW.frames.items() if name not in OLD.frames}
+    assert paths(found)["assembled"] == ["a", "d"]
+    assert found.fetch_bytes == sum(map(len, new_frames.values())) < 200_000
+
+
+def test_a_chunk_that_two_files_need_is_counted_once() -> None:
+    wanted = build("1", {"one": BIG, "two": BIG + b"!"})
+
+    found = plan(Shelf(wanted), Local())
+
+    assert found.fetch_bytes == sum(map(len, wanted.frames.values()))
+    assert found.write_bytes >= 2 * len(BIG)
+
+
+def test_a_first_install_takes_the_artifact_where_that_is_smaller() -> None:
+    small = build("1", {"one": BIG}, artifact=b"small")
+
+    found = plan(Shelf(small), Local())
+
+    assert found.artifact
+    assert found.fetch_bytes == 5
+
+
+@pytest.mark.parametrize("damaged", ["a", "b"])
+def test_a_delta_is_not_taken_when_an_old_file_of_it_is_damaged(damaged: str) -> None:
+    found = plan(Shelf(NEW, OLD), local(OLD, [damaged]))
+
+    assert found.deltas == []
+
+
+def test_a_delta_that_takes_too_much_memory_is_not_taken() -> None:
+    assert plan(Shelf(NEW, OLD), local(OLD), memory_bytes=1 << 20).deltas == []
+
+
+def test_deltas_between_other_builds_are_not_taken() -> None:
+    shelf = Shelf(NEW, OLD)
+    offer = shelf.offer("1.0")
+    assert offer is not None
+    foreign = DeltaOffer("ready", "1.0", "2.0", "0" * 64, NEW.sha256, offer.deltas)
+
+    found = planner.plan(NEW.manifest, NEW.sha256, local(OLD), shelf.places(), foreign)
+
+    assert found.deltas == []
+
+
+@pytest.mark.parametrize("bad", [[(0, 99)], [(2, 1)], [(0, 2), (1, 3)], [(-1, 1)]], ids=str)
+def test_a_delta_whose_places_make_no_sense_is_not_taken(bad: list[tuple[int, int]]) -> None:
+    shelf = Shelf(NEW, OLD)
+    delta = shelf.deltas[0]
+    shelf.deltas[0] = type(delta)(delta.url, delta.size, delta.sha256, bad, delta.files, delta.memory)
+
+    assert plan(shelf, local(OLD)).deltas == []
+
+
+def test_a_wrong_mode_alone_costs_a_copy() -> None:
+    other = build("1.0", OLD.contents)
+
+    found = plan(Shelf(other), local(OLD))
+
+    assert paths(found, other)["copied"] == ["b"]
+    assert found.fetch_bytes == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32))
+def test_every_file_is_in_one_place_and_nothing_costs_more_than_all_chunks(seed: int) -> None:
+    chance = random.Random(seed)
+    contents = [chance.randbytes(chance.randrange(60_000)) for _ in range(6)]
+    older = build("1", {f"f{n}": chance.choice(contents) for n in range(5)})
+    newer = build("2", {f"f{n}": chance.choice(contents) for n in range(8)})
+    damaged = [f"f{n}" for n in range(5) if chance.random() < 0.3]
+
+    found = plan(Shelf(newer), local(older, damaged))
+
+    places = [*found.kept, *(place for place, _ in found.copied), *found.assembled]
+    assert sorted(places) == list(range(len(newer.manifest.files)))
+    assert found.fetch_bytes <= sum(map(len, newer.frames.values()))
+
+
+@given(st.sets(st.integers(0, 60)))
+def test_positions_come_back_from_stretches(wanted: set[int]) -> None:
+    assert positions(stretches(sorted(wanted)), 61) == sorted(wanted)

@@ -1,0 +1,182 @@
+"""`countersign pull` against a served store: pushed, processed, installed, updated, healed, and not misled."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from countersign.cli.output import Exit
+from tests.servers.countersign import COMMAND, Running, environment, served
+
+PATIENCE_S = 120.0
+Files = dict[str, bytes]
+Pulled = Callable[..., "subprocess.CompletedProcess[str]"]
+
+BODY = b"".join(b"line %d of the program\n" % number for number in range(40_000))
+OLD: Files = {"bin/tool": b"#!/bin/sh\n" + BODY, "lib/a.txt": b"a" * 70_000, "notes.txt": b"one"}
+NEW: Files = {"bin/tool": b"#!/bin/sh\n" + BODY.replace(b"line 777 ", b"LINE 777 "), "lib/b.txt": b"a" * 70_000}
+
+
+@dataclass
+class Publisher:
+    """A product, and whoever may push to it."""
+
+    server: Running
+    client: httpx.Client
+    product: str
+    token: str
+
+    def publish(self, folder: Path, version: str, files: Files) -> None:
+        """Push the files as a release, and wait until it is processed and its updates are prepared."""
+        source = folder / f"build-{version}"
+        for path, data in files.items():
+            (source / path).parent.mkdir(parents=True, exist_ok=True)
+            (source / path).write_bytes(data)
+        (source / "bin/tool").chmod(0o755)
+        options = ("--version", version, "--platform", "linux", "--publish", "--json", "--server", self.server.url)
+        done = subprocess.run(
+            [*COMMAND, "push", source, self.product, *options],
+            env=environment(COUNTERSIGN_TOKEN=self.token, XDG_CACHE_HOME=str(folder / "cache")),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == Exit.OK, done.stderr
+        artifact = json.loads(done.stdout)["artifact_id"]
+        payload = {"type": "build.process", "payload": {"artifact_id": artifact}}
+        self.client.post("/jobs", json=payload).raise_for_status()
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until no job is left to do."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            jobs = self.client.get("/jobs").raise_for_status().json()["items"]
+            assert not [job for job in jobs if job["status"] == "failed"], jobs
+            if all(job["status"] == "completed" for job in jobs):
+                return
+            assert time.monotonic() < deadline, jobs
+            time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def publisher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Publisher]:
+    """A store with workers, and two releases of which the second is stable."""
+    folder = tmp_path_factory.mktemp("store")
+    with served(folder / "data", "--demo", settings={"COUNTERSIGN_JOB_WORKERS": "1"}) as server:
+        token = server.token("publisher@example.com")
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=f"{server.url}/api/v1", headers=headers, timeout=60) as client:
+            slug = client.get("/products", params={"org": "northwind-games", "limit": 1}).json()["items"][0]["slug"]
+            found = Publisher(server, client, f"northwind-games/{slug}", token)
+            found.publish(folder, "900.0.1", OLD)
+            found.publish(folder, "900.0.2", NEW)
+            yield found
+
+
+@pytest.fixture
+def pull(publisher: Publisher, tmp_path: Path) -> Pulled:
+    """Run the command as a person without a past; further words go to it."""
+
+    def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+        variables = {"COUNTERSIGN_TOKEN": publisher.token, "XDG_CONFIG_HOME": str(tmp_path / "config")}
+        command = [*COMMAND, "pull", publisher.product, folder, "--json", "--server", publisher.server.url, *words]
+        return subprocess.run(
+            command, env=environment(**variables), capture_output=True, text=True, timeout=120, check=False
+        )
+
+    return run
+
+
+def contents(root: Path) -> Files:
+    """The files of an installation."""
+    files = (path for path in root.rglob("*") if path.is_file())
+    found = {str(path.relative_to(root)): path.read_bytes() for path in files}
+    return {path: data for path, data in found.items() if not path.startswith(".countersign/")}
+
+
+def answer(done: "subprocess.CompletedProcess[str]") -> Any:
+    """What a command that went well has said."""
+    assert done.returncode == Exit.OK, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_product_is_installed_updated_by_delta_and_then_left_alone(pull: Pulled, tmp_path: Path) -> None:
+    app = tmp_path / "app"
+
+    first = answer(pull(app, "--version", "900.0.1"))
+    assert contents(app) == OLD
+    second = answer(pull(app))
+    assert contents(app) == NEW
+    third = answer(pull(app))
+
+    assert (first["former"], first["version"]) == (None, "900.0.1")
+    assert (second["former"], second["version"]) == ("900.0.1", "900.0.2")
+    assert second["plan"]["deltas"] == 1
+    assert second["fetched_bytes"] < 2000
+    assert third["changed"] is False
+
+
+def test_a_damaged_installation_is_healed(pull: Pulled, tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    answer(pull(app))
+    (app / "bin/tool").write_bytes(NEW["bin/tool"][:-5])
+
+    healed = answer(pull(app))
+
+    assert contents(app) == NEW
+    assert healed["wounds"][0]["path"] == "bin/tool"
+
+
+def test_an_older_version_by_name_is_refused_over_a_newer_one(pull: Pulled, tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    answer(pull(app))
+
+    refused = pull(app, "--version", "900.0.1")
+
+    assert refused.returncode == Exit.CONFLICT
+    assert "older than 900.0.2" in refused.stderr
+    assert contents(app) == NEW
+
+
+def test_a_counter_below_the_one_that_was_seen_is_refused(pull: Pulled, tmp_path: Path) -> None:
+    answer(pull(tmp_path / "app"))
+    keys = tmp_path / "config/countersign/keys.json"
+    known = json.loads(keys.read_text())
+    (org,) = next(iter(known["servers"].values())).values()
+    org["counters"] = {place: counter + 10**9 for place, counter in org["counters"].items()}
+    keys.write_text(json.dumps(known))
+
+    refused = pull(tmp_path / "other")
+
+    assert refused.returncode == Exit.CONFLICT
+    assert "was seen before" in refused.stderr
+    assert not (tmp_path / "other").exists()
+
+
+def test_another_key_than_the_pinned_one_is_refused(pull: Pulled, tmp_path: Path) -> None:
+    answer(pull(tmp_path / "app"))
+    keys = tmp_path / "config/countersign/keys.json"
+    known = json.loads(keys.read_text())
+    (org,) = next(iter(known["servers"].values())).values()
+    org["key"]["keyid"] = "0" * 64
+    keys.write_text(json.dumps(known))
+
+    refused = pull(tmp_path / "other")
+
+    assert refused.returncode != Exit.OK
+    assert "key" in refused.stderr
+    assert str(keys) in refused.stderr
+
+
+def test_a_dry_run_tells_and_changes_nothing(pull: Pulled, tmp_path: Path) -> None:
+    told = answer(pull(tmp_path / "app", "--dry-run"))
+
+    assert told["plan"]["fetch_bytes"] > 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config"]

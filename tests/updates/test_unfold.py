@@ -1,0 +1,198 @@
+"""Archives inside files, taken apart and put together again bit by bit."""
+
+import gzip
+import io
+import random
+import shutil
+import subprocess
+import tarfile
+import zipfile
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from countersign.updates.numbers import Malformed
+from countersign.updates.unfold import deflating, folding
+from countersign.updates.unfold.deflating import SETTINGS, Search, Way
+from countersign.updates.unfold.spans import LEVELS, Budget, spans
+
+CHANCE = random.Random(1)
+TEXT = b"".join(b"%d bottles, %d glasses\n" % (CHANCE.randrange(999), CHANCE.randrange(999)) for _ in range(4000))
+
+
+def zipped(contents: dict[str, bytes], level: int = 6, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip of these files."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method, compresslevel=level) as archive:
+        for name, data in contents.items():
+            archive.writestr(zipfile.ZipInfo(name), data, method, level)
+    return out.getvalue()
+
+
+def tarred(contents: dict[str, bytes]) -> bytes:
+    """A tar of these files."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, data in contents.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return out.getvalue()
+
+
+def unfolded(data: bytes) -> folding.Unfolded:
+    """Unfolded with a budget of its own; the way back was tried."""
+    found = folding.unfold(data, Budget())
+    if found.recipe:
+        assert folding.fold(found.content, found.recipe, len(data)) == data
+    return found
+
+
+@pytest.mark.parametrize("level", range(1, 10))
+def test_what_a_zip_holds_lies_open(level: int) -> None:
+    found = unfolded(zipped({"a.txt": TEXT, "b.txt": TEXT[::-1]}, level))
+
+    assert TEXT in found.content
+    assert TEXT[::-1] in found.content
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        gzip.compress(TEXT, mtime=0),
+        gzip.compress(TEXT, 9, mtime=0) + gzip.compress(TEXT[:999], mtime=0),
+        tarred({"inner.zip": zipped({"a": TEXT})}),
+        gzip.compress(tarred({"x": b"x", "inner.gz": gzip.compress(TEXT, mtime=0)}), mtime=0),
+        zipped({"inner.zip": zipped({"a": TEXT})}),
+        zipped({"inner.zip": zipped({"a": TEXT})}, method=zipfile.ZIP_STORED),
+    ],
+    ids=["gzip", "two-gzips", "zip-in-tar", "gzip-in-tar-in-gzip", "zip-in-zip", "zip-stored-in-zip"],
+)
+def test_archives_in_archives_lie_open(data: bytes) -> None:
+    assert TEXT in unfolded(data).content
+
+
+def test_no_more_than_three_levels_are_opened() -> None:
+    data = TEXT
+    for _ in range(LEVELS + 1):
+        data = gzip.compress(data, mtime=0)
+
+    found = unfolded(data)
+
+    assert found.recipe
+    assert TEXT not in found.content
+
+
+@pytest.mark.parametrize("tool", ["jar", "bsdtar"])
+def test_archives_of_other_tools_that_use_zlib_lie_open(tmp_path: Path, tool: str) -> None:
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    (tmp_path / "text").write_bytes(TEXT)
+    command = ["jar", "cf"] if tool == "jar" else ["bsdtar", "--format", "zip", "-cf"]
+    subprocess.run([*command, tmp_path / "out.zip", "-C", tmp_path, "text"], check=True, capture_output=True)
+
+    assert TEXT in unfolded((tmp_path / "out.zip").read_bytes()).content
+
+
+@pytest.mark.parametrize("settings_", SETTINGS, ids=str)
+def test_every_setting_is_found_again(settings_: deflating.Settings) -> None:
+    level, memory, strategy, window = settings_
+    compressor = zlib.compressobj(level, zlib.DEFLATED, -window, memory, strategy)
+    stream = compressor.compress(TEXT) + compressor.flush()
+
+    way = Search().way(stream, TEXT)
+
+    assert way is not None
+    assert deflating.deflated(TEXT, way) == stream
+
+
+def test_a_stream_with_another_end_is_made_again_with_a_correction() -> None:
+    compressor = zlib.compressobj(6, zlib.DEFLATED, -15)
+    stream = compressor.compress(TEXT) + compressor.flush(zlib.Z_FULL_FLUSH) + compressor.flush()
+
+    way = Search().way(stream, TEXT)
+
+    assert way is not None
+    assert not way.is_exact
+    assert len(deflating.encode(way)) < 40
+    assert deflating.deflated(TEXT, way) == stream
+
+
+def test_a_stream_of_an_unknown_compressor_stays_as_it_is() -> None:
+    compressor = zlib.compressobj(6, zlib.DEFLATED, -15)
+    pieces = [
+        compressor.compress(TEXT[at : at + 700]) + compressor.flush(zlib.Z_SYNC_FLUSH) for at in range(0, 80_000, 700)
+    ]
+    data = gzip.compress(b"", mtime=0)[:10] + b"".join(pieces) + compressor.flush() + bytes(8)
+
+    found = unfolded(data)
+
+    assert found == (data, b"")
+    assert TEXT[:70_000] in b"".join(folding.reference(data, Budget())), "as a reference it needs no way back"
+
+
+def test_a_bomb_is_left_closed() -> None:
+    bomb = gzip.compress(bytes(64 << 20), mtime=0)
+    budget = Budget(size=1 << 20)
+
+    assert folding.unfold(bomb, budget) == (bomb, b"")
+    assert budget.size == 1 << 20
+
+
+def test_the_streams_of_all_files_share_one_budget() -> None:
+    budget = Budget(streams=3)
+
+    assert folding.unfold(zipped({str(number): TEXT[number:] for number in range(2)}), budget).recipe
+    assert len(spans(zipped({str(number): TEXT[number:] for number in range(9)}), budget)) == 1
+
+
+def test_a_reference_is_the_same_every_time() -> None:
+    data = gzip.compress(tarred({"inner.zip": zipped({"a": TEXT, "b": b"b" * 99})}), mtime=0)
+
+    assert list(folding.reference(data, Budget())) == list(folding.reference(data, Budget()))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_a_damaged_archive_is_unfolded_to_what_it_is_or_not_at_all(data: st.DataObject) -> None:
+    whole = data.draw(st.sampled_from(_SEEDS))
+    out = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.integers(0, len(out) - 1))
+        out[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
+    damaged = bytes(out)
+
+    found = folding.unfold(damaged, Budget(size=1 << 20))
+
+    if found.recipe:
+        assert folding.fold(found.content, found.recipe, len(damaged)) == damaged
+    else:
+        assert found.content == damaged
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=60), st.binary(max_size=200))
+def test_a_recipe_of_a_stranger_is_refused_or_gives_something_small(recipe: bytes, content: bytes) -> None:
+    try:
+        data = folding.fold(content, recipe, 1000)
+    except Malformed:
+        return
+
+    assert len(data) <= 1000
+
+
+@pytest.mark.parametrize("way", [Way(0, 9, ((10, b"x"),), is_exact=False), Way(0, 10**9, (), is_exact=False)], ids=str)
+def test_a_correction_outside_of_its_stream_is_refused(way: Way) -> None:
+    with pytest.raises(Malformed):
+        deflating.deflated(b"a", way)
+
+
+_SEEDS = (
+    zipped({"a": TEXT[:500], "b": TEXT[:300]}),
+    gzip.compress(TEXT[:700], mtime=0),
+    gzip.compress(tarred({"z": zipped({"a": TEXT[:400]})}), mtime=0),
+    tarred({"z": zipped({"a": TEXT[:400]}), "y": gzip.compress(TEXT[:300], mtime=0)}),
+)
