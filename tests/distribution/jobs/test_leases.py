@@ -119,6 +119,21 @@ async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner
     assert of_south in {each.id for each in claimed if each is not None}
 
 
+async def test_claims_are_made_one_after_the_other(world: World, owner: str) -> None:
+    """Or two that differ by a moment in what is due would both take the last place of an organisation."""
+    job_id = await ask(world, owner)
+    database = world.store.database
+
+    async with database.transaction() as transaction:
+        if database.dialect == "postgres":
+            await transaction.fetch(claims.ONE_AT_A_TIME)
+        second = asyncio.create_task(claim(world.store))
+        done, _ = await asyncio.wait({second}, timeout=0.3)
+
+    assert not done
+    assert (await second).id == job_id
+
+
 async def test_many_jobs_of_one_organisation_do_not_hold_up_another(world: World, owner: str) -> None:
     south = await world.person("owner@south.example", south="owner")
     now = clock.now()
