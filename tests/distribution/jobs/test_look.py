@@ -21,6 +21,7 @@ async def test_a_job_of_others_is_as_missing_as_one_that_never_was(world: World,
     never = await world.call("GET", f"/jobs/{job_id[:-4]}0000", owner)
     for token in (south, reader):
         hidden = await world.call("GET", f"/jobs/{job_id}", token)
+        assert hidden.status_code == 404
         streamed = await world.call("GET", f"/jobs/{job_id}/events", token)
         assert hidden.status_code == streamed.status_code == never.status_code == 404
         assert hidden.content.replace(job_id.encode(), b"") == never.content.replace(f"{job_id[:-4]}0000".encode(), b"")
@@ -38,6 +39,16 @@ async def test_who_only_looks_may_look(world: World, owner: str) -> None:
     assert [job["job_id"] for job in (await world.call("GET", "/jobs", viewer)).json()["items"]] == [job_id]
     assert (await world.call("DELETE", f"/jobs/{job_id}", viewer)).status_code == 403
     assert (await world.call("GET", f"/jobs/{job_id}", viewer)).json()["status"] == "queued"
+
+
+async def test_who_may_publish_elsewhere_may_only_look_here(world: World, owner: str) -> None:
+    guest = await world.person("guest@example.com", north="viewer", south="owner")
+    job_id = await ask(world, owner)
+
+    refused = await world.call("DELETE", f"/jobs/{job_id}", guest)
+
+    assert (refused.status_code, refused.json()["code"]) == (403, "insufficient_scope")
+    assert (await world.call("GET", f"/jobs/{job_id}", guest)).json()["status"] == "queued"
 
 
 async def test_jobs_are_listed_newest_first_page_by_page(world: World, owner: str) -> None:
