@@ -27,7 +27,7 @@ from tests.figures import Figures
 
 JOBS, JOBS_FULL = 200, 1_000
 WORKERS, ORGANISATIONS = 3, 6
-LIVES_S = (0.05, 2.5)
+LIVES_S = (0.05, 4.0)
 """How long a worker lives once it is ready to work: sometimes too short for any job."""
 KILLED_UNTIL = 0.9
 """The part of the jobs that must have ended before the killing ends."""
@@ -127,16 +127,22 @@ async def left(store: Store) -> int:
 
 
 async def waits(store: Store, killed: list[Life]) -> list[float]:
-    """For each job that a killed worker had: the seconds from the kill until another worker began it anew."""
+    """For each job that a killed worker had: the seconds from the kill until another worker began it anew.
+
+    Where one was killed in the moment between taking the job up and noting it, the job waited once more in the same
+    gap: each of its waits counts as an equal part of that.
+    """
     begun: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for job_id, pid, at in await store.database.fetch("SELECT job_id, pid, at FROM begun ORDER BY at"):
         begun[job_id].append((at, pid))
+    taken = {row[0]: row[1] for row in await store.database.fetch("SELECT id, attempts FROM job")}
     kills = dict(killed)
     found: list[float] = []
-    for attempts in begun.values():
+    for job_id, attempts in begun.items():
+        unnoted = taken[job_id] - len(attempts)
         for (_, pid), (again_at, _) in pairwise(attempts):
             assert pid in kills, "a job was begun again though its worker lived"
-            found.append(again_at - kills[pid])
+            found += [(again_at - kills[pid]) / (1 + unnoted)] * (1 + unnoted)
     return found
 
 

@@ -85,7 +85,7 @@ async def test_a_job_that_was_cancelled_is_not_completed(world: World, owner: st
 
 
 async def test_a_lease_that_is_kept_does_not_end(world: World, owner: str, working: Working) -> None:
-    async with working():
+    async with working(), working():
         job_id = await ask(world, owner, seconds=5, heeds=False)
         body = await ended(world, owner, job_id)
 
@@ -117,6 +117,37 @@ async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner
     running = Counter(each.org_id for each in claimed if each is not None)
     assert sorted(running.values()) == [1, 2]
     assert of_south in {each.id for each in claimed if each is not None}
+
+
+async def test_claims_are_made_one_after_the_other(world: World, owner: str) -> None:
+    """Or two that differ by a moment in what is due would both take the last place of an organisation."""
+    job_id = await ask(world, owner)
+    database = world.store.database
+
+    async with database.transaction() as transaction:
+        if database.dialect == "postgres":
+            await transaction.fetch(claims.ONE_AT_A_TIME)
+        second = asyncio.create_task(claim(world.store))
+        done, _ = await asyncio.wait({second}, timeout=0.3)
+
+    assert not done
+    assert (await second).id == job_id
+
+
+async def test_a_worker_in_the_middle_of_its_commit_holds_nobody_up(world: World, owner: str) -> None:
+    if world.store.database.dialect == "sqlite":
+        pytest.skip("SQLite has one writer, so commits are short")
+    slow = await ask(world, owner)
+    late = await claim(world.store, lease_s=-1)
+    other = await ask(world, owner)
+
+    async with world.store.database.transaction() as transaction:
+        await claims.complete(transaction, late, "{}")
+        async with asyncio.timeout(5):
+            claimed = await claim(world.store)
+
+    assert (late.id, claimed.id) == (slow, other)
+    assert (await world.call("GET", f"/jobs/{slow}", owner)).json()["status"] == "completed"
 
 
 async def test_many_jobs_of_one_organisation_do_not_hold_up_another(world: World, owner: str) -> None:

@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from countersign.distribution import app
+from countersign.distribution.jobs import queries, waiting
+from countersign.distribution.jobs.events import events
 from countersign.kernel import clock
 from tests.distribution.jobs.conftest import Working
 from tests.distribution.jobs.kinds import ask, effects, ended
@@ -19,8 +21,9 @@ async def test_a_job_of_others_is_as_missing_as_one_that_never_was(world: World,
     never = await world.call("GET", f"/jobs/{job_id[:-4]}0000", owner)
     for token in (south, reader):
         hidden = await world.call("GET", f"/jobs/{job_id}", token)
-        events = await world.call("GET", f"/jobs/{job_id}/events", token)
-        assert hidden.status_code == events.status_code == never.status_code == 404
+        assert hidden.status_code == 404
+        streamed = await world.call("GET", f"/jobs/{job_id}/events", token)
+        assert hidden.status_code == streamed.status_code == never.status_code == 404
         assert hidden.content.replace(job_id.encode(), b"") == never.content.replace(f"{job_id[:-4]}0000".encode(), b"")
     assert (await world.call("DELETE", f"/jobs/{job_id}", south)).status_code == 404
     assert (await world.call("GET", "/jobs/not-a-job", owner)).status_code == 404
@@ -36,6 +39,16 @@ async def test_who_only_looks_may_look(world: World, owner: str) -> None:
     assert [job["job_id"] for job in (await world.call("GET", "/jobs", viewer)).json()["items"]] == [job_id]
     assert (await world.call("DELETE", f"/jobs/{job_id}", viewer)).status_code == 403
     assert (await world.call("GET", f"/jobs/{job_id}", viewer)).json()["status"] == "queued"
+
+
+async def test_who_may_publish_elsewhere_may_only_look_here(world: World, owner: str) -> None:
+    guest = await world.person("guest@example.com", north="viewer", south="owner")
+    job_id = await ask(world, owner)
+
+    refused = await world.call("DELETE", f"/jobs/{job_id}", guest)
+
+    assert (refused.status_code, refused.json()["code"]) == (403, "insufficient_scope")
+    assert (await world.call("GET", f"/jobs/{job_id}", guest)).json()["status"] == "queued"
 
 
 async def test_jobs_are_listed_newest_first_page_by_page(world: World, owner: str) -> None:
@@ -138,6 +151,23 @@ async def test_the_events_of_a_job_end_with_it(world: World, owner: str, working
     assert '"status":"completed"' in told[-1][1]
     assert parts == sorted(parts)
     assert len(set(parts)) >= 3
+
+
+async def test_events_and_waits_end_when_the_server_stops(world: World, owner: str) -> None:
+    job_id = await ask(world, owner)
+    found = await queries.job(world.store.database, job_id)
+    assert found is not None
+    stopping = asyncio.Event()
+    told: list[bytes] = []
+
+    async with asyncio.timeout(10):
+        async for event in events(world.store.database, found, stopping):
+            told.append(event)
+            stopping.set()
+        waited = await waiting.ended(world.store.database, job_id, 30, stopping)
+
+    assert [event.split(b"\n")[0] for event in told] == [b"event: status"]
+    assert waited == found
 
 
 async def test_the_events_of_an_ended_job_are_its_end(world: World, owner: str) -> None:
