@@ -92,26 +92,32 @@ def push(
     if publishes:
         to.server.post(f"{to.address}/publish", None, f"cannot publish {product} {version}")
         status = "published"
+    _tell(to, artifact, content, built, status)
+
+
+def _tell(to: Target, artifact: wire.Artifact, content: Content, built: Built | None, status: str) -> None:
     output.answer(
         {
-            "product": product.slug,
-            "version": version,
-            "channel": channel,
+            "product": to.product.slug,
+            "version": to.version,
+            "channel": to.channel,
             "platform": artifact.platform,
             "artifact_id": artifact.id,
             "filename": artifact.filename,
             "size": content.size,
             "sha256": content.sha256,
-            "published": publishes,
+            "published": status == "published",
             "build": msgspec.to_builtins(built),
         },
-        f"{artifact.filename} is in {product} {version} ({status}); sha256 {content.sha256}",
+        f"{artifact.filename} is in {to.product} {to.version} ({status}); sha256 {content.sha256}",
     )
-    if built is not None and not output.wants_json():
+    if output.wants_json():
+        return
+    if built is not None:
         stored = f"{progress.size(built.stored)} of them new" if built.stored else "nothing of them new"
         output.note(f"Build of {built.files} files, {progress.size(built.size)}, {stored}.")
-    if not publishes and not output.wants_json():
-        output.note(f"When the release is complete: countersign publish {product} {version}")
+    if status == "draft":
+        output.note(f"When the release is complete: countersign publish {to.product} {to.version}")
 
 
 def _built(to: Target, artifact: wire.Artifact, content: Content) -> Built:
