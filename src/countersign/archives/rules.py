@@ -30,7 +30,7 @@ RULES: Mapping[str, str] = {
     "link-absolute": "A symbolic link points to a relative path.",
     "link-escape": "A symbolic link leads to a place inside the tree, also by way of other links.",
     "link-chain": "Following a symbolic link passes few others, and ends.",
-    "link-target": "Where a link points to is a path that keeps the rules of names, and not empty; nothing else points.",
+    "link-target": "Where a link points to is a path that keeps the rules of names, and not empty; nothing else does.",
     "hard-link": "A hard link names a regular file that stands earlier in the archive.",
     "payload": "Only files have bytes: a folder or link has none.",
     "special-file": "There are files, folders and links: no device, pipe or socket.",

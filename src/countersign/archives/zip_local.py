@@ -56,16 +56,22 @@ def read_descriptor(reader: Reader, entry: Listed, room: int, *, is_wide: bool, 
         if room:
             raise ArchiveRefused("gap", f"{room} bytes behind it belong to nothing", entry=entry.name)
         return
-    if room not in _WIDTHS:
-        rule = "gap" if room > 24 else "data-descriptor"
-        raise ArchiveRefused(rule, f"the data descriptor has {room} bytes", entry=entry.name)
-    signature, width = _WIDTHS[room]
+    signature, width = _form(entry, room)
     if limits.profile == "strict" and is_wide != (width == 8):
         raise ArchiveRefused("data-descriptor", "its numbers are of another width than announced", entry=entry.name)
     if reader.exactly(room, entry.name) != signature + _told(entry, width):
         raise ArchiveRefused("data-descriptor", "it says something else than the directory", entry=entry.name)
+
+
+def _form(entry: Listed, room: int) -> tuple[bytes, int]:
+    """The signature and the width of the numbers of a data descriptor of `room` bytes."""
+    if room not in _WIDTHS:
+        rule = "gap" if room > 24 else "data-descriptor"
+        raise ArchiveRefused(rule, f"the data descriptor has {room} bytes", entry=entry.name)
+    signature, width = _WIDTHS[room]
     if not signature and entry.method == STORED and entry.size:
         raise ArchiveRefused("data-descriptor", "nothing shows where its stored bytes end", entry=entry.name)
+    return signature, width
 
 
 def _told(entry: Listed, width: int) -> bytes:
