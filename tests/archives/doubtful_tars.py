@@ -302,14 +302,16 @@ AROUND = [
         "tar-header tar-number tar-checksum",
         lambda: header(b"", raw={"checksum": b"junk"}) + PLAIN,
     ),
-    Case("polyglots", "a zip behind", "two-formats", lambda: PLAIN + zips.archive(zips.Item())),
+    Case("polyglots", "a zip behind", "two-formats trailing-data", lambda: PLAIN + zips.archive(zips.Item())),
     Case(
         "polyglots",
         "a zip behind, with true offsets",
-        "two-formats",
+        "two-formats trailing-data",
         lambda: PLAIN + zips.Archive([zips.Item()], shift=len(PLAIN)).written(),
     ),
-    Case("polyglots", "a name that looks like zip", "two-formats", lambda: archive(file(b"PK\x03\x04"))),
+    Case(
+        "polyglots", "a name that looks like zip", "two-formats control-character", lambda: archive(file(b"PK\x03\x04"))
+    ),
     Case(
         "polyglots",
         "a zip within the padding",

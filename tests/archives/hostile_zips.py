@@ -131,6 +131,12 @@ LINKS = [
 CIRCLE = archive(link(b"a", b"b"), link(b"b", b"a"))
 CHAIN = archive(*(link(b"%d" % number, b"%d" % (number + 1)) for number in range(18)), Item(b"18"))
 BEYOND = [
+    Case(
+        "control characters",
+        "UTF-8 of DOS that does not say so",
+        "not-utf8",
+        lambda: one("é".encode(), local={"flags": 0}, central={"flags": 0, "made_by": 20}),
+    ),
     Case("symlink escape", "a circle", "link-chain", lambda: CIRCLE),
     Case("symlink escape", "a chain of 18", "link-chain", lambda: CHAIN),
     Case(

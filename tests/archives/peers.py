@@ -38,9 +38,9 @@ def _clean(name: str) -> str:
 
 
 def by_zipfile(data: bytes) -> Tree:
-    """What the standard library sees in a zip."""
+    """What the standard library sees in a zip, where names that are not said to be UTF-8 are told to it to be."""
     found: Tree = {}
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+    with zipfile.ZipFile(io.BytesIO(data), metadata_encoding="utf-8") as archive:
         for info in archive.infolist():
             is_link = info.external_attr >> 28 == 0o12
             kind = "folder" if info.is_dir() else "link" if is_link else "file"

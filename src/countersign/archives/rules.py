@@ -15,7 +15,7 @@ RULES: Mapping[str, str] = {
     "control-character": "No name holds NUL, another control character or a line separator.",
     "bidi-control": "No name holds a character that changes the direction of writing.",
     "invisible-character": "No name holds a character that is not seen (but for joiners inside words).",
-    "not-utf8": "Names are UTF-8, and say so where they are not ASCII (`compatible` takes those that are, unsaid).",
+    "not-utf8": "Names are UTF-8, and say so where not ASCII (`compatible` takes those of Unix and macOS unsaid).",
     "not-nfc": "Names are in Unicode's composed form NFC (`compatible` takes others).",
     "reserved-name": "No name is one that Windows keeps for devices, with an extension or without.",
     "trailing-dot-or-space": "No name ends with a dot or a space, which some systems drop.",

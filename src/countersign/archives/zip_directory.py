@@ -70,7 +70,7 @@ def _entries(table: bytes, end: End, limits: Limits) -> Iterator[Listed]:
 def _entry(header: tuple[int, ...], texts: bytes, limits: Limits) -> Listed:
     _, _, system, _, flags, method, _, crc, packed, size, length, _, _, disk, _, attributes, offset = header
     raw, extra = texts[:length], texts[length:]
-    name = text_of(raw, flags, limits)
+    name = text_of(raw, flags, is_lenient=limits.profile == "compatible" and system in (_UNIX, _MACOS))
     _check_form(name, flags, method, disk)
     if extra:
         content = zip_extra.numbers(extra, raw, name, limits)
@@ -96,9 +96,9 @@ def _check_form(name: str, flags: int, method: int, disk: int) -> None:
         raise ArchiveRefused("split", "the entry is in another file", entry=name)
 
 
-def text_of(raw: bytes, flags: int, limits: Limits) -> str:
-    """The name as text: UTF-8 where the flag says so, else ASCII alone, as every reader reads it the same; without
-    the flag UTF-8 is taken in the profile `compatible`.
+def text_of(raw: bytes, flags: int, *, is_lenient: bool) -> str:
+    """The name as text: UTF-8 where the flag says so, else ASCII alone, as every reader reads it the same; lenient,
+    UTF-8 without the flag too. Entries from DOS have other encodings, and their readers take them so.
 
     Raises:
         ArchiveRefused: `not-utf8`, `control-character` (NUL, at which some readers end) or `empty-name`.
@@ -110,7 +110,7 @@ def text_of(raw: bytes, flags: int, limits: Limits) -> str:
         raise ArchiveRefused("control-character", "NUL is in the name", entry=shown)
     if raw.isascii():
         return shown
-    if not flags & UTF8 and limits.profile == "strict":
+    if not flags & UTF8 and not is_lenient:
         raise ArchiveRefused("not-utf8", "the name is not ASCII and does not say that it is UTF-8", entry=shown)
     try:
         return raw.decode()
