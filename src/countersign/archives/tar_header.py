@@ -58,6 +58,10 @@ def parse(block: bytes, limits: Limits) -> Header:
         raise ArchiveRefused("tar-magic", "its header is neither ustar nor GNU", entry=shown(name))
     if magic == _GNU and block[_GNU_SPARSE:].strip(b"\0"):
         raise ArchiveRefused("sparse", "its header says pieces or a size of a sparse entry", entry=shown(name))
+    if block[329:345].strip(b"\0 0"):
+        # Nothing of a device is kept, but some readers refuse a header in which its numbers are none.
+        _number(fields[12], name, limits)
+        _number(fields[13], name, limits)
     if magic == _USTAR and fields[14][0]:
         name = _text(fields[14], block) + b"/" + name
     return Header(name, mode, size, fields[7], _text(fields[8], block))
