@@ -16,7 +16,7 @@ STORED, DEFLATED = 0, 8
 ENCRYPTED, DESCRIBED, UTF8 = 0x2041, 0x0008, 0x0800
 _ALLOWED = 0x0006 | DESCRIBED | UTF8
 _HEADER = struct.Struct("<4s2B3H4L5H2L")
-_UNIX, _MACOS = 3, 19
+_VMS, _UNIX, _MACOS = 2, 3, 19
 _KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
 # Some archivers of Java write minus one where they know no mode.
 _NO_MODE = 0xFFFF
@@ -68,10 +68,12 @@ def _entries(table: bytes, end: End, limits: Limits) -> Iterator[Listed]:
 
 
 def _entry(header: tuple[int, ...], texts: bytes, limits: Limits) -> Listed:
-    _, _, system, _, flags, method, _, crc, packed, size, length, _, _, disk, _, attributes, offset = header
+    _, _, system, needed, flags, method, _, crc, packed, size, length, _, _, disk, _, attributes, offset = header
     raw, extra = texts[:length], texts[length:]
     name = text_of(raw, flags, is_lenient=limits.profile == "compatible" and system in (_UNIX, _MACOS))
     _check_form(name, flags, method, disk)
+    if needed >> 8 == _VMS:
+        raise ArchiveRefused("parsers-disagree", "some readers take it for an entry of VMS", entry=name)
     if extra:
         content = zip_extra.numbers(extra, raw, name, limits)
         size, packed, offset = zip_extra.widened(content, (size, packed, offset), name)
