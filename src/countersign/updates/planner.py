@@ -166,11 +166,11 @@ def _usable(offer: DeltaOffer | None, local: Local, manifest_sha256: str) -> lis
 def _chosen(deltas: Sequence[Delta], lacking: Sequence[int], costs: _Costs) -> list[Delta]:
     """The deltas that are smaller than the chunks which nobody else needs."""
     wanted = {place: costs.wanted(place) for place in lacking}
-    users = Counter(name for names in wanted.values() for name in names)
+    users = _uses(wanted, wanted)
     chosen: list[Delta] = []
     for delta in deltas:
         made = [place for place in _made(delta, costs.manifest, costs.local) if place in wanted]
-        mine = Counter(name for place in made for name in wanted[place])
+        mine = _uses(wanted, made)
         # What is in `mine` and still in `users` afterwards, some other file needs as well.
         others = users - mine
         if delta.size < costs.of(mine.keys() - others.keys()):
@@ -178,6 +178,11 @@ def _chosen(deltas: Sequence[Delta], lacking: Sequence[int], costs: _Costs) -> l
             users = others
             wanted = {place: names for place, names in wanted.items() if place not in made}
     return chosen
+
+
+def _uses(wanted: Mapping[int, set[str]], places: Iterable[int]) -> Counter[str]:
+    """How many of the files want each chunk."""
+    return Counter(name for place in places for name in wanted[place])
 
 
 def _made(delta: Delta, manifest: Manifest, local: Local) -> list[int]:
