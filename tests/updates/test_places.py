@@ -126,3 +126,10 @@ def test_too_little_room_is_found_before_anything_is_fetched(app: Path, monkeypa
     assert shelf.served == {}
     assert is_build(app, OLD)
     assert not side_of(app).exists()
+
+
+def test_links_that_lead_outside_only_together_are_refused(tmp_path: Path) -> None:
+    links = {"d/up": "..", "d/out": "up/../x"}
+
+    with pytest.raises(ManifestRefused):
+        pull(tmp_path / "app", Shelf(build("1.0", {"file": b"x"}, links=links)))
