@@ -14,7 +14,7 @@ Written by `bench/report.py` from the JSON files beside it. [README](README.md) 
 the slowest and the fastest round: where they lie far apart, the machine was busy with other work, and only CPU per
 request and the ratios say something. "Ours to it" is the median of the rounds' ratios of requests per second.
 """
-ORDER = ("catalog_page", "product", "library", "redeem", "records_read", "records_peers", "transfer", "startup")
+ORDER = ("catalog_page", "product", "library", "redeem", "records_read", "records_peers", "transfer", "startup", "jobs")
 
 
 class Record(msgspec.Struct, kw_only=True):

@@ -47,17 +47,27 @@ class Publisher:
     def __init__(self, port: int) -> None:
         self._port = port
         form = f"grant_type=client_credentials&client_id={CLIENT}&client_secret={SECRET}".encode()
-        token = self._post("/api/v1/auth/token", form, "application/x-www-form-urlencoded")["access_token"]
+        token = self.post("/api/v1/auth/token", form, "application/x-www-form-urlencoded")["access_token"]
         self._token = str(token)
         product = {"slug": "large-build", "title": "Large build", "kind": "game", "platforms": ["linux"]}
-        self._post("/api/v1/products", json.dumps(product).encode())
-        self._post("/api/v1/products/large-build/releases", b'{"version": "1.0", "channel": "stable"}')
+        self.post("/api/v1/products", json.dumps(product).encode())
+        self.post("/api/v1/products/large-build/releases", b'{"version": "1.0", "channel": "stable"}')
 
-    def _post(self, path: str, body: bytes, kind: str = "application/json") -> dict[str, object]:
+    def post(self, path: str, body: bytes, kind: str = "application/json") -> dict[str, object]:
+        """What a POST to the path of the server is answered with."""
         headers = {"Content-Type": kind}
         if kind == "application/json":
             headers["Authorization"] = f"Bearer {self._token}"
-        request = urllib.request.Request(f"http://127.0.0.1:{self._port}{path}", body, headers, method="POST")
+        return self._asked(urllib.request.Request(self._url(path), body, headers, method="POST"))
+
+    def get(self, path: str) -> dict[str, object]:
+        """What a GET of the path of the server is answered with."""
+        return self._asked(urllib.request.Request(self._url(path), headers={"Authorization": f"Bearer {self._token}"}))
+
+    def _url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self._port}{path}"
+
+    def _asked(self, request: urllib.request.Request) -> dict[str, object]:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
             decoded: dict[str, object] = json.load(answer)
             return decoded
@@ -65,7 +75,7 @@ class Publisher:
     def upload(self, file: Path, name: str) -> tuple[str, float]:
         """Send the file; the artifact's id, and the seconds from the first byte to the answer."""
         wanted = json.dumps({"filename": name, "size": file.stat().st_size}).encode()
-        announced = self._post("/api/v1/products/large-build/releases/1.0/artifacts", wanted)
+        announced = self.post("/api/v1/products/large-build/releases/1.0/artifacts", wanted)
         path = "/" + str(announced["upload_url"]).split("/", 3)[3]
         began_s = time.monotonic()
         with socket.create_connection(("127.0.0.1", self._port)) as connection, file.open("rb") as opened:

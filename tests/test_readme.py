@@ -13,7 +13,7 @@ from tests.tour.archives import dependency_wheel
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Running]:
     """What `make run` leaves going."""
-    with served(tmp_path / "data", "--demo", service="both") as running:
+    with served(tmp_path / "data", "--demo", service="both", settings={"COUNTERSIGN_JOB_WORKERS": "1"}) as running:
         yield running
 
 

@@ -156,6 +156,21 @@ def test_a_folder_that_became_a_link_meanwhile_is_not_entered(tmp_path: Path) ->
     assert not list((tmp_path / "outside").iterdir())
 
 
+def test_a_folder_that_is_no_longer_held_open_and_became_a_link_is_not_entered(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "outside").mkdir()
+    with Tree(tmp_path / "tree") as tree:
+        for number in range(80):
+            tree.put(Member(Entry(f"d{number}", "folder", 0, 0o755), iter(())))
+        (tmp_path / "tree/d0").rmdir()
+        (tmp_path / "tree/d0").symlink_to(tmp_path / "outside")
+
+        with pytest.raises(OSError, match="d0"):
+            tree.put(Member(Entry("d0/b", "file", 1, 0o644), iter((b"x",))))
+
+    assert not list((tmp_path / "outside").iterdir())
+
+
 def test_a_file_that_is_there_already_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("mine")
 

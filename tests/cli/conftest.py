@@ -119,6 +119,6 @@ def demo_store() -> Iterator[Running]:
     """A store with the demonstration data, shared by the tests that only add to it."""
     with (
         tempfile.TemporaryDirectory(prefix="countersign-test-") as folder,
-        served(Path(folder) / "data", "--demo") as running,
+        served(Path(folder) / "data", "--demo", settings={"COUNTERSIGN_JOB_WORKERS": "1"}) as running,
     ):
         yield running

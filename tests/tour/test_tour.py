@@ -30,7 +30,7 @@ def blobs(request: pytest.FixtureRequest) -> dict[str, str]:
 @pytest.fixture
 def store(tmp_path: Path, database_url: str, blobs: dict[str, str]) -> Iterator[Running]:
     """A served demonstration store."""
-    settings = {"COUNTERSIGN_MASTER_KEY": MASTER_KEY, **blobs}
+    settings = {"COUNTERSIGN_MASTER_KEY": MASTER_KEY, "COUNTERSIGN_JOB_WORKERS": "1", **blobs}
     if database_url.startswith("postgres"):
         settings["COUNTERSIGN_DATABASE_URL"] = database_url
     with served(tmp_path / "data", "--demo", settings=settings) as running:

@@ -41,7 +41,8 @@ def extract_apart(
     durable: bool = True,
     memory_bytes: int = MEMORY_BYTES,
 ) -> Extracted:
-    """As `extracting.extract`, of a real file, in a confined process; the tree then belongs to the caller.
+    """As `extracting.extract`, of a real file, in a confined process; the tree then belongs to the caller. Where the
+    file is read next is not known afterwards.
 
     Raises:
         ArchiveRefused, ArchiveUnknown, StorageFull, TargetTaken: as `extract`; nothing is left.

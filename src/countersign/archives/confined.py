@@ -55,8 +55,8 @@ def enter(*, folder: Path | None, memory_bytes: int, cpu_s: int, readable: Itera
     handle = None if folder is None else os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     _drop_root()
     no_new_rights = _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    # A changed user forgets this, so it comes after; a parent that ended before would never be noticed else.
-    ends_with_parent = _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL) and os.getppid() != 1
+    # A changed user forgets this, so it comes after.
+    ends_with_parent = _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     _prctl(_PR_SET_DUMPABLE, 0)
     bounded = _bound(memory_bytes, cpu_s)
     level = landlock.restrict(handle, _readable(readable)) if no_new_rights else 0

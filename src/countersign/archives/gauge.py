@@ -21,7 +21,7 @@ class Gauge:
         self._entries = 0
         self._end_s = clock.monotonic_s() + limits.seconds
 
-    def count(self, size: int) -> None:
+    def count(self, size: int, entry: str | None = None) -> None:
         """Note that `size` bytes of files are unpacked, or are declared to be.
 
         Raises:
@@ -29,7 +29,7 @@ class Gauge:
         """
         self._unpacked += size
         if self._unpacked > self._most:
-            self._refuse()
+            self._refuse(entry)
 
     def flow(self, size: int) -> None:
         """Note that `size` bytes came out of a compressed stream, whatever they are.
@@ -40,7 +40,7 @@ class Gauge:
         self._flowed += size
         # Headers and padding come on top of the files.
         if self._flowed > self._most + _AROUND_BYTES + self._entries * _ENTRY_BYTES:
-            self._refuse()
+            self._refuse(None)
 
     def entry(self) -> None:
         """Note that another entry begins.
@@ -56,7 +56,7 @@ class Gauge:
         if clock.monotonic_s() > self._end_s:
             raise ArchiveRefused("too-slow", f"reading takes longer than {self._limits.seconds} seconds")
 
-    def _refuse(self) -> None:
+    def _refuse(self, entry: str | None) -> None:
         if self._too_much == "too-large":
-            raise ArchiveRefused("too-large", f"it unpacks to more than {self._limits.total_bytes} bytes")
-        raise ArchiveRefused("ratio", f"one byte becomes more than {self._limits.ratio}")
+            raise ArchiveRefused("too-large", f"it unpacks to more than {self._limits.total_bytes} bytes", entry=entry)
+        raise ArchiveRefused("ratio", f"one byte becomes more than {self._limits.ratio}", entry=entry)

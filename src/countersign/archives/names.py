@@ -15,12 +15,6 @@ _RESERVED = re.compile(_DEVICES, re.IGNORECASE | re.DOTALL)
 # Nearly every name: printable ASCII without backslash and colon, no dot or space at its end, no device.
 _PLAIN = re.compile(rf"(?!(?i:{_DEVICES})\Z)[ -.0-9;-\[\]-~]*[!-\-0-9;-\[\]-~]\Z")
 _DRIVE = re.compile(r"[A-Za-z]:")
-_BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_INVISIBLE = re.compile(
-    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
-    "\ufff9-\ufffb\U000e0000-\U000e0fff]"
-)
 # Some file systems compare names as if these were not there.
 _UNCOMPARED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
@@ -30,6 +24,23 @@ class Fault(NamedTuple):
 
     rule: str
     detail: str
+
+
+_FORBIDDEN = (
+    (re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]"), Fault("control-character", "a control character is in the name")),
+    (
+        re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"),
+        Fault("bidi-control", "a character in the name changes the direction of writing"),
+    ),
+    (
+        re.compile(
+            "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
+            "\ufff9-\ufffb\U000e0000-\U000e0fff]"
+        ),
+        Fault("invisible-character", "a character in the name is not seen"),
+    ),
+    (re.compile("[\ud800-\udfff]"), Fault("not-utf8", "the name is no UTF-8")),
+)
 
 
 def check_path(path: str, limits: Limits) -> None:
@@ -48,19 +59,14 @@ def check_path(path: str, limits: Limits) -> None:
 
 def characters_fault(text: str) -> Fault | None:
     """What is wrong with the characters of a name or of a link's target; None when nothing is."""
-    if _CONTROL.search(text):
-        return Fault("control-character", "a control character is in the name")
+    for pattern, fault in _FORBIDDEN:
+        if pattern.search(text):
+            return fault
     if "\\" in text:
         rule = "unc-path" if text.startswith("\\\\") else "backslash"
         return Fault(rule, "a backslash is in the name")
     if ":" in text:
         return Fault("drive" if _DRIVE.match(text) else "colon", "a colon is in the name")
-    if _BIDI.search(text):
-        return Fault("bidi-control", "a character in the name changes the direction of writing")
-    if _INVISIBLE.search(text):
-        return Fault("invisible-character", "a character in the name is not seen")
-    if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
-        return Fault("not-utf8", "the name is no UTF-8")
     return None
 
 

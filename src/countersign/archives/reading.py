@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from countersign.archives import compression, folder, tar_header, zip_end, zip_reading
-from countersign.archives.entry import Entry, Member
+from countersign.archives.entry import Entry, Kind, Member
 from countersign.archives.found import Found
 from countersign.archives.gauge import Gauge
 from countersign.archives.limits import Limits
@@ -51,7 +51,7 @@ def read_folder(path: Path, limits: Limits) -> Iterator[Member]:
 def _counted(entries: Iterator[Found], gauge: Gauge) -> Iterator[Found]:
     for found in entries:
         gauge.tick()
-        gauge.count(found.size)
+        gauge.count(found.size, found.name)
         yield found
 
 
@@ -61,20 +61,28 @@ def _members(entries: Iterator[Found], limits: Limits, gauge: Gauge) -> Iterator
     links: dict[str, str] = {}
     for raw, kind, size, mode, target, pieces in entries:
         path = raw
-        if kind == "folder" and raw.endswith("/") and raw != "/":
-            path = raw[:-1]
-        while path.startswith("./"):
-            path = path[2:]
-        if path in ("", ".") and kind == "folder" and raw:
-            continue
-        if limits.profile == "compatible" and not path.startswith("/"):
-            path = _SLASHES.sub("/", path)
+        if kind == "folder" or "./" in raw or "//" in raw:
+            path = _plain_path(raw, kind, limits)
+            if path is None:
+                continue
         names.take(path, kind)
         if kind == "link":
             check_target(path, target, limits)
             links[path] = target
         yield Member(Entry(path, kind, size, mode, target), pieces)
     check_links(links, gauge)
+
+
+def _plain_path(raw: str, kind: Kind, limits: Limits) -> str | None:
+    """The path without what only says that it is relative, or a folder's; None for the root itself."""
+    path = raw[:-1] if kind == "folder" and raw.endswith("/") and raw != "/" else raw
+    while path.startswith("./"):
+        path = path[2:]
+    if kind == "folder" and raw and path in ("", "."):
+        return None
+    if limits.profile == "compatible" and not path.startswith("/"):
+        return _SLASHES.sub("/", path)
+    return path
 
 
 def _entries(source: BinaryIO, size: int, limits: Limits, gauge: Gauge, name: str) -> Iterator[Found]:
@@ -86,7 +94,7 @@ def _entries(source: BinaryIO, size: int, limits: Limits, gauge: Gauge, name: st
             raise ArchiveRefused("two-formats", "it is a zip file and a tar file")
         return zip_reading.entries(source, size, limits, gauge)
     ends_as_zip = zip_end.has_end(source, size)
-    begin = _stream(source, size, limits, head)
+    begin = _stream(source, size, limits, head, name)
     if begin is None:
         if name.endswith(_NAMED_ZIP) or (ends_as_zip and not head.startswith(zip_reading.EXECUTABLES)):
             return zip_reading.entries(source, size, limits, gauge)
@@ -97,11 +105,13 @@ def _entries(source: BinaryIO, size: int, limits: Limits, gauge: Gauge, name: st
     raise ArchiveUnknown("the file is no archive of a kind that is read here")
 
 
-def _stream(source: BinaryIO, size: int, limits: Limits, head: bytes) -> Callable[[Gauge | None], Reader] | None:
+def _stream(
+    source: BinaryIO, size: int, limits: Limits, head: bytes, name: str
+) -> Callable[[Gauge | None], Reader] | None:
     """How to begin the stream that holds the blocks of a tar file; None when the file begins like neither."""
     for magic in compression.BY_MAGIC:
         if head.startswith(magic):
             return lambda gauge: Reader(compression.Unpacked(Stretch(source, 0, size).more, magic, limits, gauge).more)
-    if tar_header.is_header(head):
+    if tar_header.is_header(head) or (head and not head.strip(b"\0") and name.endswith(_NAMED_TAR)):
         return lambda _: Reader(Stretch(source, 0, size).more)
     return None

@@ -45,11 +45,14 @@ class Extended:
             self.link = _long(payload, header)
 
     def check_behind(self, header: Header) -> None:
-        """Refuse a header whose own name, which a reader without extensions would take, leads out.
+        """Refuse a header whose own name, which a reader without extensions would take, leads out; and one that is
+        said to point somewhere and is no link.
 
         Raises:
-            ArchiveRefused: `pax-name`.
+            ArchiveRefused: `pax-name` or `link-target`.
         """
+        if self.link is not None and header.type not in (b"1", b"2"):
+            raise ArchiveRefused("link-target", "it is said to point somewhere, and is no link", entry=_name(header))
         name = header.name
         if self.path is not None and (name.startswith(b"/") or b"\\" in name or b".." in name.split(b"/")):
             raise ArchiveRefused("pax-name", "the name behind its extended one leads out", entry=_name(header))
@@ -120,7 +123,7 @@ def _take_record(records: dict[str, str], key: bytes, value: bytes, name: str) -
 
 def _check_meant(records: dict[str, str], name: str) -> None:
     for key, value in records.items():
-        if key.startswith("GNU.sparse.") or key == "SCHILY.realsize":
+        if key.startswith(("GNU.sparse.", "SUN.holes")) or key == "SCHILY.realsize":
             raise ArchiveRefused("sparse", "the entry is sparse", entry=name)
         if key in _MEANT and (not value or "\0" in value):
             raise ArchiveRefused("pax-record", f"the PAX record {key!a} is empty or holds NUL", entry=name)

@@ -51,67 +51,65 @@ class Walk:
         Raises:
             ArchiveRefused: at any entry, or after the last one.
         """
-        reader = self._reader
         while (following := self._next()) is not None:
             self._gauge.entry()
-            header, extended, raw, start = following
+            header, extended = following.header, following.extended
             kind = self._kind_of(header)
             name = extended.path or tar_extended.decoded(header.name)
             size = header.size if extended.size is None else extended.size_of(header, name)
-            bare = name.rstrip("/")
-            info = self._peer.next(start, raw)
-            tar_peer.compare(info, kind, bare, size, reader.position)
-            if kind == "file" and bare != name:
-                raise ArchiveRefused("kind-mismatch", "a file's name ends with a slash", entry=name)
-            if size and (kind != "file" or header.type == _HARD):
-                raise ArchiveRefused("payload", "what is no file has bytes", entry=name)
+            info = self._peer.next(following.start, following.raw)
+            tar_peer.compare(info, kind, name.rstrip("/"), size, self._reader.position)
             if header.type in _LINKS:
-                target = extended.link or tar_extended.decoded(header.link)
-                if info.linkname != target:
-                    raise ArchiveRefused("parsers-disagree", "a second parser sees another target", entry=name)
-                yield self._hard(name, target) if kind == "file" else Found(name, kind, 0, 0o755, target, NOTHING)
-                continue
-            mode = checked_mode(header.mode, name, self._limits, is_folder=kind == "folder")
-            pieces = NOTHING
-            if kind == "file":
-                self._files[name.removeprefix("./")] = Place(reader.position, size, mode)
-                self._gauge.count(size)
-                pieces = self._pieces(size, name)
-            yield Found(name, kind, size, mode, "", pieces)
-            deque(pieces, maxlen=0)
+                yield self._link(following, name, size, info.linkname)
+            elif kind == "file":
+                pieces = self._file(header, name, size)
+                yield Found(name, kind, size, self._files[_key(name)].mode, "", pieces)
+                deque(pieces, maxlen=0)
+            else:
+                _require_empty(size, name)
+                yield Found(name, kind, 0, checked_mode(header.mode, name, self._limits, is_folder=True), "", NOTHING)
 
     def _next(self) -> _Next | None:
         """The headers up to those of the next entry; None at the end of the archive, which is read to its end."""
         start = self._reader.position
         extended = NO_EXTENSION
         headers: list[bytes] = []
-        while True:
-            block = self._reader.up_to(BLOCK)
-            if not block or block == _ZEROS:
-                if extended is not NO_EXTENSION:
-                    raise ArchiveRefused("pax-order", "an extended header has no entry behind it")
-                self._peer.end(self._reader.position - len(block))
-                self._end(block)
-                return None
-            if len(block) != BLOCK:
-                raise ArchiveRefused("truncated", "the archive ends in the middle of a header")
+        while (block := self._block()) is not None:
             header = tar_header.parse(block, self._limits)
             headers.append(block)
             if header.type not in _EXTENSIONS:
-                if extended is not NO_EXTENSION:
-                    extended.check_behind(header)
+                extended.check_behind(header)
                 return _Next(header, extended, block if len(headers) == 1 else b"".join(headers), start)
             payload = self._payload(header)
             headers.append(payload)
-            if header.type == b"g":
-                if extended is not NO_EXTENSION:
-                    raise ArchiveRefused("pax-order", "a global header stands between another and its entry")
-                tar_extended.check_global(header, payload[: header.size], self._limits)
-                continue
-            if extended is NO_EXTENSION:
-                extended = Extended()
-            extended.take(header, payload[: header.size])
-            self._gauge.tick()
+            extended = self._extended(extended, header, payload[: header.size])
+        if headers:
+            raise ArchiveRefused("pax-order", "an extended header has no entry behind it")
+        return None
+
+    def _block(self) -> bytes | None:
+        """The next header's block; None at the end of the archive, which is read to its end."""
+        block = self._reader.up_to(BLOCK)
+        if not block or block == _ZEROS:
+            self._peer.end(self._reader.position - len(block))
+            self._end(block)
+            return None
+        if len(block) != BLOCK:
+            raise ArchiveRefused("truncated", "the archive ends in the middle of a header")
+        return block
+
+    def _extended(self, extended: Extended, header: Header, payload: bytes) -> Extended:
+        """What is known of the next entry with one more extended header."""
+        self._gauge.tick()
+        if header.type == b"g":
+            if extended is not NO_EXTENSION:
+                raise ArchiveRefused("pax-order", "a global header stands between another and its entry")
+            tar_extended.check_global(header, payload, self._limits)
+            return extended
+        if extended is NO_EXTENSION:
+            extended = Extended()
+        extended.take(header, payload)
+        return extended
 
     def _payload(self, header: Header) -> bytes:
         """The content of an extended header with its padding."""
@@ -135,13 +133,29 @@ class Walk:
             return "file"
         raise ArchiveRefused("tar-type", f"entries of the type {header.type!a} are not known", entry=name)
 
-    def _hard(self, name: str, target: str) -> Found:
-        place = self._files.get(target.removeprefix("./"))
+    def _link(self, following: _Next, name: str, size: int, seen: str) -> Found:
+        """A symbolic link, or the copy that a hard link stands for; `seen` is the second parser's target."""
+        _require_empty(size, name)
+        target = following.extended.link or tar_extended.decoded(following.header.link)
+        if seen != target:
+            raise ArchiveRefused("parsers-disagree", "a second parser sees another target", entry=name)
+        if following.header.type == _LINK:
+            return Found(name, "link", 0, 0o755, target, NOTHING)
+        place = self._files.get(_key(target))
         if place is None:
             raise ArchiveRefused("hard-link", f"{target!a} is no file that stands earlier", entry=name)
-        self._files[name.removeprefix("./")] = place
-        self._gauge.count(place.size)
+        self._files[_key(name)] = place
+        self._gauge.count(place.size, name)
         return Found(name, "file", place.size, place.mode, "", self._again.pieces(place))
+
+    def _file(self, header: Header, name: str, size: int) -> Iterator[bytes]:
+        """The bytes of a file, whose place is kept for hard links."""
+        if name.endswith("/"):
+            raise ArchiveRefused("kind-mismatch", "a file's name ends with a slash", entry=name)
+        mode = checked_mode(header.mode, name, self._limits, is_folder=False)
+        self._files[_key(name)] = Place(self._reader.position, size, mode)
+        self._gauge.count(size, name)
+        return self._pieces(size, name)
 
     def _pieces(self, size: int, name: str) -> Iterator[bytes]:
         """The bytes of the file that the reader stands before; small ones are read at once."""
@@ -179,3 +193,12 @@ class Walk:
             self._gauge.tick()
             if rest.strip(b"\0"):
                 raise ArchiveRefused("trailing-data", "something follows the end of the archive")
+
+
+def _key(name: str) -> str:
+    return name[2:] if name.startswith("./") else name
+
+
+def _require_empty(size: int, name: str) -> None:
+    if size:
+        raise ArchiveRefused("payload", "what is no file has bytes", entry=name)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from countersign.archives.gauge import Gauge
 from countersign.archives.refusals import ArchiveRefused
 from countersign.archives.stretch import PIECE_BYTES, Reader
-from countersign.archives.zip_directory import STORED, Listed
+from countersign.archives.zip_directory import DESCRIBED, STORED, Listed
 
 _RAW = -zlib.MAX_WBITS
+_MARKS = (b"PK\x07\x08", b"PK\x03\x04", b"PK\x01\x02")
 
 
 def pieces_of(reader: Reader, entry: Listed, gauge: Gauge) -> Iterator[bytes]:
@@ -17,10 +18,20 @@ def pieces_of(reader: Reader, entry: Listed, gauge: Gauge) -> Iterator[bytes]:
     Raises:
         ArchiveRefused: now or at any piece: `size`, `checksum`, `compression`, `truncated`, or as the gauge does.
     """
+    is_open = entry.method == STORED and bool(entry.flags & DESCRIBED)
     if entry.packed <= PIECE_BYTES and entry.size <= PIECE_BYTES:
-        return iter((_small(reader, entry),))
-    plain = _stored(reader, entry) if entry.method == STORED else _inflated(reader, entry)
+        data = _small(reader, entry)
+        if is_open:
+            _check_marks(data, entry)
+        return iter((data,))
+    plain = _stored(reader, entry, is_open=is_open) if entry.method == STORED else _inflated(reader, entry)
     return _compared(plain, entry, gauge)
+
+
+def _check_marks(data: bytes, entry: Listed) -> None:
+    """Refuse stored bytes in which a reader that looks for the data descriptor behind them could see their end."""
+    if any(mark in data for mark in _MARKS):
+        raise ArchiveRefused("data-descriptor", "its bytes look like ending earlier", entry=entry.name)
 
 
 def _small(reader: Reader, entry: Listed) -> bytes:
@@ -40,32 +51,33 @@ def _small(reader: Reader, entry: Listed) -> bytes:
     return data
 
 
-def _stored(reader: Reader, entry: Listed) -> Iterator[bytes]:
+def _stored(reader: Reader, entry: Listed, *, is_open: bool) -> Iterator[bytes]:
     left = entry.packed
+    before = b""
     while left:
         data = reader.exactly(min(left, PIECE_BYTES), entry.name)
         left -= len(data)
+        if is_open:
+            _check_marks(before + data, entry)
+            before = data[-3:]
         yield data
 
 
 def _inflated(reader: Reader, entry: Listed) -> Iterator[bytes]:
     engine = zlib.decompressobj(_RAW)
     left = entry.packed
-    held = b""
-    try:
-        while not engine.eof:
-            if not held and left:
-                held = reader.exactly(min(left, PIECE_BYTES), entry.name)
-                left -= len(held)
+    while not engine.eof:
+        held = engine.unconsumed_tail or reader.exactly(min(left, PIECE_BYTES), entry.name)
+        left -= 0 if engine.unconsumed_tail else len(held)
+        try:
             data = engine.decompress(held, PIECE_BYTES)
-            held = engine.unconsumed_tail
-            if data:
-                yield data
-            elif not held and not left and not engine.eof:
-                raise _broken(entry)
-    except zlib.error as error:
-        raise _broken(entry) from error
-    if engine.unused_data or held or left:
+        except zlib.error as error:
+            raise _broken(entry) from error
+        if data:
+            yield data
+        elif not (held or engine.eof):
+            raise _broken(entry)
+    if engine.unused_data or left:
         raise _broken(entry)
 
 

@@ -17,6 +17,9 @@ ENCRYPTED, DESCRIBED, UTF8 = 0x2041, 0x0008, 0x0800
 _ALLOWED = 0x0006 | DESCRIBED | UTF8
 _HEADER = struct.Struct("<4s2B3H4L5H2L")
 _UNIX, _MACOS = 3, 19
+_KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
+# Some archivers of Java write minus one where they know no mode.
+_NO_MODE = 0xFFFF
 _DOS_FOLDER, _DOS_LABEL = 0x10, 0x08
 
 
@@ -67,15 +70,8 @@ def _entries(table: bytes, end: End, limits: Limits) -> Iterator[Listed]:
 def _entry(header: tuple[int, ...], texts: bytes, limits: Limits) -> Listed:
     _, _, system, _, flags, method, _, crc, packed, size, length, _, _, disk, _, attributes, offset = header
     raw, extra = texts[:length], texts[length:]
-    name = text_of(raw, flags)
-    if flags & ENCRYPTED:
-        raise ArchiveRefused("encrypted", "the entry is encrypted", entry=name)
-    if flags & ~_ALLOWED:
-        raise ArchiveRefused("zip-flags", f"the flags {flags:#06x} are not known", entry=name)
-    if method not in (STORED, DEFLATED):
-        raise ArchiveRefused("compression-method", f"the compression method is {method}", entry=name)
-    if disk:
-        raise ArchiveRefused("split", "the entry is in another file", entry=name)
+    name = text_of(raw, flags, is_lenient=limits.profile == "compatible" and system in (_UNIX, _MACOS))
+    _check_form(name, flags, method, disk)
     if extra:
         content = zip_extra.numbers(extra, raw, name, limits)
         size, packed, offset = zip_extra.widened(content, (size, packed, offset), name)
@@ -89,8 +85,20 @@ def _entry(header: tuple[int, ...], texts: bytes, limits: Limits) -> Listed:
     return Listed(name, raw, flags, method, crc, packed, size, offset, kind, mode)
 
 
-def text_of(raw: bytes, flags: int) -> str:
-    """The name as text: UTF-8 where the flag says so, else ASCII alone, as every reader reads it the same.
+def _check_form(name: str, flags: int, method: int, disk: int) -> None:
+    if flags & ENCRYPTED:
+        raise ArchiveRefused("encrypted", "the entry is encrypted", entry=name)
+    if flags & ~_ALLOWED:
+        raise ArchiveRefused("zip-flags", f"the flags {flags:#06x} are not known", entry=name)
+    if method not in (STORED, DEFLATED):
+        raise ArchiveRefused("compression-method", f"the compression method is {method}", entry=name)
+    if disk:
+        raise ArchiveRefused("split", "the entry is in another file", entry=name)
+
+
+def text_of(raw: bytes, flags: int, *, is_lenient: bool) -> str:
+    """The name as text: UTF-8 where the flag says so, else ASCII alone, as every reader reads it the same; lenient,
+    UTF-8 without the flag too. Entries from DOS have other encodings, and their readers take them so.
 
     Raises:
         ArchiveRefused: `not-utf8`, `control-character` (NUL, at which some readers end) or `empty-name`.
@@ -102,7 +110,7 @@ def text_of(raw: bytes, flags: int) -> str:
         raise ArchiveRefused("control-character", "NUL is in the name", entry=shown)
     if raw.isascii():
         return shown
-    if not flags & UTF8:
+    if not flags & UTF8 and not is_lenient:
         raise ArchiveRefused("not-utf8", "the name is not ASCII and does not say that it is UTF-8", entry=shown)
     try:
         return raw.decode()
@@ -112,20 +120,29 @@ def text_of(raw: bytes, flags: int) -> str:
 
 def _kind(name: str, system: int, attributes: int, limits: Limits) -> tuple[Kind, int]:
     """What the entry is, by its name and attributes, which have to agree; and its mode."""
-    is_folder = name.endswith("/")
     mode = attributes >> 16
-    said = stat.S_IFMT(mode)
-    if said and said not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
+    if mode == _NO_MODE and limits.profile == "compatible":
+        mode = 0
+    kind = _kind_said(name, stat.S_IFMT(mode))
+    if kind == "link" and system not in (_UNIX, _MACOS):
+        raise ArchiveRefused("kind-mismatch", "it is a link from a system without them", entry=name)
+    if attributes & (_DOS_LABEL if kind == "folder" else _DOS_LABEL | _DOS_FOLDER):
+        raise ArchiveRefused("kind-mismatch", "name and attributes say different kinds", entry=name)
+    return kind, _mode(kind, mode, name, limits)
+
+
+def _kind_said(name: str, said: int) -> Kind:
+    """The kind that the name shows, and that the mode's kind, where there is one, agrees to."""
+    is_folder = name.endswith("/")
+    if not said:
+        return "folder" if is_folder else "file"
+    if said not in _KINDS:
         raise ArchiveRefused("special-file", "it is a device, pipe, socket or unknown", entry=name)
-    if is_folder != (said == stat.S_IFDIR) and (said or (not is_folder and attributes & _DOS_FOLDER)):
-        raise ArchiveRefused("kind-mismatch", "name and attributes say different kinds", entry=name)
-    if attributes & _DOS_LABEL or (attributes & _DOS_FOLDER and not is_folder):
-        raise ArchiveRefused("kind-mismatch", "name and attributes say different kinds", entry=name)
-    is_unix = system in (_UNIX, _MACOS)
-    if said == stat.S_IFLNK:
-        if not is_unix:
-            raise ArchiveRefused("kind-mismatch", "it is a link on systems that it does not come from", entry=name)
-        return "link", 0o755
-    if not mode:
-        return ("folder", 0o755) if is_folder else ("file", 0o644)
-    return ("folder" if is_folder else "file"), checked_mode(mode, name, limits, is_folder=is_folder)
+    if is_folder != (said == stat.S_IFDIR):
+        raise ArchiveRefused("kind-mismatch", "name and mode say different kinds", entry=name)
+    return _KINDS[said]
+
+
+def _mode(kind: Kind, mode: int, name: str, limits: Limits) -> int:
+    """The mode to keep; an entry from a system without modes has usual ones."""
+    return 0o755 if kind == "link" else checked_mode(mode or 0o644, name, limits, is_folder=kind == "folder")

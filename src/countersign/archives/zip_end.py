@@ -38,25 +38,28 @@ def find(source: BinaryIO, size: int, limits: Limits) -> End:
     tail = _tail(source, size)
     place = _place(tail)
     if place is None:
-        followed = SIGNATURE in tail
-        raise ArchiveRefused(
-            "trailing-data" if followed else "zip-end",
-            "something follows the end record" if followed else "there is no end record",
-        )
+        if SIGNATURE in tail:
+            raise ArchiveRefused("trailing-data", "something follows the end record")
+        raise ArchiveRefused("zip-end", "there is no end record")
     if any(mark in tail[place + 4 :] for mark in _LOOKING_LIKE_RECORDS):
         raise ArchiveRefused("zip-comment", "the comment looks like a record of a zip file")
     _, disk, directory_disk, here, entries, length, start, _ = _END.unpack_from(tail, place)
-    if disk or directory_disk or here != entries:
+    if (disk, directory_disk, here) != (0, 0, entries):
         raise ArchiveRefused("split", "it is one of several files")
     end, place = _with_zip64(source, size - len(tail) + place, End(entries, start, length))
+    _check_directory(end, place, limits)
+    return end
+
+
+def _check_directory(end: End, place: int, limits: Limits) -> None:
+    """Refuse a directory that is too large, too small, or does not end at `place`."""
     if end.entries > limits.entries:
         raise ArchiveRefused("too-many-entries", f"there are {end.entries}, and {limits.entries} are allowed")
-    if end.size < 46 * end.entries or end.size > _LARGEST_DIRECTORY:
+    if not 46 * end.entries <= end.size <= _LARGEST_DIRECTORY:
         raise ArchiveRefused("directory-size", f"the directory of {end.entries} entries has {end.size} bytes")
     if end.start + end.size != place:
         rule = "leading-data" if end.start + end.size < place else "zip-end"
         raise ArchiveRefused(rule, "the directory is not where the end record says, directly in front of it")
-    return end
 
 
 def _tail(source: BinaryIO, size: int) -> bytes:
@@ -70,9 +73,8 @@ def _place(tail: bytes) -> int | None:
     others would lie in its comment, which is refused."""
     at = tail.find(SIGNATURE)
     while at >= 0:
-        if at + _END.size <= len(tail) and at + _END.size + int.from_bytes(tail[at + 20 : at + 22], "little") == len(
-            tail
-        ):
+        stop = at + _END.size
+        if stop + int.from_bytes(tail[stop - 2 : stop], "little") == len(tail):
             return at
         at = tail.find(SIGNATURE, at + 1)
     return None
@@ -80,22 +82,19 @@ def _place(tail: bytes) -> int | None:
 
 def _with_zip64(source: BinaryIO, place: int, end: End) -> tuple[End, int]:
     """The end with the Zip64 values, where there are, and where the first of the end records begins."""
-    is_full = end.start == _FULL32 or end.size == _FULL32
-    source.seek(max(0, place - _LOCATOR.size - _END64.size))
+    first = place - _LOCATOR.size - _END64.size
+    source.seek(max(0, first))
     before = source.read(place - source.tell())
-    located = before[-_LOCATOR.size :]
-    if not located.startswith(b"PK\x06\x07") or len(before) != _LOCATOR.size + _END64.size:
-        if is_full:
+    if first < 0 or before[_END64.size :][:4] != b"PK\x06\x07":
+        if _FULL32 in (end.start, end.size):
             raise ArchiveRefused("zip64", "the Zip64 end record is missing")
         return end, place
-    _, disk, at, disks = _LOCATOR.unpack(located)
+    _, disk, at, disks = _LOCATOR.unpack_from(before, _END64.size)
     signature, length, _, _, own_disk, directory_disk, here, entries, size, start = _END64.unpack_from(before)
-    first = place - len(before)
-    if signature != b"PK\x06\x06" or at != first or length != _END64.size - 12:
+    if (signature, at, length) != (b"PK\x06\x06", first, _END64.size - 12):
         raise ArchiveRefused("zip64", "the Zip64 end record is not directly in front of its locator")
-    if disk or own_disk or directory_disk or disks > 1 or here != entries:
+    if (disk, own_disk, directory_disk, here) != (0, 0, 0, entries) or disks > 1:
         raise ArchiveRefused("split", "it is one of several files")
-    for short, full, long in ((end.entries, _FULL16, entries), (end.size, _FULL32, size), (end.start, _FULL32, start)):
-        if short not in (full, long):
-            raise ArchiveRefused("zip64", "the two end records say different things")
+    if end.entries not in (_FULL16, entries) or end.size not in (_FULL32, size) or end.start not in (_FULL32, start):
+        raise ArchiveRefused("zip64", "the two end records say different things")
     return End(entries, start, size), first

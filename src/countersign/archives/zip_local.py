@@ -34,14 +34,16 @@ def read_header(reader: Reader, entry: Listed, limits: Limits) -> bool:
         content = zip_extra.numbers(extra, entry.raw, entry.name, limits)
     if content is not None or FULL32 in (size, packed):
         size, packed = zip_extra.widened(content, (size, packed), entry.name)
-    # What a descriptor will say, a header may leave out as zero.
-    unsaid = 0 if flags & DESCRIBED else None
-    told = ((crc, entry.crc), (packed, entry.packed), (size, entry.size))
-    if any(own not in (true, unsaid) for own, true in told):
-        raise ArchiveRefused("local-mismatch", "its own header says another size or checksum", entry=entry.name)
-    if flags & DESCRIBED and method == STORED and entry.size and limits.profile == "strict":
-        raise ArchiveRefused("data-descriptor", "stored bytes do not show where they end", entry=entry.name)
+    if (crc, packed, size) != (entry.crc, entry.packed, entry.size):
+        _check_unsaid(entry, (crc, packed, size))
     return content is not None
+
+
+def _check_unsaid(entry: Listed, said: tuple[int, int, int]) -> None:
+    """Refuse numbers that differ, but zeros for what a descriptor will say."""
+    for own, true in zip(said, (entry.crc, entry.packed, entry.size), strict=True):
+        if own != true and (own or not entry.flags & DESCRIBED):
+            raise ArchiveRefused("local-mismatch", "its own header says another size or checksum", entry=entry.name)
 
 
 def read_descriptor(reader: Reader, entry: Listed, room: int, *, is_wide: bool, limits: Limits) -> None:
@@ -54,12 +56,27 @@ def read_descriptor(reader: Reader, entry: Listed, room: int, *, is_wide: bool, 
         if room:
             raise ArchiveRefused("gap", f"{room} bytes behind it belong to nothing", entry=entry.name)
         return
+    signature, width = _form(entry, room)
+    if limits.profile == "strict" and is_wide != (width == 8):
+        raise ArchiveRefused("data-descriptor", "its numbers are of another width than announced", entry=entry.name)
+    if reader.exactly(room, entry.name) != signature + _told(entry, width):
+        raise ArchiveRefused("data-descriptor", "it says something else than the directory", entry=entry.name)
+
+
+def _form(entry: Listed, room: int) -> tuple[bytes, int]:
+    """The signature and the width of the numbers of a data descriptor of `room` bytes."""
     if room not in _WIDTHS:
         rule = "gap" if room > 24 else "data-descriptor"
         raise ArchiveRefused(rule, f"the data descriptor has {room} bytes", entry=entry.name)
     signature, width = _WIDTHS[room]
-    if limits.profile == "strict" and is_wide != (width == 8):
-        raise ArchiveRefused("data-descriptor", "its numbers are of another width than announced", entry=entry.name)
-    sizes = entry.packed.to_bytes(8, "little")[:width] + entry.size.to_bytes(8, "little")[:width]
-    if reader.exactly(room, entry.name) != signature + entry.crc.to_bytes(4, "little") + sizes:
-        raise ArchiveRefused("data-descriptor", "it says something else than the directory", entry=entry.name)
+    if not signature and entry.method == STORED and entry.size:
+        raise ArchiveRefused("data-descriptor", "nothing shows where its stored bytes end", entry=entry.name)
+    return signature, width
+
+
+def _told(entry: Listed, width: int) -> bytes:
+    """What a true descriptor says after its signature; nothing where its sizes have no room."""
+    if max(entry.packed, entry.size) >> (8 * width):
+        return b""
+    crc, packed, size = entry.crc.to_bytes(4, "little"), entry.packed, entry.size
+    return crc + packed.to_bytes(width, "little") + size.to_bytes(width, "little")

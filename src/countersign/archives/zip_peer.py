@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from countersign.archives.refusals import ArchiveRefused
-from countersign.archives.zip_directory import Listed
+from countersign.archives.zip_directory import UTF8, Listed
 
-_GIVES_UP = (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, IndexError, OverflowError, OSError)
+_GIVES_UP = (zipfile.BadZipFile, RuntimeError, ValueError, struct.error, IndexError, OverflowError, OSError)
 
 
 def agree(source: BinaryIO, entries: Sequence[Listed]) -> None:
@@ -25,15 +25,18 @@ def agree(source: BinaryIO, entries: Sequence[Listed]) -> None:
     if len(found) != len(entries):
         raise ArchiveRefused("parsers-disagree", f"a second parser finds {len(found)} entries, not {len(entries)}")
     for ours, theirs in zip(entries, found, strict=True):
-        same = (
-            ours.name == theirs.orig_filename
-            and ours.offset == theirs.header_offset
-            and ours.size == theirs.file_size
-            and ours.packed == theirs.compress_size
-            and ours.crc == theirs.CRC
-            and ours.method == theirs.compress_type
-            and ours.flags == theirs.flag_bits
-            and (ours.kind == "folder") == theirs.is_dir()
-        )
-        if not same:
+        if _view(ours) != _peer_view(theirs):
             raise ArchiveRefused("parsers-disagree", "a second parser reads it otherwise", entry=ours.name)
+
+
+def _view(ours: Listed) -> tuple[object, ...]:
+    is_folder = ours.kind == "folder"
+    # Without the flag the peer reads the old code page, in which every byte is another character.
+    name = ours.name if ours.flags & UTF8 else ours.raw.decode("cp437")
+    return name, is_folder, ours.offset, ours.size, ours.packed, ours.crc, ours.method, ours.flags
+
+
+def _peer_view(theirs: zipfile.ZipInfo) -> tuple[object, ...]:
+    sizes = theirs.file_size, theirs.compress_size
+    rest = theirs.CRC, theirs.compress_type, theirs.flag_bits
+    return theirs.orig_filename, theirs.is_dir(), theirs.header_offset, *sizes, *rest

@@ -27,7 +27,8 @@ def entries(source: BinaryIO, size: int, limits: Limits, gauge: Gauge) -> Iterat
     end = zip_end.find(source, size, limits)
     listed = zip_directory.listed(source, end, limits)
     zip_peer.agree(source, listed)
-    gauge.count(sum(entry.size for entry in listed))
+    for entry in listed:
+        gauge.count(entry.size, entry.name)
     in_place = sorted(listed, key=attrgetter("offset"))
     first = in_place[0].offset if in_place else end.start
     if first:

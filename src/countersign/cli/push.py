@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import msgspec
 
-from countersign.cli import connection, names, output, packing, progress, wire
+from countersign.cli import building, connection, names, output, packing, progress, wire
+from countersign.cli.building import Built
 from countersign.cli.choice import owned_by
 from countersign.cli.connection import Server, segment
 from countersign.cli.names import CHANNELS, PLATFORMS, Product
@@ -49,6 +51,12 @@ class Target:
 @click.option("--filename", metavar="NAME", help="The file's name in the store. Default: its own.")
 @click.option("--archive", type=click.Choice(("tar.gz", "zip")), help="Form of a packed directory.")
 @click.option("--publish", "publishes", is_flag=True, help="Publish the release afterwards.")
+@click.option(
+    "--build/--no-build",
+    "builds",
+    default=True,
+    help="Have the store look into the file and make a build of it, which `pull` installs.  [default: build]",
+)
 @server_option
 @output.json_option
 def push(
@@ -62,6 +70,7 @@ def push(
     filename: str | None,
     archive: packing.Format | None,
     publishes: bool,
+    builds: bool,
 ) -> None:
     """Upload PATH, a file or a directory, to a release of ORG/PRODUCT.
 
@@ -78,26 +87,43 @@ def push(
     except KeyboardInterrupt as error:
         remedy = "Run the same command again: it continues where this one ended."
         raise Failure("the push was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
+    built = _built(to, artifact, content) if builds else None
     status = "draft"
     if publishes:
         to.server.post(f"{to.address}/publish", None, f"cannot publish {product} {version}")
         status = "published"
+    _tell(to, artifact, content, built, status)
+
+
+def _tell(to: Target, artifact: wire.Artifact, content: Content, built: Built | None, status: str) -> None:
     output.answer(
         {
-            "product": product.slug,
-            "version": version,
-            "channel": channel,
+            "product": to.product.slug,
+            "version": to.version,
+            "channel": to.channel,
             "platform": artifact.platform,
             "artifact_id": artifact.id,
             "filename": artifact.filename,
             "size": content.size,
             "sha256": content.sha256,
-            "published": publishes,
+            "published": status == "published",
+            "build": msgspec.to_builtins(built),
         },
-        f"{artifact.filename} is in {product} {version} ({status}); sha256 {content.sha256}",
+        f"{artifact.filename} is in {to.product} {to.version} ({status}); sha256 {content.sha256}",
     )
-    if not publishes and not output.wants_json():
-        output.note(f"When the release is complete: countersign publish {product} {version}")
+    if output.wants_json():
+        return
+    if built is not None:
+        stored = f"{progress.size(built.stored)} of them new" if built.stored else "nothing of them new"
+        output.note(f"Build of {built.files} files, {progress.size(built.size)}, {stored}.")
+    if status == "draft":
+        output.note(f"When the release is complete: countersign publish {to.product} {to.version}")
+
+
+def _built(to: Target, artifact: wire.Artifact, content: Content) -> Built:
+    """The file's build; the file stays where it is when there cannot be one, and nothing is published."""
+    doing = f"{artifact.filename} is in {to.product} {to.version}, and no build could be made of it"
+    return building.build(to.server, artifact.id, content.size, doing)
 
 
 def _unusable(to: Target, error: OSError) -> Failure:

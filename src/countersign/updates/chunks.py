@@ -4,7 +4,9 @@ FastCDC (Xia et al., USENIX ATC 2016) with normalised chunking; each chunk is na
 frame (RFC 8878).
 """
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Generator, Iterator
+from typing import TypeAlias
 
 import blake3
 from backports import zstd
@@ -13,9 +15,12 @@ from pyfastcdc import FastCDC
 from countersign.kernel.errors import Refused
 
 SMALLEST, AVERAGE, LARGEST = 16 << 10, 64 << 10, 256 << 10
-WINDOW_BYTES = 4 << 20
-LEVEL = 3
+WINDOW_BYTES = 2 << 20
+LEVEL = 1
 
+Chunk: TypeAlias = bytes | memoryview
+
+_own = threading.local()
 _cutter = FastCDC(AVERAGE, min_size=SMALLEST, max_size=LARGEST)
 
 
@@ -28,40 +33,49 @@ class ChunkDamaged(Refused):
     resolution = "Process the artifact again; its stored chunks are then written anew."
 
 
-def cut(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def cut(pieces: Iterator[bytes]) -> Iterator[Chunk]:
     """The bytes of one file as chunks of 16 to 256 KiB, the last one shorter; none for an empty file.
 
-    A file's cuts depend on its bytes alone, however they come in pieces. Memory: about twice WINDOW_BYTES.
+    A file's cuts depend on its bytes alone, however they come in pieces. Memory: about WINDOW_BYTES and a piece, as
+    long as somebody holds one of the chunks in them.
     """
-    held = bytearray()
+    waiting: list[bytes | memoryview] = []
+    length = 0
     for piece in pieces:
-        held += piece
-        if len(held) >= WINDOW_BYTES:
-            yield from _taken(held, is_end=False)
-    yield from _taken(held, is_end=True)
+        waiting.append(piece)
+        length += len(piece)
+        if length >= WINDOW_BYTES:
+            window = memoryview(b"".join(waiting))
+            used = yield from _cut(window, is_end=False)
+            waiting[:] = [window[used:]]
+            length = len(window) - used
+    yield from _cut(memoryview(b"".join(waiting)), is_end=True)
 
 
-def _taken(held: bytearray, *, is_end: bool) -> Iterator[bytes]:
-    """Take whole chunks off the front. Before the end a chunk that more bytes could lengthen stays."""
-    whole = bytes(held)
+def _cut(window: memoryview, *, is_end: bool) -> Generator[Chunk, None, int]:
+    """Whole chunks off the front, and where they end. Before the end of the file a chunk that more bytes could lengthen
+    is left."""
     used = 0
-    for found in _cutter.cut_buf(whole):
+    for found in _cutter.cut_buf(window):
         stop = found.offset + found.length
-        if not is_end and stop + LARGEST > len(whole):
+        if not is_end and stop + LARGEST > len(window):
             break
-        yield whole[found.offset : stop]
+        yield window[found.offset : stop]
         used = stop
-    del held[:used]
+    return used
 
 
-def chunk_id(chunk: bytes) -> str:
+def chunk_id(chunk: Chunk) -> str:
     """The chunk's name: BLAKE3, in hexadecimal."""
     return blake3.blake3(chunk).hexdigest()
 
 
-def compress(chunk: bytes) -> bytes:
-    """One zstd frame that tells its size and carries no checksum: the chunk's name is one."""
-    return zstd.compress(chunk, level=LEVEL)
+def compress(chunk: Chunk) -> bytes:
+    """One zstd frame without a checksum: the chunk's name is one. Several threads may."""
+    compressor = getattr(_own, "compressor", None)
+    if compressor is None:
+        compressor = _own.compressor = zstd.ZstdCompressor(level=LEVEL)
+    return compressor.compress(chunk, mode=zstd.ZstdCompressor.FLUSH_FRAME)
 
 
 def decompress(frame: bytes, size: int, wanted: str) -> bytes:

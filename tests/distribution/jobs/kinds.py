@@ -1,7 +1,8 @@
 """Types of job for the tests: what they do shows in the table `effect`, which they write to as they are kept."""
 
 import asyncio
-from typing import Annotated, Literal
+import os
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -9,8 +10,10 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Caller
 from countersign.distribution.identity.queries import organisation_called
 from countersign.distribution.jobs.kinds import Admitted, AnyJobType, JobType, Outcome, Work
+from countersign.kernel.database.dialect import in_dialect
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused
+from tests.distribution.world import World
 
 EFFECTS = "CREATE TABLE effect (job_id TEXT NOT NULL, attempt BIGINT NOT NULL)"
 
@@ -51,7 +54,7 @@ async def admit(reader: Reader, caller: Caller, payload: Errand) -> Admitted:
 async def run(store: Store, work: Work[Errand]) -> Outcome:
     """Do the errand in steps of 10 ms, telling the progress."""
     left = sorted(path.name for path in work.scratch.iterdir())
-    (work.scratch / "note").write_text(work.job_id)
+    (work.scratch / "pid").write_text(str(os.getpid()))
     steps = round(work.payload.seconds * 100)
     for step in range(steps):
         await asyncio.sleep(0.01)
@@ -78,8 +81,6 @@ TYPES: tuple[AnyJobType, ...] = (
 
 async def make_effects(database: Database) -> None:
     """Make the table of effects."""
-    from countersign.kernel.database.dialect import in_dialect
-
     async with database.transaction() as transaction:
         await transaction.run(in_dialect(EFFECTS, database.dialect))
 
@@ -87,3 +88,27 @@ async def make_effects(database: Database) -> None:
 async def effects(database: Database) -> list[str]:
     """The ids of the jobs whose effects were kept, once for each time."""
     return [row[0] for row in await database.fetch("SELECT job_id FROM effect ORDER BY job_id")]
+
+
+def errand(**payload: object) -> dict[str, object]:
+    """The body that asks for an errand of north's."""
+    return {"type": "errand", "payload": {"org": "north", **payload}}
+
+
+async def ask(world: World, token: str, **payload: object) -> str:
+    """Ask for an errand and do not wait for it; its id."""
+    answer = await world.call("POST", "/jobs", token, json=errand(**payload), headers={"Prefer": "respond-async"})
+    assert answer.status_code == 202, answer.text
+    job_id = answer.json()["job_id"]
+    assert isinstance(job_id, str)
+    return job_id
+
+
+async def ended(world: World, token: str, job_id: str) -> dict[str, Any]:
+    """The job once it has ended."""
+    async with asyncio.timeout(30):
+        while True:
+            body: dict[str, Any] = (await world.call("GET", f"/jobs/{job_id}", token)).json()
+            if body["finished_at"]:
+                return body
+            await asyncio.sleep(0.02)

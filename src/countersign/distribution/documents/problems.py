@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from html import escape
 
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.gate import InsufficientScope, Unauthenticated
 from countersign.distribution.jobs.refusals import JobCancelled, JobFailed
+from countersign.distribution.processing.ingest import ArtifactDamaged
 from countersign.kernel.errors import InvalidRequest, NotFound, Refused, StorageFull, Unavailable
 from countersign.kernel.http import answer
 from countersign.kernel.http.answer import JSON, Answer
@@ -36,7 +38,7 @@ EVERYWHERE: tuple[type[Refused], ...] = (
     Unavailable,
     StorageFull,
 )
-IN_JOBS: tuple[type[Refused], ...] = (JobCancelled, JobFailed)
+IN_JOBS: tuple[type[Refused], ...] = (JobCancelled, JobFailed, ArchiveRefused, ArchiveUnknown, ArtifactDamaged)
 """What no answer is, but the `error` of a failed job."""
 
 

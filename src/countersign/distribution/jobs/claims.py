@@ -8,22 +8,25 @@ from typing import NamedTuple
 
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
-from countersign.kernel.database.port import Database, Row, Transaction
+from countersign.kernel.database.port import Database, Dialect, Row, Transaction
 
 # Whose turn it is: a job whose worker died; else the longest due one of an organisation that has none running, so that
 # many jobs of one hold nobody up; else of one that may have more.
 _FULL = "SELECT org_id FROM job WHERE status = 'running' GROUP BY org_id HAVING count(*) >= "
 _DUE = "SELECT id FROM job WHERE status = 'queued' AND run_after <= $1 AND org_id NOT IN "
 _FIRST = "ORDER BY run_after LIMIT 1"
-NEXT = f"""
+_ORPHAN = "SELECT id FROM job WHERE status = 'running' AND lease_until <= $1 ORDER BY lease_until LIMIT 1"
+NEXT = f"SELECT COALESCE(({_ORPHAN}), ({_DUE} ({_FULL} 1) {_FIRST}), ({_DUE} ({_FULL} $2) {_FIRST}))"
+# A row that is locked is about to be ended or cancelled: nobody waits for that.
+_FREE = "FOR UPDATE SKIP LOCKED"
+NEXT_FREE = f"""
     SELECT COALESCE(
-        (SELECT id FROM job WHERE status = 'running' AND lease_until <= $1 ORDER BY lease_until LIMIT 1),
-        ({_DUE} ({_FULL} 1) {_FIRST}),
-        ({_DUE} ({_FULL} $2) {_FIRST})
+        ({_ORPHAN} {_FREE}),
+        ({_DUE} ({_FULL} 1) {_FIRST} {_FREE}),
+        ({_DUE} ({_FULL} $2) {_FIRST} {_FREE})
     )
 """
-# Asked again as the row is locked: meanwhile it may have been cancelled, or its worker may have been heard of.
-CLAIM = f"""
+_TAKE = """
     UPDATE job
     SET losses = losses + CASE WHEN status = 'running' THEN 1 ELSE 0 END,
         status = 'running',
@@ -32,10 +35,16 @@ CLAIM = f"""
         lease = $3,
         lease_until = $4,
         started_at = COALESCE(started_at, $1)
-    WHERE id = ({NEXT})
+    WHERE id = """
+# Asked again as the row is locked: meanwhile it may have been cancelled, or its worker may have been heard of.
+_STILL = """
         AND (status = 'queued' OR (status = 'running' AND lease_until <= $1))
     RETURNING id, org_id, created_by, type, payload, attempts, losses, cancelled
 """
+CLAIM: dict[Dialect, str] = {
+    "sqlite": f"{_TAKE} ({NEXT}) {_STILL}",
+    "postgres": f"{_TAKE} ({NEXT_FREE}) {_STILL}",
+}
 # One claim after the other, or two would both find the last place of an organisation free. That a claim is lost with
 # the power is no harm: the job waits as before, and what was done under the lost lease is refused.
 ONE_AT_A_TIME = (
@@ -103,7 +112,9 @@ async def claim(database: Database, *, running: int, lease_s: float) -> Claimed 
     async with database.transaction() as transaction:
         if database.dialect == "postgres":
             await transaction.fetch(ONE_AT_A_TIME)
-        claimed: Row | None = await transaction.fetch_one(CLAIM, now, running, lease, clock.later(now, seconds=lease_s))
+        claimed: Row | None = await transaction.fetch_one(
+            CLAIM[database.dialect], now, running, lease, clock.later(now, seconds=lease_s)
+        )
     return None if claimed is None else Claimed(lease, *claimed)
 
 

@@ -16,9 +16,9 @@ LONGEST_S = 300.0
 """A client that wants to know more asks again; the first event tells how the job is by then."""
 
 
-async def events(reader: Reader, job: Job) -> AsyncIterator[bytes]:
-    """`status` with the JobStatus now and whenever it changes, `done` with the last one; the stream ends then, or
-    after five minutes. A comment now and then tells that somebody is still there."""
+async def events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> AsyncIterator[bytes]:
+    """`status` with the JobStatus now and whenever it changes, `done` with the last one; the stream ends then,
+    after five minutes, or when the server stops. A comment now and then tells that somebody is still there."""
     began_s = told_s = clock.monotonic_s()
     seen: Job | None = None
     found: Job | None = job
@@ -30,7 +30,7 @@ async def events(reader: Reader, job: Job) -> AsyncIterator[bytes]:
             yield _event("done", found)
             return
         now_s = clock.monotonic_s()
-        if now_s - began_s > LONGEST_S:
+        if now_s - began_s > LONGEST_S or (stopping is not None and stopping.is_set()):
             return
         if now_s - told_s > ALIVE_EVERY_S:
             told_s = now_s

@@ -32,13 +32,15 @@ class Orders(msgspec.Struct):
 
 @asynccontextmanager
 async def kept(store: Store, command: Sequence[str], count: int) -> AsyncGenerator[None]:
-    """`count` processes of the command work on the store's jobs while the block lasts; see `work_as_told`.
-
-    Settings hold secrets: they go through a pipe, where no list of processes shows them.
-    """
-    orders = msgspec.json.encode(Orders(store.settings, store.root_url, store.is_loopback))
-    async with processes.kept(command, orders, count, grace_s=store.settings.grace_s):
+    """`count` processes of the command work on the store's jobs while the block lasts; see `work_as_told`."""
+    async with processes.kept(command, orders(store), count, grace_s=store.settings.grace_s):
         yield
+
+
+def orders(store: Store) -> bytes:
+    """What a worker process of the store is told, on one line. Settings hold secrets: they go through a pipe, where no
+    list of processes shows them."""
+    return msgspec.json.encode(Orders(store.settings, store.root_url, store.is_loopback))
 
 
 def work_as_told(opened: Opening, types: Sequence[AnyJobType]) -> None:
@@ -47,12 +49,12 @@ def work_as_told(opened: Opening, types: Sequence[AnyJobType]) -> None:
     Raises:
         Refused, BadSetting: the store cannot be opened, or its engine not be reached; the parent starts another.
     """
-    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
-    settings = orders.settings
+    told = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
+    settings = told.settings
     telemetry.configure(settings.log_level)
     stepping_back.step_back(nice=settings.job_nice, memory_mib=settings.job_memory_mib)
     stepping_back.die_with_parent(sys.stdin.fileno())
-    uvloop.run(_work(opened(settings, orders.root_url, orders.is_loopback), types))
+    uvloop.run(_work(opened(settings, told.root_url, told.is_loopback), types))
 
 
 async def _work(opening: AbstractAsyncContextManager[Store], types: Sequence[AnyJobType]) -> None:

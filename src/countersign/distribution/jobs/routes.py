@@ -85,7 +85,7 @@ class Asking:
         asked = msgspec.convert(call.prepared, _Asked)
         if asked.preference.wait_s <= 0:
             return first
-        found = await waiting.ended(call.context.database, asked.job_id, asked.preference.wait_s)
+        found = await waiting.ended(call.context.database, asked.job_id, asked.preference.wait_s, call.stopping)
         return first if found is None else _told(call.context, found, asked.preference)
 
 
@@ -173,7 +173,7 @@ async def stream_events(call: Request[Nothing, Nothing]) -> Answer:
     """Follow a job: `status` events with its JobStatus as it changes, and `done` at its end."""
     found = await _seen(call.context.database, call.caller, call.path["job_id"])
     headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
-    return Answer(200, events(call.context.database, found), EVENTS, headers)
+    return Answer(200, events(call.context.database, found, call.stopping), EVENTS, headers)
 
 
 def routes(types: Iterable[AnyJobType]) -> tuple[Route[Store], ...]:

@@ -23,6 +23,7 @@ BEATS = 5
 TELL_EVERY_S = 1.0
 LEAVE_S = 5.0
 """How long the work of a job that is no longer wanted may take to notice."""
+CANCEL_S = 1.0
 BACK_OFF_S, LONGEST_BACK_OFF_S = 1.0, 300.0
 LOSSES = 3
 """For each attempt that a job has, it may end so many workers: not every one that dies was killed by its job."""
@@ -104,7 +105,7 @@ class Attempt:
         self.reason = self.reason or reason
         self.was_left_behind = True
         work.cancel()
-        await asyncio.wait({work}, timeout=LEAVE_S)
+        await asyncio.wait({work}, timeout=CANCEL_S)
 
 
 async def perform(store: Store, types: Mapping[str, AnyJobType], claimed: Claimed, stopping: asyncio.Event) -> bool:

@@ -21,7 +21,9 @@ async def scratch(data: Path, job_id: str, attempt: int) -> AsyncGenerator[Path]
     try:
         yield folder
     finally:
-        await asyncio.shield(asyncio.to_thread(_remove, folder))
+        # Most jobs leave it empty; what is left may be a whole build.
+        if not _is_removed(folder):
+            await asyncio.shield(asyncio.to_thread(_remove, folder))
 
 
 def _make(folder: Path) -> None:
@@ -35,11 +37,16 @@ def _make(folder: Path) -> None:
         folder.mkdir(mode=0o700)
 
 
-def _remove(folder: Path) -> None:
+def _is_removed(folder: Path) -> bool:
     try:
         os.rmdir(folder)
     except OSError:
-        shutil.rmtree(folder, ignore_errors=True)
+        return False
+    return True
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 async def sweep(data: Path, database: Database) -> int:

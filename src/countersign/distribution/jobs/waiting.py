@@ -37,14 +37,15 @@ def preference(prefer: str | None, size: int) -> Preference:
     return Preference(USUAL_S if size <= SMALL_BYTES else 0)
 
 
-async def ended(reader: Reader, job_id: str, within_s: float) -> Job | None:
-    """The job once it has ended, or as it is when the time has passed; None when it is no more."""
+async def ended(reader: Reader, job_id: str, within_s: float, stopping: asyncio.Event | None = None) -> Job | None:
+    """The job once it has ended, or as it is when the time has passed or the server stops; None when it is no more."""
     until_s = clock.monotonic_s() + within_s
     pause_s = FIRST_LOOK_S
     while True:
         found = await queries.job(reader, job_id)
         left_s = until_s - clock.monotonic_s()
-        if found is None or found.has_ended or left_s <= 0:
+        is_stopping = stopping is not None and stopping.is_set()
+        if found is None or found.has_ended or left_s <= 0 or is_stopping:
             return found
         await asyncio.sleep(min(pause_s, left_s))
         pause_s = min(pause_s * 1.2, LAST_LOOK_S)

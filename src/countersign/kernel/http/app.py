@@ -190,6 +190,7 @@ class App(Generic[ContextT]):
             exchange.address,
             exchange.target,
             exchange.receive,
+            exchange.stopping,
         )
         if exchange.method in ("GET", "HEAD"):
             return await self._read(route, call, exchange)

@@ -1,5 +1,6 @@
 """A request once it is decoded: what a handler is given."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -11,6 +12,9 @@ from countersign.kernel.errors import Refused
 
 Message: TypeAlias = dict[str, Any]
 """One ASGI event."""
+
+STATE_KEY = "stopping"
+"""Where an application finds, in its scope's state, the event that is set when the server stops."""
 
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
@@ -92,7 +96,8 @@ class Call(Generic[ContextT, CallerT, QueryT, BodyT]):
     """One decoded request: the service's context, who calls, and the typed path, query and body.
 
     `path` holds the parameters of the route's template; `address` is the client's IP address (from a trusted
-    proxy's header where one is configured); `target` is the path with its query as it was sent.
+    proxy's header where one is configured); `target` is the path with its query as it was sent. `stopping` is set when
+    the server stops: what has no end of its own, or a late one, ends then.
     """
 
     context: ContextT
@@ -104,6 +109,7 @@ class Call(Generic[ContextT, CallerT, QueryT, BodyT]):
     address: str
     target: str
     receive: Receive
+    stopping: asyncio.Event | None = None
     prepared: object = None
     _transaction: Transaction | None = field(default=None)
 

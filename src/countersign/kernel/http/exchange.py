@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from countersign.kernel import ids
 from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import BodyTooLarge, ClientGone, Headers, Receive, Send
+from countersign.kernel.http.call import STATE_KEY, BodyTooLarge, ClientGone, Headers, Receive, Send
 
 Scope: TypeAlias = dict[str, Any]
 
@@ -32,6 +32,7 @@ class Exchange:
         "send",
         "started",
         "status",
+        "stopping",
         "versions",
     )
 
@@ -41,6 +42,7 @@ class Exchange:
         self.query_string: bytes = scope["query_string"]
         self.headers = Headers(scope["headers"])
         self.receive = receive
+        self.stopping: asyncio.Event | None = scope.get("state", {}).get(STATE_KEY)
         self.send = send
         # RFC 9112 §3.2; what a proxy reads differently from us must not pass.
         hosts = sum(name == b"host" for name, _ in scope["headers"])

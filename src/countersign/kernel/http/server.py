@@ -16,14 +16,11 @@ from uvicorn.server import ServerState
 
 from countersign.kernel import telemetry
 from countersign.kernel.http import workers
-from countersign.kernel.http.call import Receive, Send
+from countersign.kernel.http.call import STATE_KEY, Receive, Send
 from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarded, watch
 
 BACKLOG = 2048
 COLLECTED_AFTER = (50_000, 20, 50)
-STATE_KEY = "stopping"
-"""Where an application finds, in its scope's state, the event that is set when the server stops: a stream that has
-no end of its own waits for it too."""
 LAST_CALL_S = 0.1
 
 ASGIApp: TypeAlias = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]

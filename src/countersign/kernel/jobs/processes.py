@@ -10,6 +10,7 @@ from countersign.kernel import clock, telemetry
 
 ANEW = 75
 """Exit code of a process that asks to be started anew at once."""
+NOT_STARTED = 127
 CLOSING_S = 3.0
 """What a process may take beyond its grace time, to give back what it has and to close."""
 LEAST_PAUSE_S, MOST_PAUSE_S = 0.25, 10.0
@@ -34,9 +35,7 @@ async def kept(command: Sequence[str], orders: bytes, count: int, *, grace_s: fl
             _, late = await asyncio.wait(tasks, timeout=grace_s + CLOSING_S)
             for each in running if late else ():
                 each.kill()
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*tasks)
 
 
 class _Kept:
@@ -66,7 +65,11 @@ class _Kept:
                 await asyncio.wait_for(self._stopping.wait(), pause_s)
 
     async def _live(self) -> int:
-        self._process = process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE)
+        try:
+            self._process = process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE)
+        except OSError as error:
+            telemetry.logger("jobs").error("a worker could not be started", worker=self._number, exc_info=error)
+            return NOT_STARTED
         if process.stdin is not None:
             # It may be gone before it has read them.
             with suppress(ConnectionError):

@@ -17,13 +17,15 @@ from procrastinate.worker import Worker
 
 from countersign.kernel import clock, telemetry
 from countersign.kernel.clock import Instant
-from countersign.kernel.database.port import Database, Transaction
+from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.jobs.embedded import paused
 from countersign.kernel.jobs.port import Take
 
 QUEUE, TASK = "countersign", "take"
 LOOK_EVERY_S = 5.0
+FETCH_EVERY_S = 1.0
+"""Whoever defers before a worker that starts can listen is not heard."""
 
 DEFER = """
     SELECT procrastinate_defer_jobs_v1(ARRAY[
@@ -57,28 +59,29 @@ class ProcrastinateEngine:
             Unavailable: PostgreSQL cannot be reached.
         """
         known = _migrations()
-        if await database.fetch_one(_HAS_LEDGER) is not None and not await self._missing(database, known):
+        if await database.fetch_one(_HAS_LEDGER) is not None and not await _missing(database, known):
             return
-        while True:
-            async with database.transaction() as transaction:
-                await transaction.run("SET LOCAL lock_timeout = 0")
-                await transaction.fetch(_ONE_AT_A_TIME)
-                await transaction.run("SET LOCAL client_min_messages = warning")
-                if await transaction.fetch_one(_HAS_LEDGER) is None:
-                    await transaction.run(_LEDGER)
-                    await transaction.run(_text("schema.sql"))
-                    await transaction.run_many(_APPLY, [(name, clock.now()) for name in known])
-                    return
-                missing = await self._missing(transaction, known)
-                if not missing:
-                    return
-                # One a time: a value that is added to an enumeration cannot be used before it is durable.
+        while await self._go_on(database, known):
+            continue
+
+    async def _go_on(self, database: Database, known: list[str]) -> bool:
+        """One step on the way to the installed version; whether there may be another."""
+        async with database.transaction() as transaction:
+            await transaction.run("SET LOCAL lock_timeout = 0")
+            await transaction.fetch(_ONE_AT_A_TIME)
+            await transaction.run("SET LOCAL client_min_messages = warning")
+            # Before it is asked what is there: who waited for the lock is told of others' tables by this alone.
+            await transaction.run(_LEDGER)
+            missing = await _missing(transaction, known)
+            if missing == known:
+                await transaction.run(_text("schema.sql"))
+                await transaction.run_many(_APPLY, [(name, clock.now()) for name in known])
+                return False
+            # One at a time: a value that is added to an enumeration cannot be used before it is durable.
+            if missing:
                 await transaction.run(_text(f"migrations/{missing[0]}"))
                 await transaction.run(_APPLY, missing[0], clock.now())
-
-    async def _missing(self, reader: Database | Transaction, known: list[str]) -> list[str]:
-        applied = {row[0] for row in await reader.fetch(_APPLIED)}
-        return [name for name in known if name not in applied]
+            return bool(missing)
 
     async def defer(self, transaction: Transaction, run_after: Instant | None = None) -> None:
         """Call a worker; Procrastinate's own function does it, in our transaction."""
@@ -126,7 +129,7 @@ class ProcrastinateEngine:
             concurrency=1,
             install_signal_handlers=False,
             delete_jobs="always",
-            fetch_job_polling_interval=LOOK_EVERY_S,
+            fetch_job_polling_interval=FETCH_EVERY_S,
             update_heartbeat_interval=self._lease_s / 5,
             stalled_worker_timeout=float(self._lease_s),
         )
@@ -156,6 +159,11 @@ class ProcrastinateEngine:
                     await app.job_manager.retry_job(job)
             await drain()
             await paused(stopping, LOOK_EVERY_S)
+
+
+async def _missing(reader: Reader, known: list[str]) -> list[str]:
+    applied = {row[0] for row in await reader.fetch(_APPLIED)}
+    return [name for name in known if name not in applied]
 
 
 def _migrations() -> list[str]:

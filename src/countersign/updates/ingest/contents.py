@@ -11,6 +11,7 @@ import blake3
 
 from countersign.archives.entry import Entry, Member
 from countersign.updates import chunks, framing, launch
+from countersign.updates.chunks import Chunk
 from countersign.updates.ingest import records
 from countersign.updates.ingest.records import Asked, Found, Frames, Noted, Record
 
@@ -21,7 +22,7 @@ NOTED_BYTES = 1 << 20
 _NOTED_NAMES = ("package.json", "package-lock.json", "bom.json", "sbom.json")
 _NOTED_ENDINGS = (".dist-info/METADATA", ".cdx.json", ".spdx.json")
 
-_Batch = list[tuple[bytes, bytes]]
+_Batch = list[tuple[bytes, Chunk]]
 
 
 class Contents:
@@ -76,7 +77,7 @@ class Contents:
         if self._failure:
             raise self._failure[0]
 
-    def _chunk(self, chunk: bytes) -> tuple[bytes, int]:
+    def _chunk(self, chunk: Chunk) -> tuple[bytes, int]:
         name = blake3.blake3(chunk).digest()
         if name not in self._met:
             self._met.add(name)
@@ -106,8 +107,9 @@ class Contents:
         self.tell(Asked([name for name, _ in batch]))
         answer = framing.read(self._answers)
         wanted = [each for each, is_wanted in zip(batch, answer, strict=True) if is_wanted]
-        frames = self._pool.map(chunks.compress, [chunk for _, chunk in wanted])
-        self.tell(Frames([(name, len(chunk), frame) for (name, chunk), frame in zip(wanted, frames, strict=True)]))
+        frames = list(self._pool.map(chunks.compress, [chunk for _, chunk in wanted]))
+        told = [(name, len(chunk), len(frame)) for (name, chunk), frame in zip(wanted, frames, strict=True)]
+        self.tell(Frames(told, b"".join(frames)))
 
 
 class _Looked:

@@ -1,0 +1,193 @@
+"""Jobs that do nothing: how many a second two worker processes do, and how long one waits where nothing else does.
+
+The queue is filled in one transaction while the workers are idle; the clock runs from its commit to the last end. The
+peer is Procrastinate's own worker with a task that does nothing, two processes, one at a time each as ours.
+"""
+
+import asyncio
+import os
+import statistics
+import sys
+import time
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import harness
+import msgspec
+import seed
+from harness import Bench
+from processes import ROOT
+
+from countersign.distribution import app
+from countersign.distribution.context import Store
+from countersign.distribution.identity import organisations
+from countersign.distribution.jobs import process, queue
+from countersign.distribution.jobs.kinds import JobType, Outcome, Work
+from countersign.settings import Settings
+
+COMMAND = (sys.executable, str(Path(__file__).resolve()), "--work")
+PEER = (sys.executable, str(ROOT / "bench/contenders/procrastinate_alone.py"))
+WORKERS, ORGANISATIONS = 2, 4
+JOBS, JOBS_QUICK = 3_000, 600
+IDLE, IDLE_QUICK, PAUSE_S = 300, 50, 0.05
+WANTED_A_SECOND, LONGEST_WAIT_MS = 300, 100
+
+
+class Nothing(msgspec.Struct):
+    """What to do, and what came of it."""
+
+
+async def nothing(store: Store, work: Work[Nothing]) -> Outcome:
+    """Do nothing."""
+    return Outcome(Nothing())
+
+
+def main() -> None:
+    """Work until told to stop."""
+    process.work_as_told(
+        lambda settings, root_url, is_loopback: app.opened(settings, root_url, is_loopback=is_loopback),
+        (JobType("nothing", Nothing, nothing),),
+    )
+
+
+def settings(bench: Bench, database: str, engine: str, number: int) -> Settings:
+    """The settings of an empty store."""
+    url = ""
+    if database == "postgres" and bench.cluster is not None:
+        name = f"jobs_{engine}_{number}"
+        bench.cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+        url = bench.cluster.url(name)
+    data = str(bench.folder / f"{database}-{engine}-{number}")
+    return Settings(data=data, database_url=url, master_key=seed.MASTER_KEY, job_engine=engine, database_pool=4)
+
+
+async def seen(store: Store, count: int) -> None:
+    """Wait until so many workers are there."""
+    async with asyncio.timeout(60):
+        while True:
+            row = await store.database.fetch_one("SELECT count(*) FROM job_worker")
+            if row is not None and row[0] == count:
+                return
+            await asyncio.sleep(0.05)
+
+
+async def ask(store: Store, orgs: Sequence[str], count: int) -> None:
+    """Ask for that many jobs in one transaction."""
+    async with store.database.transaction() as transaction:
+        for number in range(count):
+            org_id = orgs[number % len(orgs)]
+            await queue.enqueue(transaction, store, "nothing", Nothing(), org_id=org_id, created_by="bench")
+
+
+async def done(store: Store, count: int) -> None:
+    """Wait until so many jobs have ended."""
+    async with asyncio.timeout(120):
+        while True:
+            row = await store.database.fetch_one("SELECT count(*) FROM job WHERE finished_at IS NOT NULL")
+            if row is not None and row[0] >= count:
+                return
+            await asyncio.sleep(0.02)
+
+
+async def ours(chosen: Settings, *, is_quick: bool) -> tuple[float, list[float]]:
+    """Jobs a second from a full queue, and the waits in ms of jobs that come one by one."""
+    count, idle = (JOBS_QUICK, IDLE_QUICK) if is_quick else (JOBS, IDLE)
+    async with app.opened(chosen, "http://127.0.0.1:1", is_loopback=True) as store:
+        async with store.database.transaction() as transaction:
+            orgs = [
+                (await organisations.create_organisation(transaction, f"o{number}", "O")).id
+                for number in range(ORGANISATIONS)
+            ]
+        async with process.kept(store, COMMAND, WORKERS):
+            await seen(store, WORKERS)
+            # The first job of a process imports and prepares what the others find.
+            await ask(store, orgs, 2 * WORKERS)
+            await done(store, 2 * WORKERS)
+            await asyncio.sleep(1.5)
+            await ask(store, orgs, count)
+            began_s = time.monotonic()
+            await done(store, 2 * WORKERS + count)
+            rate = count / (time.monotonic() - began_s)
+            await asyncio.sleep(2)
+            for number in range(idle):
+                await ask(store, [orgs[number % len(orgs)]], 1)
+                await asyncio.sleep(PAUSE_S)
+            await done(store, 2 * WORKERS + count + idle)
+        rows = await store.database.fetch(
+            "SELECT started_at - created_at FROM job ORDER BY created_at DESC, id DESC LIMIT $1", idle
+        )
+    return rate, [row[0] / 1000 for row in rows]
+
+
+@asynccontextmanager
+async def peers(url: str) -> AsyncIterator[None]:
+    """Procrastinate's workers while the block lasts."""
+    environment = {**os.environ, "BENCH_DATABASE_URL": url}
+    started = [await asyncio.create_subprocess_exec(*PEER, "work", env=environment, stdin=PIPE) for _ in range(WORKERS)]
+    try:
+        yield
+    finally:
+        for each in started:
+            each.terminate()
+        await asyncio.gather(*(each.wait() for each in started))
+
+
+async def peer(bench: Bench, number: int, *, is_quick: bool) -> float:
+    """Jobs a second of Procrastinate by itself."""
+    from contenders import procrastinate_alone
+
+    if bench.cluster is None:
+        raise RuntimeError("Procrastinate needs PostgreSQL")
+    name = f"jobs_peer_{number}"
+    bench.cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+    url = bench.cluster.url(name)
+    count = JOBS_QUICK if is_quick else JOBS
+    await procrastinate_alone.prepare(url)
+    async with peers(url):
+        await asyncio.sleep(4)
+        await procrastinate_alone.defer(url, count)
+        began_s = time.monotonic()
+        await procrastinate_alone.done(url)
+        return count / (time.monotonic() - began_s)
+
+
+def percentile(values: Sequence[float], part: float) -> float:
+    """The value below which that part of the values lies."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * part))]
+
+
+def measure(bench: Bench) -> None:
+    """Every engine in turn, round by round."""
+    contenders = [("sqlite", "embedded")] * ("sqlite" in bench.options.databases)
+    if bench.cluster is not None:
+        contenders += [("postgres", "embedded"), ("postgres", "procrastinate")]
+    rates: dict[str, list[float]] = {}
+    waits: dict[str, list[float]] = {}
+    quick = bench.options.is_quick
+    for number in range(bench.options.rounds):
+        for database, engine in contenders:
+            name = f"{database}, {engine}"
+            rate, waited = asyncio.run(ours(settings(bench, database, engine, number), is_quick=quick))
+            rates.setdefault(name, []).append(rate)
+            waits.setdefault(name, []).extend(waited)
+        if bench.cluster is not None:
+            rates.setdefault("Procrastinate alone", []).append(asyncio.run(peer(bench, number, is_quick=quick)))
+    for name, found in rates.items():
+        figures: dict[str, float] = {"jobs_s": round(statistics.median(found), 1)}
+        if name in waits:
+            figures |= {f"wait_p{part}_ms": round(percentile(waits[name], part / 100), 2) for part in (50, 99)}
+        bench.other[name] = {**figures, "rounds_jobs_s": [round(rate, 1) for rate in found]}
+        print(f"  {name:24}" + "".join(f"  {key} {value:,.1f}" for key, value in figures.items()))
+    for name, waited in waits.items():
+        bench.aim(f"{name}, jobs a second", statistics.median(rates[name]), WANTED_A_SECOND)
+        bench.aim(f"{name}, {LONGEST_WAIT_MS} ms to p99 of the wait", LONGEST_WAIT_MS / percentile(waited, 0.99), 1)
+
+
+if __name__ == "__main__":
+    if "--work" in sys.argv:
+        main()
+    else:
+        with harness.bench("jobs", "Jobs that do nothing, two workers", needs_load=False) as running:
+            measure(running)

@@ -1,0 +1,60 @@
+"""`verifying.py describe TREE FILE` writes the manifest of a tree; `verify TREE FILE` holds the tree against it, and
+prints the seconds that took."""
+
+import hashlib
+import sys
+import time
+from pathlib import Path
+
+from countersign.updates import chunks, manifest
+from countersign.updates.install.survey import survey
+from countersign.updates.install.tree import scan
+from countersign.updates.manifest import Chunk, File, Manifest
+
+
+def describe(tree: Path) -> Manifest:
+    """The manifest of everything in the tree."""
+    listed: list[Chunk] = []
+    files: list[File] = []
+    for path in sorted(tree.rglob("*")):
+        if path.is_file():
+            content = path.read_bytes()
+            cut = [Chunk(chunks.chunk_id(chunk), len(chunk)) for chunk in chunks.cut(iter([content]))]
+            places = list(range(len(listed), len(listed) + len(cut)))
+            listed += cut
+            name = path.relative_to(tree).as_posix()
+            mode = 0o755 if path.stat().st_mode & 0o111 else 0o644
+            files.append(File(name, mode, len(content), hashlib.sha256(content).hexdigest(), places))
+    return Manifest(
+        org="bench",
+        product_id="",
+        product="bench",
+        version="1",
+        artifact="",
+        artifact_sha256="0" * 64,
+        artifact_size=0,
+        platform=None,
+        created_at="",
+        files=files,
+        links=[],
+        folders=[],
+        chunks=listed,
+        launch=[],
+    )
+
+
+def verify(tree: Path, wanted: Manifest) -> float:
+    """The seconds of one verification, which has to find everything whole."""
+    began_s = time.monotonic()
+    found = survey(tree, scan(tree), None, wanted, verify=True)
+    took_s = time.monotonic() - began_s
+    assert len(found.local.files) == len(wanted.files), "the tree is not whole"
+    return took_s
+
+
+if __name__ == "__main__":
+    place, file = Path(sys.argv[2]), Path(sys.argv[3])
+    if sys.argv[1] == "describe":
+        file.write_bytes(manifest.encode(describe(place)))
+    else:
+        print(verify(place, manifest.decode(file.read_bytes())))

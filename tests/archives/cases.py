@@ -1,0 +1,92 @@
+"""What a hostile archive is to the tests: the threat, the trick, the rule that has to be named; and the proof that
+nothing was written."""
+
+import io
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from countersign.archives.extracting import extract
+from countersign.archives.limits import Limits, Profile
+from countersign.archives.reading import read
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from countersign.archives.rules import RULES
+
+LIMITS = Limits(seconds=60)
+PROFILES: tuple[Profile, ...] = ("strict", "compatible")
+
+
+class Case(NamedTuple):
+    """One trick. `threat` is a key of the list in test_every_threat.py, `rules` the words that may name it."""
+
+    threat: str
+    trick: str
+    rules: str
+    make: Callable[[], bytes]
+    limits: Limits = LIMITS
+    is_only_strict: bool = False
+    """Whether the profile `compatible` may take it: it is legal and harmless."""
+    name: str = ""
+    """What the file is called; else nothing is said of that."""
+
+    @property
+    def id(self) -> str:
+        """The name of the test."""
+        return f"{self.threat}-{self.trick}".replace(" ", "_")
+
+
+def parameters(cases: list[Case]) -> list[ParameterSet]:
+    """The cases as parameters with their names.
+
+    Raises:
+        ValueError: two cases have one name.
+    """
+    twice = [name for name, count in Counter(case.id for case in cases).items() if count > 1]
+    if twice:
+        raise ValueError(f"two cases are called {twice}")
+    return [pytest.param(case, id=case.id) for case in cases]
+
+
+def below(folder: Path) -> list[str]:
+    """Everything in a folder and its folders, links not followed."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def hold_refused(case: Case, data: bytes, tmp_path: Path, profile: Profile = "strict") -> None:
+    """Reading and extracting refuse the archive by a rule of the case, and leave nothing, inside or outside."""
+    limits = replace(case.limits, profile=profile)
+    words = set(case.rules.split())
+    assert words <= RULES.keys() | {"unknown"}, f"no rules: {words - RULES.keys()}"
+    target = tmp_path / "watched" / "deeper" / "target"
+    target.parent.mkdir(parents=True)
+    before = below(tmp_path)
+
+    with pytest.raises((ArchiveRefused, ArchiveUnknown)) as reading:
+        drain(data, limits, case.name)
+    with pytest.raises((ArchiveRefused, ArchiveUnknown)) as extracting:
+        extract(io.BytesIO(data), target, limits, name=case.name)
+
+    assert rule_of(reading.value) in words
+    assert rule_of(extracting.value) == rule_of(reading.value)
+    assert below(tmp_path) == before
+
+
+def rule_of(error: ArchiveRefused | ArchiveUnknown) -> str:
+    """The rule that is named, or `unknown` where the bytes are taken for no archive at all."""
+    return error.rule if isinstance(error, ArchiveRefused) else "unknown"
+
+
+def drain(data: bytes, limits: Limits = LIMITS, name: str = "") -> dict[str, tuple[str, int, bytes]]:
+    """The whole tree: for each path its kind, its mode, and its bytes or target."""
+    found: dict[str, tuple[str, int, bytes]] = {}
+    for entry, pieces in read(io.BytesIO(data), limits, name=name):
+        assert entry.path not in found
+        content = b"".join(pieces)
+        assert entry.kind != "file" or entry.size == len(content)
+        found[entry.path] = entry.kind, entry.mode, entry.target.encode() if entry.kind == "link" else content
+    return found

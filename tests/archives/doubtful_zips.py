@@ -1,0 +1,399 @@
+"""Zip archives that two parsers read in two ways: headers that differ, descriptors, Zip64, other names, other bytes
+around; and the 14 classes of ZipDiff (USENIX Security 2025), a1 to c5."""
+
+import struct
+from dataclasses import replace
+
+from tests.archives import tars, zips
+from tests.archives.cases import Case
+from tests.archives.zips import DEFLATED, FF32, Archive, End, End64, Item, archive, unicode_path, zip64
+
+A, B, C = (Item(letter, letter.upper()) for letter in (b"a", b"b", b"c"))
+PACKED = Item(b"a", b"hello " * 20, DEFLATED)
+
+
+def one(item: Item = A, **rest: object) -> bytes:
+    """An archive of one entry, with other fields."""
+    return archive(replace(item, **rest))
+
+
+def whole(*items: Item, **rest: object) -> bytes:
+    """An archive with something about it that is not as usual."""
+    return Archive(items, **rest).written()
+
+
+MISMATCHES = [
+    Case("local and central", "a version that nobody reads", "parsers-disagree", lambda: one(central={"version": 255})),
+    Case("local and central", "names", "local-mismatch", lambda: one(local_name=b"z")),
+    Case("local and central", "lengths of names", "local-mismatch", lambda: one(local_name=b"zz")),
+    Case("local and central", "methods, stored in front", "local-mismatch", lambda: one(PACKED, local={"method": 0})),
+    Case(
+        "local and central",
+        "methods, stored in the directory",
+        "local-mismatch size",
+        lambda: one(PACKED, central={"method": 0}),
+    ),
+    Case("local and central", "check sums", "local-mismatch", lambda: one(local={"crc": 1})),
+    Case("local and central", "packed sizes", "local-mismatch", lambda: one(PACKED, local={"packed": 3})),
+    Case("local and central", "sizes", "local-mismatch", lambda: one(PACKED, local={"size": 3})),
+    Case(
+        "local and central",
+        "sizes of 0 in front",
+        "local-mismatch",
+        lambda: one(local={"size": 0, "packed": 0, "crc": 0}),
+    ),
+    Case(
+        "local and central",
+        "sizes of 0 in the directory",
+        "local-mismatch",
+        lambda: one(central={"size": 0, "packed": 0, "crc": 0}),
+    ),
+    Case("local and central", "UTF-8 in front alone", "local-mismatch", lambda: one(local={"flags": 1 << 11})),
+    Case("local and central", "a descriptor in front alone", "local-mismatch", lambda: one(local={"flags": 8})),
+    Case(
+        "local and central", "a descriptor in the directory alone", "local-mismatch", lambda: one(central={"flags": 8})
+    ),
+    Case(
+        "local and central", "no local header", "zip-record truncated overlap", lambda: b"PK\x03\x05" + archive(A)[4:]
+    ),
+    Case(
+        "local and central",
+        "another extra length",
+        "extra-field local-mismatch overlap gap truncated",
+        lambda: one(local={"extra_length": 1}),
+    ),
+]
+
+DEFLATED_A = replace(PACKED, descriptor=True)
+TRUTH = DEFLATED_A.fields()
+
+
+def described(crc: int = TRUTH.crc, packed: int = TRUTH.packed, size: int = TRUTH.size, **rest: bool) -> bytes:
+    """An entry whose descriptor tells these numbers."""
+    return one(DEFLATED_A, descriptor_bytes=zips.descriptor(crc, packed, size, **rest))
+
+
+DESCRIPTORS = [
+    Case(
+        "descriptor lies",
+        "of stored bytes, no signature",
+        "data-descriptor",
+        lambda: one(descriptor=True, descriptor_bytes=zips.descriptor(A.fields().crc, 1, 1, signed=False)),
+        is_only_strict=True,
+    ),
+    Case(
+        "descriptor lies",
+        "within stored bytes",
+        "data-descriptor",
+        lambda: one(data=zips.descriptor(0, 0, 0), descriptor=True),
+    ),
+    Case("descriptor lies", "the check sum", "data-descriptor", lambda: described(crc=1)),
+    Case("descriptor lies", "the packed size", "data-descriptor", lambda: described(packed=1)),
+    Case("descriptor lies", "the size", "data-descriptor", lambda: described(size=1)),
+    Case("descriptor lies", "zeros", "data-descriptor", lambda: described(0, 0, 0)),
+    Case("descriptor lies", "told but missing", "data-descriptor gap", lambda: one(DEFLATED_A, descriptor_bytes=b"")),
+    Case(
+        "descriptor lies",
+        "told but cut",
+        "data-descriptor gap",
+        lambda: one(DEFLATED_A, descriptor_bytes=b"PK\x07\x08\x00"),
+    ),
+    Case(
+        "descriptor lies",
+        "there but not told",
+        "gap data-descriptor",
+        lambda: one(PACKED, descriptor_bytes=zips.descriptor(TRUTH.crc, TRUTH.packed, TRUTH.size)),
+    ),
+    Case(
+        "descriptor lies",
+        "wide without Zip64",
+        "data-descriptor gap",
+        lambda: described(wide=True),
+        is_only_strict=True,
+    ),
+    Case(
+        "descriptor lies",
+        "other sizes in front",
+        "local-mismatch data-descriptor",
+        lambda: one(DEFLATED_A, local={"size": 7, "packed": 7, "crc": 7}),
+    ),
+    Case(
+        "descriptor lies",
+        "two of them",
+        "data-descriptor gap",
+        lambda: one(DEFLATED_A, descriptor_bytes=2 * zips.descriptor(TRUTH.crc, TRUTH.packed, TRUTH.size)),
+    ),
+]
+
+
+def wide(local: bytes = b"", central: bytes = b"", **rest: object) -> bytes:
+    """An entry with extra fields of Zip64 in front and in the directory."""
+    return archive(replace(A, local_extra=local, extra=central, **rest))
+
+
+FULL = {"size": FF32, "packed": FF32}
+LOCATOR_FIRST = Archive([A], end=zips.WIDE, end_64=End64())
+ZIP64 = [
+    Case(
+        "zip64 confusion", "full numbers without a record", "zip64", lambda: whole(A, end=End(size=FF32, offset=FF32))
+    ),
+    Case(
+        "zip64 confusion",
+        "numbers that nobody asked for",
+        "zip64 extra-field local-mismatch",
+        lambda: wide(zip64(9, 9), zip64(9, 9)),
+    ),
+    Case(
+        "zip64 confusion",
+        "asked for but missing",
+        "zip64",
+        lambda: (
+            wide(local=b"", central=b"", **{"local_": 0}) if False else archive(replace(A, local=FULL, central=FULL))
+        ),
+    ),
+    Case(
+        "zip64 confusion",
+        "other numbers in front",
+        "zip64 local-mismatch",
+        lambda: archive(replace(A, local_extra=zip64(2, 2), extra=zip64(1, 1), local=FULL, central=FULL)),
+    ),
+    Case(
+        "zip64 confusion",
+        "one number for two",
+        "zip64 extra-field",
+        lambda: archive(replace(A, extra=zip64(1), local=FULL, central=FULL)),
+    ),
+    Case(
+        "zip64 confusion",
+        "twice",
+        "zip64 extra-field",
+        lambda: archive(replace(A, extra=zip64(1, 1) + zip64(0, 0), local=FULL, central=FULL)),
+    ),
+    Case(
+        "zip64 confusion",
+        "too many numbers",
+        "zip64 extra-field",
+        lambda: archive(replace(A, extra=zip64(1, 1, 7, 7), local=FULL, central=FULL)),
+    ),
+    Case(
+        "zip64 confusion",
+        "a size of 2**63",
+        "zip64 too-large ratio",
+        lambda: archive(replace(A, extra=zip64(1 << 63, 1 << 63), local=FULL, central=FULL)),
+    ),
+    Case(
+        "zip64 confusion",
+        "a length that lies",
+        "zip64 extra-field",
+        lambda: archive(replace(A, extra=zips.extra_field(1, bytes(16), length=64), local=FULL, central=FULL)),
+    ),
+    Case("zip64 confusion", "an end of FF without a record", "zip64 split", lambda: whole(A, end=zips.ALL_FF)),
+    Case("zip64 confusion", "a locator to elsewhere", "zip64", lambda: whole(A, end=zips.WIDE, end_64=End64(at=0))),
+    Case(
+        "zip64 confusion",
+        "a locator beyond the end",
+        "zip64",
+        lambda: whole(A, end=zips.WIDE, end_64=End64(at=1 << 40)),
+    ),
+    Case(
+        "zip64 confusion",
+        "a gap before the locator",
+        "zip64 gap",
+        lambda: whole(A, end=zips.WIDE, end_64=End64(gap=b"\x00")),
+    ),
+    Case(
+        "zip64 confusion",
+        "another count in the wide record",
+        "zip64 directory-size zip-end entry-count",
+        lambda: whole(A, B, end_64=End64(here=1, total=1)),
+    ),
+    Case(
+        "zip64 confusion",
+        "another offset in the wide record",
+        "zip64 directory-size zip-end entry-count",
+        lambda: whole(A, B, end_64=End64(offset=0)),
+    ),
+    Case("zip64 confusion", "two disks", "zip64 split", lambda: whole(A, end=zips.WIDE, end_64=End64(disks=2))),
+    Case(
+        "zip64 confusion",
+        "a length of the record that lies",
+        "zip64 gap",
+        lambda: whole(A, end=zips.WIDE, end_64=End64(length=4000)),
+    ),
+    Case(
+        "zip64 confusion",
+        "a record in a record",
+        "zip64",
+        lambda: whole(A, end=zips.WIDE, end_64=End64(sector=b"PK\x06\x06" + bytes(52))),
+    ),
+    Case(
+        "zip64 confusion",
+        "a locator without a record",
+        "zip64 gap",
+        lambda: whole(A, after_directory=b"PK\x06\x07" + struct.pack("<IQI", 0, 0, 1)),
+    ),
+]
+
+UNICODE = [
+    Case("unicode path", "another name", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z"))),
+    Case("unicode path", "an escape", "unicode-path", lambda: one(extra=unicode_path(b"a", b"../z"))),
+    Case(
+        "unicode path",
+        "other names in both places",
+        "unicode-path local-mismatch",
+        lambda: one(local_extra=unicode_path(b"a", b"x"), extra=unicode_path(b"a", b"y")),
+    ),
+    Case(
+        "unicode path",
+        "in front alone",
+        "unicode-path local-mismatch",
+        lambda: one(local_extra=unicode_path(b"a", b"z")),
+    ),
+    Case(
+        "unicode path",
+        "in the directory alone",
+        "unicode-path local-mismatch",
+        lambda: one(local_extra=b"", extra=unicode_path(b"a", b"z")),
+    ),
+    Case("unicode path", "version 0", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z", version=0))),
+    Case("unicode path", "version 2", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z", version=2))),
+    Case("unicode path", "a wrong check sum", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z", crc=0))),
+    Case(
+        "unicode path",
+        "two names",
+        "unicode-path extra-field",
+        lambda: one(extra=unicode_path(b"a", b"x") + unicode_path(b"a", b"y")),
+    ),
+    Case(
+        "unicode path",
+        "a valid and an invalid one",
+        "unicode-path extra-field",
+        lambda: one(extra=unicode_path(b"a", b"x") + unicode_path(b"a", b"y", version=2, crc=0)),
+    ),
+    Case("unicode path", "beside UTF-8", "unicode-path", lambda: one(extra=unicode_path(b"a", b"z"), flags=zips.UTF8)),
+    Case(
+        "unicode path",
+        "a chain of two",
+        "unicode-path extra-field",
+        lambda: one(extra=unicode_path(b"a", b"x") + unicode_path(b"x", b"y")),
+    ),
+    Case("unicode path", "too short", "unicode-path extra-field", lambda: one(extra=zips.extra_field(0x7075, b"\x01"))),
+    Case(
+        "unicode path", "another comment", "unicode-path extra-field", lambda: one(extra=zips.extra_field(0x7075, b""))
+    ),
+]
+
+TAR = tars.archive(tars.file(b"t", b"tar"))
+PDF = b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\n"
+AROUND = [
+    Case(
+        "bytes before",
+        "with true offsets",
+        "leading-data",
+        lambda: whole(A, prefix=b"MZ" + bytes(30)),
+        is_only_strict=True,
+        name="build.zip",
+    ),
+    Case(
+        "bytes before",
+        "with offsets that forget it",
+        "leading-data",
+        lambda: b"MZ" + bytes(30) + archive(A),
+        name="build.zip",
+    ),
+    Case("bytes before", "a marker of spanning", "leading-data gap split", lambda: whole(A, prefix=b"PK00")),
+    Case(
+        "bytes before",
+        "the other marker of spanning",
+        "leading-data gap split",
+        lambda: whole(A, prefix=zips.DESCRIPTOR),
+    ),
+    Case("bytes before", "between two entries", "gap", lambda: archive(A, replace(B, before=b"hidden"))),
+    Case("bytes before", "before the directory", "gap", lambda: whole(A, between=b"hidden")),
+    Case("bytes before", "an entry that is not listed", "gap", lambda: Archive([A, B], listed=[(A, 0)]).written()),
+    Case(
+        "bytes before",
+        "the first entry not listed",
+        "gap leading-data",
+        lambda: Archive([A, B], listed=[(B, len(A.written()))]).written(),
+    ),
+    Case("bytes after", "junk", "trailing-data", lambda: archive(A) + b"junk"),
+    Case("bytes after", "one NUL", "trailing-data zip-end", lambda: archive(A) + b"\x00"),
+    Case("bytes after", "behind the directory", "gap leading-data", lambda: whole(A, after_directory=b"hidden")),
+    Case(
+        "bytes after",
+        "a comment longer than told",
+        "trailing-data zip-end",
+        lambda: whole(A, end=End(comment=b"four", comment_length=2)),
+    ),
+    Case(
+        "bytes after",
+        "a comment shorter than told",
+        "zip-end truncated trailing-data",
+        lambda: whole(A, end=End(comment=b"four", comment_length=9)),
+    ),
+    Case(
+        "bytes after",
+        "an end within the comment",
+        "zip-end zip-comment trailing-data",
+        lambda: whole(A, end=End(comment=whole(B)[-22:])),
+    ),
+    Case(
+        "polyglots",
+        "an archive within the comment",
+        "zip-end zip-comment trailing-data gap",
+        lambda: whole(A, end=End(comment=whole(B, shift=len(archive(A))))),
+    ),
+    Case(
+        "polyglots",
+        "two archives",
+        "leading-data gap zip-end trailing-data directory-size entry-count",
+        lambda: archive(A) + archive(B),
+    ),
+    Case(
+        "polyglots",
+        "two archives with true offsets",
+        "leading-data gap zip-end trailing-data directory-size entry-count",
+        lambda: archive(A) + whole(B, shift=len(archive(A))),
+    ),
+    Case(
+        "polyglots",
+        "a PDF before",
+        "leading-data gap directory-size zip-end entry-count",
+        lambda: PDF + whole(A, shift=len(PDF)),
+    ),
+    Case("polyglots", "a tar before", "two-formats", lambda: TAR + whole(A, shift=len(TAR))),
+    Case("polyglots", "an entry that looks like tar", "two-formats", lambda: _tar_and_zip()),
+    Case(
+        "polyglots",
+        "a program before",
+        "leading-data",
+        lambda: b"\x7fELF" + bytes(60) + whole(A, shift=64),
+        is_only_strict=True,
+        name="build.zip",
+    ),
+    Case(
+        "bytes before",
+        "a directory of another archive",
+        "gap leading-data directory-size zip-end entry-count",
+        lambda: whole(A, prefix=B.listed(0)),
+    ),
+    Case("local and central", "a disk", "split", lambda: one(central={"disk": 1})),
+    Case("local and central", "the last disk", "split", lambda: whole(A, end=End(disk=1, start_disk=1))),
+    Case(
+        "local and central",
+        "a comment longer than there",
+        "directory-size zip-end entry-count truncated",
+        lambda: one(central={"comment_length": 50}),
+    ),
+    Case("local and central", "a broken extra field", "extra-field", lambda: one(extra=b"\x01\x00\xff")),
+]
+
+
+def _tar_and_zip() -> bytes:
+    """A tar whose first file's bytes are a zip, which counts its offsets from the start of the tar."""
+    head = tars.header(b"PK\x03\x04", 4096)
+    return head + whole(A, shift=len(head)) + tars.END
+
+
+CASES = [*MISMATCHES, *DESCRIPTORS, *ZIP64, *UNICODE, *AROUND]

@@ -1,0 +1,113 @@
+"""Hostile compression around tar archives: bombs, windows, streams that lie, and bytes before and behind them."""
+
+import lzma
+import struct
+import zlib
+from dataclasses import replace
+
+from backports import zstd
+
+from tests.archives import zips
+from tests.archives.cases import LIMITS, Case
+from tests.archives.doubtful_tars import PLAIN
+from tests.archives.tars import GzipMember, archive, file
+
+
+def gzipped(*members: GzipMember | bytes) -> bytes:
+    """Members and other bytes, one after another."""
+    return b"".join(each if isinstance(each, bytes) else each.written() for each in members)
+
+
+GOOD, EMPTY = GzipMember(PLAIN), GzipMember(b"")
+BOMB = archive(file(b"f", bytes(30 << 20)))
+SCALED = replace(LIMITS, ratio_after_bytes=1 << 20)
+
+
+def xz_with_window(properties: int) -> bytes:
+    """An xz stream whose first block asks for a dictionary of 2 or 3 times a power of two bytes (xz format 5.3.1)."""
+    data = bytearray(lzma.compress(PLAIN))
+    length = (data[12] + 1) * 4
+    assert data[14] == 0x21
+    data[16] = properties
+    data[12 + length - 4 : 12 + length] = struct.pack("<I", zlib.crc32(data[12 : 12 + length - 4]))
+    return bytes(data)
+
+
+def zstd_with_window(exponent: int) -> bytes:
+    """A Zstandard frame with a window of 2**(10 + exponent) bytes and one raw block (RFC 8878 3.1.1)."""
+    frame = struct.pack("<IBB", 0xFD2FB528, 0, exponent << 3)
+    return frame + struct.pack("<I", len(PLAIN) << 3 | 1)[:3] + PLAIN
+
+
+SKIPPABLE = struct.pack("<II", 0x184D2A50, 4) + b"hide"
+FNAME, FEXTRA, FHCRC = 8, 4, 2
+CASES = [
+    Case("ratio bomb", "gzip", "ratio", lambda: gzipped(GzipMember(BOMB)), SCALED),
+    Case("ratio bomb", "xz", "ratio", lambda: lzma.compress(BOMB), SCALED),
+    Case("ratio bomb", "zstd", "ratio", lambda: zstd.compress(BOMB), SCALED),
+    Case(
+        "ratio bomb",
+        "zeros behind the end",
+        "ratio trailing-data",
+        lambda: zstd.compress(PLAIN + bytes(80 << 20)),
+        SCALED,
+    ),
+    Case(
+        "ratio bomb",
+        "gzip at the usual limits",
+        "ratio",
+        lambda: gzipped(GzipMember(archive(file(b"f", bytes(72 << 20))))),
+    ),
+    Case("lying sizes", "gzip's check sum", "compression checksum", lambda: gzipped(replace(GOOD, crc=1))),
+    Case("lying sizes", "gzip's length", "checksum size compression", lambda: gzipped(replace(GOOD, size=1))),
+    Case("lying sizes", "gzip cut", "truncated compression", lambda: gzipped(GOOD)[:-9]),
+    Case("lying sizes", "gzip cut in its end", "truncated compression", lambda: gzipped(GOOD)[:-1]),
+    Case("lying sizes", "xz cut", "truncated compression", lambda: lzma.compress(PLAIN)[:-1]),
+    Case("lying sizes", "zstd cut", "truncated compression", lambda: zstd.compress(PLAIN)[:-1]),
+    Case(
+        "lying sizes",
+        "xz flipped",
+        "checksum compression",
+        lambda: lzma.compress(PLAIN)[:40] + b"\xff" + lzma.compress(PLAIN)[41:],
+    ),
+    Case("bytes after", "gzip, junk", "trailing-data compression", lambda: gzipped(GOOD, b"junk")),
+    Case("bytes after", "gzip, zeros", "trailing-data compression", lambda: gzipped(GOOD, bytes(100))),
+    Case("bytes after", "gzip, another member", "concatenated", lambda: gzipped(GOOD, GOOD), is_only_strict=True),
+    Case("bytes after", "gzip, an empty member", "concatenated", lambda: gzipped(GOOD, EMPTY), is_only_strict=True),
+    Case(
+        "bytes after", "gzip, an empty member first", "concatenated", lambda: gzipped(EMPTY, GOOD), is_only_strict=True
+    ),
+    Case(
+        "bytes after",
+        "gzip, one archive in two members",
+        "concatenated",
+        lambda: gzipped(GzipMember(PLAIN[:700]), GzipMember(PLAIN[700:])),
+        is_only_strict=True,
+    ),
+    Case("bytes after", "xz, junk", "trailing-data compression", lambda: lzma.compress(PLAIN) + b"junk"),
+    Case("bytes after", "xz, another stream", "concatenated", lambda: 2 * lzma.compress(PLAIN), is_only_strict=True),
+    Case("bytes after", "zstd, junk", "trailing-data compression", lambda: zstd.compress(PLAIN) + b"junk"),
+    Case("bytes after", "zstd, another frame", "concatenated", lambda: 2 * zstd.compress(PLAIN), is_only_strict=True),
+    Case(
+        "bytes after",
+        "zstd, hidden bytes",
+        "concatenated trailing-data compression",
+        lambda: zstd.compress(PLAIN) + SKIPPABLE,
+    ),
+    Case("bytes before", "zstd, hidden bytes", "unknown", lambda: SKIPPABLE + zstd.compress(PLAIN)),
+    Case("bytes after", "gzip, junk in the archive", "trailing-data", lambda: gzipped(GzipMember(PLAIN + b"junk"))),
+    Case("bytes after", "gzip, flags that are reserved", "compression", lambda: gzipped(replace(GOOD, flags=0x20))),
+    Case(
+        "bytes after",
+        "gzip, a wrong sum of the header",
+        "compression checksum",
+        lambda: gzipped(replace(GOOD, flags=FHCRC, after_header=b"\x00\x00")),
+    ),
+    Case("windows", "xz, 4 GiB", "window", lambda: xz_with_window(40)),
+    Case("windows", "xz, 1.5 GiB", "window", lambda: xz_with_window(37)),
+    Case("windows", "zstd, 2 GiB", "window", lambda: zstd_with_window(21)),
+    Case("windows", "zstd, 2**41 bytes", "window", lambda: zstd_with_window(31)),
+    Case("timeout", "gzip", "too-slow", lambda: gzipped(GzipMember(BOMB)), replace(LIMITS, seconds=0)),
+    Case("nested archives", "gzip in gzip", "unknown", lambda: gzipped(GzipMember(gzipped(GOOD)))),
+    Case("nested archives", "zip in gzip", "unknown", lambda: gzipped(GzipMember(zips.archive(zips.Item())))),
+]

@@ -1,0 +1,212 @@
+"""Links of tar archives that lead out, that something is written through, or that hide bytes."""
+
+from tests.archives import tars
+from tests.archives.cases import Case
+from tests.archives.tars import GNU, archive, file, folder, hard, header, link, long, pax
+
+SEGMENT = b"d" * 247
+
+
+def long_links(kind: bytes) -> bytes:
+    """CVE-2025-4517: short links stand for long folders, so that the resolved path passes PATH_MAX and is no longer
+    checked; at the end a link out and, through it, a file."""
+    parts, path = list[bytes](), b""
+    for letter in b"abcdefghijklmnop":
+        for way in (by_folder(path + SEGMENT), by_link(path + bytes([letter]), SEGMENT)):
+            parts.append(way)
+        path += bytes([letter]) + b"/"
+    last = path + b"l" * 254
+    parts.append(by_link(last, b"../" * 16))
+    parts.append(by_link(b"escape", last + b"/../../../etc"))
+    ending = hard(b"flag", b"escape/passwd") if kind == tars.HARD else file(b"escape/new")
+    return archive(*parts, ending)
+
+
+def by_folder(name: bytes) -> bytes:
+    """A folder of a long name."""
+    return pax((b"path", name + b"/")) + folder(name[:99] + b"/")
+
+
+def by_link(name: bytes, target: bytes) -> bytes:
+    """A link of a long name to a long target."""
+    return pax((b"path", name), (b"linkpath", target)) + link(name[:100], target[:100])
+
+
+TARGETS = {
+    "dot dot": b"../escaped",
+    "dot dot alone": b"..",
+    "absolute": b"/etc/passwd",
+    "in then out": b"d/../../x",
+    "backslashes": b"..\\x",
+    "a drive": b"C:\\x",
+    "a UNC path": b"\\\\server\\share",
+}
+
+CASES = [
+    Case("symlink escape", "a circle", "link-chain", lambda: archive(link(b"a", b"b"), link(b"b", b"a"))),
+    Case("symlink escape", "to itself", "link-chain", lambda: archive(link(b"a", b"a"))),
+    Case(
+        "symlink escape",
+        "a chain of 18",
+        "link-chain",
+        lambda: archive(*(link(b"%d" % number, b"%d" % (number + 1)) for number in range(18)), file(b"18")),
+    ),
+    *(
+        Case(
+            "symlink escape",
+            f"{trick}, ustar",
+            "link-escape link-absolute link-target",
+            lambda target=target: archive(folder(b"d/"), link(b"l", target)),
+        )
+        for trick, target in TARGETS.items()
+    ),
+    *(
+        Case(
+            "symlink escape",
+            f"{trick}, pax",
+            "link-escape link-absolute link-target",
+            lambda target=target: archive(pax((b"linkpath", target)), link(b"l", b"d")),
+        )
+        for trick, target in TARGETS.items()
+    ),
+    *(
+        Case(
+            "symlink escape",
+            f"{trick}, gnu",
+            "link-escape link-absolute link-target",
+            lambda target=target: archive(long(target, tars.LONG_LINK), link(b"l", target[:100], magic=GNU)),
+        )
+        for trick, target in TARGETS.items()
+    ),
+    *(
+        Case(
+            "hardlink escape",
+            trick,
+            "hard-link link-escape link-absolute link-target absolute-path dot-dot backslash drive",
+            lambda target=target: archive(folder(b"d/"), file(b"x"), hard(b"h", target)),
+        )
+        for trick, target in TARGETS.items()
+    ),
+    Case("symlink escape", "to nothing", "link-target", lambda: archive(link(b"l", b""))),
+    Case("symlink escape", "of no UTF-8", "link-target not-utf8", lambda: archive(link(b"l", b"\xff"))),
+    Case(
+        "symlink escape",
+        "through a link",
+        "link-escape link-absolute",
+        lambda: archive(folder(b"d/"), link(b"d/up", b".."), link(b"l", b"d/up/../x")),
+    ),
+    Case(
+        "symlink escape",
+        "through a link that comes later",
+        "link-escape link-absolute",
+        lambda: archive(folder(b"d/"), link(b"l", b"d/up/../x"), link(b"d/up", b"..")),
+    ),
+    Case(
+        "symlink escape",
+        "CVE-2025-4330",
+        "link-escape link-absolute write-through-link file-against-folder",
+        lambda: archive(folder(b"d/"), link(b"d/l", b"."), link(b"d/l/m", b"../..")),
+    ),
+    Case("hardlink escape", "to what is not there", "hard-link", lambda: archive(hard(b"h", b"missing"))),
+    Case("hardlink escape", "to what comes later", "hard-link", lambda: archive(hard(b"h", b"x"), file(b"x"))),
+    Case("hardlink escape", "to itself", "hard-link", lambda: archive(hard(b"h", b"h"))),
+    Case("hardlink escape", "to a folder", "hard-link", lambda: archive(folder(b"d/"), hard(b"h", b"d"))),
+    Case("hardlink escape", "to a link", "hard-link", lambda: archive(link(b"l", b"x"), file(b"x"), hard(b"h", b"l"))),
+    Case(
+        "hardlink escape",
+        "through a link",
+        "hard-link write-through-link",
+        lambda: archive(folder(b"d/"), file(b"d/x"), link(b"l", b"d"), hard(b"h", b"l/x")),
+    ),
+    Case("hardlink escape", "to nothing", "hard-link link-target", lambda: archive(file(b"x"), hard(b"h", b""))),
+    Case(
+        "hardlink escape",
+        "over what is there",
+        "duplicate-name",
+        lambda: archive(file(b"x"), file(b"y"), hard(b"x", b"y")),
+    ),
+    Case(
+        "write through a link",
+        "inside",
+        "write-through-link file-against-folder",
+        lambda: archive(folder(b"d/"), link(b"l", b"d"), file(b"l/x")),
+    ),
+    Case(
+        "write through a link",
+        "the link comes later",
+        "write-through-link file-against-folder",
+        lambda: archive(file(b"l/x"), link(b"l", b"d")),
+    ),
+    Case(
+        "write through a link",
+        "a link below",
+        "write-through-link file-against-folder",
+        lambda: archive(link(b"l", b"d"), link(b"l/x", b"y")),
+    ),
+    Case(
+        "write through a link",
+        "a hard link below",
+        "write-through-link file-against-folder",
+        lambda: archive(folder(b"d/"), file(b"f"), link(b"l", b"d"), hard(b"l/x", b"f")),
+    ),
+    Case(
+        "write through a link",
+        "by another case",
+        "write-through-link file-against-folder collision",
+        lambda: archive(link(b"l", b"d"), file(b"L/x")),
+    ),
+    Case(
+        "write through a link",
+        "the link's own name",
+        "duplicate-name file-against-folder",
+        lambda: archive(link(b"l", b"d"), file(b"l")),
+    ),
+    Case(
+        "write through a link",
+        "a folder of its name",
+        "duplicate-name file-against-folder",
+        lambda: archive(link(b"l", b"d"), folder(b"l/")),
+    ),
+    Case(
+        "chains past PATH_MAX",
+        "CVE-2025-4517",
+        "link-escape link-absolute write-through-link file-against-folder",
+        lambda: long_links(tars.FILE),
+    ),
+    Case(
+        "chains past PATH_MAX",
+        "by a hard link",
+        "link-escape link-absolute write-through-link file-against-folder",
+        lambda: long_links(tars.HARD),
+    ),
+    Case(
+        "link with payload",
+        "a link",
+        "payload",
+        lambda: archive(
+            link(b"l", b"d").replace(
+                header(b"l", kind=b"2", target=b"d", mode=0o777), header(b"l", 6, b"2", target=b"d", mode=0o777)
+            ),
+            tars.padded(b"hidden"),
+        ),
+    ),
+    Case(
+        "link with payload",
+        "a file hidden in it",
+        "payload",
+        lambda: archive(header(b"l", 1024, b"2", target=b"d"), file(b"hidden")),
+    ),
+    Case(
+        "link with payload",
+        "a hard link",
+        "payload hard-link",
+        lambda: archive(file(b"x"), header(b"h", 512, b"1", target=b"x"), bytes(512)),
+    ),
+    Case("link with payload", "a folder", "payload", lambda: archive(header(b"d/", 512, b"5"), bytes(512))),
+    Case(
+        "link with payload",
+        "a target of 5,000 bytes",
+        "path-too-long",
+        lambda: archive(pax((b"linkpath", b"x" * 5000)), link(b"l", b"x" * 100)),
+    ),
+]

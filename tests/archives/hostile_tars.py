@@ -1,0 +1,340 @@
+"""Hostile tar archives: paths by each way to tell one, links, kinds, modes, sizes and numbers."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tests.archives import tars
+from tests.archives.cases import LIMITS, Case
+from tests.archives.names import NAMES, Named
+from tests.archives.tars import GNU, V7, archive, base256, file, folder, hard, header, link, long, octal, pax
+
+SEGMENT = b"d" * 247
+Told = Callable[[bytes, bytes], bytes]
+"""How a file is written whose name is the first argument."""
+
+
+def by_ustar(name: bytes, data: bytes) -> bytes:
+    """In name and prefix."""
+    if len(name) <= 100:
+        return file(name, data)
+    cut = name.rfind(b"/", 0, 155)
+    return file(name[cut + 1 :], data, prefix=name[:cut])
+
+
+def by_pax(name: bytes, data: bytes) -> bytes:
+    """In a PAX header."""
+    return pax((b"path", name)) + file(b"short", data)
+
+
+def by_gnu(name: bytes, data: bytes) -> bytes:
+    """In GNU's long name."""
+    return long(name) + file(b"short", data, magic=GNU)
+
+
+WAYS: dict[str, Told] = {"ustar": by_ustar, "pax": by_pax, "gnu": by_gnu}
+
+
+def fits(way: str, each: Named) -> bool:
+    """Whether the name can be told this way."""
+    lengths = [len(name.encode()) for name in each.names]
+    cut = [name.encode().rfind(b"/", 0, 155) for name in each.names]
+    return way != "ustar" or all(
+        length <= 100 or (place > 0 and length - place <= 101) for length, place in zip(lengths, cut, strict=True)
+    )
+
+
+def named(each: Named, told: Told) -> bytes:
+    """Files of these names with bytes that differ."""
+    return archive(*(told(name.encode(), b"%d\n" % number) for number, name in enumerate(each.names)))
+
+
+BY_NAME = [
+    *(
+        Case(
+            each.threat,
+            f"{each.trick}, {way}",
+            each.rules,
+            lambda each=each, told=told: named(each, told),
+            is_only_strict=each.is_only_strict,
+        )
+        for each in NAMES
+        for way, told in WAYS.items()
+        if fits(way, each)
+    ),
+    *(
+        Case(
+            each.threat,
+            f"{each.trick}, a folder",
+            each.rules,
+            lambda each=each: archive(folder(each.names[0].encode() + b"/")),
+            is_only_strict=each.is_only_strict,
+        )
+        for each in NAMES
+        if len(each.names) == 1 and len(each.names[0].encode()) < 100
+    ),
+    *(
+        Case(
+            each.threat,
+            f"{each.trick}, a link",
+            each.rules,
+            lambda each=each: archive(link(each.names[0].encode(), b"x")),
+            is_only_strict=each.is_only_strict,
+        )
+        for each in NAMES
+        if len(each.names) == 1 and len(each.names[0].encode()) <= 100
+    ),
+]
+
+
+KINDS = [
+    Case(
+        "device nodes",
+        "characters",
+        "special-file",
+        lambda: archive(header(b"n", kind=tars.CHARACTER, raw={"major": octal(1, 8), "minor": octal(3, 8)})),
+    ),
+    Case(
+        "device nodes",
+        "blocks",
+        "special-file",
+        lambda: archive(header(b"n", kind=tars.BLOCKS, raw={"major": octal(8, 8), "minor": octal(0, 8)})),
+    ),
+    Case("fifo", "plain", "special-file", lambda: archive(header(b"n", kind=tars.FIFO))),
+    Case(
+        "fifo",
+        "with bytes",
+        "special-file",
+        lambda: archive(header(b"n", 5, tars.FIFO), tars.padded(b"hello")),
+    ),
+    *(
+        Case(
+            "device nodes",
+            f"kind {kind.decode()}",
+            "tar-type",
+            lambda kind=kind: archive(header(b"n", 0, kind)),
+        )
+        for kind in (b"V", b"M", b"D", b"N", b"A", b"X", b"Z", b"9", b"\x01", b" ")
+    ),
+    Case("device nodes", "kind 7", "tar-type", lambda: archive(header(b"n", 0, b"7")), is_only_strict=True),
+    Case("set id and sticky", "user", "special-mode", lambda: archive(file(b"f", mode=0o4755)), is_only_strict=True),
+    Case("set id and sticky", "group", "special-mode", lambda: archive(file(b"f", mode=0o2755)), is_only_strict=True),
+    Case("set id and sticky", "sticky", "special-mode", lambda: archive(file(b"f", mode=0o1755)), is_only_strict=True),
+    Case(
+        "set id and sticky",
+        "of a folder",
+        "special-mode",
+        lambda: archive(folder(b"d/", mode=0o2777)),
+        is_only_strict=True,
+    ),
+    Case(
+        "set id and sticky",
+        "a negative mode",
+        "special-mode no-permission tar-number",
+        lambda: archive(file(b"f", raw={"mode": base256(-1, 8)})),
+    ),
+    Case("mode 000", "of a file", "no-permission", lambda: archive(file(b"f", mode=0)), is_only_strict=True),
+    Case("mode 000", "of a folder", "no-permission", lambda: archive(folder(b"d/", mode=0)), is_only_strict=True),
+    Case(
+        "file and folder",
+        "a name with a slash and bytes",
+        "kind-mismatch parsers-disagree",
+        lambda: archive(file(b"d/")),
+    ),
+    Case(
+        "file and folder",
+        "an old name with a slash and bytes",
+        "tar-magic kind-mismatch parsers-disagree",
+        lambda: archive(file(b"d/", kind=b"\x00", magic=V7)),
+    ),
+    Case("file and folder", "a link with a slash", "kind-mismatch empty-name", lambda: archive(link(b"l/", b"a"))),
+    Case(
+        "file and folder",
+        "a folder, then a file",
+        "file-against-folder duplicate-name",
+        lambda: archive(folder(b"a/"), file(b"a")),
+    ),
+    Case(
+        "file and folder",
+        "a file, then a folder",
+        "file-against-folder duplicate-name",
+        lambda: archive(file(b"a"), folder(b"a/")),
+    ),
+    Case(
+        "file and folder",
+        "a file, then a link",
+        "file-against-folder duplicate-name",
+        lambda: archive(file(b"a"), link(b"a", b"b")),
+    ),
+    Case("control characters", "no UTF-8", "not-utf8", lambda: archive(file(b"a\xff"))),
+    Case(
+        "control characters",
+        "no UTF-8 by pax",
+        "not-utf8 pax-record pax-order",
+        lambda: archive(pax((b"path", b"a\xff")), file(b"a")),
+    ),
+    Case(
+        "control characters",
+        "a NUL by pax",
+        "control-character pax-record pax-order",
+        lambda: archive(pax((b"path", b"a\x00b")), file(b"a")),
+    ),
+    Case(
+        "control characters",
+        "more behind a NUL",
+        "tar-header tar-magic control-character",
+        lambda: archive(file(b"a\x00hidden")),
+    ),
+    Case(
+        "control characters",
+        "more behind a NUL, gnu",
+        "tar-header tar-magic control-character pax-order",
+        lambda: archive(long(b"a\x00hidden"), file(b"a", magic=GNU)),
+    ),
+    Case("dot dot", "no name", "empty-name", lambda: archive(file(b""))),
+    Case("dot dot", "a prefix alone", "empty-name kind-mismatch", lambda: archive(file(b"", prefix=b"d"))),
+    Case("dot dot", "in the prefix", "dot-dot", lambda: archive(file(b"x", prefix=b".."))),
+    Case("absolute", "in the prefix", "absolute-path", lambda: archive(file(b"x", prefix=b"/tmp"))),
+]
+
+NUMBERS = [
+    Case(
+        "lying sizes",
+        "more than 2**62",
+        "tar-number",
+        lambda: archive(header(b"f", raw={"size": b"\x80" + b"\xff" * 11})),
+    ),
+    Case(
+        "negative offsets",
+        "CVE-2025-8194",
+        "tar-number size",
+        lambda: archive(header(b"f", raw={"size": base256(-512, 12)})),
+    ),
+    Case(
+        "negative offsets",
+        "of one block and the header",
+        "tar-number size",
+        lambda: archive(file(b"a"), header(b"f", raw={"size": base256(-1024, 12)})),
+    ),
+    Case(
+        "negative offsets",
+        "in octal",
+        "tar-number size",
+        lambda: archive(header(b"f", raw={"size": b"-0000001000\x00"})),
+    ),
+    Case(
+        "negative offsets",
+        "by pax",
+        "pax-record pax-order tar-number size",
+        lambda: archive(pax((b"size", b"-512")), file(b"f")),
+    ),
+    Case(
+        "negative offsets",
+        "of a pax header",
+        "tar-number size",
+        lambda: archive(header(b"x", kind=b"x", raw={"size": base256(-512, 12)}), file(b"f")),
+    ),
+    Case(
+        "negative offsets",
+        "of a long name",
+        "tar-number size",
+        lambda: archive(
+            header(b"././@LongLink", kind=b"L", magic=GNU, raw={"size": base256(-512, 12)}), file(b"f", magic=GNU)
+        ),
+    ),
+    Case(
+        "negative offsets",
+        "a time before all",
+        "tar-number",
+        lambda: archive(file(b"f", raw={"mtime": b"-0000001000\x00"})),
+    ),
+    Case("lying sizes", "beyond the end", "truncated size", lambda: archive(file(b"f", size=1 << 20))),
+    Case(
+        "lying sizes",
+        "2**62",
+        "ratio too-large tar-number",
+        lambda: archive(header(b"f", raw={"size": base256(1 << 62, 12)})),
+    ),
+    Case(
+        "lying sizes",
+        "2**94",
+        "truncated size too-large tar-number",
+        lambda: archive(header(b"f", raw={"size": b"\xbf" + b"\xff" * 11})),
+    ),
+    Case(
+        "lying sizes", "less than there", "tar-checksum tar-padding", lambda: archive(file(b"f", b"x" * 1000, size=10))
+    ),
+    Case(
+        "lying sizes",
+        "by pax, 2**70",
+        "truncated size too-large pax-record pax-order tar-number",
+        lambda: archive(pax((b"size", b"%d" % 2**70)), file(b"f", b"", size=0)),
+    ),
+    Case("lying sizes", "no octal digits", "tar-number", lambda: archive(file(b"f", raw={"size": b"00000000009\x00"}))),
+    Case("lying sizes", "letters", "tar-number", lambda: archive(file(b"f", raw={"size": b"0000000000a\x00"}))),
+    Case(
+        "lying sizes",
+        "a number with a blank in it",
+        "tar-number",
+        lambda: archive(file(b"f", raw={"size": b"0000 000006\x00"})),
+    ),
+    Case(
+        "lying sizes",
+        "a hidden end of the number",
+        "tar-number",
+        lambda: archive(file(b"f", raw={"size": b"6\x0000000000\x00"})),
+    ),
+    Case(
+        "lying sizes",
+        "a wrong check sum",
+        "tar-checksum",
+        lambda: archive(file(b"f", raw={"checksum": b"000001\x00 "})),
+    ),
+    Case("lying sizes", "no check sum", "tar-checksum", lambda: archive(file(b"f", raw={"checksum": bytes(8)}))),
+    Case(
+        "lying sizes",
+        "cut in a header",
+        "truncated tar-header tar-magic zip-end",
+        lambda: archive(file(b"f"), file(b"g"))[:1200],
+    ),
+    Case("lying sizes", "cut in the bytes", "truncated", lambda: archive(file(b"f", b"x" * 2000))[:1500]),
+    Case("lying sizes", "no end", "tar-end", lambda: archive(file(b"f"), end=b""), is_only_strict=True),
+    Case("lying sizes", "half an end", "tar-end", lambda: archive(file(b"f"), end=bytes(512)), is_only_strict=True),
+    Case(
+        "entry count",
+        "more than allowed",
+        "too-many-entries",
+        lambda: archive(*(file(b"%d" % n) for n in range(11))),
+        replace(LIMITS, entries=10),
+    ),
+    Case(
+        "entry count",
+        "of folders alone",
+        "too-many-entries",
+        lambda: archive(*(folder(b"%d/" % n) for n in range(11))),
+        replace(LIMITS, entries=10),
+    ),
+    Case(
+        "entry count",
+        "folders that paths imply",
+        "too-many-entries",
+        lambda: archive(*(file(b"%d/%d/%d/x" % (n, n, n)) for n in range(6))),
+        replace(LIMITS, entries=10),
+    ),
+    Case(
+        "ratio bomb",
+        "in all too much",
+        "too-large",
+        lambda: archive(*(file(b"%d" % n, bytes(5000)) for n in range(5))),
+        replace(LIMITS, total_bytes=20_000),
+    ),
+    Case(
+        "ratio bomb",
+        "hard links to one file",
+        "too-large",
+        lambda: archive(file(b"x", bytes(5000)), *(hard(b"%d" % n, b"x") for n in range(5))),
+        replace(LIMITS, total_bytes=20_000),
+    ),
+    Case("timeout", "no time at all", "too-slow", lambda: archive(file(b"f")), replace(LIMITS, seconds=0)),
+]
+
+CASES = [*BY_NAME, *KINDS, *NUMBERS]

@@ -1,0 +1,230 @@
+"""Harmless archives made doubtful: bits, fields, records and parts changed by chance, for each number the same."""
+
+import gzip
+import lzma
+import random
+import re
+import struct
+from collections.abc import Callable
+
+from backports import zstd
+
+from tests.archives import good
+from tests.archives.peers import MAGICS, is_zip
+from tests.archives.tars import BLOCK, FIELDS
+
+SIGNATURES = re.compile(rb"PK(?:\x01\x02|\x03\x04|\x05\x06|\x06\x06|\x06\x07|\x07\x08)")
+LENGTHS = {
+    b"PK\x01\x02": 46,
+    b"PK\x03\x04": 30,
+    b"PK\x05\x06": 22,
+    b"PK\x06\x06": 56,
+    b"PK\x06\x07": 20,
+    b"PK\x07\x08": 16,
+}
+NUMBERS = (0, 1, 2, 7, 8, 0x14, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0xFFFF, 0x10000, 0x7FFFFFFF, 0xFFFFFFFE, 0xFFFFFFFF)
+WORDS = (b"../", b"/", b"\\", b"\x00", b"a", b"A", b".", b" ", b"CON", b":", b"\xff", b"PK\x05\x06", b"\n", b"0", b"7")
+PACKINGS: tuple[Callable[[bytes], bytes], ...] = (
+    lambda data: gzip.compress(data, 1, mtime=0),
+    lambda data: lzma.compress(data, preset=0),
+    zstd.compress,
+)
+
+
+def seeds() -> list[bytes]:
+    """The harmless archives that are changed; those of which changing takes long are left out."""
+    made = [make() for table in (good.ZIPS, good.TARS, good.COMPATIBLE) for make, _ in table.values()]
+    return [data for data in made if len(data) < 1 << 15]
+
+
+SEEDS = seeds()
+
+
+def mutant(number: int) -> bytes:
+    """The changed archive of this number, always the same."""
+    chance = random.Random(number)
+    data = chance.choice(SEEDS)
+    for magic, unpacked in MAGICS.items():
+        if data.startswith(magic) and chance.random() < 0.7:
+            return chance.choice(PACKINGS)(_changed(unpacked(data), chance))
+    return _changed(data, chance)
+
+
+def _changed(data: bytes, chance: random.Random) -> bytes:
+    own = _ZIP if is_zip(data) else _TAR
+    for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 5))):
+        change = chance.choice(own if chance.random() < 0.7 else _ANY)
+        data = change(data, chance)
+    return data
+
+
+def _place(data: bytes, chance: random.Random) -> int:
+    return chance.randrange(len(data)) if data else 0
+
+
+def _flip(data: bytes, chance: random.Random) -> bytes:
+    place = _place(data, chance)
+    return data[:place] + bytes([data[place] ^ 1 << chance.randrange(8)]) + data[place + 1 :] if data else data
+
+
+def _overwrite(data: bytes, chance: random.Random) -> bytes:
+    place, word = _place(data, chance), chance.choice(WORDS)
+    return data[:place] + word + data[place + len(word) :]
+
+
+def _insert(data: bytes, chance: random.Random) -> bytes:
+    place = _place(data, chance)
+    return data[:place] + chance.choice(WORDS) + data[place:]
+
+
+def _cut(data: bytes, chance: random.Random) -> bytes:
+    return data[: _place(data, chance)]
+
+
+def _remove(data: bytes, chance: random.Random) -> bytes:
+    place = _place(data, chance)
+    return data[:place] + data[place + chance.randrange(1, 64) :]
+
+
+def _repeat(data: bytes, chance: random.Random) -> bytes:
+    start, length, place = _place(data, chance), chance.choice((4, 22, 46, BLOCK, 2 * BLOCK)), _place(data, chance)
+    return data[:place] + data[start : start + length] + data[place:]
+
+
+def _splice(data: bytes, chance: random.Random) -> bytes:
+    other = chance.choice(SEEDS)
+    return data[: _place(data, chance)] + other[_place(other, chance) :]
+
+
+def _append(data: bytes, chance: random.Random) -> bytes:
+    return data + chance.choice(SEEDS)
+
+
+def _records(data: bytes) -> list[int]:
+    return [found.start() for found in SIGNATURES.finditer(data)]
+
+
+def _zip_field(data: bytes, chance: random.Random) -> bytes:
+    """A field of a record holds another number."""
+    places = _records(data)
+    if not places:
+        return data
+    place = chance.choice(places)
+    field = place + 4 + 2 * chance.randrange((LENGTHS[data[place : place + 4]] - 4) // 2)
+    return _put(data, field, chance)
+
+
+def _put(data: bytes, field: int, chance: random.Random) -> bytes:
+    width = chance.choice((2, 2, 4))
+    if field + width > len(data):
+        return data
+    now = int.from_bytes(data[field : field + width], "little")
+    number = chance.choice((*NUMBERS, now + 1, now - 1, now * 2, now ^ 8, now ^ 0x800)) & (1 << 8 * width) - 1
+    return data[:field] + number.to_bytes(width, "little") + data[field + width :]
+
+
+def _zip_both(data: bytes, chance: random.Random) -> bytes:
+    """A field of an entry holds the same other number in front and in the directory."""
+    directory = data.find(b"PK\x01\x02")
+    if directory < 0 or len(data) < directory + 46:
+        return data
+    front = struct.unpack_from("<I", data, directory + 42)[0]
+    if front + 30 > len(data):
+        return data
+    field, width = chance.choice(((0, 2), (2, 2), (4, 2), (6, 2), (8, 2), (10, 4), (14, 4), (18, 4)))
+    number = (chance.choice((*NUMBERS, chance.getrandbits(32))) & (1 << 8 * width) - 1).to_bytes(width, "little")
+    whole = bytearray(data)
+    whole[front + 4 + field : front + 4 + field + width] = number
+    whole[directory + 6 + field : directory + 6 + field + width] = number
+    return bytes(whole)
+
+
+def _zip_name(data: bytes, chance: random.Random) -> bytes:
+    """A byte of a name is another one, wherever the name stands."""
+    word, other = chance.choice((b"a.txt", b"d/x", b"inner.zip")), chance.choice(WORDS)
+    place = chance.randrange(len(word))
+    changed = word[:place] + other[:1] + word[place + 1 :]
+    return data.replace(word, changed)
+
+
+def _zip_record(data: bytes, chance: random.Random) -> bytes:
+    """A record stands twice, or is gone."""
+    places = _records(data)
+    if len(places) < 2:
+        return data
+    at = chance.randrange(len(places) - 1)
+    record = data[places[at] : places[at + 1]]
+    if chance.random() < 0.5:
+        return data[: places[at]] + data[places[at + 1] :]
+    place = chance.choice(places)
+    return data[:place] + record + data[place:]
+
+
+def _headers(data: bytes) -> list[int]:
+    return [place for place in range(0, len(data) - BLOCK + 1, BLOCK) if data[place + 257 : place + 262] == b"ustar"]
+
+
+def _tar_field(data: bytes, chance: random.Random) -> bytes:
+    """A field of a header is another one; mostly the check sum is made right."""
+    places = _headers(data)
+    if not places:
+        return data
+    place = chance.choice(places)
+    start, length = FIELDS[chance.choice(list(FIELDS))]
+    block = bytearray(data[place : place + BLOCK])
+    change = chance.randrange(4)
+    if change == 0:
+        block[start + chance.randrange(length)] = chance.randrange(256)
+    elif change == 1:
+        block[start : start + length] = (b"%0*o" % (length, chance.choice(NUMBERS)))[-length:]
+    elif change == 2:
+        block[start] = chance.choice((0x80, 0xFF, 0x20, 0x2D, 0x00, 0x2F))
+    else:
+        word = chance.choice((*WORDS, b"x", b"g", b"L", b"K", b"S", b"5", b"2", b"1"))[:length]
+        block[start : start + len(word)] = word
+    if chance.random() < 0.9:
+        block[148:156] = b" " * 8
+        block[148:156] = b"%06o\x00 " % sum(block)
+    return data[:place] + bytes(block) + data[place + BLOCK :]
+
+
+def _tar_blocks(data: bytes, chance: random.Random) -> bytes:
+    """Blocks stand twice, elsewhere, or are gone."""
+    blocks = [data[place : place + BLOCK] for place in range(0, len(data), BLOCK)]
+    if not blocks:
+        return data
+    at, other = chance.randrange(len(blocks)), chance.randrange(len(blocks))
+    change = chance.randrange(4)
+    if change == 0:
+        blocks.insert(other, blocks[at])
+    elif change == 1:
+        del blocks[at]
+    elif change == 2:
+        blocks[at], blocks[other] = blocks[other], blocks[at]
+    else:
+        blocks[other:other] = blocks[at : at + 3]
+    return b"".join(blocks)
+
+
+def _tar_record(data: bytes, chance: random.Random) -> bytes:
+    """A PAX record says another thing in the same length."""
+    found = list(re.finditer(rb"[0-9]+ [a-zA-Z.]+=[^\n]*\n", data))
+    if not found:
+        return _tar_blocks(data, chance)
+    record = chance.choice(found)
+    place = chance.randrange(record.start(), record.end())
+    word = chance.choice((b"=", b"\n", b" ", b"0", b"9", b"/", b"s", b"-", b"."))
+    return data[:place] + word + data[place + 1 :]
+
+
+def _tar_join(data: bytes, chance: random.Random) -> bytes:
+    """Entries of another archive stand before these."""
+    other = chance.choice(SEEDS)
+    if is_zip(other) or any(other.startswith(magic) for magic in MAGICS):
+        return data
+    return other.rstrip(b"\x00").ljust(-(-len(other.rstrip(b"\x00")) // BLOCK) * BLOCK, b"\x00") + data
+
+
+_ANY = (_flip, _flip, _overwrite, _insert, _cut, _remove, _repeat, _splice, _append)
+_ZIP = (_zip_field, _zip_field, _zip_both, _zip_both, _zip_name, _zip_record)
+_TAR = (_tar_field, _tar_field, _tar_field, _tar_blocks, _tar_record, _tar_join)

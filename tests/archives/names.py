@@ -1,0 +1,99 @@
+"""Names that no entry may have, and names that may not stand beside one another; whatever the format is."""
+
+from typing import NamedTuple
+
+ONLY_STRICT = {("dot dot", "an empty segment"), ("nfc and nfd", "a name that is not composed")}
+
+
+class Named(NamedTuple):
+    """Names of files that one archive holds; the last one is what it is refused for."""
+
+    threat: str
+    trick: str
+    rules: str
+    names: tuple[str, ...]
+
+    @property
+    def is_only_strict(self) -> bool:
+        """Whether the profile `compatible` may take it: it is legal and harmless."""
+        return (self.threat, self.trick) in ONLY_STRICT
+
+
+DEEP = "/".join(["d"] * 65)
+LONG_SEGMENTS = "/".join(["s" * 200] * 5) + "/" + "e" * 40
+
+NAMES = [
+    Named("deep paths", "65 folders", "too-deep", (f"{DEEP}/x",)),
+    Named("deep paths", "a path of 1045 bytes", "path-too-long", (LONG_SEGMENTS,)),
+    Named("deep paths", "a name of 256 bytes", "name-too-long", ("n" * 256,)),
+    Named("deep paths", "a name of 128 letters in 256 bytes", "name-too-long", ("é" * 128,)),
+    Named("absolute", "a slash first", "absolute-path", ("/tmp/countersign-escaped",)),
+    Named("absolute", "two slashes first", "unc-path", ("//tmp/countersign-escaped",)),
+    Named("dot dot", "at the start", "dot-dot", ("../escaped",)),
+    Named("dot dot", "twice at the start", "dot-dot", ("../../escaped",)),
+    Named("dot dot", "behind a folder", "dot-dot", ("a/../../escaped",)),
+    Named("dot dot", "that stays inside", "dot-dot", ("a/../b",)),
+    Named("dot dot", "at the end", "dot-dot", ("a/..",)),
+    Named("dot dot", "alone", "dot-dot", ("..",)),
+    Named("dot dot", "behind a dot", "dot-dot", ("./../a",)),
+    Named("dot dot", "a dot between", "dot", ("a/./b",)),
+    Named("dot dot", "a dot last", "dot", ("a/.",)),
+    Named("dot dot", "an empty segment", "empty-name", ("a//b",)),
+    Named("backslash", "as a separator", "backslash", ("a\\b",)),
+    Named("backslash", "with dot dot", "backslash", ("..\\..\\escaped",)),
+    Named("backslash", "at the end", "backslash", ("a\\",)),
+    Named("drive", "with a slash", "drive", ("C:/escaped",)),
+    Named("drive", "without a slash", "drive", ("c:escaped",)),
+    Named("drive", "below a folder", "drive", ("a/C:/b",)),
+    Named("unc", "with backslashes", "unc-path", ("\\\\server\\share\\x",)),
+    Named("unc", "with slashes", "unc-path", ("//server/share/x",)),
+    Named("unc", "of devices", "unc-path", ("\\\\?\\C:\\x",)),
+    Named("case collisions", "of two files", "collision", ("a.txt", "A.TXT")),
+    Named("case collisions", "of two folders", "collision", ("folder/a", "Folder/b")),
+    Named("case collisions", "of a file and a folder", "collision", ("folder/a", "FOLDER")),
+    Named("case collisions", "beyond ASCII", "collision", ("é.txt", "É.txt")),
+    Named("case collisions", "by full folding", "collision", ("straße", "STRASSE")),
+    Named("case collisions", "of the Kelvin sign", "not-nfc collision", ("k", "\u212a")),
+    Named("nfc and nfd", "a name that is not composed", "not-nfc", ("cafe\u0301",)),
+    Named("nfc and nfd", "one name twice", "not-nfc collision", ("caf\u00e9", "cafe\u0301")),
+    Named("nfc and nfd", "of folders", "not-nfc collision", ("caf\u00e9/a", "cafe\u0301/b")),
+    Named("nfc and nfd", "with another case", "not-nfc collision", ("caf\u00e9", "CAFE\u0301")),
+    Named("nfc and nfd", "of Hangul", "not-nfc collision", ("\ud55c", "\u1112\u1161\u11ab")),
+    Named("reserved names", "CON", "reserved-name", ("CON",)),
+    Named("reserved names", "with an ending", "reserved-name", ("nul.txt",)),
+    Named("reserved names", "with two endings", "reserved-name", ("aux.tar.gz",)),
+    Named("reserved names", "of a folder", "reserved-name", ("prn/a",)),
+    Named("reserved names", "with a number", "reserved-name", ("Com1",)),
+    Named("reserved names", "with another number", "reserved-name", ("lpt9.log",)),
+    Named("reserved names", "with a superscript", "reserved-name", ("COM\u00b9",)),
+    Named("reserved names", "of the console", "reserved-name", ("CONIN$",)),
+    Named("reserved names", "with a space before the ending", "reserved-name", ("con .txt",)),
+    Named("trailing dot and space", "a dot", "trailing-dot-or-space", ("a.",)),
+    Named("trailing dot and space", "a space", "trailing-dot-or-space", ("a ",)),
+    Named("trailing dot and space", "of a folder", "trailing-dot-or-space", ("a./b",)),
+    Named("trailing dot and space", "three dots", "trailing-dot-or-space", (".../b",)),
+    Named("alternate streams", "of a file", "colon", ("a.txt:hidden",)),
+    Named("alternate streams", "the data itself", "colon", ("a.txt::$DATA",)),
+    Named("alternate streams", "of a folder", "colon", ("ab:$INDEX_ALLOCATION/b",)),
+    Named("control characters", "a new line", "control-character", ("a\nb",)),
+    Named("control characters", "an escape", "control-character", ("a\x1b[2Jb",)),
+    Named("control characters", "delete", "control-character", ("a\x7fb",)),
+    Named("control characters", "of the second set", "control-character", ("a\u0085b",)),
+    Named("control characters", "a line separator", "control-character", ("a\u2028b",)),
+    Named("direction override", "right to left", "bidi-control", ("photo\u202egpj.exe",)),
+    Named("direction override", "an isolate", "bidi-control", ("a\u2067b",)),
+    Named("direction override", "an embedding", "bidi-control", ("a\u202bb",)),
+    Named("direction override", "a mark", "bidi-control", ("a\u200fb",)),
+    Named("control characters", "of no width", "invisible-character", ("a\u200bb",)),
+    Named("control characters", "a soft hyphen", "invisible-character", ("a\u00adb",)),
+    Named("control characters", "a tag", "invisible-character", ("a\U000e0041",)),
+    Named("duplicates", "of a file", "duplicate-name", ("a", "a")),
+    Named("duplicates", "below a folder", "duplicate-name", ("a/b", "c", "a/b")),
+    Named("file and folder", "a file, then below it", "file-against-folder", ("a", "a/b")),
+    Named("file and folder", "a folder by a path, then a file", "file-against-folder", ("a/b", "a")),
+    Named("file and folder", "two levels", "file-against-folder", ("a/b", "a/b/c/d")),
+]
+
+UNDISKED = {"absolute-path", "unc-path", "dot-dot", "dot", "empty-name", "duplicate-name", "file-against-folder"}
+ON_DISK = [each for each in NAMES if not UNDISKED & {*each.rules.split()} and len(each.names[-1].encode()) < 256]
+"""Those that a folder on a disk of Linux can have too."""

@@ -1,0 +1,131 @@
+"""What other parsers see in an archive: those of the standard library, and the usual programs, by what they unpack."""
+
+import gzip
+import io
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import unicodedata
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from backports import zstd
+
+from tests.archives.good import Tree
+
+MAGICS: dict[bytes, Callable[[bytes], bytes]] = {
+    b"\x1f\x8b": gzip.decompress,
+    b"\xfd7zXZ": lzma.decompress,
+    b"\x28\xb5\x2f\xfd": zstd.decompress,
+}
+
+
+def is_zip(data: bytes) -> bool:
+    """Whether it begins as a zip file does."""
+    return data.startswith(b"PK")
+
+
+def _clean(name: str) -> str:
+    """The name as a path: without `./` before it, slashes behind it, and empty names within."""
+    while name.startswith("./"):
+        name = name[2:]
+    return re.sub("//+", "/", name.rstrip("/"))
+
+
+def by_zipfile(data: bytes) -> Tree:
+    """What the standard library sees in a zip, where names that are not said to be UTF-8 are told to it to be."""
+    found: Tree = {}
+    with zipfile.ZipFile(io.BytesIO(data), metadata_encoding="utf-8") as archive:
+        for info in archive.infolist():
+            is_link = info.external_attr >> 28 == 0o12
+            kind = "folder" if info.is_dir() else "link" if is_link else "file"
+            found[_clean(info.filename)] = kind, archive.read(info)
+    found.pop("", None)
+    found.pop(".", None)
+    return found
+
+
+def by_tarfile(data: bytes) -> Tree:
+    """What the standard library sees in a tar, unpacked first where it is compressed."""
+    for magic, unpacked in MAGICS.items():
+        if data.startswith(magic):
+            data = unpacked(data)
+            break
+    found: Tree = {}
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
+        for info in archive:
+            name = _clean(info.name)
+            if info.isdir():
+                found[name] = "folder", b""
+            elif info.issym():
+                found[name] = "link", info.linkname.encode()
+            else:
+                content = archive.extractfile(info)
+                found[name] = "file", content.read() if content else b"nothing to read"
+    found.pop("", None)
+    found.pop(".", None)
+    return found
+
+
+def by_library(data: bytes) -> Tree:
+    """What the standard library sees."""
+    return by_zipfile(data) if is_zip(data) else by_tarfile(data)
+
+
+PROGRAMS: dict[str, tuple[bool, tuple[str, ...]]] = {
+    "bsdtar": (False, ("bsdtar", "--no-same-owner", "-xf", "ARCHIVE", "-C", "FOLDER")),
+    "tar": (False, ("tar", "--no-same-owner", "-xf", "ARCHIVE", "-C", "FOLDER")),
+    "bsdtar of zip": (True, ("bsdtar", "--no-same-owner", "-xf", "ARCHIVE", "-C", "FOLDER")),
+    "unzip": (True, ("unzip", "-qqn", "ARCHIVE", "-d", "FOLDER")),
+    "7z": (True, ("7z", "x", "-bd", "-y", "-snld20", "-oFOLDER", "ARCHIVE")),
+}
+"""Whether it is for zip, and the command."""
+
+
+def by_program(name: str, data: bytes) -> Tree | None:
+    """What the program makes of an archive, or None when it is not for this format or not installed; that it complains
+    is left to the comparison."""
+    for_zip, words = PROGRAMS[name]
+    if for_zip != is_zip(data) or shutil.which(words[0]) is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        place, out = Path(folder) / "archive", Path(folder) / "out"
+        place.write_bytes(data)
+        out.mkdir()
+        told = [word.replace("ARCHIVE", str(place)).replace("FOLDER", str(out)) for word in words]
+        environment = {"PATH": "/usr/bin:/bin:/usr/local/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+        subprocess.run(told, capture_output=True, env=environment, timeout=60, check=False)
+        return on_disk(out)
+
+
+def on_disk(folder: Path) -> Tree:
+    """The tree below a folder."""
+    found: Tree = {}
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink():
+            found[name] = "link", os.readlink(path).encode()
+        else:
+            found[name] = ("folder", b"") if path.is_dir() else ("file", path.read_bytes())
+    return found
+
+
+def composed(tree: Tree) -> Tree:
+    """The tree with its paths in the form NFC, in which some programs write them."""
+    return {unicodedata.normalize("NFC", path): entry for path, entry in tree.items()}
+
+
+def with_implied(tree: Tree) -> Tree:
+    """The tree with the folders that paths imply."""
+    found: Tree = dict(tree)
+    for path in tree:
+        above = path.rpartition("/")[0]
+        while above:
+            found.setdefault(above, ("folder", b""))
+            above = above.rpartition("/")[0]
+    return found

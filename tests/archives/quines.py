@@ -1,0 +1,99 @@
+"""Archives that hold themselves (after Russ Cox, Zip files all the way down, 2010): a deflate stream made of two
+operations, print what follows and repeat what was printed, that prints itself with what stands before and behind it.
+"""
+
+import struct
+import zlib
+from collections.abc import Callable
+
+from tests.archives import zips
+from tests.archives.zips import DEFLATED, FILE_MODE, Fields
+
+UNIT = 10
+"""Bytes of each operation."""
+
+# Length code, extra bits and first length of fixed Huffman matches (RFC 1951 3.2.5).
+LENGTHS = [(257 + n, 0, 3 + n) for n in range(8)] + [
+    (265 + n, 1 + n // 4, 3 + (4 + n % 4 << 1 + n // 4)) for n in range(20)
+]
+DISTANCES = [(n, 0, 1 + n) for n in range(4)] + [(4 + n, 1 + n // 2, 1 + (2 + n % 2 << 1 + n // 2)) for n in range(26)]
+EMPTY_STORED = b"\x00\x00\x00\xff\xff"
+
+
+def printing(count: int) -> bytes:
+    """The operation that prints the next bytes: an empty stored block, then the head of one with them."""
+    return EMPTY_STORED + struct.pack("<BHH", 0, count, count ^ 0xFFFF)
+
+
+def repeating(count: int) -> bytes:
+    """The operation that prints the last bytes again: one match or two, then empty blocks up to the length of all."""
+    distance = _code(DISTANCES, count, is_length=False)
+    for first in range(count, 2, -1):
+        parts = [part for part in (first, count - first) if part]
+        if min(parts) < LENGTHS[0][2]:
+            continue
+        bits = "010" + "".join(_code(LENGTHS, part, is_length=True) + distance for part in parts) + "0" * 7
+        while len(bits) + 3 <= 8 * (UNIT - 5):
+            bits += "010" + "0" * 7
+        if len(bits) + 3 <= 8 * (UNIT - 4):
+            break
+    bits = (bits + "000").ljust(8 * (UNIT - 4), "0")
+    assert len(bits) == 8 * (UNIT - 4), f"no operation of this length repeats {count} bytes"
+    return bytes(int(bits[place : place + 8][::-1], 2) for place in range(0, len(bits), 8)) + b"\x00\x00\xff\xff"
+
+
+def _code(table: list[tuple[int, int, int]], count: int, *, is_length: bool) -> str:
+    code, extra, first = next(row for row in reversed(table) if row[2] <= count)
+    huffman = (format(code - 256, "07b") if code < 280 else format(code - 280 + 192, "08b")) if is_length else ""
+    told = format(count - first, f"0{extra}b")[::-1] if extra else ""
+    return (huffman or format(code, "05b")) + told
+
+
+def program(before: bytes, behind: bytes) -> bytes:
+    """All bytes: what stands before the stream, the stream, and what stands behind its last operation."""
+    front, rest = len(before) + UNIT, len(behind) + UNIT
+    four = repeating(4 * UNIT), printing(4 * UNIT)
+    start = printing(front), before, printing(front), repeating(front), printing(UNIT), repeating(front)
+    ones = printing(UNIT), printing(UNIT), four[1], repeating(front), printing(UNIT), printing(UNIT), four[1]
+    end = (four[0], printing(0), printing(0), printing(rest))
+    last = repeating(rest), behind
+    return b"".join((before, *start, *ones, *four * 4, *end, *end, *last, *last))
+
+
+def settled(make: Callable[[int], bytes]) -> bytes:
+    """The bytes whose check sum is the one that is written in them: it depends on that bit by bit, linearly."""
+    nothing = zlib.crc32(make(0))
+    rows = [(zlib.crc32(make(1 << bit)) ^ nothing ^ 1 << bit, 1 << bit) for bit in range(32)]
+    wanted, found = nothing, 0
+    for bit in range(32):
+        pivot = next((row for row in rows if row[0] >> bit & 1), None)
+        if pivot is None:
+            continue
+        rows = [(row[0] ^ pivot[0], row[1] ^ pivot[1]) if row[0] >> bit & 1 else row for row in rows if row != pivot]
+        if wanted >> bit & 1:
+            wanted, found = wanted ^ pivot[0], found ^ pivot[1]
+    made = make(found)
+    assert zlib.crc32(made) == found
+    return made
+
+
+def zip_quine(name: bytes = b"again.zip") -> bytes:
+    """A zip archive of one file, which is the archive."""
+    final = b"\x03\x00"
+    size = len(program(bytes(30 + len(name)), final + bytes(46 + len(name) + 22)))
+    packed = size - 30 - len(name) - 46 - len(name) - 22
+
+    def make(crc: int) -> bytes:
+        told = Fields(method=DEFLATED, crc=crc, packed=packed, size=size, external=FILE_MODE << 16)
+        directory = zips.central_header(told, name)
+        end = zips.End().written(1, len(directory), size - len(directory) - 22)
+        return program(zips.local_header(told, name), final + directory + end)
+
+    return settled(make)
+
+
+def gzip_quine() -> bytes:
+    """A gzip file that unpacks to itself."""
+    before = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03"
+    size = len(program(before, bytes(10)))
+    return settled(lambda crc: program(before, b"\x03\x00" + struct.pack("<II", crc, size)))

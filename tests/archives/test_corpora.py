@@ -1,0 +1,61 @@
+"""Archives that others made to test their readers: what is taken and by which rule the rest is refused stands written
+down; and what is taken is what the others see. Sources and licences: README.md."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from countersign.archives.limits import Profile
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from tests.archives import peers
+from tests.archives.cases import LIMITS, PROFILES, drain, rule_of
+from tests.archives.good import Tree
+
+CORPUS = Path(__file__).with_name("corpus")
+OUTCOMES: dict[str, tuple[str, str]] = json.loads((CORPUS / "outcomes.json").read_text())
+"""For each file what each profile does: `taken`, or the rule of the refusal."""
+
+
+def outcome(data: bytes, profile: Profile) -> tuple[str, Tree]:
+    """What the profile does, and the tree when it takes it."""
+    try:
+        found = drain(data, replace(LIMITS, profile=profile))
+    except (ArchiveRefused, ArchiveUnknown) as error:
+        return rule_of(error), {}
+    return "taken", {path: (kind, content) for path, (kind, _, content) in found.items()}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("file", OUTCOMES)
+def test_an_archive_of_a_corpus_is_dealt_with_as_written_down(file: str, profile: Profile) -> None:
+    data = (CORPUS / file).read_bytes()
+
+    told, tree = outcome(data, profile)
+
+    assert told == OUTCOMES[file][PROFILES.index(profile)]
+    if told == "taken":
+        assert peers.by_library(data) == tree
+
+
+TAKEN = [file for file, told in OUTCOMES.items() if "taken" in told]
+
+
+@pytest.mark.parametrize("program", peers.PROGRAMS)
+@pytest.mark.parametrize("file", TAKEN)
+def test_what_is_taken_of_a_corpus_is_what_programs_unpack(file: str, program: str) -> None:
+    data = (CORPUS / file).read_bytes()
+    theirs = peers.by_program(program, data)
+    if theirs is None:
+        pytest.skip("for another format, or not installed")
+
+    _, tree = outcome(data, "compatible")
+
+    assert peers.composed(theirs) == peers.composed(peers.with_implied(tree))
+
+
+def test_every_file_of_the_corpora_is_written_down() -> None:
+    files = {path.relative_to(CORPUS).as_posix() for path in CORPUS.rglob("*") if path.is_file()}
+
+    assert files - {"outcomes.json", "libarchive/COPYING"} == OUTCOMES.keys()

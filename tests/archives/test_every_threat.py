@@ -1,0 +1,96 @@
+"""The list of what has to be defended against, and that each of it is tried in each format that can have it."""
+
+import pytest
+
+from tests.archives import (
+    doubtful_tars,
+    doubtful_zips,
+    hostile_compression,
+    hostile_tar_links,
+    hostile_tars,
+    hostile_zips,
+    zip_bombs,
+)
+from tests.archives.cases import Case
+from tests.archives.names import ON_DISK
+from tests.archives.test_hostile_folder import HOSTILE
+
+ZIP, TAR, COMPRESSED, FOLDER = "zip", "tar", "compressed", "folder"
+
+THREATS: dict[str, set[str]] = {
+    "ratio bomb": {ZIP, TAR, COMPRESSED},
+    "lying sizes": {ZIP, TAR, COMPRESSED},
+    "overlap": {ZIP},
+    "nested archives": {ZIP, TAR, COMPRESSED},
+    "entry count": {ZIP, TAR},
+    "huge directory": {ZIP, TAR},
+    "deep paths": {ZIP, TAR, FOLDER},
+    "absolute": {ZIP, TAR},
+    "dot dot": {ZIP, TAR},
+    "backslash": {ZIP, TAR, FOLDER},
+    "drive": {ZIP, TAR, FOLDER},
+    "unc": {ZIP, TAR},
+    "symlink escape": {ZIP, TAR, FOLDER},
+    "hardlink escape": {TAR},
+    "write through a link": {ZIP, TAR},
+    "chains past PATH_MAX": {ZIP, TAR},
+    "device nodes": {ZIP, TAR, FOLDER},
+    "fifo": {ZIP, TAR, FOLDER},
+    "set id and sticky": {ZIP, TAR, FOLDER},
+    "mode 000": {ZIP, TAR, FOLDER},
+    "case collisions": {ZIP, TAR, FOLDER},
+    "nfc and nfd": {ZIP, TAR, FOLDER},
+    "reserved names": {ZIP, TAR, FOLDER},
+    "trailing dot and space": {ZIP, TAR, FOLDER},
+    "alternate streams": {ZIP, TAR, FOLDER},
+    "control characters": {ZIP, TAR, FOLDER},
+    "direction override": {ZIP, TAR, FOLDER},
+    "duplicates": {ZIP, TAR},
+    "file and folder": {ZIP, TAR},
+    "local and central": {ZIP, TAR},
+    "descriptor lies": {ZIP},
+    "zip64 confusion": {ZIP},
+    "unicode path": {ZIP},
+    "bytes before": {ZIP, TAR, COMPRESSED},
+    "bytes after": {ZIP, TAR, COMPRESSED},
+    "polyglots": {ZIP, TAR},
+    "encrypted": {ZIP},
+    "pax override": {TAR},
+    "pax and ustar sizes": {TAR},
+    "sparse": {TAR},
+    "negative offsets": {TAR},
+    "link with payload": {ZIP, TAR},
+    "windows": {COMPRESSED},
+    "timeout": {ZIP, TAR, COMPRESSED},
+}
+"""Each threat, and the formats in which it can be tried. Below "local and central" tar's headers that tell a thing in
+two ways; "odd methods" of zip is beyond the list."""
+
+TRIED: dict[str, list[Case]] = {
+    ZIP: [*zip_bombs.CASES, *hostile_zips.CASES, *doubtful_zips.CASES],
+    TAR: [*hostile_tars.CASES, *hostile_tar_links.CASES, *doubtful_tars.CASES],
+    COMPRESSED: hostile_compression.CASES,
+}
+
+
+@pytest.mark.parametrize("threat", THREATS)
+def test_a_threat_is_tried_in_each_format_that_can_have_it(threat: str) -> None:
+    tried = {form for form, cases in TRIED.items() if any(case.threat == threat for case in cases)}
+    if threat in {each.threat for each in ON_DISK} | {threat for threat, _, _ in HOSTILE.values()}:
+        tried.add(FOLDER)
+
+    if threat == "nested archives":
+        tried |= {ZIP, TAR}  # taken as bytes: see test_nested.py
+
+    assert tried >= THREATS[threat]
+
+
+def test_nothing_is_tried_that_is_not_on_the_list() -> None:
+    known = THREATS.keys() | {"odd methods"}
+
+    assert {case.threat for cases in TRIED.values() for case in cases} <= known
+
+
+@pytest.mark.parametrize(("form", "least"), [(ZIP, 60), (TAR, 70)])
+def test_there_are_many_tricks(form: str, least: int) -> None:
+    assert len(TRIED[form]) >= least

@@ -1,0 +1,91 @@
+"""Archives changed by chance: nothing but a refusal, nothing outside the target, and what is taken is what every other
+parser sees."""
+
+import io
+import itertools
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from countersign.archives.extracting import extract
+from countersign.archives.limits import Limits, Profile
+from countersign.kernel.errors import Refused
+from tests.archives import peers
+from tests.archives.cases import below, drain
+from tests.archives.good import Tree
+from tests.archives.mutations import mutant
+from tests.figures import Figures
+
+CASES, CASES_A_STINT, STINTS_FULL = 1_000, 5_000, 20
+"""100,000 in all: 20 stints of 5,000, so that an interrupted run goes on with the next stint."""
+EXTRACT_ONE_IN, COMPARE_ONE_IN = 20, 40
+LIMITS = Limits(entries=1000, total_bytes=16 << 20, ratio_after_bytes=1 << 20, seconds=60)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One stint, or with --full all."""
+    if "stint" in metafunc.fixturenames:
+        metafunc.parametrize("stint", range(STINTS_FULL if metafunc.config.getoption("--full") else 1))
+
+
+def taken(data: bytes, limits: Limits) -> Tree | None:
+    """What the reader takes, or None when it refuses; everything else it may raise is a fault."""
+    try:
+        found = drain(data, limits)
+    except Refused:
+        return None
+    return {path: (kind, content) for path, (kind, _, content) in found.items()}
+
+
+def hold_extracted(data: bytes, tree: Tree | None, limits: Limits, folder: Path) -> None:
+    """Extraction does what reading does, below its target alone; and the target is taken away again."""
+    target = folder / "target"
+    try:
+        extract(io.BytesIO(data), target, limits, durable=False)
+    except Refused:
+        assert tree is None
+    else:
+        assert tree is not None
+        assert peers.on_disk(target) == peers.with_implied(tree)
+        for path in sorted(target.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+        target.rmdir()
+    assert below(folder) == []
+
+
+def hold_alike(data: bytes, tree: Tree) -> Iterator[str]:
+    """Every program that reads the format unpacks the same; their names."""
+    for name in peers.PROGRAMS:
+        theirs = peers.by_program(name, data)
+        if theirs is not None:
+            assert peers.composed(theirs) == peers.composed(peers.with_implied(tree)), name
+            yield name
+
+
+def test_a_changed_archive_is_refused_or_read_as_every_other_parser_reads_it(
+    stint: int, is_full: bool, figures: Figures, tmp_path: Path
+) -> None:
+    count: Counter[str] = Counter()
+    profiles: itertools.cycle[Profile] = itertools.cycle(("strict", "strict", "compatible"))
+    began_s = time.monotonic()
+
+    for number in range(stint * CASES_A_STINT, stint * CASES_A_STINT + (CASES_A_STINT if is_full else CASES)):
+        data, limits = mutant(number), replace(LIMITS, profile=next(profiles))
+        tree = taken(data, limits)
+        count["taken" if tree is not None else "refused"] += 1
+        if number % EXTRACT_ONE_IN == 0:
+            hold_extracted(data, tree, limits, tmp_path)
+            count["extracted"] += 1
+        if tree is None:
+            continue
+        assert peers.by_library(data) == tree, f"case {number}"
+        if count["taken"] % COMPARE_ONE_IN == 0:
+            count.update(hold_alike(data, tree))
+
+    assert count["taken"] > 50, "nearly all were refused, so that the comparison shows nothing"
+    figures.update(count)
+    figures["cases_s"] = round(sum(count[key] for key in ("taken", "refused")) / (time.monotonic() - began_s))

@@ -1,0 +1,147 @@
+"""A plain folder is read by the same rules as an archive: nothing outside is read, no name slips through."""
+
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from countersign.archives.limits import Profile
+from countersign.archives.reading import read_folder
+from countersign.archives.refusals import ArchiveRefused
+from tests.archives.cases import LIMITS, PROFILES
+from tests.archives.names import DEEP, ON_DISK, Named
+from tests.archives.tools import planted
+
+
+def drained(folder: Path, profile: Profile = "strict", **limits: int) -> dict[str, tuple[str, bytes]]:
+    """The whole tree."""
+    found: dict[str, tuple[str, bytes]] = {}
+    for entry, pieces in read_folder(folder, replace(LIMITS, profile=profile, **limits)):
+        content = b"".join(pieces)
+        found[entry.path] = entry.kind, entry.target.encode() if entry.kind == "link" else content
+    return found
+
+
+def of_links(**links: str) -> Callable[[Path], None]:
+    """Links by name, with a folder `d` beside them."""
+
+    def make(folder: Path) -> None:
+        (folder / "d").mkdir()
+        for name, target in links.items():
+            (folder / name.replace("__", "/")).symlink_to(target)
+
+    return make
+
+
+def _socket(folder: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(folder / "s"))
+
+
+def _mode(mode: int) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        (folder / "f").write_bytes(b"x")
+        (folder / "f").chmod(mode)
+
+    return make
+
+
+def _deep(folder: Path) -> None:
+    (folder / DEEP).mkdir(parents=True)
+    (folder / DEEP / "x").write_bytes(b"x")
+
+
+HOSTILE: dict[str, tuple[str, str, Callable[[Path], None]]] = {
+    "dot dot": ("symlink escape", "link-escape", of_links(l="../outside")),
+    "absolute": ("symlink escape", "link-absolute", of_links(l="/etc/passwd")),
+    "through another link": ("symlink escape", "link-escape", of_links(d__up="..", l="d/up/../x")),
+    "a circle": ("symlink escape", "link-chain", of_links(a="b", b="a")),
+    "a pipe": ("fifo", "special-file", lambda folder: os.mkfifo(folder / "p")),
+    "a socket": ("device nodes", "special-file", _socket),
+    "setuid": ("set id and sticky", "special-mode", _mode(0o4755)),
+    "sticky": ("set id and sticky", "special-mode", _mode(0o1755)),
+    "no permission": ("mode 000", "no-permission", _mode(0)),
+    "65 folders": ("deep paths", "too-deep", _deep),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_folder_is_refused(name: str, tmp_path: Path) -> None:
+    _, rule, make = HOSTILE[name]
+    make(tmp_path)
+
+    with pytest.raises(ArchiveRefused) as told:
+        drained(tmp_path)
+
+    assert told.value.rule == rule
+
+
+@pytest.mark.parametrize("each", ON_DISK, ids=lambda each: f"{each.threat}-{each.trick}".replace(" ", "_"))
+def test_names_in_a_folder_keep_the_rules(each: Named, tmp_path: Path) -> None:
+    for name in each.names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+
+    with pytest.raises(ArchiveRefused) as told:
+        drained(tmp_path)
+
+    assert told.value.rule in each.rules.split()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes device nodes")
+def test_a_device_node_is_refused(tmp_path: Path) -> None:
+    os.mknod(tmp_path / "n", 0o020644, os.makedev(1, 3))
+
+    with pytest.raises(ArchiveRefused, match="n"):
+        drained(tmp_path)
+
+
+@pytest.mark.parametrize(("limit", "rule"), [("entries", "too-many-entries"), ("total_bytes", "too-large")])
+def test_a_folder_keeps_to_the_limits(limit: str, rule: str, tmp_path: Path) -> None:
+    for number in range(4):
+        (tmp_path / f"{number}").write_bytes(b"two")
+
+    with pytest.raises(ArchiveRefused) as told:
+        drained(tmp_path, **{limit: 3})
+
+    assert told.value.rule == rule
+
+
+def test_a_folder_is_read_within_its_time(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"x")
+
+    with pytest.raises(ArchiveRefused) as told:
+        drained(tmp_path, seconds=0)
+
+    assert told.value.rule == "too-slow"
+
+
+def test_a_name_of_no_utf8_is_refused(tmp_path: Path) -> None:
+    (Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff"))).write_bytes(b"x")
+
+    with pytest.raises(ArchiveRefused) as told:
+        drained(tmp_path)
+
+    assert told.value.rule == "not-utf8"
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_harmless_folder_is_taken_as_it_is(profile: Profile, tmp_path: Path) -> None:
+    wanted = planted(tmp_path, links=True)
+
+    found = drained(tmp_path, profile)
+
+    assert {path: entry for path, entry in found.items() if entry[0] != "folder"} == wanted
+    assert found["hollow"] == ("folder", b"")
+
+
+def test_a_link_is_told_and_never_followed(tmp_path: Path) -> None:
+    inside = tmp_path / "inside"
+    (inside / "d").mkdir(parents=True)
+    (inside / "d/x").write_bytes(b"x")
+    (inside / "l").symlink_to("d")
+
+    assert drained(inside).keys() - {"d"} == {"d/x", "l"}

@@ -1,0 +1,26 @@
+"""Every trick that a zip archive can try is refused by the rule that names it, and nothing is written."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.archives import doubtful_zips, hostile_zips, zip_bombs
+from tests.archives.cases import Case, hold_refused, parameters
+
+CASES = [*zip_bombs.CASES, *hostile_zips.CASES, *doubtful_zips.CASES]
+
+
+@pytest.mark.parametrize("case", parameters(CASES))
+def test_a_hostile_zip_is_refused(case: Case, tmp_path: Path) -> None:
+    hold_refused(case, case.make(), tmp_path)
+
+
+@pytest.mark.parametrize("case", parameters([case for case in CASES if not case.is_only_strict]))
+def test_a_hostile_zip_is_refused_by_the_compatible_profile_too(case: Case, tmp_path: Path) -> None:
+    hold_refused(case, case.make(), tmp_path, "compatible")
+
+
+def test_a_hostile_wheel_is_refused_as_the_zip_that_it_is(tmp_path: Path) -> None:
+    case = next(case for case in CASES if case.id == "dot_dot-at_the_start")
+
+    hold_refused(case._replace(name="demo-1.0-py3-none-any.whl"), case.make(), tmp_path)

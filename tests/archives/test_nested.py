@@ -1,0 +1,57 @@
+"""Archives in archives are bytes: nothing looks into them while the outer one is read, however often they repeat."""
+
+import gzip
+import io
+import zipfile
+from dataclasses import replace
+
+import pytest
+
+from countersign.archives.reading import read
+from countersign.kernel.errors import Refused
+from tests.archives import quines, tars, zips
+from tests.archives.cases import LIMITS, drain
+from tests.archives.zips import DEFLATED, Item
+
+
+def test_a_tower_of_zips_is_one_file() -> None:
+    inner = zips.archive(Item(b"../../escape", bytes(1 << 20), DEFLATED))
+    for _ in range(50):
+        inner = zips.archive(Item(b"inner.zip", inner))
+
+    assert [path for path in drain(inner)] == ["inner.zip"]
+
+
+def test_a_tower_of_bombs_is_taken_for_what_its_outermost_archive_holds() -> None:
+    bomb = zips.archive(*(Item(b"%d" % number, bytes(1 << 20), DEFLATED) for number in range(16)))
+    outer = zips.archive(*(Item(b"%d.zip" % number, bomb) for number in range(16)))
+
+    found = drain(outer, replace(LIMITS, total_bytes=1 << 20))
+
+    assert {content for _, _, content in found.values()} == {bomb}
+
+
+@pytest.mark.parametrize("inner", [zips.archive(Item(b"../x")), tars.archive(tars.file(b"/x")), gzip.compress(b"x")])
+def test_a_hostile_archive_in_a_tar_is_a_file(inner: bytes) -> None:
+    assert drain(tars.archive(tars.file(b"inner", inner)))["inner"][2] == inner
+
+
+def test_a_zip_that_holds_itself_is_read_once() -> None:
+    quine = quines.zip_quine()
+
+    assert zipfile.ZipFile(io.BytesIO(quine)).read("again.zip") == quine
+    assert drain(quine)["again.zip"][2] == quine
+
+
+def test_a_zip_that_holds_itself_does_so_within_a_tar_as_well() -> None:
+    quine = quines.zip_quine()
+
+    assert drain(gzip.compress(tars.archive(tars.file(b"again.zip", quine))))["again.zip"][2] == quine
+
+
+def test_a_gzip_file_that_unpacks_to_itself_is_no_archive() -> None:
+    quine = quines.gzip_quine()
+    assert gzip.decompress(quine) == quine
+
+    with pytest.raises(Refused):
+        list(read(io.BytesIO(quine), LIMITS))

@@ -1,0 +1,210 @@
+"""The programs and libraries of others that make archives of a folder."""
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+import pytest
+
+from tests.archives.good import Tree
+
+
+class Tool(NamedTuple):
+    """One way to make an archive of `folder` in `archive`; `program` has to be installed.
+
+    `has_links` is whether it keeps symbolic links, `says_utf8` whether it marks names that are not ASCII as UTF-8.
+    """
+
+    id: str
+    program: str
+    make: Callable[[Path, Path], None]
+    has_links: bool = True
+    says_utf8: bool = True
+    suffix: str = ""
+
+
+def planted(folder: Path, *, links: bool, letters: bool = True) -> Tree:
+    """Fill a folder with what builds have: text, a program, empty things, a long path, a name beyond ASCII, links."""
+    long = "/".join(["a folder with quite a long name"] * 4)
+    files: dict[str, tuple[int, bytes]] = {
+        "readme.txt": (0o644, b"hello\n"),
+        "bin/run.sh": (0o755, b"#!/bin/sh\necho hello\n"),
+        "data/deep/levels.bin": (0o644, bytes(range(256)) * 800),
+        "data/empty.txt": (0o644, b""),
+        f"{long}/{'n' * 60}.txt": (0o644, b"far down\n"),
+    }
+    if letters:
+        files["naïve 名.txt"] = (0o644, b"letters\n")
+    for path, (mode, content) in files.items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+        place.chmod(mode)
+    (folder / "hollow").mkdir()
+    found: Tree = {path: ("file", content) for path, (_, content) in files.items()}
+    if links:
+        for path, target in {"current": "data/deep", "bin/readme": "../readme.txt"}.items():
+            (folder / path).symlink_to(target)
+            found[path] = ("link", target.encode())
+        (folder / "bin/again.sh").hardlink_to(folder / "bin/run.sh")
+        found["bin/again.sh"] = found["bin/run.sh"]
+    return found
+
+
+def need(program: str) -> str:
+    """The program, or the test is skipped because it is missing."""
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not installed")
+    return found
+
+
+def run(*words: str | Path, within: Path, into: Path | None = None) -> None:
+    """Run a program to its end in a folder; its output may go into a file, through a pipe that cannot seek.
+
+    Raises:
+        subprocess.CalledProcessError: it failed.
+    """
+    environment = {"PATH": "/usr/bin:/bin:/usr/local/bin", "LC_ALL": "C.UTF-8", "HOME": str(within)}
+    done = subprocess.run(words, cwd=within, check=True, capture_output=True, env=environment, timeout=120)
+    if into is not None:
+        into.write_bytes(done.stdout)
+
+
+def by(program: str, *words: str) -> Callable[[Path, Path], None]:
+    """Run it in the folder; ARCHIVE stands for the archive's path."""
+
+    def make(folder: Path, archive: Path) -> None:
+        run(need(program), *(str(archive) if word == "ARCHIVE" else word for word in words), within=folder)
+
+    return make
+
+
+def piped(program: str, *words: str) -> Callable[[Path, Path], None]:
+    """Run it in the folder; what it prints is the archive."""
+
+    def make(folder: Path, archive: Path) -> None:
+        run(need(program), *words, within=folder, into=archive)
+
+    return make
+
+
+def by_zipfile(compression: int, *, streamed: bool = False) -> Callable[[Path, Path], None]:
+    """Python's zipfile; streamed into a pipe, it writes descriptors."""
+
+    def make(folder: Path, archive: Path) -> None:
+        with archive.open("wb") as opened:
+            target = cast(IO[bytes], Unseekable(opened.write)) if streamed else opened
+            with zipfile.ZipFile(target, "w", compression) as made:
+                for path in sorted(folder.rglob("*")):
+                    made.write(path, path.relative_to(folder).as_posix())
+
+    return make
+
+
+class Unseekable:
+    """A file that can only be written to, as a pipe."""
+
+    def __init__(self, write: Callable[[bytes], int]) -> None:
+        self.write = write
+
+    def flush(self) -> None:
+        """There is nothing to do."""
+
+
+def by_tarfile(form: int, mode: str = "w") -> Callable[[Path, Path], None]:
+    """Python's tarfile."""
+
+    def make(folder: Path, archive: Path) -> None:
+        with tarfile.open(archive, mode, format=form) as made:
+            made.add(folder, ".")
+
+    return make
+
+
+def by_shutil(form: str, suffix: str) -> Callable[[Path, Path], None]:
+    """Python's make_archive."""
+
+    def make(folder: Path, archive: Path) -> None:
+        made = shutil.make_archive(str(archive.with_name("made")), form, folder)
+        Path(made).rename(archive)
+        assert made.endswith(suffix)
+
+    return make
+
+
+def by_git(*words: str) -> Callable[[Path, Path], None]:
+    """git archive of a commit of the folder."""
+
+    def make(folder: Path, archive: Path) -> None:
+        git = need("git")
+        author = ("-c", "user.name=A", "-c", "user.email=a@example.test")
+        run(git, "init", "-q", within=folder)
+        run(git, "add", "-A", within=folder)
+        run(git, *author, "commit", "-q", "-m", "all", within=folder)
+        run(git, "archive", "-o", archive, *words, "HEAD", within=folder)
+        shutil.rmtree(folder / ".git")
+
+    return make
+
+
+def by_hatchling(folder: Path, archive: Path) -> None:
+    """A wheel, built offline: the folder becomes a package."""
+    (folder / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n'
+        '[project]\nname = "planted"\nversion = "1.0"\n'
+        '[tool.hatch.build.targets.wheel]\ninclude = ["*"]\n'
+    )
+    pytest.importorskip("hatchling", reason="hatchling is not installed")
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", archive.parent / "dist", within=folder)
+    next((archive.parent / "dist").glob("*.whl")).rename(archive)
+
+
+TOOLS = [
+    Tool("zip", "zip", by("zip", "-qry", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
+    Tool("zip-stored", "zip", by("zip", "-qry0", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
+    Tool("zip-streamed", "zip", piped("zip", "-qr", "-", "."), has_links=False, says_utf8=False, suffix=".zip"),
+    Tool("zip-no-folders", "zip", by("zip", "-qryD", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
+    Tool("zip-no-extras", "zip", by("zip", "-qryX", "ARCHIVE", "."), says_utf8=False, suffix=".zip"),
+    Tool("7z-zip", "7z", by("7z", "a", "-tzip", "-snl", "ARCHIVE", "."), suffix=".zip"),
+    Tool("7z-tar", "7z", by("7z", "a", "-ttar", "-snl", "ARCHIVE", "."), suffix=".tar"),
+    Tool("bsdtar-zip", "bsdtar", by("bsdtar", "-cf", "ARCHIVE", "--format=zip", "."), suffix=".zip"),
+    *(
+        Tool(f"bsdtar-{form}", "bsdtar", by("bsdtar", "-cf", "ARCHIVE", f"--format={form}", "."), suffix=".tar")
+        for form in ("ustar", "pax", "gnutar", "paxr")
+    ),
+    Tool("bsdtar-gz", "bsdtar", by("bsdtar", "-czf", "ARCHIVE", "."), suffix=".tar.gz"),
+    Tool("bsdtar-zst", "bsdtar", by("bsdtar", "--zstd", "-cf", "ARCHIVE", "."), suffix=".tar.zst"),
+    *(
+        Tool(f"tar-{form}", "tar", by("tar", "-cf", "ARCHIVE", f"--format={form}", "."), suffix=".tar")
+        for form in ("gnu", "pax", "ustar", "oldgnu")
+    ),
+    Tool("tar-names", "tar", by("sh", "-c", 'exec tar -cf "$1" *', "sh", "ARCHIVE"), suffix=".tar"),
+    Tool("tar-gz", "tar", by("tar", "-czf", "ARCHIVE", "."), suffix=".tar.gz"),
+    Tool("tar-xz", "tar", by("tar", "-cJf", "ARCHIVE", "."), suffix=".tar.xz"),
+    Tool("tar-zst", "tar", by("tar", "--zstd", "-cf", "ARCHIVE", "."), suffix=".tar.zst"),
+    Tool("tarfile-gnu", "python3", by_tarfile(tarfile.GNU_FORMAT), suffix=".tar"),
+    Tool("tarfile-pax", "python3", by_tarfile(tarfile.PAX_FORMAT), suffix=".tar"),
+    Tool("tarfile-ustar", "python3", by_tarfile(tarfile.USTAR_FORMAT), suffix=".tar"),
+    Tool("tarfile-xz", "python3", by_tarfile(tarfile.PAX_FORMAT, "w:xz"), suffix=".tar.xz"),
+    Tool("zipfile", "python3", by_zipfile(zipfile.ZIP_DEFLATED), has_links=False, suffix=".zip"),
+    Tool("zipfile-stored", "python3", by_zipfile(zipfile.ZIP_STORED), has_links=False, suffix=".zip"),
+    Tool(
+        "zipfile-streamed", "python3", by_zipfile(zipfile.ZIP_DEFLATED, streamed=True), has_links=False, suffix=".zip"
+    ),
+    Tool("shutil-zip", "python3", by_shutil("zip", ".zip"), has_links=False, suffix=".zip"),
+    Tool("shutil-gztar", "python3", by_shutil("gztar", ".tar.gz"), suffix=".tar.gz"),
+    Tool("shutil-xztar", "python3", by_shutil("xztar", ".tar.xz"), suffix=".tar.xz"),
+    Tool("jar", "jar", by("jar", "cf", "ARCHIVE", "."), has_links=False, suffix=".jar"),
+    Tool("jar-stored", "jar", by("jar", "cf0M", "ARCHIVE", "."), has_links=False, suffix=".jar"),
+    Tool("git-tar", "git", by_git("--format=tar"), suffix=".tar"),
+    Tool("git-gz", "git", by_git("--format=tar.gz"), suffix=".tar.gz"),
+    Tool("git-zip", "git", by_git("--format=zip"), suffix=".zip"),
+    Tool("git-prefixed", "git", by_git("--format=tar", "--prefix=build-1.0/"), suffix=".tar"),
+    Tool("hatchling", "python3", by_hatchling, has_links=False, suffix=".whl"),
+]

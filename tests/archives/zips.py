@@ -1,0 +1,278 @@
+"""Zip archives written byte by byte, so that every field can be lied about (APPNOTE.TXT 6.3.10)."""
+
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+LOCAL, CENTRAL, END = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
+END_64, LOCATOR_64, DESCRIPTOR = b"PK\x06\x06", b"PK\x06\x07", b"PK\x07\x08"
+STORED, DEFLATED, BZIP2, LZMA = 0, 8, 12, 14
+HAS_DESCRIPTOR, ENCRYPTED, UTF8 = 1 << 3, 1, 1 << 11
+FF16, FF32, FF64 = 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
+UNIX, DOS, MACOS = 3, 0, 19
+FILE_MODE, FOLDER_MODE, LINK_MODE = 0o100644, 0o40755, 0o120777
+
+Lies = Mapping[str, int]
+"""Fields by their names in `Fields` that hold something else than the truth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The numbers that stand in a local header, and those that stand in the central directory alone."""
+
+    version: int = 20
+    flags: int = 0
+    method: int = STORED
+    time: int = 0
+    date: int = 0x21
+    crc: int = 0
+    packed: int = 0
+    size: int = 0
+    made_by: int = UNIX << 8 | 30
+    disk: int = 0
+    internal: int = 0
+    external: int = FILE_MODE << 16
+    offset: int = 0
+    name_length: int = -1
+    extra_length: int = -1
+    comment_length: int = -1
+
+
+def deflated(data: bytes) -> bytes:
+    """The bytes as a raw deflate stream."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return packer.compress(data) + packer.flush()
+
+
+def inflated_by_none(data: bytes) -> bytes:
+    """A raw deflate stream of one stored block; at most 65,535 bytes."""
+    return b"\x01" + struct.pack("<HH", len(data), len(data) ^ FF16) + data
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One entry: what it says of itself twice, and its bytes. Lies come last and win.
+
+    `packed` is what stands behind the local header, where it is not `data` by `method`. With `descriptor` the sizes
+    stand behind the bytes and are 0 before them.
+    """
+
+    name: bytes = b"a.txt"
+    data: bytes = b"hello\n"
+    method: int = STORED
+    mode: int = FILE_MODE
+    flags: int = 0
+    extra: bytes = b""
+    packed: bytes | None = None
+    comment: bytes = b""
+    descriptor: bool = False
+    local: Lies = field(default_factory=dict[str, int])
+    central: Lies = field(default_factory=dict[str, int])
+    local_name: bytes | None = None
+    local_extra: bytes | None = None
+    descriptor_bytes: bytes | None = None
+    before: bytes = b""
+    """What stands before the local header and belongs to nobody."""
+
+    def payload(self) -> bytes:
+        """The bytes behind the local header."""
+        if self.packed is not None:
+            return self.packed
+        return deflated(self.data) if self.method == DEFLATED else self.data
+
+    def fields(self) -> Fields:
+        """The truth."""
+        flags = self.flags | (HAS_DESCRIPTOR if self.descriptor else 0)
+        return Fields(
+            flags=flags if self.name.isascii() else flags | UTF8,
+            method=self.method,
+            crc=zlib.crc32(self.data),
+            packed=len(self.payload()),
+            size=len(self.data),
+            external=self.mode << 16 | (0x10 if self.mode & 0o170000 == 0o40000 else 0),
+        )
+
+    def written(self) -> bytes:
+        """Local header, bytes and descriptor."""
+        told = replace(self.fields(), crc=0, packed=0, size=0) if self.descriptor else self.fields()
+        told = replace(told, **self.local)
+        name = self.name if self.local_name is None else self.local_name
+        extra = self.extra if self.local_extra is None else self.local_extra
+        return self.before + local_header(told, name, extra) + self.payload() + self._descriptor()
+
+    def _descriptor(self) -> bytes:
+        if self.descriptor_bytes is not None:
+            return self.descriptor_bytes
+        truth = self.fields()
+        return descriptor(truth.crc, truth.packed, truth.size) if self.descriptor else b""
+
+    def listed(self, offset: int) -> bytes:
+        """The entry of the central directory for a local header at the offset."""
+        told = replace(self.fields(), **{"offset": offset, **self.central})
+        return central_header(told, self.name, self.extra, self.comment)
+
+
+def _length(told: int, text: bytes) -> int:
+    return len(text) if told < 0 else told
+
+
+def local_header(told: Fields, name: bytes, extra: bytes = b"") -> bytes:
+    """APPNOTE 4.3.7."""
+    numbers = (told.version, told.flags, told.method, told.time, told.date, told.crc, told.packed, told.size)
+    lengths = _length(told.name_length, name), _length(told.extra_length, extra)
+    return LOCAL + struct.pack("<5H3I2H", *numbers, *lengths) + name + extra
+
+
+def central_header(told: Fields, name: bytes, extra: bytes = b"", comment: bytes = b"") -> bytes:
+    """APPNOTE 4.3.12."""
+    numbers = (told.made_by, told.version, told.flags, told.method, told.time, told.date)
+    sizes = (told.crc, told.packed, told.size)
+    lengths = _length(told.name_length, name), _length(told.extra_length, extra), _length(told.comment_length, comment)
+    rest = (told.disk, told.internal, told.external, told.offset)
+    return CENTRAL + struct.pack("<6H3I5H2I", *numbers, *sizes, *lengths, *rest) + name + extra + comment
+
+
+def descriptor(crc: int, packed: int, size: int, *, signed: bool = True, wide: bool = False) -> bytes:
+    """APPNOTE 4.3.9; `wide` is that of Zip64."""
+    return (DESCRIPTOR if signed else b"") + struct.pack("<IQQ" if wide else "<III", crc, packed, size)
+
+
+def extra_field(kind: int, data: bytes, *, length: int | None = None) -> bytes:
+    """One extra field; its length can be lied about."""
+    return struct.pack("<HH", kind, len(data) if length is None else length) + data
+
+
+def zip64(*numbers: int) -> bytes:
+    """The extra field with the wide numbers: size, packed size, offset, as far as given (APPNOTE 4.5.3)."""
+    return extra_field(0x0001, struct.pack(f"<{len(numbers)}Q", *numbers))
+
+
+def unicode_path(name: bytes, told: bytes, *, version: int = 1, crc: int | None = None) -> bytes:
+    """Info-ZIP's other name for the entry that is called `name` (APPNOTE 4.6.9)."""
+    return extra_field(0x7075, struct.pack("<BI", version, zlib.crc32(name) if crc is None else crc) + told)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The record at the end; what is None is told truly."""
+
+    disk: int = 0
+    start_disk: int = 0
+    here: int | None = None
+    total: int | None = None
+    size: int | None = None
+    offset: int | None = None
+    comment: bytes = b""
+    comment_length: int | None = None
+
+    def written(self, count: int, size: int, offset: int) -> bytes:
+        """APPNOTE 4.3.16, for so many entries in so many bytes at an offset."""
+        told = (
+            self.disk,
+            self.start_disk,
+            (count if self.here is None else self.here) & FF16,
+            (count if self.total is None else self.total) & FF16,
+            size if self.size is None else self.size,
+            offset if self.offset is None else self.offset,
+            len(self.comment) if self.comment_length is None else self.comment_length,
+        )
+        return END + struct.pack("<4H2IH", *told) + self.comment
+
+
+ALL_FF = End(FF16, FF16, FF16, FF16, FF32, FF32)
+WIDE = End(here=FF16, total=FF16, size=FF32, offset=FF32)
+"""The end of a Zip64 archive: the numbers stand in the wide record."""
+
+
+@dataclass(frozen=True, slots=True)
+class End64:
+    """The wide record and its locator; what is None is told truly."""
+
+    here: int | None = None
+    total: int | None = None
+    size: int | None = None
+    offset: int | None = None
+    at: int | None = None
+    disks: int = 1
+    disk: int = 0
+    made_by: int = UNIX << 8 | 45
+    sector: bytes = b""
+    gap: bytes = b""
+    length: int | None = None
+
+    def written(self, count: int, size: int, offset: int, at: int) -> bytes:
+        """APPNOTE 4.3.14 and 4.3.15, where the record itself begins at `at`."""
+        told = (
+            44 + len(self.sector) if self.length is None else self.length,
+            self.made_by,
+            45,
+            self.disk,
+            self.disk,
+            count if self.here is None else self.here,
+            count if self.total is None else self.total,
+            size if self.size is None else self.size,
+            offset if self.offset is None else self.offset,
+        )
+        record = END_64 + struct.pack("<QHHIIQQQQ", *told) + self.sector
+        return record + self.gap + LOCATOR_64 + struct.pack("<IQI", self.disk, self._at(at), self.disks)
+
+    def _at(self, true: int) -> int:
+        return true if self.at is None else self.at
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A whole archive. Offsets count from `shift` bytes before the first byte written here, prefix included."""
+
+    items: Sequence[Item] = ()
+    prefix: bytes = b""
+    between: bytes = b""
+    """What stands between the last entry and the central directory."""
+    after_directory: bytes = b""
+    suffix: bytes = b""
+    end: End = End()
+    end_64: End64 | None = None
+    shift: int = 0
+    listed: Sequence[tuple[Item, int]] | None = None
+    """The central directory, where it is not one entry for each item: entries and the offsets they tell."""
+
+    def offsets(self) -> list[int]:
+        """Where the local headers stand."""
+        place, found = self.shift + len(self.prefix), list[int]()
+        for item in self.items:
+            found.append(place + len(item.before))
+            place += len(item.written())
+        return found
+
+    def directory(self) -> bytes:
+        """The central directory alone."""
+        pairs = zip(self.items, self.offsets(), strict=True) if self.listed is None else self.listed
+        return b"".join(item.listed(offset) for item, offset in pairs)
+
+    def written(self) -> bytes:
+        """Every byte."""
+        entries = b"".join(item.written() for item in self.items)
+        directory = self.directory()
+        count = len(self.items) if self.listed is None else len(self.listed)
+        offset = self.shift + len(self.prefix) + len(entries) + len(self.between)
+        at = offset + len(directory) + len(self.after_directory)
+        wide = b"" if self.end_64 is None else self.end_64.written(count, len(directory), offset, at)
+        end = self.end.written(count, len(directory), offset)
+        body = self.prefix + entries + self.between + directory + self.after_directory
+        return body + wide + end + self.suffix
+
+
+def archive(*items: Item) -> bytes:
+    """An honest archive of the items."""
+    return Archive(items).written()
+
+
+def link(name: bytes, target: bytes) -> Item:
+    """A symbolic link as Info-ZIP writes it: the target is the data."""
+    return Item(name, target, mode=LINK_MODE)
+
+
+def folder(name: bytes) -> Item:
+    """A folder; its name ends in a slash."""
+    return Item(name, b"", mode=FOLDER_MODE)

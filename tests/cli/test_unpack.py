@@ -1,0 +1,66 @@
+"""`unpack` writes a whole tree or nothing, and says which entry broke which rule."""
+
+import json
+import zipfile
+from pathlib import Path
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+
+
+def zipped(path: Path, **entries: str) -> Path:
+    """A zip file of these texts; two underscores in a name stand for a slash."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in entries.items():
+            archive.writestr(name.replace("__", "/"), text)
+    return path
+
+
+def test_an_archive_becomes_a_folder(run: Run, tmp_path: Path) -> None:
+    archive = zipped(tmp_path / "a.zip", bin__tool="#!/bin/sh\n", notes="n" * 1000)
+
+    done = run("unpack", archive, "out", "--json")
+
+    assert done.returncode == Exit.OK, done.stderr
+    assert json.loads(done.stdout) == {"path": "out", "files": 2, "folders": 1, "links": 0, "size": 1010}
+    assert (tmp_path / "out/notes").read_text() == "n" * 1000
+    assert {path.name for path in tmp_path.iterdir()} == {"a.zip", "out"}
+
+
+def test_a_refusal_names_the_entry_and_the_rule_and_leaves_nothing(run: Run, tmp_path: Path) -> None:
+    archive = zipped(tmp_path / "a.zip", fine="x", **{"..__evil": "x"})
+
+    done = run("unpack", archive, "out")
+
+    assert done.returncode == Exit.FAILED
+    assert "../evil" in done.stderr
+    assert "rule dot-dot" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
+
+
+def test_what_is_unusual_and_harmless_is_taken_when_asked_for(run: Run, tmp_path: Path) -> None:
+    archive = zipped(tmp_path / "a.zip", **{"u\u0308ber": "x"})
+
+    assert run("unpack", archive, "out").returncode == Exit.FAILED
+    assert run("unpack", archive, "out", "--compatible").returncode == Exit.OK
+
+
+def test_a_folder_with_something_in_it_is_left_alone(run: Run, tmp_path: Path) -> None:
+    archive = zipped(tmp_path / "a.zip", fine="x")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/mine").write_text("mine")
+
+    done = run("unpack", archive, "out")
+
+    assert done.returncode == Exit.CONFLICT
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
+
+
+def test_what_is_no_archive_is_told(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no archive")
+
+    done = run("unpack", "text", "out", "--json")
+
+    assert done.returncode == Exit.FAILED
+    assert json.loads(done.stdout)["error"]["code"] == "archive_unknown"

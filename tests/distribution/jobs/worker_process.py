@@ -1,0 +1,28 @@
+"""A worker process as `serve` starts it, which knows the errands of the tests."""
+
+import sys
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from countersign.distribution import app
+from countersign.distribution.context import Store
+from countersign.distribution.jobs import process
+from countersign.settings import Settings
+from tests.distribution.jobs.kinds import TYPES
+
+ROOT = Path(__file__).parents[3]
+COMMAND = (
+    sys.executable,
+    "-c",
+    f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'src')!r}]; "
+    "from tests.distribution.jobs.worker_process import main; main()",
+)
+
+
+def main() -> None:
+    """Work on errands until told to stop."""
+
+    def opened(settings: Settings, root_url: str, is_loopback: bool) -> AbstractAsyncContextManager[Store]:
+        return app.opened(settings, root_url, is_loopback=is_loopback)
+
+    process.work_as_told(opened, TYPES)

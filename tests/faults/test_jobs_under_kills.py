@@ -1,0 +1,187 @@
+"""Jobs whose workers are killed at random moments: every job ends, each effect happens once, nothing waits for long."""
+
+import asyncio
+import random
+import statistics
+import time
+from asyncio.subprocess import PIPE
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from countersign.distribution import app
+from countersign.distribution.context import Store
+from countersign.distribution.identity import organisations
+from countersign.distribution.jobs import process, queue
+from countersign.kernel.database.port import Transaction
+from countersign.settings import Settings
+from tests.faults import job_worker
+from tests.faults.job_worker import Chore
+from tests.faults.lives import MASTER_KEY
+from tests.figures import Figures
+
+JOBS, JOBS_FULL = 200, 1_000
+WORKERS, ORGANISATIONS = 3, 6
+LIVES_S = (0.05, 4.0)
+"""How long a worker lives once it is ready to work: sometimes too short for any job."""
+KILLED_UNTIL = 0.9
+"""The part of the jobs that must have ended before the killing ends."""
+LONGEST_WAIT_S = 30
+
+
+class Life(NamedTuple):
+    """A worker that was killed, and when."""
+
+    pid: int
+    killed_at: float
+
+
+@pytest.fixture(params=["sqlite-embedded", "postgres-embedded", "postgres-procrastinate"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    """The settings of a store; its leases are as long as everybody's."""
+    database, engine = request.param.split("-")
+    return Settings(
+        data=str(tmp_path / "data"),
+        database_url="" if database == "sqlite" else request.getfixturevalue("postgres_url"),
+        database_pool=4,
+        master_key=MASTER_KEY,
+        reserve_mib=0,
+        job_engine=engine,
+    )
+
+
+class Nemesis:
+    """Keeps workers running and kills each of them again and again."""
+
+    def __init__(self, store: Store, seed: int) -> None:
+        self.store = store
+        self.chance = random.Random(seed)
+        self.is_over = False
+        self.killed: list[Life] = []
+
+    async def torment(self) -> None:
+        """One worker's lives: each is let begin its work, and killed after a random while; the last one lives on."""
+        while True:
+            worker = await asyncio.create_subprocess_exec(*job_worker.COMMAND, stdin=PIPE)
+            try:
+                assert worker.stdin is not None
+                worker.stdin.write(process.orders(self.store) + b"\n")
+                await self._seen(worker.pid)
+                await asyncio.sleep(self.chance.uniform(*LIVES_S))
+                if self.is_over:
+                    await worker.wait()
+                    raise AssertionError("a worker ended by itself")
+            finally:
+                if worker.returncode is None:
+                    worker.kill()
+                await worker.wait()
+            self.killed.append(Life(worker.pid, time.time()))
+
+    async def _seen(self, pid: int) -> None:
+        """Wait until the worker is ready."""
+        async with asyncio.timeout(60):
+            while await self.store.database.fetch_one("SELECT 1 FROM awake WHERE pid = $1", pid) is None:
+                await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def tormented(nemesis: Nemesis) -> AsyncIterator[None]:
+    """Workers work and are killed while the block lasts."""
+    tasks = [asyncio.create_task(nemesis.torment()) for _ in range(WORKERS)]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(result, asyncio.CancelledError) for result in results), results
+
+
+async def seeded(store: Store, count: int, chance: random.Random) -> list[str]:
+    """That many jobs, of several organisations."""
+    async with store.database.transaction() as transaction:
+        orgs = [
+            (await organisations.create_organisation(transaction, f"org-{number}", f"Org {number}")).id
+            for number in range(ORGANISATIONS)
+        ]
+    async with store.database.transaction() as transaction:
+        return [await asked(transaction, store, orgs[number % len(orgs)], chance) for number in range(count)]
+
+
+async def asked(transaction: Transaction, store: Store, org_id: str, chance: random.Random) -> str:
+    """One job of the organisation's."""
+    chore = Chore(chance.uniform(0, 0.2))
+    return await queue.enqueue(transaction, store, "chore", chore, org_id=org_id, created_by="x")
+
+
+async def left(store: Store) -> int:
+    """How many jobs have not ended."""
+    row = await store.database.fetch_one("SELECT count(*) FROM job WHERE finished_at IS NULL")
+    assert row is not None
+    return int(row[0])
+
+
+async def waits(store: Store, killed: list[Life]) -> list[float]:
+    """For each job that a killed worker had: the seconds from the kill until another worker began it anew.
+
+    Where one was killed in the moment between taking the job up and noting it, the job waited once more in the same
+    gap: each of its waits counts as an equal part of that.
+    """
+    begun: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    for job_id, pid, at in await store.database.fetch("SELECT job_id, pid, at FROM begun ORDER BY at"):
+        begun[job_id].append((at, pid))
+    taken = {row[0]: row[1] for row in await store.database.fetch("SELECT id, attempts FROM job")}
+    kills = dict(killed)
+    found: list[float] = []
+    for job_id, attempts in begun.items():
+        unnoted = taken[job_id] - len(attempts)
+        for (_, pid), (again_at, _) in pairwise(attempts):
+            assert pid in kills, "a job was begun again though its worker lived"
+            found += [(again_at - kills[pid]) / (1 + unnoted)] * (1 + unnoted)
+    return found
+
+
+async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_killed(
+    settings: Settings, is_full: bool, figures: Figures
+) -> None:
+    count = JOBS_FULL if is_full else JOBS
+    chance = random.Random(7)
+    async with app.opened(settings, "http://127.0.0.1:1", is_loopback=True) as store:
+        await job_worker.make_tables(store.database)
+        nemesis = Nemesis(store, seed=7)
+        jobs = await seeded(store, count, chance)
+        began_s = time.monotonic()
+
+        async with asyncio.timeout(1_200), tormented(nemesis):
+            while await left(store) > count * (1 - KILLED_UNTIL):
+                await asyncio.sleep(0.05)
+            nemesis.is_over = True
+            while await left(store):
+                await asyncio.sleep(0.05)
+
+        took_s = time.monotonic() - began_s
+        ends = Counter(row[0] for row in await store.database.fetch("SELECT status FROM job"))
+        done = Counter(row[0] for row in await store.database.fetch("SELECT job_id FROM effect"))
+        waited = await waits(store, nemesis.killed)
+
+    assert ends == {"completed": count}
+    assert done == dict.fromkeys(jobs, 1)
+    assert nemesis.killed
+    assert waited, "no worker was killed over a job"
+    assert max(waited) <= LONGEST_WAIT_S
+    figures |= {
+        "jobs": count,
+        "kills": len(nemesis.killed),
+        "jobs_hit": len(waited),
+        "ended": sum(ends.values()),
+        "effects": sum(done.values()),
+        "doubled": 0,
+        "begun_again_p50_s": round(statistics.median(waited), 3),
+        "begun_again_max_s": round(max(waited), 3),
+        "took_s": round(took_s, 1),
+    }

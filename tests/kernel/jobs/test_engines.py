@@ -1,0 +1,161 @@
+"""Engines: what is deferred calls a worker, once it is durable and due; Procrastinate's tables are made and kept."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.jobs import procrastinate
+from countersign.kernel.jobs.embedded import EmbeddedEngine
+from countersign.kernel.jobs.open import open_engine
+from countersign.kernel.jobs.port import Engine
+from countersign.kernel.jobs.procrastinate import ProcrastinateEngine
+from countersign.settings import BadSetting
+
+SCHEMA = "jobs_test"
+VERSION = "SELECT count(*) FROM procrastinate_migration"
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Database]:
+    """The database, until the block is left."""
+    database = await open_database(url, schema=SCHEMA, reserve_bytes=0)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+class Calls:
+    """Counts how often a worker was called, and stops it when that was often enough."""
+
+    def __init__(self, refusals: int = 0) -> None:
+        self.count = 0
+        self.stopping = asyncio.Event()
+        self.refusals = refusals
+
+    async def take(self) -> bool:
+        """Look, and find nothing."""
+        self.count += 1
+        if self.count <= self.refusals:
+            raise Unavailable("the database is away")
+        return False
+
+    async def until(self, count: int) -> None:
+        """Wait for that many calls."""
+        async with asyncio.timeout(20):
+            while self.count < count:
+                await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def serving(engine: Engine, calls: Calls) -> AsyncIterator[None]:
+    """The engine serves while the block lasts."""
+    task = asyncio.create_task(engine.serve(calls.take, calls.stopping))
+    try:
+        yield
+    finally:
+        calls.stopping.set()
+        await task
+
+
+async def test_the_choice_follows_the_database(database_url: str) -> None:
+    async with opened(database_url) as database:
+        is_postgres = database.dialect == "postgres"
+        automatic = await open_engine("auto", database, database_url, SCHEMA, lease_s=15)
+        embedded = await open_engine("embedded", database, database_url, SCHEMA, lease_s=15)
+
+        assert isinstance(automatic, ProcrastinateEngine if is_postgres else EmbeddedEngine)
+        assert isinstance(embedded, EmbeddedEngine)
+        if not is_postgres:
+            with pytest.raises(BadSetting, match="needs PostgreSQL"):
+                await open_engine("procrastinate", database, database_url, SCHEMA, lease_s=15)
+
+
+async def test_the_embedded_engine_looks_often_and_outlives_a_database_that_is_away() -> None:
+    calls = Calls(refusals=1)
+
+    async with serving(EmbeddedEngine(), calls):
+        await calls.until(10)
+
+    assert calls.count >= 10
+
+
+async def test_the_tables_are_made_once_however_many_start(postgres_url: str) -> None:
+    async with opened(postgres_url) as first, opened(postgres_url) as second:
+        engine = ProcrastinateEngine(postgres_url, SCHEMA, lease_s=15)
+
+        await asyncio.gather(*(engine.install(each) for each in (first, second, first, second)))
+        await engine.install(first)
+
+        row = await first.fetch_one(VERSION)
+        assert row is not None
+        assert row[0] > 30
+
+
+async def test_an_older_schema_is_brought_up_to_date(postgres_url: str) -> None:
+    async with opened(postgres_url) as database:
+        engine = ProcrastinateEngine(postgres_url, SCHEMA, lease_s=15)
+        await engine.install(database)
+        async with database.transaction() as transaction:
+            await transaction.run(
+                "DROP FUNCTION procrastinate_retry_job_v2; DROP INDEX procrastinate_jobs_priority_idx_v1"
+            )
+            last = "03.04.00_50_post_add_retry_failed_job_procedure.sql"
+            await transaction.run("DELETE FROM procrastinate_migration WHERE name >= $1", last)
+
+        await engine.install(database)
+
+        names = [row[0] for row in await database.fetch("SELECT name FROM procrastinate_migration")]
+        assert last in names
+
+
+async def test_what_is_deferred_calls_once_it_is_durable(postgres_url: str) -> None:
+    async with opened(postgres_url) as database:
+        engine = ProcrastinateEngine(postgres_url, SCHEMA, lease_s=15)
+        await engine.install(database)
+        calls = Calls()
+        async with serving(engine, calls):
+            await calls.until(1)
+            await asyncio.sleep(1.5)
+            at_rest = calls.count
+            with pytest.raises(ZeroDivisionError):
+                await undone(engine, database)
+            async with database.transaction() as transaction:
+                await engine.defer(transaction)
+                await asyncio.sleep(0.2)
+                assert calls.count == at_rest
+            loop = asyncio.get_running_loop()
+            began_s = loop.time()
+            await calls.until(at_rest + 1)
+            woken_s = loop.time() - began_s
+
+        left = await database.fetch("SELECT id FROM procrastinate_jobs")
+        assert woken_s < procrastinate.FETCH_EVERY_S, "it was called by NOTIFY"
+        assert left == []
+
+
+async def undone(engine: Engine, database: Database) -> None:
+    """Defer in a transaction that is rolled back."""
+    async with database.transaction() as transaction:
+        await engine.defer(transaction)
+        raise ZeroDivisionError
+
+
+async def test_what_is_deferred_until_later_calls_later(postgres_url: str) -> None:
+    async with opened(postgres_url) as database:
+        engine = ProcrastinateEngine(postgres_url, SCHEMA, lease_s=15)
+        await engine.install(database)
+        due = clock.later(clock.now(), seconds=60)
+        async with database.transaction() as transaction:
+            await engine.defer(transaction, due)
+
+        row = await database.fetch_one("SELECT extract(epoch FROM scheduled_at) * 1000000 FROM procrastinate_jobs")
+
+        assert row is not None
+        assert abs(int(row[0]) - due) <= 1

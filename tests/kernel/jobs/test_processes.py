@@ -1,0 +1,65 @@
+"""Processes that are kept: given their orders, replaced, told to stop, and made to."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from countersign.kernel.jobs import processes
+
+TELLING = """
+import os, sys, pathlib
+orders = sys.stdin.readline().strip()
+folder = pathlib.Path(orders)
+(folder / str(os.getpid())).touch()
+"""
+WAITING = TELLING + "sys.stdin.read()\n"
+DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WAITING
+
+
+async def lives(folder: Path, count: int) -> list[int]:
+    """The processes that were started so far, once there are so many."""
+    async with asyncio.timeout(20):
+        while len(found := sorted(int(entry.name) for entry in folder.iterdir())) < count:
+            await asyncio.sleep(0.01)
+    return found
+
+
+async def test_each_process_gets_its_orders_and_ends_with_the_block(tmp_path: Path) -> None:
+    async with processes.kept((sys.executable, "-c", WAITING), str(tmp_path).encode(), 3, grace_s=5):
+        started = await lives(tmp_path, 3)
+        assert all(Path(f"/proc/{pid}").exists() for pid in started)
+
+    assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
+
+
+async def test_a_process_that_dies_is_replaced(tmp_path: Path) -> None:
+    async with processes.kept((sys.executable, "-c", WAITING), str(tmp_path).encode(), 1, grace_s=5):
+        (first,) = await lives(tmp_path, 1)
+        os.kill(first, signal.SIGKILL)
+        both = await lives(tmp_path, 2)
+
+    assert first in both
+
+
+async def test_one_that_asks_for_it_is_started_anew_at_once(tmp_path: Path) -> None:
+    loop = asyncio.get_running_loop()
+    code = TELLING + f"sys.exit({processes.ANEW})"
+    async with processes.kept((sys.executable, "-c", code), str(tmp_path).encode(), 1, grace_s=5):
+        began_s = loop.time()
+        await lives(tmp_path, 6)
+
+    assert loop.time() - began_s < 0.5 + 1 + 2 + 4, "the pauses after deaths"
+
+
+async def test_one_that_does_not_listen_is_killed(tmp_path: Path) -> None:
+    async with processes.kept((sys.executable, "-c", DEAF), str(tmp_path).encode(), 1, grace_s=-2.5):
+        (started,) = await lives(tmp_path, 1)
+
+    assert not Path(f"/proc/{started}").exists()
+
+
+async def test_a_command_that_is_not_there_does_not_end_the_server(tmp_path: Path) -> None:
+    async with processes.kept((str(tmp_path / "nothing"),), b"", 1, grace_s=1):
+        await asyncio.sleep(0)
