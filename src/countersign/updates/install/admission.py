@@ -6,6 +6,7 @@ from countersign.archives.limits import Limits
 from countersign.archives.names import Names, folded
 from countersign.archives.refusals import ArchiveRefused
 from countersign.kernel.errors import Refused
+from countersign.updates import chunks
 from countersign.updates.manifest import Manifest
 
 OWN = ".countersign"
@@ -54,6 +55,8 @@ def _check_paths(manifest: Manifest, limits: Limits) -> None:
 
 def _check_files(manifest: Manifest, limits: Limits) -> None:
     total = 0
+    if any(not 0 < chunk.size <= chunks.LARGEST for chunk in manifest.chunks):
+        raise ManifestRefused(f"a chunk has not between 1 and {chunks.LARGEST} bytes")
     for file in manifest.files:
         total += file.size
         if file.mode not in (0o644, 0o755):
