@@ -38,12 +38,14 @@ def groups(old: Sequence[File], new: Sequence[File], most: int) -> Iterator[Grou
     changed = _changed(old, new, LARGEST * most)
     if not changed:
         return
-    every = [place for place, file in enumerate(old) if file.size]
-    if _size(old, every) + _size(new, changed) <= most:
-        if every:
-            yield Group(every, changed)
+    usable = [place for place, file in enumerate(old) if 0 < file.size <= LARGEST * most]
+    if not usable:
         return
-    usable = [place for place in every if old[place].size <= LARGEST * most]
+    # Empty files cost nothing, and all places are one stretch.
+    every = list(range(len(old)))
+    if _size(old, every) + _size(new, changed) <= most:
+        yield Group(every, changed)
+        return
     indexes = [_index(old, usable, same) for same in _SAME]
     yield from _filled(old, new, {place: _partner(old, new[place], indexes) for place in changed}, most)
 
