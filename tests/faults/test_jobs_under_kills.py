@@ -163,6 +163,17 @@ async def waits(store: Store, killed: list[Life]) -> list[Wait]:
     return found
 
 
+def passed_over(waited: list[Wait]) -> list[Wait]:
+    """Waits in which workers were there and began other jobs instead."""
+    many = [wait for wait in waited if wait.begun_before_it > WORKERS]
+    return many + [wait for wait in waited if wait.seconds > LONGEST_WAIT_S and wait.begun_before_it]
+
+
+async def counted(store: Store, statement: str) -> Counter[str]:
+    """How often each value comes up."""
+    return Counter(row[0] for row in await store.database.fetch(statement))
+
+
 async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_killed(
     settings: Settings, is_full: bool, figures: Figures
 ) -> None:
@@ -182,16 +193,15 @@ async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_kill
                 await asyncio.sleep(0.05)
 
         took_s = time.monotonic() - began_s
-        ends = Counter(row[0] for row in await store.database.fetch("SELECT status FROM job"))
-        done = Counter(row[0] for row in await store.database.fetch("SELECT job_id FROM effect"))
+        ends = await counted(store, "SELECT status FROM job")
+        done = await counted(store, "SELECT job_id FROM effect")
         waited = await waits(store, nemesis.killed)
 
     assert ends == {"completed": count}
     assert done == dict.fromkeys(jobs, 1)
     assert nemesis.killed
     assert waited, "no worker was killed over a job"
-    assert not [wait for wait in waited if wait.begun_before_it > WORKERS]
-    assert not [wait for wait in waited if wait.seconds > LONGEST_WAIT_S and wait.begun_before_it]
+    assert not passed_over(waited)
     figures |= {
         "jobs": count,
         "kills": len(nemesis.killed),
