@@ -15,8 +15,9 @@ from countersign.distribution.uploads import blobs
 from countersign.kernel import clock
 from countersign.kernel.blobs.whole import seal_whole
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.errors import Unavailable
+from countersign.kernel.errors import NotFound, Unavailable
 from countersign.updates import envelope, manifest
+from countersign.updates.envelope import SignatureRefused
 from countersign.updates.ingest.records import Found
 from countersign.updates.manifest import Chunk, File, Link, Manifest
 
@@ -64,18 +65,27 @@ async def _kept(
         contents.blocks.block_size,
         b"".join(contents.blocks.blocks),
     )
-    replaced = None if before is None else (before, await artifacts.chunk_names(store, before))
+    replaced = None if before is None else (before, await _names(store, before, contents))
 
     async def commit(transaction: Transaction) -> None:
         if replaced is not None:
             await queries.drop_build(transaction, *replaced)
         if not await queries.add_build(transaction, made):
-            return
+            raise Unavailable("the same artifact was processed at the same moment")
         await blobs.keep(transaction, envelope_sha256, len(said))
         await _keep_chunks(store, transaction, artifact.org_id, contents, moves=replaced is not None)
         await pairs.want(store, transaction, artifact, work.created_by)
 
     return Outcome(summary, commit)
+
+
+async def _names(store: Store, before: Build, contents: Contents) -> list[str]:
+    """The chunks that the build before uses. Where its manifest is lost, those of its artifact as they were just cut:
+    it is the same bytes."""
+    try:
+        return await artifacts.chunk_names(store, before)
+    except (NotFound, SignatureRefused):
+        return list(contents.places)
 
 
 async def _keep_chunks(store: Store, transaction: Transaction, org_id: str, contents: Contents, *, moves: bool) -> None:
