@@ -54,6 +54,15 @@ def parse(block: bytes, limits: Limits) -> Header:
         mode, _, _, size, _, said = (_number(fields[place], name, limits) for place in range(1, 7))
     if said != _sum(block):
         raise ArchiveRefused("tar-checksum", "its header has another checksum than it says", entry=shown(name))
+    _check_form(block, fields, name, limits)
+    if magic == _USTAR and fields[14][0]:
+        name = _text(fields[14], block) + b"/" + name
+    return Header(name, mode, size, fields[7], _text(fields[8], block))
+
+
+def _check_form(block: bytes, fields: tuple[bytes, ...], name: bytes, limits: Limits) -> None:
+    """Refuse a header of another form, or with something in it that some readers trip over."""
+    magic = fields[9]
     if magic not in (_USTAR, _GNU) and (magic != _OLD or limits.profile == "strict"):
         raise ArchiveRefused("tar-magic", "its header is neither ustar nor GNU", entry=shown(name))
     if magic == _GNU and block[_GNU_SPARSE:].strip(b"\0"):
@@ -62,9 +71,6 @@ def parse(block: bytes, limits: Limits) -> Header:
         # Nothing of a device is kept, but some readers refuse a header in which its numbers are none.
         _number(fields[12], name, limits)
         _number(fields[13], name, limits)
-    if magic == _USTAR and fields[14][0]:
-        name = _text(fields[14], block) + b"/" + name
-    return Header(name, mode, size, fields[7], _text(fields[8], block))
 
 
 def shown(name: bytes) -> str:
