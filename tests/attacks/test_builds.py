@@ -15,6 +15,7 @@ from countersign.distribution.processing.queries import Build
 from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
 from countersign.updates import chunks
+from countersign.updates.install.admission import ManifestRefused
 from countersign.updates.wire import ChunkPlaces
 from tests.distribution.files import Shop, open_shop
 from tests.distribution.processing.damage import stored_file
@@ -144,6 +145,13 @@ async def test_a_number_that_is_given_after_a_change_says_the_change(works: Work
         )
 
     assert (await slow)["version"] == "1.2.0"
+
+
+@pytest.mark.parametrize("path", [".countersign/state.json", ".Countersign/manifest.json"])
+async def test_a_build_that_no_client_would_install_is_none(works: Works, path: str) -> None:
+    """What is signed is what clients admit: a channel does not lead them where they cannot go."""
+    with pytest.raises(ManifestRefused):
+        await works.built(tar({path: b"{}", "game": b"x"}))
 
 
 async def stated(works: Works) -> dict[str, Any]:

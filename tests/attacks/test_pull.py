@@ -2,6 +2,9 @@
 
 import itertools
 import os
+import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -118,6 +121,40 @@ def test_root_installs_nothing_into_a_folder_of_somebody_else(app: Path) -> None
 
     with pytest.raises(PlaceRefused):
         pull(app, Shelf(NEW))
+
+
+MOUNTED = """
+import subprocess, sys
+from pathlib import Path
+from countersign.updates.install.place import PlaceRefused
+from tests.attacks.test_pull import NEW, pull
+from tests.updates.builds import Shelf
+
+app, volume = Path(sys.argv[1]), Path(sys.argv[2])
+subprocess.run(["mount", "--bind", volume, app / "my saves"], check=True)
+try:
+    pull(app, Shelf(NEW))
+except PlaceRefused as refused:
+    print("refused", refused.detail)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="mounting takes root and unshare")
+def test_a_disk_that_is_mounted_inside_of_an_installation_is_not_emptied(app: Path, tmp_path: Path) -> None:
+    """What the user has put into the folder stays, also where it lies elsewhere."""
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    (volume / "save").write_text("precious")
+    (app / "my saves").mkdir()
+    paths = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])}
+    command = ["unshare", "--mount", sys.executable, "-c", MOUNTED, app, volume]
+
+    done = subprocess.run(command, env={**os.environ, **paths}, capture_output=True, text=True, check=False)
+
+    if "mount" in done.stderr and "permission denied" in done.stderr.lower():
+        pytest.skip("nothing may be mounted here")
+    assert (volume / "save").read_text() == "precious"
+    assert "my saves is a file system" in done.stdout, done.stderr
 
 
 def test_two_pulls_at_once_lose_no_pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
