@@ -13,10 +13,11 @@ from countersign.updates.deltas.applying import DeltaRefused, Target, contents
 from countersign.updates.deltas.bytewise import difference, total
 from countersign.updates.deltas.covers import covers
 from countersign.updates.deltas.making import Made, Side
-from countersign.updates.deltas.reference import Held, Stored
+from countersign.updates.deltas.reference import Held, Reference, Stored
 from countersign.updates.manifest import File
 from countersign.updates.numbers import Malformed, Reader, packed, signed, unsigned
 from countersign.updates.planner import positions
+from countersign.updates.unfold.spans import Budget
 from tests.updates.test_unfold import TEXT, tarred, zipped
 
 Files = dict[str, bytes]
@@ -228,6 +229,15 @@ def test_a_difference_added_to_the_old_bytes_gives_the_new_ones(one: bytes, othe
     new, old = one[:size], other[:size]
 
     assert total(old, difference(memoryview(new), memoryview(old))) == new
+
+
+@pytest.mark.parametrize(("start", "length"), [(-1, 1), (0, 8), (7, 1), (9, 0)])
+def test_nothing_is_read_outside_of_the_old_files(start: int, length: int) -> None:
+    reference = Reference([Held(b"one"), Held(b"four")], Budget())
+
+    assert b"".join(reference.slices(2, 3)) == b"efo"
+    with pytest.raises(Malformed):
+        list(reference.slices(start, length))
 
 
 def test_nothing_matches_nothing() -> None:

@@ -11,12 +11,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from countersign.kernel.errors import StorageFull
 from countersign.updates.install import fetching, installing, state, swap
-from countersign.updates.install.admission import ManifestRefused
 from countersign.updates.install.fetching import FetchedWrong
 from countersign.updates.install.installing import Report, Way
-from countersign.updates.install.place import PlaceRefused, PlaceTaken, held, side_of
+from countersign.updates.install.place import side_of
 from countersign.updates.planner import Plan
 from tests.updates.builds import Build, Shelf, build, contents_of
 
@@ -216,56 +214,6 @@ def test_a_folder_of_somebody_else_is_adopted_and_nothing_in_it_is_lost(tmp_path
     assert is_build(app, OLD)
 
 
-@pytest.mark.parametrize("planted", ["lib", "bin/tool", "fresh.txt"])
-def test_a_planted_link_is_never_written_through(app: Path, tmp_path: Path, planted: str) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "b.txt").write_bytes(b"precious")
-    path = app / planted
-    if path.is_dir():
-        for each in path.iterdir():
-            each.unlink()
-        path.rmdir()
-    else:
-        path.unlink(missing_ok=True)
-    path.symlink_to(outside if planted == "lib" else outside / "b.txt")
-
-    pull(app, Shelf(NEW, OLD))
-
-    assert (outside / "b.txt").read_bytes() == b"precious"
-    assert sorted(each.name for each in outside.iterdir()) == ["b.txt"]
-    assert not path.is_symlink()
-    assert contents_of(app).items() >= dict(NEW.contents).items()
-
-
-def test_a_link_in_the_place_of_our_own_state_is_not_followed(app: Path, tmp_path: Path) -> None:
-    (app / ".countersign").rename(tmp_path / "elsewhere")
-    (app / ".countersign").symlink_to(tmp_path / "elsewhere")
-    before = (tmp_path / "elsewhere/state.json").read_bytes()
-
-    pull(app, Shelf(NEW))
-
-    assert (tmp_path / "elsewhere/state.json").read_bytes() == before
-    assert not (app / ".countersign").is_symlink()
-
-
-def test_a_folder_planted_beside_the_installation_is_refused(app: Path, tmp_path: Path) -> None:
-    (tmp_path / "trap").mkdir()
-    side_of(app).symlink_to(tmp_path / "trap")
-
-    with pytest.raises(PlaceRefused):
-        pull(app, Shelf(NEW))
-
-    assert list((tmp_path / "trap").iterdir()) == []
-
-
-def test_two_pulls_into_one_folder_do_not_meet(app: Path) -> None:
-    with held(app), pytest.raises(PlaceTaken):
-        pull(app, Shelf(NEW))
-
-    assert is_build(app, OLD)
-
-
 @pytest.mark.parametrize("kind", ["delta", "artifact"])
 def test_damaged_bytes_are_refused_and_the_files_made_in_another_way(app: Path, kind: str) -> None:
     shelf = Shelf(build("2.0", NEW.contents, artifact=b"short"), OLD)
@@ -278,7 +226,7 @@ def test_damaged_bytes_are_refused_and_the_files_made_in_another_way(app: Path, 
     report = pull(app, shelf)
 
     assert contents_of(app) == dict(NEW.contents)
-    assert len(report.built.detours) == 1
+    assert "sha256" in report.built.detours[0]
     assert shelf.served["pack"] > 0
 
 
@@ -300,6 +248,17 @@ def test_a_damaged_chunk_leaves_the_old_version(app: Path) -> None:
 
     with pytest.raises(FetchedWrong):
         pull(app, shelf)
+
+    assert is_build(app, OLD)
+
+
+def test_a_manifest_that_contradicts_itself_installs_nothing(app: Path) -> None:
+    wanted = build("2.0", NEW.contents)
+    lying = [msgspec.structs.replace(file, sha256="0" * 64) for file in wanted.manifest.files]
+    wanted.manifest = msgspec.structs.replace(wanted.manifest, files=lying)
+
+    with pytest.raises(FetchedWrong):
+        pull(app, Shelf(wanted))
 
     assert is_build(app, OLD)
 
@@ -339,65 +298,6 @@ def test_the_whole_artifact_is_taken_where_it_is_smaller(tmp_path: Path) -> None
     assert is_build(tmp_path / "app", shelf.wanted)
     assert report.built.by_artifact == 200
     assert set(shelf.served) == {"artifact"}
-
-
-@pytest.mark.parametrize(
-    ("path", "word"),
-    [
-        ("../evil", "dot-dot"),
-        ("/etc/evil", "slash"),
-        (".countersign/state.json", "own state"),
-        (".CounterSign/x", "own"),
-    ],
-)
-def test_a_hostile_manifest_is_refused_before_anything_happens(tmp_path: Path, path: str, word: str) -> None:
-    with pytest.raises(ManifestRefused) as caught:
-        pull(tmp_path / "app", Shelf(build("1.0", {path: b"evil"})))
-
-    assert word in str(caught.value) or ".." in str(caught.value)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("target", ["/etc", "../../outside", "up/../../.."])
-def test_a_manifest_with_a_link_that_leads_outside_is_refused(tmp_path: Path, target: str) -> None:
-    with pytest.raises(ManifestRefused):
-        pull(tmp_path / "app", Shelf(build("1.0", {"file": b"x"}, links={"link": target})))
-
-
-def test_a_manifest_that_writes_through_its_own_link_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ManifestRefused):
-        pull(tmp_path / "app", Shelf(build("1.0", {"link/file": b"x"}, links={"link": "elsewhere"})))
-
-
-def test_a_folder_that_cannot_be_written_is_refused_first(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    app.parent.chmod(0o500)
-    if os.geteuid() == 0:
-        # Root may write everywhere; the system is made to say what it says to everybody else.
-        monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != app.parent)
-    try:
-        with pytest.raises(PlaceRefused):
-            pull(app, Shelf(NEW))
-    finally:
-        app.parent.chmod(0o700)
-
-    assert is_build(app, OLD)
-
-
-def test_too_little_room_is_found_before_anything_is_fetched(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = os.statvfs(app)
-
-    class Room:
-        f_bavail, f_frsize, f_files, f_favail = 10, real.f_frsize, real.f_files, real.f_favail
-
-    monkeypatch.setattr(os, "statvfs", lambda path: Room)
-    shelf = Shelf(NEW)
-
-    with pytest.raises(StorageFull):
-        pull(app, shelf)
-
-    assert shelf.served == {}
-    assert is_build(app, OLD)
-    assert not side_of(app).exists()
 
 
 def test_where_folders_cannot_be_exchanged_two_steps_do(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,6 +184,14 @@ def test_a_recipe_of_a_stranger_is_refused_or_gives_something_small(recipe: byte
     assert len(data) <= 1000
 
 
+def test_a_recipe_never_makes_more_than_was_announced() -> None:
+    data = zipped({"a": TEXT})
+    found = unfolded(data)
+
+    with pytest.raises(Malformed):
+        folding.fold(found.content, found.recipe, len(data) // 2)
+
+
 @pytest.mark.parametrize("way", [Way(0, 9, ((10, b"x"),), is_exact=False), Way(0, 10**9, (), is_exact=False)], ids=str)
 def test_a_correction_outside_of_its_stream_is_refused(way: Way) -> None:
     with pytest.raises(Malformed):

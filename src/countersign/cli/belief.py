@@ -51,19 +51,12 @@ def believed(server: Server, found: wire.Product, wanted: Wanted) -> Release:
         Failure: refused, unreachable, or there is no such build.
     """
     org, installed = wanted.product.org, state.read(wanted.folder)
-    pin = pins.pinned(server.root, org)
-    key = None if pin is None else pin.key
-    place = f"{found.id}/{wanted.channel}"
-    seen = 0 if pin is None else pin.counters.get(place, 0)
-    if installed is not None and _is_of(installed.state, server, found, wanted):
-        seen = max(seen, installed.state.counter)
     path = f"/products/{segment(found.slug)}/channels/{segment(wanted.channel)}"
     shown = server.get(path, ChannelState, wanted.doing)
-    statement, now = trust.believed(org, wanted.channel, shown, pinned=key, seen=seen, now=clock.now())
-    if (statement.product_id, statement.product) != (found.id, found.slug):
-        raise SignatureRefused("the statement is of another product")
-    keys = _keys(shown, pin)
-    pins.pin(server.root, org, Pin(now, {place: statement.counter}, [each for each in keys if each != now]))
+    seen = 0
+    if installed is not None and _is_of(installed.state, server, found, wanted):
+        seen = installed.state.counter
+    statement, keys = _statement(server, found, wanted, shown, seen)
     version = wanted.version or statement.version
     platforms = [_platform(wanted, statement)] if version == statement.version else _likely(wanted)
     envelope, platform = _envelope(server, found, version, platforms, wanted.doing)
@@ -73,6 +66,23 @@ def believed(server: Server, found: wire.Product, wanted: Wanted) -> Release:
         _require_newer(manifest, installed.manifest)
     sha256 = manifests.digest(payload)
     return Release(manifest, envelope, sha256, server.root, wanted.channel, statement.counter)
+
+
+def _statement(
+    server: Server, found: wire.Product, wanted: Wanted, shown: ChannelState, seen: int
+) -> tuple[Statement, list[PublicKey]]:
+    """What the channel is at, once it is believed, and the keys that sign builds; keys and counter are kept."""
+    org, place = wanted.product.org, f"{found.id}/{wanted.channel}"
+    pin = pins.pinned(server.root, org)
+    if pin is not None:
+        seen = max(seen, pin.counters.get(place, 0))
+    key = None if pin is None else pin.key
+    statement, now = trust.believed(org, wanted.channel, shown, pinned=key, seen=seen, now=clock.now())
+    if (statement.product_id, statement.product) != (found.id, found.slug):
+        raise SignatureRefused("the statement is of another product")
+    keys = _keys(shown, pin)
+    pins.pin(server.root, org, Pin(now, {place: statement.counter}, [each for each in keys if each != now]))
+    return statement, keys
 
 
 def _is_of(known: state.State, server: Server, found: wire.Product, wanted: Wanted) -> bool:

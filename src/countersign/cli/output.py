@@ -44,7 +44,7 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.CHECKSUM: "The bytes are not the ones that were announced (422 `checksum_mismatch`).",
     Exit.STORAGE_FULL: "No room is left, here or on the server (507).",
     Exit.RATE_LIMITED: "Too many requests, even after waiting as the server asked (429).",
-    Exit.INTERRUPTED: "Interrupted with ctrl-C; `push` and `download` continue when run again.",
+    Exit.INTERRUPTED: "Interrupted with ctrl-C; `push`, `pull` and `download` continue when run again.",
 }
 
 

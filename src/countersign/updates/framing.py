@@ -1,6 +1,7 @@
 """Messages between a process that works on strangers' bytes and whoever started it: four bytes of length (big-endian),
 then the payload."""
 
+from io import FileIO
 from typing import BinaryIO
 
 LARGEST_MESSAGE = 1 << 31
@@ -29,4 +30,27 @@ def read(stream: BinaryIO) -> bytes:
     payload = stream.read(length) if len(head) == 4 and length <= LARGEST_MESSAGE else b""
     if len(head) != 4 or len(payload) != length:
         raise EOFError("the other side ended in the middle of a message")
+    return payload
+
+
+def read_raw(stream: FileIO) -> bytearray:
+    """The next message's payload, from a file without a buffer, into memory that is written once.
+
+    Raises:
+        EOFError: the other side is gone.
+    """
+    length = int.from_bytes(_filled(stream, 4), "big")
+    if length > LARGEST_MESSAGE:
+        raise EOFError("the other side sends no messages")
+    return _filled(stream, length)
+
+
+def _filled(stream: FileIO, length: int) -> bytearray:
+    payload = bytearray(length)
+    rest = memoryview(payload)
+    while rest:
+        count = stream.readinto(rest)
+        if not count:
+            raise EOFError("the other side ended in the middle of a message")
+        rest = rest[count:]
     return payload

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from countersign.updates.manifest import File, Manifest
+from countersign.updates.manifest import Manifest
 from countersign.updates.wire import ChunkPlaces, Delta, DeltaOffer
 
 MEMORY_BYTES = 2 << 30
@@ -82,31 +82,24 @@ def plan(
 
     A delta is taken only where every old file of it is intact and applying it takes no more than `memory_bytes`.
     """
-    kept: list[int] = []
-    copied: list[tuple[int, str]] = []
-    lacking: list[int] = []
-    by_digest = {digest: path for path, (digest, _) in sorted(local.files.items(), reverse=True)}
-    for place, file in enumerate(manifest.files):
-        if local.files.get(file.path) == (file.sha256, file.mode):
-            kept.append(place)
-        elif file.sha256 in by_digest:
-            copied.append((place, by_digest[file.sha256]))
-        else:
-            lacking.append(place)
+    sorted_out = _sorted_out(manifest, local)
+    lacking = sorted_out.lacking
     costs = _Costs(manifest, local, places)
-    deltas = _deltas(manifest, manifest_sha256, local, offer, memory_bytes, lacking, costs)
-    outcome = {place for delta in deltas for place in positions(delta.files, len(manifest.files))}
-    made = outcome.intersection(lacking)
-    assembled = [place for place in lacking if place not in made]
-    fetch = sum(delta.size for delta in deltas) + costs.together(manifest.files[place] for place in assembled)
+    usable = _usable(offer, local, manifest_sha256)
+    deltas = _chosen([each for each in usable if each.memory <= memory_bytes], lacking, costs)
+    outcome = _outcome(deltas, manifest)
+    assembled = [place for place in lacking if place not in outcome]
+    downloads = sum(delta.size for delta in deltas)
+    fetch = downloads + costs.together(assembled)
     artifact = bool(lacking) and places.artifact_size < fetch
     if artifact:
-        deltas, assembled, fetch, outcome = [], lacking, places.artifact_size, set[int]()
-    written = {*(place for place, _ in copied), *assembled, *outcome}
-    downloads = places.artifact_size + manifest.size if artifact else sum(delta.size for delta in deltas)
+        # Unpacking writes every file of the build, whichever are needed.
+        deltas, assembled, fetch = [], lacking, places.artifact_size
+        downloads, outcome = places.artifact_size + manifest.size, set[int]()
+    written = outcome.union(assembled, (place for place, _ in sorted_out.copied))
     return Plan(
-        kept=kept,
-        copied=copied,
+        kept=sorted_out.kept,
+        copied=sorted_out.copied,
         deltas=deltas,
         assembled=assembled,
         artifact=artifact,
@@ -115,54 +108,81 @@ def plan(
     )
 
 
+def _outcome(deltas: Iterable[Delta], manifest: Manifest) -> set[int]:
+    return {place for delta in deltas for place in positions(delta.files, len(manifest.files))}
+
+
+class _SortedOut(NamedTuple):
+    kept: list[int]
+    copied: list[tuple[int, str]]
+    lacking: list[int]
+
+
+def _sorted_out(manifest: Manifest, local: Local) -> _SortedOut:
+    """The files that are in their place, those that lie elsewhere, and those that are nowhere."""
+    found = _SortedOut([], [], [])
+    by_digest = {digest: path for path, (digest, _) in sorted(local.files.items(), reverse=True)}
+    for place, file in enumerate(manifest.files):
+        if local.files.get(file.path) == (file.sha256, file.mode):
+            found.kept.append(place)
+        elif file.sha256 in by_digest:
+            found.copied.append((place, by_digest[file.sha256]))
+        else:
+            found.lacking.append(place)
+    return found
+
+
 class _Costs:
     """What fetching chunks costs. A chunk that is local costs nothing, and one that is fetched costs once."""
 
     def __init__(self, manifest: Manifest, local: Local, places: ChunkPlaces) -> None:
         self._lengths = {name: length for pack in places.packs for name, _, length in pack.chunks}
         self._names = [chunk.id for chunk in manifest.chunks]
-        self._local = local.chunks
+        self.manifest, self.local = manifest, local
 
-    def wanted(self, file: File) -> set[str]:
-        """The chunks of the file that have to be fetched."""
-        return {name for name in (self._names[place] for place in file.chunks) if name not in self._local}
+    def wanted(self, place: int) -> set[str]:
+        """The chunks of the file at this place that have to be fetched."""
+        names = (self._names[chunk] for chunk in self.manifest.files[place].chunks)
+        return {name for name in names if name not in self.local.chunks}
 
     def of(self, names: Iterable[str]) -> int:
         """The bytes of these chunks as they are stored."""
         return sum(self._lengths.get(name, UNKNOWN) for name in names)
 
-    def together(self, files: Iterable[File]) -> int:
+    def together(self, places: Iterable[int]) -> int:
         """The bytes of everything that the files need."""
-        return self.of(set[str]().union(*(self.wanted(file) for file in files)))
+        return self.of(set[str]().union(*map(self.wanted, places)))
 
 
-def _deltas(
-    manifest: Manifest,
-    manifest_sha256: str,
-    local: Local,
-    offer: DeltaOffer | None,
-    memory_bytes: int,
-    lacking: Sequence[int],
-    costs: _Costs,
-) -> list[Delta]:
-    """The deltas that are smaller than the chunks which nobody else needs."""
+def _usable(offer: DeltaOffer | None, local: Local, manifest_sha256: str) -> list[Delta]:
+    """The deltas between the build on disk and the wanted one, the smallest first."""
     if offer is None or offer.status != "ready" or local.manifest is None:
         return []
     if (offer.from_manifest, offer.to_manifest) != (local.manifest_sha256, manifest_sha256):
         return []
-    wanted = {place: costs.wanted(manifest.files[place]) for place in lacking}
-    users = Counter(name for names in wanted.values() for name in names)
+    return sorted(offer.deltas, key=lambda each: each.size)
+
+
+def _chosen(deltas: Sequence[Delta], lacking: Sequence[int], costs: _Costs) -> list[Delta]:
+    """The deltas that are smaller than the chunks which nobody else needs."""
+    wanted = {place: costs.wanted(place) for place in lacking}
+    users = _uses(wanted, wanted)
     chosen: list[Delta] = []
-    for delta in sorted(offer.deltas, key=lambda each: each.size):
-        made = [place for place in _made(delta, manifest, local) if place in wanted]
-        mine = Counter(name for place in made for name in wanted[place])
-        saved = costs.of(name for name, count in mine.items() if users[name] == count)
-        if delta.memory <= memory_bytes and delta.size < saved:
+    for delta in deltas:
+        made = [place for place in _made(delta, costs.manifest, costs.local) if place in wanted]
+        mine = _uses(wanted, made)
+        # What is in `mine` and still in `users` afterwards, some other file needs as well.
+        others = users - mine
+        if delta.size < costs.of(mine.keys() - others.keys()):
             chosen.append(delta)
-            users -= mine
-            for place in made:
-                del wanted[place]
+            users = others
+            wanted = {place: names for place, names in wanted.items() if place not in made}
     return chosen
+
+
+def _uses(wanted: Mapping[int, set[str]], places: Iterable[int]) -> Counter[str]:
+    """How many of the files want each chunk."""
+    return Counter(name for place in places for name in wanted[place])
 
 
 def _made(delta: Delta, manifest: Manifest, local: Local) -> list[int]:

@@ -117,7 +117,7 @@ async def _written_anew(store: Store, pack_id: str, org_id: str, sha256: str) ->
     try:
         for name, size, start, length in await store.database.fetch(LIVING, pack_id):
             pieces = [piece async for piece in store.blobs.read(sha256, start, start + length)]
-            await packing.add(name, size, b"".join(pieces))
+            await packing.add([(name, size, length)], b"".join(pieces))
         await packing.seal()
     except NotFound as error:
         raise Unavailable(f"the pack {sha256} is gone: verify the artifacts of its builds") from error

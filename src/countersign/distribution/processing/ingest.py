@@ -87,8 +87,8 @@ class Ingest:
             case Asked():
                 await reading.answer(await self._wanted([name.hex() for name in record.ids]))
             case Frames():
-                for name, size, frame in record.frames:
-                    await self._packing.add(name.hex(), size, frame)
+                told = [(name.hex(), size, length) for name, size, length in record.chunks]
+                await self._packing.add(told, record.frames)
             case Noted():
                 self._contents.notes.append(record)
             case At():

@@ -1,7 +1,7 @@
 """Packs: chunks on their way into the blob store, many to a blob."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from countersign.kernel.blobs.port import BlobStore, Part
 from countersign.kernel.database.port import Database
 
 PACK_BYTES = 32 << 20
-WAITING_FRAMES = 64
+WAITING_BATCHES = 2
 TOUCH_EVERY_S = 600
 
 
@@ -32,7 +32,7 @@ class Packing:
     def __init__(self, store: BlobStore, database: Database) -> None:
         self._store = store
         self._database = database
-        self._frames: asyncio.Queue[bytes] = asyncio.Queue(WAITING_FRAMES)
+        self._frames: asyncio.Queue[bytes] = asyncio.Queue(WAITING_BATCHES)
         self._staging: asyncio.Task[Part] | None = None
         self._touched_s = clock.monotonic_s()
         self._begin()
@@ -43,17 +43,20 @@ class Packing:
         self._size = 0
         self._places: list[Place] = []
 
-    async def add(self, name: str, size: int, frame: bytes) -> None:
-        """Put a chunk's frame into the present pack.
+    async def add(self, chunks: Sequence[tuple[str, int, int]], frames: bytes) -> None:
+        """Put chunks into the present pack: name, size and length of the frame of each, and the frames together.
 
         Raises:
             StorageFull, Unavailable: the store does not take it.
         """
+        if not frames:
+            return
         if self._staging is None:
             self._staging = asyncio.create_task(self._store.stage(self._id, 0, self._arriving()))
-        self._places.append(Place(name, size, self._id, self._size, len(frame)))
-        self._size += len(frame)
-        await self._put(frame)
+        for name, size, length in chunks:
+            self._places.append(Place(name, size, self._id, self._size, length))
+            self._size += length
+        await self._put(frames)
         if self._size >= PACK_BYTES:
             await self.seal()
 

@@ -5,10 +5,13 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from countersign.kernel.blobs.layout import PIECE_BYTES
 
 
-async def in_pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytearray, None]:
-    """The same bytes in pieces of about PIECE_BYTES; each piece is the receiver's own."""
+async def in_pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes | bytearray, None]:
+    """The same bytes in pieces of about PIECE_BYTES, or as large as they came."""
     piece = bytearray()
     async for chunk in chunks:
+        if not piece and len(chunk) >= PIECE_BYTES:
+            yield chunk
+            continue
         piece += chunk
         if len(piece) >= PIECE_BYTES:
             yield piece

@@ -35,18 +35,28 @@ def groups(old: Sequence[File], new: Sequence[File], most: int) -> Iterator[Grou
     has more than LARGEST times that. Where everything
     fits into one group, all old files are in it, whatever they are called.
     """
-    known = {file.sha256 for file in old}
-    changed = [place for place, file in enumerate(new) if file.sha256 not in known and 0 < file.size <= LARGEST * most]
+    changed = _changed(old, new, LARGEST * most)
     if not changed:
         return
-    every = [place for place, file in enumerate(old) if file.size]
-    if sum(old[place].size for place in every) + sum(new[place].size for place in changed) <= most:
-        if every:
-            yield Group(every, changed)
+    usable = [place for place, file in enumerate(old) if 0 < file.size <= LARGEST * most]
+    if not usable:
         return
-    usable = [place for place in every if old[place].size <= LARGEST * most]
+    # Empty files cost nothing, and all places are one stretch.
+    every = list(range(len(old)))
+    if _size(old, every) + _size(new, changed) <= most:
+        yield Group(every, changed)
+        return
     indexes = [_index(old, usable, same) for same in _SAME]
     yield from _filled(old, new, {place: _partner(old, new[place], indexes) for place in changed}, most)
+
+
+def _changed(old: Sequence[File], new: Sequence[File], largest: int) -> list[int]:
+    known = {file.sha256 for file in old}
+    return [place for place, file in enumerate(new) if file.sha256 not in known and 0 < file.size <= largest]
+
+
+def _size(files: Sequence[File], places: Sequence[int]) -> int:
+    return sum(files[place].size for place in places)
 
 
 def _index(old: Sequence[File], places: Sequence[int], same: Callable[[str], str]) -> dict[str, list[int]]:

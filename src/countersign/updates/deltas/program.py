@@ -52,7 +52,7 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
 
 
-def decode(payload: bytes) -> Record:
+def decode(payload: bytes | bytearray) -> Record:
     """A message of the process.
 
     Raises:

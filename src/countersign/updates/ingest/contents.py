@@ -107,8 +107,9 @@ class Contents:
         self.tell(Asked([name for name, _ in batch]))
         answer = framing.read(self._answers)
         wanted = [each for each, is_wanted in zip(batch, answer, strict=True) if is_wanted]
-        frames = self._pool.map(chunks.compress, [chunk for _, chunk in wanted])
-        self.tell(Frames([(name, len(chunk), frame) for (name, chunk), frame in zip(wanted, frames, strict=True)]))
+        frames = list(self._pool.map(chunks.compress, [chunk for _, chunk in wanted]))
+        told = [(name, len(chunk), len(frame)) for (name, chunk), frame in zip(wanted, frames, strict=True)]
+        self.tell(Frames(told, b"".join(frames)))
 
 
 class _Looked:

@@ -42,9 +42,10 @@ class Asked(msgspec.Struct, frozen=True, tag="asked"):
 
 
 class Frames(msgspec.Struct, frozen=True, tag="frames"):
-    """Wanted chunks: name, size, and the zstd frame."""
+    """Wanted chunks: name, size and length of the zstd frame of each, and the frames one after another."""
 
-    frames: list[tuple[bytes, int, bytes]]
+    chunks: list[tuple[bytes, int, int]]
+    frames: bytes
 
 
 class Noted(msgspec.Struct, frozen=True, tag="noted"):
@@ -89,7 +90,7 @@ def write(stream: BinaryIO, record: Record) -> None:
     framing.write(stream, _encoder.encode(record))
 
 
-def decode(payload: bytes) -> Record:
+def decode(payload: bytes | bytearray) -> Record:
     """A message that was sent.
 
     Raises:

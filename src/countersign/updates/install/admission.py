@@ -31,22 +31,26 @@ def admit(manifest: Manifest, limits: Limits | None = None) -> None:
         ManifestRefused: with the path and the rule.
     """
     limits = Limits() if limits is None else limits
-    names = Names(limits)
     try:
-        for file in manifest.files:
-            names.take(file.path, "file")
-        for link in manifest.links:
-            names.take(link.path, "link")
-            archive_links.check_target(link.path, link.target, limits)
-        for folder in manifest.folders:
-            names.take(folder, "folder")
-        archive_links.check_links({link.path: link.target for link in manifest.links}, Gauge(limits, 0))
+        _check_paths(manifest, limits)
     except ArchiveRefused as error:
         raise ManifestRefused(error.detail) from error
     for path in (*(file.path for file in manifest.files), *(link.path for link in manifest.links), *manifest.folders):
         if folded(path.split("/")[0]) == OWN:
             raise ManifestRefused(f"{path!a}: {OWN} is where an installation keeps its own state")
     _check_files(manifest, limits)
+
+
+def _check_paths(manifest: Manifest, limits: Limits) -> None:
+    names = Names(limits)
+    for file in manifest.files:
+        names.take(file.path, "file")
+    for link in manifest.links:
+        names.take(link.path, "link")
+        archive_links.check_target(link.path, link.target, limits)
+    for folder in manifest.folders:
+        names.take(folder, "folder")
+    archive_links.check_links({link.path: link.target for link in manifest.links}, Gauge(limits, 0))
 
 
 def _check_files(manifest: Manifest, limits: Limits) -> None:

@@ -31,20 +31,23 @@ def destinations(paths: Iterator[str], new: Manifest, *, are_folders: bool = Fal
     """Where each path goes beside the new build: where it was, or aside, where the build needs its place."""
     solid = {file.path for file in new.files} | {link.path for link in new.links}
     folders = {*new.folders, *(above for path in (*solid, *new.folders) for above in _above(path))}
-    taken = solid | folders
+    blocking = solid if are_folders else solid | folders
     found: dict[str, str] = {}
     for path in paths:
-        blocked = next((part for part in (*_above(path), path) if part in solid), None)
-        if blocked is None and path in folders and not are_folders:
-            blocked = path
-        if blocked is None:
-            found[path] = path
-            continue
-        aside = blocked + ASIDE
-        while aside in taken:
-            aside += ASIDE
-        found[path] = aside + path[len(blocked) :]
+        blocked = _first(_above(path), solid) or (path if path in blocking else "")
+        found[path] = _aside(blocked, solid | folders) + path[len(blocked) :] if blocked else path
     return found
+
+
+def _first(paths: Iterator[str], wanted: Collection[str]) -> str:
+    return next((path for path in paths if path in wanted), "")
+
+
+def _aside(path: str, taken: Collection[str]) -> str:
+    aside = path + ASIDE
+    while aside in taken:
+        aside += ASIDE
+    return aside
 
 
 def _above(path: str) -> Iterator[str]:

@@ -59,16 +59,20 @@ class Building:
         """
         for folder in (self._place.made, self._place.parts):
             folder.mkdir(mode=0o700, exist_ok=True)
-        files = self._manifest.files
-        delta_files = (place for delta in plan.deltas for place in positions(delta.files, len(files)))
-        present = {place for place in plan.kept} | {place for place, _ in plan.copied}
-        needed = sorted({*plan.assembled, *delta_files} - present)
-        lacking = [files[place] for place in needed if not self._is_made(files[place])]
+        lacking = self._lacking(plan)
         for delta in plan.deltas if lacking else ():
             self._otherwise("a delta", lambda delta=delta: self._by_delta(delta))
         if plan.artifact and lacking:
             self._otherwise("the artifact", lambda: self._by_artifact(places))
         self._by_chunks([file for file in lacking if not self.path(file).exists()], places)
+
+    def _lacking(self, plan: Plan) -> list[File]:
+        """The files that are neither in the installation nor left by an earlier try."""
+        files = self._manifest.files
+        by_delta = (place for delta in plan.deltas for place in positions(delta.files, len(files)))
+        present = {*plan.kept, *(place for place, _ in plan.copied)}
+        needed = sorted({*plan.assembled, *by_delta} - present)
+        return [files[place] for place in needed if not self._is_made(files[place])]
 
     def path(self, file: File) -> Path:
         """Where the whole file lies once it is made."""

@@ -70,12 +70,16 @@ def _bring_over(former: Path, target: Path) -> None:
     manifest = None if old is None else old.manifest
     whole = {file.path for file in new.manifest.files if _is_same(former / file.path, target / file.path)}
     for path, goal in destinations(belongings(tree, manifest, whole), new.manifest).items():
-        here, there = former / path, target / goal
-        if not os.path.lexists(there):
-            there.parent.mkdir(parents=True, exist_ok=True)
-            here.rename(there)
-        elif path in tree.files and not _is_same(here, there) and _is_newer(here, there):
-            here.rename(there)
+        _move(former / path, target / goal, is_file=path in tree.files)
+
+
+def _move(here: Path, there: Path, *, is_file: bool) -> None:
+    """Move it where nothing is, or an earlier state of the same file."""
+    if not os.path.lexists(there):
+        there.parent.mkdir(parents=True, exist_ok=True)
+        here.rename(there)
+    elif is_file and not _is_same(here, there) and _is_newer(here, there):
+        here.rename(there)
 
 
 def _is_same(one: Path, other: Path) -> bool:

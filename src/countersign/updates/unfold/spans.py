@@ -85,24 +85,24 @@ def _streams(data: memoryview, base: int, budget: Budget, levels: int) -> Iterat
 def _zip(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[Span]:
     """Local headers one after another (APPNOTE 4.3.7); the directory at the end is not asked."""
     at = 0
-    while _has(data, at, _LOCAL) and at + 30 <= len(data):
-        flags, method = _number(data, at + 6, 2), _number(data, at + 8, 2)
+    while at >= 0 and _has(data, at, _LOCAL) and at + 30 <= len(data):
+        # With bit 3 the size stands behind the contents, and only a deflate stream tells its own end.
+        method, is_told = _number(data, at + 8, 2), not _number(data, at + 6, 2) & 8
         begin = at + 30 + _number(data, at + 26, 2) + _number(data, at + 28, 2)
-        size = _number(data, at + 18, 4)
-        if method == 0 and not flags & 8:
-            yield from _streams(data[begin : begin + size], base + begin, budget, levels - 1)
-            at = begin + size
-            continue
-        inflated = budget.inflate(data[begin:]) if method == 8 and not flags & 1 else None
-        if inflated is None:
-            if flags & 8:
-                return
-            at = begin + size
-            continue
-        content, length = inflated
-        if len(content) >= SMALLEST_STREAM:
-            yield Span(base + begin, base + begin + length, content)
-        at = _after_descriptor(data, begin + length) if flags & 8 else begin + length
+        end = begin + _number(data, at + 18, 4) if is_told else -1
+        inflated = budget.inflate(data[begin:]) if method == 8 else None
+        if inflated is not None:
+            content, length = inflated
+            end = begin + length if is_told else _after_descriptor(data, begin + length)
+            yield from _span(base + begin, content, length)
+        elif method == 0 and is_told:
+            yield from _streams(data[begin:end], base + begin, budget, levels - 1)
+        at = end
+
+
+def _span(start: int, content: bytes, length: int) -> Iterator[Span]:
+    if len(content) >= SMALLEST_STREAM:
+        yield Span(start, start + length, content)
 
 
 def _after_descriptor(data: memoryview, at: int) -> int:
@@ -120,8 +120,7 @@ def _gzip(data: memoryview, base: int, budget: Budget) -> Iterator[Span]:
         if inflated is None:
             return
         content, length = inflated
-        if len(content) >= SMALLEST_STREAM:
-            yield Span(base + begin, base + begin + length, content)
+        yield from _span(base + begin, content, length)
         at = begin + length + 8
 
 

@@ -1,0 +1,135 @@
+"""Places where nothing may be installed, manifests that may not be, and traps that others have laid."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from countersign.kernel.errors import StorageFull
+from countersign.updates.install.admission import ManifestRefused
+from countersign.updates.install.place import PlaceRefused, PlaceTaken, held, side_of
+from tests.updates.builds import Shelf, build, contents_of
+from tests.updates.test_install import NEW, OLD, is_build, pull
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    """A folder with the old version installed."""
+    pull(tmp_path / "app", Shelf(OLD))
+    return tmp_path / "app"
+
+
+@pytest.mark.parametrize("planted", ["lib", "bin/tool", "fresh.txt"])
+def test_a_planted_link_is_never_written_through(app: Path, tmp_path: Path, planted: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "b.txt").write_bytes(b"precious")
+    path = app / planted
+    if path.is_dir():
+        for each in path.iterdir():
+            each.unlink()
+        path.rmdir()
+    else:
+        path.unlink(missing_ok=True)
+    path.symlink_to(outside if planted == "lib" else outside / "b.txt")
+
+    pull(app, Shelf(NEW, OLD))
+
+    assert (outside / "b.txt").read_bytes() == b"precious"
+    assert sorted(each.name for each in outside.iterdir()) == ["b.txt"]
+    assert not path.is_symlink()
+    assert contents_of(app).items() >= dict(NEW.contents).items()
+
+
+def test_a_link_in_the_place_of_our_own_state_is_not_followed(app: Path, tmp_path: Path) -> None:
+    (app / ".countersign").rename(tmp_path / "elsewhere")
+    (app / ".countersign").symlink_to(tmp_path / "elsewhere")
+    before = (tmp_path / "elsewhere/state.json").read_bytes()
+
+    pull(app, Shelf(NEW))
+
+    assert (tmp_path / "elsewhere/state.json").read_bytes() == before
+    assert not (app / ".countersign").is_symlink()
+
+
+def test_a_folder_planted_beside_the_installation_is_refused(app: Path, tmp_path: Path) -> None:
+    (tmp_path / "trap").mkdir()
+    side_of(app).symlink_to(tmp_path / "trap")
+
+    with pytest.raises(PlaceRefused):
+        pull(app, Shelf(NEW))
+
+    assert list((tmp_path / "trap").iterdir()) == []
+
+
+def test_two_pulls_into_one_folder_do_not_meet(app: Path) -> None:
+    with held(app), pytest.raises(PlaceTaken):
+        pull(app, Shelf(NEW))
+
+    assert is_build(app, OLD)
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("../evil", "dot-dot"),
+        ("/etc/evil", "slash"),
+        (".countersign/state.json", "own state"),
+        (".CounterSign/x", "own"),
+    ],
+)
+def test_a_hostile_manifest_is_refused_before_anything_happens(tmp_path: Path, path: str, word: str) -> None:
+    with pytest.raises(ManifestRefused) as caught:
+        pull(tmp_path / "app", Shelf(build("1.0", {path: b"evil"})))
+
+    assert word in str(caught.value) or ".." in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("target", ["/etc", "../../outside", "up/../../.."])
+def test_a_manifest_with_a_link_that_leads_outside_is_refused(tmp_path: Path, target: str) -> None:
+    with pytest.raises(ManifestRefused):
+        pull(tmp_path / "app", Shelf(build("1.0", {"file": b"x"}, links={"link": target})))
+
+
+def test_a_manifest_that_writes_through_its_own_link_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ManifestRefused):
+        pull(tmp_path / "app", Shelf(build("1.0", {"link/file": b"x"}, links={"link": "elsewhere"})))
+
+
+def test_a_folder_that_cannot_be_written_is_refused_first(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app.parent.chmod(0o500)
+    if os.geteuid() == 0:
+        # Root may write everywhere; the system is made to say what it says to everybody else.
+        monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != app.parent)
+    try:
+        with pytest.raises(PlaceRefused):
+            pull(app, Shelf(NEW))
+    finally:
+        app.parent.chmod(0o700)
+
+    assert is_build(app, OLD)
+
+
+def test_too_little_room_is_found_before_anything_is_fetched(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.statvfs(app)
+
+    class Room:
+        f_bavail, f_frsize, f_files, f_favail = 10, real.f_frsize, real.f_files, real.f_favail
+
+    monkeypatch.setattr(os, "statvfs", lambda path: Room)
+    shelf = Shelf(NEW)
+
+    with pytest.raises(StorageFull):
+        pull(app, shelf)
+
+    assert shelf.served == {}
+    assert is_build(app, OLD)
+    assert not side_of(app).exists()
+
+
+def test_links_that_lead_outside_only_together_are_refused(tmp_path: Path) -> None:
+    links = {"d/up": "..", "d/out": "up/../x"}
+
+    with pytest.raises(ManifestRefused):
+        pull(tmp_path / "app", Shelf(build("1.0", {"file": b"x"}, links=links)))
