@@ -10,8 +10,12 @@ import msgspec
 import pytest
 from backports import zstd
 
-from countersign.distribution.processing import queries
+from countersign.distribution.builds import collector
+from countersign.distribution.processing import gc, queries, removal
 from countersign.distribution.processing.queries import Build
+from countersign.distribution.publishing.releases import JustChanged
+from countersign.distribution.publishing.rules import OwnedProduct, OwnedRelease
+from countersign.distribution.uploads import blobs
 from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
 from countersign.updates import chunks
@@ -165,3 +169,85 @@ async def test_a_name_with_a_zero_byte_is_only_unknown(works: Works, part: str) 
     answer = await works.shop.world.call("GET", f"/products/{works.shop.product_id}/{part}")
 
     assert 400 <= answer.status_code < 500
+
+
+async def test_what_builds_consist_of_is_never_collected(works: Works) -> None:
+    """Packs, signed manifests and deltas stay for as long as a build refers to them, however old they are."""
+    first = await works.built(tar({"a": SHARED}), "1.1.0")
+    await works.publish("1.1.0")
+    second = await works.built(tar({"a": SHARED[:500_000] + b"inserted" + SHARED[500_000:]}), "1.2.0")
+    pair = {"from_artifact": first["artifact_id"], "to_artifact": second["artifact_id"]}
+    assert (await works.done("delta.make", "", **pair))["deltas"] == 1
+    database = works.store.database
+    used = "SELECT sha256 FROM pack UNION SELECT envelope_sha256 FROM build UNION SELECT sha256 FROM delta"
+    digests = [sha256 for (sha256,) in await database.fetch(used)]
+    later = clock.later(clock.now(), seconds=86_400)
+
+    assert not set(digests) & {sha256 async for sha256 in blobs.unused(database, later)}
+    for sha256 in digests:
+        await blobs.condemn(database, sha256, later)
+    assert await blobs.condemned(database, 100) == []
+    with clock.fixed(later):
+        await collector.collect(works.store)
+    assert len(digests) >= 5
+    assert [await works.store.blobs.size(sha256) is None for sha256 in digests] == [False] * len(digests)
+
+
+async def test_a_chunk_that_is_used_again_while_it_is_swept_stays(works: Works) -> None:
+    """Between being found idle and being removed a build may have come to count on it."""
+    await works.built(tar({"a": SHARED}))
+    ((org_id, name),) = await works.store.database.fetch("SELECT org_id, id FROM chunk ORDER BY id LIMIT 1")
+
+    async with works.store.database.transaction() as transaction:
+        assert await transaction.run(gc.FORGET_CHUNK, org_id, name) == 0
+
+
+async def test_a_signed_manifest_of_another_build_is_not_believed(works: Works) -> None:
+    """That the organisation signed it does not make it this build's."""
+    artifact_id, mine = await built(works, tar({"a": b"mine"}))
+    other_id = (await works.built(tar({"a": b"another"}), "1.2.0"))["artifact_id"]
+    other = await queries.build(works.store.database, other_id)
+    assert other is not None
+    (await stored_file(works.store, mine.envelope_sha256)).write_bytes(
+        (await stored_file(works.store, other.envelope_sha256)).read_bytes()
+    )
+
+    found = await works.done("artifact.verify", artifact_id)
+
+    assert [each["kind"] for each in found["findings"]] == ["manifest"]
+
+
+async def test_what_is_sold_is_kept_by_no_shared_cache(works: Works) -> None:
+    """A manifest names the chunks, and with them opens the packs."""
+    world, shop = works.shop.world, works.shop
+    body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}
+    product_id = (await world.call("POST", "/products", shop.token, json=body)).json()["id"]
+    sold = Works(shop._replace(product_id=product_id), works.folder)
+    await sold.built(tar({"a": b"a"}), "1.0.0")
+    await sold.publish("1.0.0")
+    await world.person("buyer@example.org")
+    await world.grant("buyer@example.org", product_id)
+    buyer = await world.person_token("buyer@example.org", "read:library read:products")
+
+    path = f"/products/{product_id}/releases/1.0.0"
+    for part in ("manifest", "chunks", "delta?from=1.0.0"):
+        answer = await world.call("GET", f"{path}/{part}", buyer)
+        assert answer.status_code == 200
+        assert "public" not in answer.headers.get("cache-control", "private")
+
+
+async def test_a_draft_that_is_processed_while_it_is_removed_is_not_removed_in_part(works: Works) -> None:
+    """Its chunks would be counted for a build that is gone."""
+    artifact_id = await works.upload(tar({"a": b"a"}), "3.0.0-draft")
+    artifact = await queries.artifact(works.store.database, artifact_id)
+    assert artifact is not None
+    product = OwnedProduct(artifact.product_id, artifact.org_id, artifact.org, artifact.product, "draft", "free", 0)
+    owned = OwnedRelease(product, artifact.release_id, artifact.version, artifact.channel, "draft")
+    seen = await removal.built(works.store, artifact.release_id)
+    await works.done("build.process", artifact_id)
+
+    with pytest.raises(JustChanged):
+        async with works.store.database.transaction() as transaction:
+            await removal.remove(transaction, owned, seen)
+
+    assert (await works.done("artifact.verify", artifact_id))["ok"]

@@ -6,8 +6,9 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -79,6 +80,45 @@ def test_a_chunk_that_unpacks_to_more_than_any_chunk_has_is_refused(tmp_path: Pa
     """A signed manifest does not decide how much memory a client takes."""
     with pytest.raises(ManifestRefused):
         pull(tmp_path / "app", Shelf(with_chunk_sizes(NEW, *sizes)))
+
+
+@pytest.mark.parametrize(
+    "change", [{"mode": 0o4755}, {"mode": 0o666}, {"size": 3}, {"size": -1, "chunks": []}, {"size": 1 << 50}], ids=str
+)
+def test_a_manifest_that_contradicts_itself_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    """Before anything is fetched or written."""
+    first, *others = NEW.manifest.files
+    changed = msgspec.structs.replace(NEW.manifest, files=[msgspec.structs.replace(first, **change), *others])
+
+    with pytest.raises(ManifestRefused):
+        pull(tmp_path / "app", Shelf(Build("2.0", NEW.contents, changed, NEW.frames)))
+
+
+def test_another_product_is_not_put_over_the_one_that_is_there(app: Path) -> None:
+    """Nothing of a folder is exchanged for something else by a mistaken name."""
+    changed = msgspec.structs.replace(NEW.manifest, product_id="0200", product="other")
+
+    with pytest.raises(PlaceRefused):
+        pull(app, Shelf(Build("2.0", NEW.contents, changed, NEW.frames)))
+
+    assert contents_of(app) == dict(OLD.contents)
+
+
+class Endless(Shelf):
+    """A store that does not stop sending."""
+
+    def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
+        """The range, and what was not asked for."""
+        yield from super().read(url, offset, length)
+        for _ in range(1000):
+            yield bytes(1 << 20)
+        pytest.fail("everything was taken")
+
+
+def test_no_more_is_taken_than_was_asked_for(app: Path) -> None:
+    """However long a store goes on sending."""
+    with pytest.raises(FetchedWrong, match="more"):
+        pull(app, Endless(NEW))
 
 
 def test_chunks_that_are_said_to_lie_in_one_another_are_refused() -> None:

@@ -38,6 +38,8 @@ def admit(manifest: Manifest, limits: Limits | None = None) -> None:
     for path in (*(file.path for file in manifest.files), *(link.path for link in manifest.links), *manifest.folders):
         if folded(path.split("/")[0]) == OWN:
             raise ManifestRefused(f"{path!a}: {OWN} is where an installation keeps its own state")
+    if any(not 0 < chunk.size <= chunks.LARGEST for chunk in manifest.chunks):
+        raise ManifestRefused(f"a chunk has not between 1 and {chunks.LARGEST} bytes")
     _check_files(manifest, limits)
 
 
@@ -55,8 +57,6 @@ def _check_paths(manifest: Manifest, limits: Limits) -> None:
 
 def _check_files(manifest: Manifest, limits: Limits) -> None:
     total = 0
-    if any(not 0 < chunk.size <= chunks.LARGEST for chunk in manifest.chunks):
-        raise ManifestRefused(f"a chunk has not between 1 and {chunks.LARGEST} bytes")
     for file in manifest.files:
         total += file.size
         if file.mode not in (0o644, 0o755):

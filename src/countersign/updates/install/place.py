@@ -112,9 +112,14 @@ def _require_rights(target: Path) -> None:
     for path in (parent, target):
         if path.exists() and not os.access(path, needed):
             raise PlaceRefused(f"{path} cannot be written: the new version is put together beside the old one")
-    if target.exists() and target.stat().st_uid != os.geteuid():
+    if target.exists():
+        _require_one_owner_and_disk(target)
+
+
+def _require_one_owner_and_disk(target: Path) -> None:
+    if target.stat().st_uid != os.geteuid():
         raise PlaceRefused(f"{target} is another user's, who could put links into it meanwhile: pull as that user")
-    if target.exists() and target.stat().st_dev != parent.stat().st_dev:
+    if target.stat().st_dev != target.parent.stat().st_dev:
         raise PlaceRefused(f"{target} is a file system of its own: choose a folder inside of it")
     for mounted in _mounted():
         if mounted.startswith(f"{target}/"):
