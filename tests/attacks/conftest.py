@@ -1,5 +1,23 @@
 """What attacks are made on: the stores and clients of the store's own tests."""
 
-from tests.distribution.conftest import demo_world, http, provider, settings, store, world
+from tests.distribution.conftest import (
+    demo_world,
+    http,
+    postgres_template,
+    postgres_url,
+    provider,
+    settings,
+    store,
+    world,
+)
 
-__all__ = ["demo_world", "http", "provider", "settings", "store", "world"]
+__all__ = [
+    "demo_world",
+    "http",
+    "postgres_template",
+    "postgres_url",
+    "provider",
+    "settings",
+    "store",
+    "world",
+]

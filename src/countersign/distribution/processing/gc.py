@@ -9,9 +9,9 @@ from typing import NamedTuple
 from countersign.distribution.context import Store
 from countersign.distribution.processing.packs import Packing
 from countersign.distribution.uploads import blobs
-from countersign.kernel import clock
+from countersign.kernel import clock, telemetry
 from countersign.kernel.clock import Instant
-from countersign.kernel.errors import NotFound, Unavailable
+from countersign.kernel.errors import NotFound
 
 SPARED_S = 3600
 """Chunks that were let go of less than this ago stay: a build under way may be about to use them."""
@@ -104,23 +104,30 @@ async def _forget_packs(store: Store, before: Instant) -> int:
 
 
 async def _repack(store: Store, before: Instant) -> int:
-    wasteful = await store.database.scan(WASTEFUL_PACKS, before, PACKS_AT_ONCE)
-    for pack_id, org_id, sha256 in wasteful:
-        await _written_anew(store, pack_id, org_id, sha256)
-    return len(wasteful)
+    done = 0
+    for pack_id, org_id, sha256 in await store.database.scan(WASTEFUL_PACKS, before, PACKS_AT_ONCE):
+        try:
+            await _written_anew(store, pack_id, org_id, sha256)
+        except NotFound:
+            telemetry.logger("processing").error("a pack is gone: verify the artifacts of its builds", pack=sha256)
+        else:
+            done += 1
+    return done
 
 
 async def _written_anew(store: Store, pack_id: str, org_id: str, sha256: str) -> None:
     """Move the pack's living chunks into a fresh pack. One that is let go of or used meanwhile keeps its row: only the
-    place changes, and only where it was this pack."""
+    place changes, and only where it was this pack.
+
+    Raises:
+        NotFound: the pack's bytes are gone.
+    """
     packing = Packing(store.blobs, store.database)
     try:
         for name, size, start, length in await store.database.fetch(LIVING, pack_id):
             pieces = [piece async for piece in store.blobs.read(sha256, start, start + length)]
             await packing.add([(name, size, length)], b"".join(pieces))
         await packing.seal()
-    except NotFound as error:
-        raise Unavailable(f"the pack {sha256} is gone: verify the artifacts of its builds") from error
     finally:
         await packing.drop()
     async with store.database.transaction() as transaction:

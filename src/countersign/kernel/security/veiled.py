@@ -2,6 +2,7 @@
 
 import hashlib
 
+import blake3
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
@@ -14,7 +15,7 @@ def veil(content: bytes, secret: bytes) -> bytes:
     """The content, 16 bytes longer; the same every time. The nonce is the content's own, so that no two contents share
     one under the same secret. That it was changed has to be seen in another way."""
     key = hashlib.sha256(_PURPOSE + secret).digest()
-    nonce = hashlib.sha256(key + content).digest()[:_NONCE_BYTES]
+    nonce = blake3.blake3(content, key=key).digest(_NONCE_BYTES)
     return nonce + _turned(key, nonce, content)
 
 
