@@ -210,6 +210,24 @@ EXTENDED = {"is_extended": b"\x01", "real_size": octal(1 << 20, 12)}
 SPARSE = [
     Case(
         "sparse",
+        "a real size of what is not",
+        "sparse",
+        lambda: archive(file(b"f", magic=GNU, raw={"real_size": octal(1, 12)})),
+    ),
+    Case(
+        "sparse",
+        "a map of what is not",
+        "sparse",
+        lambda: archive(file(b"f", magic=GNU, raw={"sparse": octal(0, 12) + octal(1, 12)})),
+    ),
+    Case(
+        "sparse",
+        "more of the map of what is not",
+        "sparse",
+        lambda: archive(file(b"f", magic=GNU, raw={"is_extended": b"\x01"})),
+    ),
+    Case(
+        "sparse",
         "of GNU",
         "sparse kind-mismatch special-file tar-type",
         lambda: archive(sparse(b"f", b"x" * 512, [(0, 512)], 512)),
@@ -275,13 +293,13 @@ AROUND = [
     Case(
         "local and central",
         "numbers that only some read",
-        "parsers-disagree",
-        lambda: archive(file(b"a"), file(b"f", raw={"major": b"zzzzzzz\x00"})),
+        "tar-number",
+        lambda: archive(file(b"a"), file(b"f", raw={"major": b"\n"})),
     ),
     Case(
         "local and central",
         "the first of them",
-        "parsers-disagree",
+        "tar-number",
         lambda: archive(file(b"f", raw={"minor": b"zzzzzzz\x00"})),
     ),
     Case("bytes after", "junk", "trailing-data", lambda: PLAIN + b"junk"),

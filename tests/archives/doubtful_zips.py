@@ -23,6 +23,7 @@ def whole(*items: Item, **rest: object) -> bytes:
 
 
 MISMATCHES = [
+    Case("local and central", "a version of VMS", "parsers-disagree", lambda: one(central={"version": 2 << 8 | 20})),
     Case("local and central", "a version that nobody reads", "parsers-disagree", lambda: one(central={"version": 255})),
     Case("local and central", "names", "local-mismatch", lambda: one(local_name=b"z")),
     Case("local and central", "lengths of names", "local-mismatch", lambda: one(local_name=b"zz")),

@@ -1,6 +1,7 @@
 """A confined process writes below its folder alone, reads little, reaches nothing, and ends with its parent."""
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -72,6 +73,18 @@ def test_it_neither_writes_nor_reads_elsewhere(folder: Path, tmp_path: Path) -> 
 
     assert set(confined(folder, code).split()) == {"PermissionError"}
     assert secret.read_text() == "secret"
+
+
+FAMILIES = ("AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK", "AF_PACKET", "AF_VSOCK")
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64", "riscv64"), reason="another machine's numbers")
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM", "SOCK_RAW"])
+def test_it_makes_no_socket(folder: Path, family: str, kind: str) -> None:
+    code = f"print(tried(lambda: socket.socket(socket.{family}, socket.{kind})), got.network)"
+
+    assert confined(folder, code) == "PermissionError True"
 
 
 @needs_network_rules

@@ -22,7 +22,7 @@ from tests.figures import Figures
 
 CASES, CASES_A_STINT, STINTS_FULL = 1_000, 5_000, 20
 """100,000 in all: 20 stints of 5,000, so that an interrupted run goes on with the next stint."""
-EXTRACT_ONE_IN, COMPARE_ONE_IN = 20, 40
+EXTRACT_ONE_IN, COMPARE_ONE_IN = 20, 10
 LIMITS = Limits(entries=1000, total_bytes=16 << 20, ratio_after_bytes=1 << 20, seconds=60)
 
 

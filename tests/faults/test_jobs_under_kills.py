@@ -5,6 +5,7 @@ import random
 import statistics
 import time
 from asyncio.subprocess import PIPE
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,11 +28,13 @@ from tests.figures import Figures
 
 JOBS, JOBS_FULL = 200, 1_000
 WORKERS, ORGANISATIONS = 3, 6
-LIVES_S = (0.05, 4.0)
+LIVES_S = (0.05, 5.0)
 """How long a worker lives once it is ready to work: sometimes too short for any job."""
 KILLED_UNTIL = 0.9
 """The part of the jobs that must have ended before the killing ends."""
 LONGEST_WAIT_S = 30
+NOTED_WITHIN_S = 2.0
+"""How long after it was taken up a job may note that it is begun, on a busy machine."""
 
 
 class Life(NamedTuple):
@@ -39,6 +42,14 @@ class Life(NamedTuple):
 
     pid: int
     killed_at: float
+
+
+class Wait(NamedTuple):
+    """How long a job waited after its worker was killed, and how many jobs were begun before it though its lease had
+    ended: where it waited long and there were none, nobody was there to begin anything."""
+
+    seconds: float
+    begun_before_it: int
 
 
 @pytest.fixture(params=["sqlite-embedded", "postgres-embedded", "postgres-procrastinate"])
@@ -52,6 +63,8 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
         master_key=MASTER_KEY,
         reserve_mib=0,
         job_engine=engine,
+        # Beside whatever else this machine does; a worker that gets no turn to start cannot be killed at work.
+        job_nice=0,
     )
 
 
@@ -126,24 +139,39 @@ async def left(store: Store) -> int:
     return int(row[0])
 
 
-async def waits(store: Store, killed: list[Life]) -> list[float]:
-    """For each job that a killed worker had: the seconds from the kill until another worker began it anew.
+async def waits(store: Store, killed: list[Life]) -> list[Wait]:
+    """Each wait of a job that a killed worker had, until another worker began it anew.
 
-    Where one was killed in the moment between taking the job up and noting it, the job waited once more in the same
-    gap: each of its waits counts as an equal part of that.
+    Left out are jobs whose worker was killed in the moment between taking the job up and noting it: they waited once
+    more than their notes tell.
     """
+    notes = await store.database.fetch("SELECT job_id, pid, at FROM begun ORDER BY at")
     begun: dict[str, list[tuple[float, int]]] = defaultdict(list)
-    for job_id, pid, at in await store.database.fetch("SELECT job_id, pid, at FROM begun ORDER BY at"):
+    for job_id, pid, at in notes:
         begun[job_id].append((at, pid))
     taken = {row[0]: row[1] for row in await store.database.fetch("SELECT id, attempts FROM job")}
+    moments = [at for _, _, at in notes]
     kills = dict(killed)
-    found: list[float] = []
+    found: list[Wait] = []
     for job_id, attempts in begun.items():
-        unnoted = taken[job_id] - len(attempts)
         for (_, pid), (again_at, _) in pairwise(attempts):
             assert pid in kills, "a job was begun again though its worker lived"
-            found += [(again_at - kills[pid]) / (1 + unnoted)] * (1 + unnoted)
+            free_at = kills[pid] + store.settings.job_lease_s + NOTED_WITHIN_S
+            before_it = max(0, bisect_left(moments, again_at) - bisect_left(moments, free_at))
+            if taken[job_id] == len(attempts):
+                found.append(Wait(again_at - kills[pid], before_it))
     return found
+
+
+def passed_over(waited: list[Wait]) -> list[Wait]:
+    """Waits in which workers were there and began other jobs instead."""
+    many = [wait for wait in waited if wait.begun_before_it > WORKERS]
+    return many + [wait for wait in waited if wait.seconds > LONGEST_WAIT_S and wait.begun_before_it]
+
+
+async def counted(store: Store, statement: str) -> Counter[str]:
+    """How often each value comes up."""
+    return Counter(row[0] for row in await store.database.fetch(statement))
 
 
 async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_killed(
@@ -165,15 +193,15 @@ async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_kill
                 await asyncio.sleep(0.05)
 
         took_s = time.monotonic() - began_s
-        ends = Counter(row[0] for row in await store.database.fetch("SELECT status FROM job"))
-        done = Counter(row[0] for row in await store.database.fetch("SELECT job_id FROM effect"))
+        ends = await counted(store, "SELECT status FROM job")
+        done = await counted(store, "SELECT job_id FROM effect")
         waited = await waits(store, nemesis.killed)
 
     assert ends == {"completed": count}
     assert done == dict.fromkeys(jobs, 1)
     assert nemesis.killed
     assert waited, "no worker was killed over a job"
-    assert max(waited) <= LONGEST_WAIT_S
+    assert not passed_over(waited)
     figures |= {
         "jobs": count,
         "kills": len(nemesis.killed),
@@ -181,7 +209,7 @@ async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_kill
         "ended": sum(ends.values()),
         "effects": sum(done.values()),
         "doubled": 0,
-        "begun_again_p50_s": round(statistics.median(waited), 3),
-        "begun_again_max_s": round(max(waited), 3),
+        "begun_again_p50_s": round(statistics.median(wait.seconds for wait in waited), 3),
+        "begun_again_max_s": round(max(wait.seconds for wait in waited), 3),
         "took_s": round(took_s, 1),
     }

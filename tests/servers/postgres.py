@@ -6,16 +6,20 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pytest
 
 from tests.servers.process import free_port, installed, plain_user, serving, user_group
 
-PostgresFactory = Callable[[], str]
+
+class PostgresFactory(Protocol):
+    """Makes one more database, empty or like the template, and gives its address."""
+
+    def __call__(self, template: str = "template0") -> str: ...
 
 
 class Cluster(NamedTuple):
@@ -112,12 +116,12 @@ _numbers = count(1)
 
 @pytest.fixture
 def new_postgres_url(postgres_cluster: Cluster) -> Iterator[PostgresFactory]:
-    """A function that makes one more empty database and gives its address; all are gone after the test."""
+    """A function that makes one more database and gives its address; all are gone after the test."""
     made: list[str] = []
 
-    def create() -> str:
+    def create(template: str = "template0") -> str:
         name = f"test_{os.getpid()}_{next(_numbers)}"
-        postgres_cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+        postgres_cluster.sql(f"CREATE DATABASE {name} TEMPLATE {template}")
         made.append(name)
         return postgres_cluster.url(name)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from countersign.archives import landlock
+from countersign.archives import landlock, seccomp
 from countersign.kernel.errors import Refused
 
 NOBODY = 65534
@@ -31,7 +31,8 @@ class CannotConfine(Refused):
 
 
 class Confinement(NamedTuple):
-    """What the kernel granted: no rights of root, no way to new rights, no files but the named ones, no TCP, bounded
+    """What the kernel granted: no rights of root, no way to new rights, no files but the named ones, no sockets (or at
+    least no TCP), bounded
     memory and time, and an end together with the parent."""
 
     unprivileged: bool
@@ -62,11 +63,12 @@ def enter(*, folder: Path | None, memory_bytes: int, cpu_s: int, readable: Itera
     level = landlock.restrict(handle, _readable(readable)) if no_new_rights else 0
     if handle is not None:
         os.close(handle)
+    no_sockets = no_new_rights and seccomp.deny_sockets()
     return Confinement(
         unprivileged=os.geteuid() != 0,
         no_new_rights=no_new_rights,
         files=level >= landlock.FILES,
-        network=level >= landlock.NETWORK,
+        network=no_sockets or level >= landlock.NETWORK,
         bounded=bounded,
         ends_with_parent=ends_with_parent,
     )

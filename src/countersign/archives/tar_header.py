@@ -16,6 +16,8 @@ _OCTAL = re.compile(rb"[ ]*([0-7]*)[ \0]*\Z")
 _USUAL = re.compile(
     rb"(?:[0-7]{7}[ \0]|[0-7]{6}[ ]\0){3}(?:[0-7]{11}[ \0]){2}(?:[0-7]{7}[ \0]|[0-7]{6}(?:\0[ ]|[ ]\0))\Z"
 )
+# Behind GNU's two times. Some readers believe what stands there whatever the entry's type is.
+_GNU_SPARSE = 369
 _USTAR, _GNU, _OLD = b"ustar\x0000", b"ustar  \0", bytes(8)
 
 
@@ -41,7 +43,7 @@ def parse(block: bytes, limits: Limits) -> Header:
     """The header in a block that is not zero.
 
     Raises:
-        ArchiveRefused: `tar-checksum`, `tar-magic`, `tar-number`, `tar-header`.
+        ArchiveRefused: `tar-checksum`, `tar-magic`, `tar-number`, `tar-header`, `sparse`.
     """
     fields = _LAYOUT.unpack(block)
     name = _text(fields[0], block)
@@ -52,11 +54,23 @@ def parse(block: bytes, limits: Limits) -> Header:
         mode, _, _, size, _, said = (_number(fields[place], name, limits) for place in range(1, 7))
     if said != _sum(block):
         raise ArchiveRefused("tar-checksum", "its header has another checksum than it says", entry=shown(name))
-    if magic not in (_USTAR, _GNU) and (magic != _OLD or limits.profile == "strict"):
-        raise ArchiveRefused("tar-magic", "its header is neither ustar nor GNU", entry=shown(name))
+    _check_form(block, fields, name, limits)
     if magic == _USTAR and fields[14][0]:
         name = _text(fields[14], block) + b"/" + name
     return Header(name, mode, size, fields[7], _text(fields[8], block))
+
+
+def _check_form(block: bytes, fields: tuple[bytes, ...], name: bytes, limits: Limits) -> None:
+    """Refuse a header of another form, or with something in it that some readers trip over."""
+    magic = fields[9]
+    if magic not in (_USTAR, _GNU) and (magic != _OLD or limits.profile == "strict"):
+        raise ArchiveRefused("tar-magic", "its header is neither ustar nor GNU", entry=shown(name))
+    if magic == _GNU and block[_GNU_SPARSE:].strip(b"\0"):
+        raise ArchiveRefused("sparse", "its header says pieces or a size of a sparse entry", entry=shown(name))
+    if block[329:345].strip(b"\0 0"):
+        # Nothing of a device is kept, but some readers refuse a header in which its numbers are none.
+        _number(fields[12], name, limits)
+        _number(fields[13], name, limits)
 
 
 def shown(name: bytes) -> str:

@@ -16,10 +16,10 @@ STORED, DEFLATED = 0, 8
 ENCRYPTED, DESCRIBED, UTF8 = 0x2041, 0x0008, 0x0800
 _ALLOWED = 0x0006 | DESCRIBED | UTF8
 _HEADER = struct.Struct("<4s2B3H4L5H2L")
-_UNIX, _MACOS = 3, 19
+_VMS, _UNIX, _MACOS = 2, 3, 19
 _KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
-# Some archivers of Java write minus one where they know no mode.
-_NO_MODE = 0xFFFF
+# What stored and deflated entries can need, and old readers know; the upper byte can name a system.
+_NEWEST = 46
 _DOS_FOLDER, _DOS_LABEL = 0x10, 0x08
 
 
@@ -68,10 +68,12 @@ def _entries(table: bytes, end: End, limits: Limits) -> Iterator[Listed]:
 
 
 def _entry(header: tuple[int, ...], texts: bytes, limits: Limits) -> Listed:
-    _, _, system, _, flags, method, _, crc, packed, size, length, _, _, disk, _, attributes, offset = header
+    _, _, system, needed, flags, method, _, crc, packed, size, length, _, _, disk, _, attributes, offset = header
     raw, extra = texts[:length], texts[length:]
     name = text_of(raw, flags, is_lenient=limits.profile == "compatible" and system in (_UNIX, _MACOS))
     _check_form(name, flags, method, disk)
+    if needed >> 8 == _VMS or needed & 0xFF > _NEWEST:
+        raise ArchiveRefused("parsers-disagree", f"some readers do not take the version {needed}", entry=name)
     if extra:
         content = zip_extra.numbers(extra, raw, name, limits)
         size, packed, offset = zip_extra.widened(content, (size, packed, offset), name)
@@ -121,8 +123,6 @@ def text_of(raw: bytes, flags: int, *, is_lenient: bool) -> str:
 def _kind(name: str, system: int, attributes: int, limits: Limits) -> tuple[Kind, int]:
     """What the entry is, by its name and attributes, which have to agree; and its mode."""
     mode = attributes >> 16
-    if mode == _NO_MODE and limits.profile == "compatible":
-        mode = 0
     kind = _kind_said(name, stat.S_IFMT(mode))
     if kind == "link" and system not in (_UNIX, _MACOS):
         raise ArchiveRefused("kind-mismatch", "it is a link from a system without them", entry=name)

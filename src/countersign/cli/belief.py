@@ -56,11 +56,11 @@ def believed(server: Server, found: wire.Product, wanted: Wanted) -> Release:
     seen = 0
     if installed is not None and _is_of(installed.state, server, found, wanted):
         seen = installed.state.counter
-    statement = _statement(server, found, wanted, shown, seen)
+    statement, keys = _statement(server, found, wanted, shown, seen)
     version = wanted.version or statement.version
     platforms = [_platform(wanted, statement)] if version == statement.version else _likely(wanted)
     envelope, platform = _envelope(server, found, version, platforms, wanted.doing)
-    payload = _payload(envelope, shown, statement, version, platform)
+    payload = _payload(envelope, keys, statement, version, platform)
     manifest = _manifest(payload, found, org, version, platform)
     if installed is not None and version != statement.version:
         _require_newer(manifest, installed.manifest)
@@ -68,17 +68,21 @@ def believed(server: Server, found: wire.Product, wanted: Wanted) -> Release:
     return Release(manifest, envelope, sha256, server.root, wanted.channel, statement.counter)
 
 
-def _statement(server: Server, found: wire.Product, wanted: Wanted, shown: ChannelState, seen: int) -> Statement:
-    """What the channel is at, once it is believed; the key and the counter are kept."""
+def _statement(
+    server: Server, found: wire.Product, wanted: Wanted, shown: ChannelState, seen: int
+) -> tuple[Statement, list[PublicKey]]:
+    """What the channel is at, once it is believed, and the keys that sign builds; keys and counter are kept."""
     org, place = wanted.product.org, f"{found.id}/{wanted.channel}"
     pin = pins.pinned(server.root, org)
-    key, counters = (None, dict[str, int]()) if pin is None else (pin.key, pin.counters)
-    seen = max(seen, counters.get(place, 0))
+    if pin is not None:
+        seen = max(seen, pin.counters.get(place, 0))
+    key = None if pin is None else pin.key
     statement, now = trust.believed(org, wanted.channel, shown, pinned=key, seen=seen, now=clock.now())
     if (statement.product_id, statement.product) != (found.id, found.slug):
         raise SignatureRefused("the statement is of another product")
-    pins.pin(server.root, org, Pin(now, {**counters, place: statement.counter}))
-    return statement
+    keys = _keys(shown, pin)
+    pins.pin(server.root, org, Pin(now, {place: statement.counter}, [each for each in keys if each != now]))
+    return statement, keys
 
 
 def _is_of(known: state.State, server: Server, found: wire.Product, wanted: Wanted) -> bool:
@@ -120,23 +124,27 @@ def _envelope(
     raise AssertionError("there is a platform to ask for")
 
 
-def _payload(envelope: Envelope, shown: ChannelState, statement: Statement, version: str, platform: str) -> bytes:
+def _payload(envelope: Envelope, keys: Sequence[PublicKey], statement: Statement, version: str, platform: str) -> bytes:
     """The manifest's bytes, signed by a key that the organisation has or had, and named by the statement where the
     channel is at this version."""
-    payload = envelopes.opened(envelope, manifests.PAYLOAD_TYPE, _keys(shown))
+    payload = envelopes.opened(envelope, manifests.PAYLOAD_TYPE, {key.keyid: key for key in keys})
     if version == statement.version and statement.builds.get(platform) != manifests.digest(payload):
         raise SignatureRefused("the manifest is not the one that the channel's statement names")
     return payload
 
 
-def _keys(shown: ChannelState) -> dict[str, PublicKey]:
-    """Every key of the chain, which was followed before: a build is signed once, by the key of its time."""
-    keys = {shown.root.keyid: shown.root}
+def _keys(shown: ChannelState, pin: Pin | None) -> list[PublicKey]:
+    """The keys of the chain, which was followed before, that sign builds: a build is signed once, by the key of its
+    time. The one that is pinned and those after it do; of those before it, whoever put them there, the ones that were
+    believed before. The first time the whole chain is."""
+    chain = [shown.root]
     for rotation in shown.rotations:
-        payload = envelopes.opened(rotation, trust.ROTATION_TYPE, keys)
-        key = msgspec.json.decode(payload, type=Rotation).key
-        keys[key.keyid] = key
-    return keys
+        payload = envelopes.opened(rotation, trust.ROTATION_TYPE, {chain[-1].keyid: chain[-1]})
+        chain.append(msgspec.json.decode(payload, type=Rotation).key)
+    if pin is None:
+        return chain
+    since = chain.index(pin.key)
+    return [*(key for key in chain[:since] if key in pin.former), *chain[since:]]
 
 
 def _manifest(payload: bytes, found: wire.Product, org: str, version: str, platform: str) -> Manifest:

@@ -1,6 +1,9 @@
 """The organisations' keys that this machine believes, and the newest statement it has seen of each channel."""
 
+import fcntl
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -11,10 +14,12 @@ from countersign.updates.wire import PublicKey
 
 
 class Pin(msgspec.Struct, frozen=True):
-    """An organisation's key, and the highest counter seen by product id and channel."""
+    """An organisation's key, the highest counter seen by product id and channel, and the keys that were believed
+    before: they sign nothing new, and the builds they signed stay good."""
 
     key: PublicKey
     counters: dict[str, int] = {}
+    former: list[PublicKey] = []
 
 
 class _Pins(msgspec.Struct, frozen=True):
@@ -36,20 +41,43 @@ def pinned(server: str, org: str) -> Pin | None:
 
 
 def pin(server: str, org: str, found: Pin) -> None:
-    """Keep the key and the counters for the organisation.
+    """Keep the key and the counters for the organisation. What another process has pinned meanwhile stays: of
+    counters the higher, of keys the later.
 
     Raises:
         Failure: the file cannot be read or written.
     """
     path = file()
-    servers = _read().servers
-    servers[server] = {**servers.get(server, {}), org: found}
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        credentials.write_private(path, msgspec.json.format(msgspec.json.encode(_Pins(servers)), indent=1) + b"\n")
+        with _alone(path.with_name(f"{path.name}.lock")):
+            servers = _read().servers
+            known = servers.get(server, {})
+            servers[server] = {**known, org: _together(known.get(org), found)}
+            credentials.write_private(path, msgspec.json.format(msgspec.json.encode(_Pins(servers)), indent=1) + b"\n")
     except OSError as error:
         why = f"{path}: {error.strerror}"
         raise Failure("the key was not pinned", why=why, remedy="Make the directory writable.") from error
+
+
+def _together(known: Pin | None, found: Pin) -> Pin:
+    if known is None:
+        return found
+    counters = {place: max(seen, known.counters.get(place, 0)) for place, seen in found.counters.items()}
+    key = known.key if found.key in known.former else found.key
+    former = [each for each in dict.fromkeys((*known.former, *found.former)) if each != key]
+    return Pin(key, {**known.counters, **counters}, former)
+
+
+@contextmanager
+def _alone(lock: Path) -> Generator[None]:
+    """No other process is in this block meanwhile."""
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _read() -> _Pins:

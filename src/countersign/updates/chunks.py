@@ -1,7 +1,8 @@
 """Contents cut where they say so themselves, so that what is shared between versions is cut alike and kept once.
 
 FastCDC (Xia et al., USENIX ATC 2016) with normalised chunking; each chunk is named by BLAKE3 and kept as one zstd
-frame (RFC 8878).
+frame (RFC 8878), which only those can read who know the name: whoever may have one build is given packs in which
+chunks of others lie, too.
 """
 
 import threading
@@ -13,6 +14,7 @@ from backports import zstd
 from pyfastcdc import FastCDC
 
 from countersign.kernel.errors import Refused
+from countersign.kernel.security.veiled import unveil, veil
 
 SMALLEST, AVERAGE, LARGEST = 16 << 10, 64 << 10, 256 << 10
 WINDOW_BYTES = 2 << 20
@@ -71,11 +73,11 @@ def chunk_id(chunk: Chunk) -> str:
 
 
 def compress(chunk: Chunk) -> bytes:
-    """One zstd frame without a checksum: the chunk's name is one. Several threads may."""
+    """One zstd frame without a checksum (the chunk's name is one), veiled by the name. Several threads may."""
     compressor = getattr(_own, "compressor", None)
     if compressor is None:
         compressor = _own.compressor = zstd.ZstdCompressor(level=LEVEL)
-    return compressor.compress(chunk, mode=zstd.ZstdCompressor.FLUSH_FRAME)
+    return veil(compressor.compress(chunk, mode=zstd.ZstdCompressor.FLUSH_FRAME), chunk_id(chunk).encode())
 
 
 def decompress(frame: bytes, size: int, wanted: str) -> bytes:
@@ -86,7 +88,7 @@ def decompress(frame: bytes, size: int, wanted: str) -> bytes:
     """
     try:
         decompressor = zstd.ZstdDecompressor()
-        chunk = decompressor.decompress(frame, max_length=size)
+        chunk = decompressor.decompress(unveil(frame, wanted.encode()), max_length=size)
         is_whole = len(chunk) == size and (decompressor.eof or not decompressor.decompress(b"", max_length=1))
     except zstd.ZstdError as error:
         raise ChunkDamaged(f"the stored chunk {wanted} is damaged") from error

@@ -63,7 +63,8 @@ class ChannelState(msgspec.Struct, frozen=True):
 
 
 class Pack(msgspec.Struct, frozen=True):
-    """Stored chunks at one address: `[id, offset, length]` of each, a zstd frame."""
+    """Stored chunks at one address: `[id, offset, length]` of each, a zstd frame that is veiled by the chunk's name
+    (updates/chunks.py)."""
 
     url: str
     size: int

@@ -9,6 +9,7 @@ from countersign.distribution.processing import queries as builds
 from countersign.distribution.signing import keys
 from countersign.distribution.signing import queries as signing
 from countersign.kernel import clock
+from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound
 from countersign.updates import trust
 from countersign.updates.wire import ChannelState, Envelope, Statement
@@ -32,20 +33,20 @@ async def state(store: Store, product_id: str, channel: str) -> ChannelState:
         NothingBuilt: there is nothing to state.
     """
     product = await queries.product(store.database, product_id)
-    wanted = await _present(store, product, channel)
+    wanted = await _present(store.database, product, channel)
     known = await queries.statement(store.database, product_id, channel)
     if known is None or known.said != wanted or await _is_outdated(store, product, known):
-        known = await _say(store, product, channel, wanted)
+        known = await _say(store, product, channel)
     chain, rotations = await signing.chain(store.database, product.org_id)
     return ChannelState(msgspec.json.decode(known.envelope, type=Envelope), chain[0], rotations)
 
 
-async def _present(store: Store, product: Product, channel: str) -> str:
+async def _present(reader: Reader, product: Product, channel: str) -> str:
     """What there is to say, as JSON: version and builds."""
-    newest = await queries.newest_built(store.database, product.id, channel)
+    newest = await queries.newest_built(reader, product.id, channel)
     if newest is None:
         raise NothingBuilt(f"the channel {channel} has no published release with a build")
-    found = await builds.builds_of_release(store.database, newest[0])
+    found = await builds.builds_of_release(reader, newest[0])
     return msgspec.json.encode((newest[1], found), order="deterministic").decode()
 
 
@@ -57,13 +58,18 @@ async def _is_outdated(store: Store, product: Product, known: Said) -> bool:
     return msgspec.json.decode(known.envelope, type=Envelope).signatures[0].keyid != key.public.keyid
 
 
-async def _say(store: Store, product: Product, channel: str, wanted: str) -> Said:
-    key = await keys.current(store, product.org_id)
-    version, found = msgspec.json.decode(wanted, type=tuple[str, dict[str, str]])
+async def _say(store: Store, product: Product, channel: str) -> Said:
+    await keys.current(store, product.org_id)
     now = clock.now()
     expires_at = clock.later(now, seconds=store.settings.statement_ttl_s)
     async with store.database.transaction() as transaction:
         counter = await queries.take(transaction, product.id, channel, now // clock.SECOND)
+        # Asked again behind the number: who was slow would say with a higher one what was so before.
+        wanted = await _present(transaction, product, channel)
+        version, found = msgspec.json.decode(wanted, type=tuple[str, dict[str, str]])
+        newest = await signing.newest(transaction, store.master, product.org_id)
+        if newest is None:
+            raise LookupError(f"the signing key of {product.org_id} was removed while it was read")
         statement = Statement(
             org=product.org,
             product_id=product.id,
@@ -75,7 +81,7 @@ async def _say(store: Store, product: Product, channel: str, wanted: str) -> Sai
             issued_at=clock.rfc3339(now),
             expires_at=clock.rfc3339(expires_at),
         )
-        signed = msgspec.json.encode(trust.state(statement, key)).decode()
+        signed = msgspec.json.encode(trust.state(statement, newest[1])).decode()
         said = Said(counter, wanted, signed, expires_at)
         await queries.say(transaction, product.id, channel, said)
     return said

@@ -1,7 +1,7 @@
 """What becomes of a job, as a stream of events (WHATWG HTML §9.2)."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from countersign.distribution.jobs import queries
 from countersign.distribution.jobs.queries import Job
@@ -16,7 +16,7 @@ LONGEST_S = 300.0
 """A client that wants to know more asks again; the first event tells how the job is by then."""
 
 
-async def events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> AsyncIterator[bytes]:
+async def events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> AsyncGenerator[bytes]:
     """`status` with the JobStatus now and whenever it changes, `done` with the last one; the stream ends then,
     after five minutes, or when the server stops. A comment now and then tells that somebody is still there."""
     began_s = told_s = clock.monotonic_s()

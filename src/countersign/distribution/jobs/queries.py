@@ -11,6 +11,8 @@ from countersign.kernel.database.port import Dialect, Reader, Transaction
 
 COLUMNS = """id, org_id, type, status, progress, attempts, cancelled, result, error, created_at, started_at,
     finished_at"""
+LISTED_COLUMNS = """id, org_id, type, status, progress, attempts, cancelled,
+    CASE WHEN length(result) <= 65536 THEN result END, error, created_at, started_at, finished_at"""
 ADD = """
     INSERT INTO job (
         id, org_id, created_by, type, payload, status, progress, attempts, losses, cancelled, run_after, created_at
@@ -24,8 +26,9 @@ WAITING_OF_ORG = """
 """
 JOB = f"SELECT {COLUMNS} FROM job WHERE id = $1"
 STATE = "SELECT status, progress, attempts FROM job WHERE id = $1"
+# A hundred large results would fill the memory.
 PAGE = f"""
-    SELECT {COLUMNS}
+    SELECT {LISTED_COLUMNS}
     FROM job
     WHERE org_id = $1
         AND (created_at, id) < ($2, $3)
@@ -124,7 +127,8 @@ async def job(reader: Reader, job_id: str) -> Job | None:
 async def page(
     reader: Reader, org_id: str, after: tuple[Instant, str], status: str, kind: str, limit: int
 ) -> list[Job]:
-    """Jobs of one organisation, newest first, older than the position; empty texts filter nothing."""
+    """Jobs of one organisation, newest first, older than the position; empty texts filter nothing. Results of more than
+    65,536 characters are left out."""
     return [_job(row) for row in await reader.fetch(PAGE, org_id, *after, status, kind, limit)]
 
 

@@ -19,6 +19,15 @@ class TooManyJobs(Refused):
     resolution = "Try again when some of the waiting jobs have ended, or cancel those that are not needed."
 
 
+class TooManyFollowed(Refused):
+    """The caller follows too many jobs at the same time."""
+
+    status = 429
+    code = "too_many_followed"
+    title = "Too many jobs followed"
+    resolution = "Close streams of events that are not needed, or look with GET /api/v1/jobs now and then."
+
+
 class JobNotFound(NotFound):
     """There is no such job, or it is another organisation's."""
 

@@ -1,7 +1,9 @@
 """POST and GET /jobs, GET and DELETE /jobs/{job_id}, GET /jobs/{job_id}/events (API document; decisions 9)."""
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
 from operator import attrgetter
 from typing import Any
 
@@ -18,6 +20,7 @@ from countersign.distribution.jobs.refusals import (
     JobCancelled,
     JobEnded,
     JobNotFound,
+    TooManyFollowed,
     TooManyJobs,
     UnknownJobType,
 )
@@ -36,6 +39,8 @@ WRITE_RELEASES = "write:releases"
 SEEN_WITH = ("read:releases", WRITE_RELEASES)
 EVENTS = "text/event-stream"
 LOOK_AGAIN_S = 1
+MOST_FOLLOWED = 32
+"""Of one caller, at each server process."""
 NEWEST_POSSIBLE = (1 << 62, "\U0010ffff")
 
 
@@ -169,11 +174,32 @@ async def cancel_job(call: Request[Nothing, Nothing]) -> Answer:
     return answer.json(after.shown(), 200 if after.has_ended else 202)
 
 
-async def stream_events(call: Request[Nothing, Nothing]) -> Answer:
-    """Follow a job: `status` events with its JobStatus as it changes, and `done` at its end."""
-    found = await _seen(call.context.database, call.caller, call.path["job_id"])
-    headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
-    return Answer(200, events(call.context.database, found, call.stopping), EVENTS, headers)
+class Following:
+    """GET /jobs/{job_id}/events, for a few jobs at a time: each stream asks the database again and again."""
+
+    def __init__(self) -> None:
+        self._open: Counter[str] = Counter()
+
+    async def stream_events(self, call: Request[Nothing, Nothing]) -> Answer:
+        """Follow a job: `status` events with its JobStatus as it changes, and `done` at its end."""
+        found = await _seen(call.context.database, call.caller, call.path["job_id"])
+        if self._open[call.caller.key] >= MOST_FOLLOWED:
+            raise TooManyFollowed(f"{MOST_FOLLOWED} jobs are followed already", headers={"Retry-After": "10"})
+        headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
+        told = events(call.context.database, found, call.stopping)
+        return Answer(200, self._counted(call.caller.key, told), EVENTS, headers)
+
+    async def _counted(self, key: str, told: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+        """The same events. Counted as they are asked for: of an answer to HEAD nobody asks for any."""
+        self._open[key] += 1
+        try:
+            async with aclosing(told):
+                async for event in told:
+                    yield event
+        finally:
+            self._open[key] -= 1
+            if not self._open[key]:
+                del self._open[key]
 
 
 def routes(types: Iterable[AnyJobType]) -> tuple[Route[Store], ...]:
@@ -222,9 +248,9 @@ def routes(types: Iterable[AnyJobType]) -> tuple[Route[Store], ...]:
         route(
             "GET",
             "/jobs/{job_id}/events",
-            stream_events,
+            Following().stream_events,
             answers={200: bytes},
-            refusals=(JobNotFound,),
+            refusals=(JobNotFound, TooManyFollowed),
             signed_in=True,
             produces=(EVENTS,),
         ),

@@ -31,7 +31,8 @@ class JobStatus(msgspec.Struct):
 
 
 class JobList(msgspec.Struct):
-    """A page of jobs, newest first; `next_cursor` is null on the last one."""
+    """A page of jobs, newest first; `next_cursor` is null on the last one. A result of more than 64 KiB is null here,
+    and stands in the job itself."""
 
     items: list[JobStatus]
     next_cursor: str | None

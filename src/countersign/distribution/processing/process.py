@@ -1,9 +1,11 @@
 """build.process: an artifact becomes a build: its tree, its chunks, a signed manifest, and what it consists of."""
 
+import asyncio
 from collections.abc import Sequence
 
 import msgspec
 
+from countersign.archives.limits import limits_of
 from countersign.distribution.context import Store
 from countersign.distribution.jobs.kinds import Outcome, Work
 from countersign.distribution.processing import artifacts, pairs, queries, sbom
@@ -15,12 +17,16 @@ from countersign.distribution.uploads import blobs
 from countersign.kernel import clock
 from countersign.kernel.blobs.whole import seal_whole
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.errors import Unavailable
+from countersign.kernel.errors import NotFound, Unavailable
 from countersign.updates import envelope, manifest
+from countersign.updates.envelope import SignatureRefused
 from countersign.updates.ingest.records import Found
+from countersign.updates.install.admission import ManifestRefused, admit
 from countersign.updates.manifest import Chunk, File, Link, Manifest
 
 MOST_SHOWN = 50
+LONGEST_MANIFEST = 160 << 20
+"""In its envelope this is as much as a client takes for one answer."""
 
 
 async def process(store: Store, work: Work[ProcessPayload]) -> Outcome:
@@ -29,6 +35,7 @@ async def process(store: Store, work: Work[ProcessPayload]) -> Outcome:
     Raises:
         ArtifactGone: the artifact is not there (any more).
         ArchiveRefused: it breaks a rule of safe reading.
+        ManifestRefused: no client would install it.
     """
     artifact = await artifacts.ready(store.database, work.payload.artifact_id)
     before = await queries.build(store.database, artifact.id)
@@ -43,7 +50,11 @@ async def _kept(
     store: Store, work: Work[ProcessPayload], artifact: Artifact, contents: Contents, before: Build | None
 ) -> Outcome:
     described = _manifest(artifact, contents)
+    # What is signed here was told by a process that read a stranger's bytes.
+    await asyncio.to_thread(admit, described, limits_of(store.settings))
     payload = manifest.encode(described)
+    if len(payload) > LONGEST_MANIFEST:
+        raise ManifestRefused(f"the manifest would have {len(payload)} bytes, and {LONGEST_MANIFEST} are the most")
     signed = envelope.sign(manifest.PAYLOAD_TYPE, payload, await keys.current(store, artifact.org_id))
     said = msgspec.json.encode(signed)
     envelope_sha256 = await seal_whole(store.blobs, said)
@@ -64,18 +75,27 @@ async def _kept(
         contents.blocks.block_size,
         b"".join(contents.blocks.blocks),
     )
-    replaced = None if before is None else (before, await artifacts.chunk_names(store, before))
+    replaced = None if before is None else (before, await _names(store, before, contents))
 
     async def commit(transaction: Transaction) -> None:
         if replaced is not None:
             await queries.drop_build(transaction, *replaced)
         if not await queries.add_build(transaction, made):
-            return
+            raise Unavailable("the same artifact was processed at the same moment")
         await blobs.keep(transaction, envelope_sha256, len(said))
         await _keep_chunks(store, transaction, artifact.org_id, contents, moves=replaced is not None)
         await pairs.want(store, transaction, artifact, work.created_by)
 
     return Outcome(summary, commit)
+
+
+async def _names(store: Store, before: Build, contents: Contents) -> list[str]:
+    """The chunks that the build before uses. Where its manifest is lost, those of its artifact as they were just cut:
+    it is the same bytes."""
+    try:
+        return await artifacts.chunk_names(store, before)
+    except (NotFound, SignatureRefused):
+        return list(contents.places)
 
 
 async def _keep_chunks(store: Store, transaction: Transaction, org_id: str, contents: Contents, *, moves: bool) -> None:

@@ -76,7 +76,7 @@ def _of(note: Noted) -> list[Component]:
         if note.path.endswith("/METADATA"):
             return _wheel(text)
         return _json(note.path, msgspec.json.decode(text, type=_Document))
-    except (UnicodeDecodeError, msgspec.DecodeError):
+    except (UnicodeDecodeError, RecursionError, msgspec.DecodeError):
         return []
 
 

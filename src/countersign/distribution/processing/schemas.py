@@ -17,7 +17,8 @@ class ProcessPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ExtractPayload(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """archive.extract: the artifact; `limit` entries from number `offset` on are listed."""
+    """archive.extract: the artifact; `limit` entries from number `offset` on are listed, or as many
+    as a mebibyte has room for."""
 
     artifact_id: ArtifactId
     offset: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0

@@ -6,6 +6,7 @@ from countersign.archives.limits import Limits
 from countersign.archives.names import Names, folded
 from countersign.archives.refusals import ArchiveRefused
 from countersign.kernel.errors import Refused
+from countersign.updates import chunks
 from countersign.updates.manifest import Manifest
 
 OWN = ".countersign"
@@ -37,6 +38,8 @@ def admit(manifest: Manifest, limits: Limits | None = None) -> None:
     for path in (*(file.path for file in manifest.files), *(link.path for link in manifest.links), *manifest.folders):
         if folded(path.split("/")[0]) == OWN:
             raise ManifestRefused(f"{path!a}: {OWN} is where an installation keeps its own state")
+    if any(not 0 < chunk.size <= chunks.LARGEST for chunk in manifest.chunks):
+        raise ManifestRefused(f"a chunk has not between 1 and {chunks.LARGEST} bytes")
     _check_files(manifest, limits)
 
 

@@ -134,7 +134,7 @@ class Building:
             extracting.extract(source, self._place.unpacked, Limits(), name=places.filename, durable=False)
         for file in self._manifest.files:
             found = self._place.unpacked / file.path
-            if not self.path(file).exists() and _has_digest(found, file.sha256):
+            if not self.path(file).exists() and has_digest(found, file.sha256):
                 _sync(found)
                 found.replace(self.path(file))
                 self.built.by_artifact += 1
@@ -231,7 +231,12 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
-def _has_digest(path: Path, sha256: str) -> bool:
+def has_digest(path: Path, sha256: str) -> bool:
+    """Whether it is a file with that SHA-256.
+
+    Raises:
+        OSError: it cannot be read.
+    """
     if path.is_symlink() or not path.is_file():
         return False
     with path.open("rb") as content:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -17,6 +18,8 @@ REQUEST_BYTES = 2 << 20
 GAP_BYTES = 32 << 10
 """Bytes between two wanted chunks that are cheaper to fetch than another request."""
 HELD_BYTES = 64 << 20
+
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 Progress: TypeAlias = Callable[[int], None]
 """Is told how many bytes more have come."""
@@ -51,9 +54,12 @@ def part(remote: Remote, folder: Path, wanted: "Part", progress: Progress) -> Pa
     """The whole part as a file of the folder; what an earlier try left of it is gone on with.
 
     Raises:
-        FetchedWrong: its digest is another; nothing of it is kept.
+        FetchedWrong: its digest is another, or none; nothing of it is kept.
         OSError: it cannot be written.
     """
+    # It names the file, and nobody signed it: as a path it would lead anywhere.
+    if _DIGEST.fullmatch(wanted.sha256) is None:
+        raise FetchedWrong(f"{wanted.name} is announced without a digest")
     path = folder / wanted.sha256
     with open(path, "a+b", opener=_without_links) as file:
         if file.seek(0, os.SEEK_END) > wanted.size:
@@ -173,9 +179,10 @@ def _runs(url: str, frames: Iterable[tuple[str, int, int]]) -> Iterator[_Range]:
     run: list[tuple[str, int, int]] = []
     for frame in frames:
         _, start, length = frame
-        if start < 0 or length <= 0 or length > 2 * chunks.LARGEST:
-            raise FetchedWrong("the store places a chunk where none can lie")
         end = run[-1][1] + run[-1][2] if run else 0
+        # Two that share bytes would be held twice for one request, and so would a thousand.
+        if start < end or length <= 0 or length > 2 * chunks.LARGEST:
+            raise FetchedWrong("the store places a chunk where none can lie")
         if run and (start - end > GAP_BYTES or start + length - run[0][1] > REQUEST_BYTES):
             yield _Range(url, run[0][1], end, run)
             run = []

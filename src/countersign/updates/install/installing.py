@@ -135,7 +135,7 @@ def _change(place: Place, release: Release, now: _Situation, remote: Remote, way
     building = Building(place, manifest, now.found.local, remote, way.progress)
     building.build(plan, places)
     number = ids.new_uuid()
-    stamps = staging.stage(place, manifest, plan, building)
+    stamps = staging.stage(place, manifest, plan, building, now.tree.files)
     folders = destinations(folders_kept(now.tree, old), manifest, are_folders=True)
     staging.carry(place, now.tree, goals, folders)
     state.write(place.stage, _state(release, number, stamps), release.envelope)

@@ -6,6 +6,7 @@ interrupted pull. `swap` says that `stage` is whole and about to change places w
 
 import fcntl
 import os
+import re
 import shutil
 import stat
 from collections.abc import Generator
@@ -15,6 +16,8 @@ from pathlib import Path
 from countersign.kernel.errors import Refused
 
 LOCK = "lock"
+
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 
 class PlaceTaken(Refused):
@@ -109,8 +112,28 @@ def _require_rights(target: Path) -> None:
     for path in (parent, target):
         if path.exists() and not os.access(path, needed):
             raise PlaceRefused(f"{path} cannot be written: the new version is put together beside the old one")
-    if target.exists() and target.stat().st_dev != parent.stat().st_dev:
+    if target.exists():
+        _require_one_owner_and_disk(target)
+
+
+def _require_one_owner_and_disk(target: Path) -> None:
+    if target.stat().st_uid != os.geteuid():
+        raise PlaceRefused(f"{target} is another user's, who could put links into it meanwhile: pull as that user")
+    if target.stat().st_dev != target.parent.stat().st_dev:
         raise PlaceRefused(f"{target} is a file system of its own: choose a folder inside of it")
+    for mounted in _mounted():
+        if mounted.startswith(f"{target}/"):
+            # It would move aside with the old version, and be emptied with it.
+            raise PlaceRefused(f"{mounted} is a file system of its own inside of the folder: unmount it first")
+
+
+def _mounted() -> list[str]:
+    """Where file systems are mounted (proc(5), /proc/PID/mountinfo); nothing where the system does not tell."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError:
+        return []
+    return [os.fsdecode(_ESCAPED.sub(lambda found: bytes((int(found[1], 8),)), line.split()[4])) for line in lines]
 
 
 def _locked(side: Path) -> int:

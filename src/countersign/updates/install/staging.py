@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from countersign.updates.install.building import Building
+from countersign.updates.install.building import Building, has_digest
 from countersign.updates.install.place import Place
 from countersign.updates.install.swap import sync_folder
 from countersign.updates.install.tree import Tree
@@ -37,8 +37,11 @@ def can_link(place: Place) -> bool:
     return True
 
 
-def stage(place: Place, manifest: Manifest, plan: Plan, building: Building) -> dict[str, tuple[int, int]]:
-    """Put the build's files, links and folders into the stage; each file's size and time of change.
+def stage(
+    place: Place, manifest: Manifest, plan: Plan, building: Building, seen: Mapping[str, os.stat_result]
+) -> dict[str, tuple[int, int]]:
+    """Put the build's files, links and folders into the stage; the size and time of change that each file had when it
+    was whole. `seen` is how the kept ones were found: what somebody has changed since is looked at the next time.
 
     Raises:
         OSError: something cannot be written.
@@ -49,11 +52,14 @@ def stage(place: Place, manifest: Manifest, plan: Plan, building: Building) -> d
         (place.stage / folder).mkdir(mode=0o755)
     kept, copied = set(plan.kept), dict(plan.copied)
     used: set[str] = set()
+    stamps: dict[str, tuple[int, int]] = {}
     for number, file in enumerate(manifest.files):
         target = place.stage / file.path
         if number in kept:
             link_or_copy(place.target / file.path, target)
-        elif number in copied:
+            stamps[file.path] = _stamp(seen[file.path])
+            continue
+        if number in copied:
             _copy(place.target / copied[number], target, file)
         elif file.sha256 in used:
             _copy(building.path(file), target, file)
@@ -62,9 +68,11 @@ def stage(place: Place, manifest: Manifest, plan: Plan, building: Building) -> d
             target.chmod(file.mode)
             _sync(target)
             used.add(file.sha256)
+        if number not in copied or has_digest(target, file.sha256):
+            stamps[file.path] = _stamp(target.lstat())
     for link in manifest.links:
         (place.stage / link.path).symlink_to(link.target)
-    return {file.path: _stamp(place.stage / file.path) for file in manifest.files}
+    return stamps
 
 
 def carry(place: Place, tree: Tree, goals: Mapping[str, str], folders: Mapping[str, str]) -> None:
@@ -129,8 +137,7 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _stamp(path: Path) -> tuple[int, int]:
-    found = path.lstat()
+def _stamp(found: os.stat_result) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 

@@ -1,7 +1,7 @@
 """What of an installation is whole, what is wounded and where, and what is the user's own."""
 
-import hashlib
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
@@ -11,6 +11,8 @@ from countersign.updates.install.state import Installed
 from countersign.updates.install.tree import Tree
 from countersign.updates.manifest import File, Manifest
 from countersign.updates.planner import Local, Spot
+
+READERS = 4
 
 Kind: TypeAlias = Literal["missing", "changed", "mode", "link", "extra-bytes"]
 
@@ -37,15 +39,17 @@ class Survey:
 def survey(root: Path, tree: Tree, installed: Installed | None, wanted: Manifest, *, verify: bool) -> Survey:
     """Hold the folder against the manifest it was installed from; without one, against the wanted build.
 
-    A file is read when `verify` says so, or its size or time of change is not what was noted when it was whole.
+    A file is read when `verify` says so, or its size or time of change is not what was noted when it was whole. Several
+    are read at a time.
 
     Raises:
         OSError: a file cannot be read.
     """
     manifest = wanted if installed is None else installed.manifest
     looking = _Looking(root, tree, manifest, {} if installed is None or verify else installed.state.stamps)
-    for file in manifest.files:
-        looking.look(file, is_expected=installed is not None)
+    with ThreadPoolExecutor(READERS) as readers:
+        for file, wounds in zip(manifest.files, readers.map(looking.read, manifest.files), strict=True):
+            looking.look(file, wounds, is_expected=installed is not None)
     if installed is not None:
         looking.look_at_links()
     known = None if installed is None else installed.manifest
@@ -62,15 +66,21 @@ class _Looking:
         self.chunks: dict[str, Spot] = {}
         self.wounds: list[Wound] = []
 
-    def look(self, file: File, *, is_expected: bool) -> None:
-        """Whether the file is whole; where it is not and was expected to be, its wounds."""
+    def read(self, file: File) -> list[Wound]:
+        """Where the file on disk is not the one of the manifest; nothing where it is whole, or there is none."""
+        found = self._tree.files.get(file.path)
+        if found is None:
+            return []
+        is_noted = self._stamps.get(file.path) == (found.st_size, found.st_mtime_ns) and found.st_size == file.size
+        return [] if is_noted else self._compared(file)
+
+    def look(self, file: File, wounds: list[Wound], *, is_expected: bool) -> None:
+        """Note what is whole of the file; where it is not and was expected to be, its wounds."""
         found = self._tree.files.get(file.path)
         if found is None:
             if is_expected:
                 self.wounds.append(Wound(file.path, "missing", 0, file.size))
             return
-        is_whole = self._stamps.get(file.path) == (found.st_size, found.st_mtime_ns) and found.st_size == file.size
-        wounds = [] if is_whole else self._read(file)
         if wounds:
             self.wounds += wounds if is_expected else []
             self._cut(file)
@@ -90,24 +100,21 @@ class _Looking:
             if self._tree.links.get(link.path) != link.target:
                 self.wounds.append(Wound(link.path, "link", 0, 0))
 
-    def _read(self, file: File) -> list[Wound]:
-        """Where the file is not what the manifest says; nothing where its digest is right."""
-        digest = hashlib.sha256()
+    def _compared(self, file: File) -> list[Wound]:
+        """Chunk by chunk. Where all are right and nothing is left over, so is the file: its digest need not be made."""
         wounds: list[Wound] = []
         offset = 0
         with _opened(self._root / file.path) as content:
+            length = os.fstat(content.fileno()).st_size
             for place in file.chunks:
                 chunk = self._manifest.chunks[place]
-                piece = content.read(chunk.size)
-                digest.update(piece)
-                if chunks.chunk_id(piece) != chunk.id:
+                if chunks.chunk_id(os.pread(content.fileno(), chunk.size, offset)) != chunk.id:
                     wounds.append(Wound(file.path, "changed", offset, chunk.size))
                 offset += chunk.size
-            extra = os.fstat(content.fileno()).st_size - file.size
-        if extra > 0:
-            wounds.append(Wound(file.path, "extra-bytes", file.size, extra))
-        if not wounds and digest.hexdigest() != file.sha256:
+        if offset != file.size:
             wounds.append(Wound(file.path, "changed", 0, file.size))
+        if length > file.size:
+            wounds.append(Wound(file.path, "extra-bytes", file.size, length - file.size))
         return _joined(wounds)
 
     def _cut(self, file: File) -> None:

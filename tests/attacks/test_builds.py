@@ -1,0 +1,253 @@
+"""Attacks on builds: by what is in an artifact, by those who may have another one, and by what happens meanwhile."""
+
+import asyncio
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from backports import zstd
+
+from countersign.distribution.builds import collector
+from countersign.distribution.processing import gc, queries, removal
+from countersign.distribution.processing.queries import Build
+from countersign.distribution.publishing.releases import JustChanged
+from countersign.distribution.publishing.rules import OwnedProduct, OwnedRelease
+from countersign.distribution.uploads import blobs
+from countersign.kernel import clock
+from countersign.kernel.errors import Unavailable
+from countersign.updates import chunks
+from countersign.updates.install.admission import ManifestRefused
+from countersign.updates.wire import ChunkPlaces
+from tests.distribution.files import Shop, open_shop
+from tests.distribution.processing.damage import stored_file
+from tests.distribution.processing.works import Works, noise, tar, zipped
+from tests.distribution.world import World
+
+SHARED, SECRET = noise(900_000, 1), b"the whole plot of the sequel " * 3000
+
+
+@pytest.fixture
+async def shop(world: World) -> Shop:
+    """A shop with a free product."""
+    return await open_shop(world, access="free")
+
+
+@pytest.fixture
+def works(shop: Shop, tmp_path: Path) -> Works:
+    """Does the shop's jobs."""
+    return Works(shop, tmp_path / "scratch")
+
+
+async def test_chunks_that_are_shared_with_a_draft_do_not_give_the_draft_away(works: Works) -> None:
+    """Who may have a build learns nothing of another one, though both lie in one pack."""
+    await works.built(tar({"plot": SECRET, "engine": SHARED}), "2.0.0-draft")
+    await works.built(tar({"engine": SHARED}), "1.1.0")
+    await works.publish("1.1.0")
+
+    places = msgspec.convert(await works.get("/releases/1.1.0/chunks"), ChunkPlaces)
+    known = {name for pack in places.packs for name, _, _ in pack.chunks}
+    for pack in places.packs:
+        whole = (await works.shop.world.http.get(pack.url)).content
+        for start in range(len(whole)):
+            if whole[start : start + 4] == b"\x28\xb5\x2f\xfd":
+                assert chunks.chunk_id(_unpacked(whole[start:])) in known
+
+
+def _unpacked(frame: bytes) -> bytes:
+    """What a zstd frame at the beginning holds."""
+    try:
+        return zstd.ZstdDecompressor().decompress(frame)
+    except zstd.ZstdError:
+        return b""
+
+
+async def built(works: Works, data: bytes) -> tuple[str, Build]:
+    artifact_id = (await works.built(data))["artifact_id"]
+    found = await queries.build(works.store.database, artifact_id)
+    assert found is not None
+    return artifact_id, found
+
+
+async def test_a_build_whose_manifest_is_lost_is_made_again(works: Works) -> None:
+    """What verification names as the remedy is one."""
+    artifact_id, lost = await built(works, tar({"a": SHARED}))
+    (await stored_file(works.store, lost.envelope_sha256)).unlink()
+    found = await works.done("artifact.verify", artifact_id)
+    assert "build.process" in found["findings"][0]["heal"]
+
+    await works.done("build.process", artifact_id, again=True)
+
+    assert (await works.done("artifact.verify", artifact_id))["ok"]
+
+
+async def test_work_done_twice_at_once_tells_the_manifest_that_is_kept(works: Works) -> None:
+    """The result of a job names what is there; work that came too late is done again, and tells the same."""
+    artifact_id = await works.upload(tar({"a": b"a"}))
+    one = await works.outcome("build.process", artifact_id)
+    other = await works.outcome("build.process", artifact_id)
+    await works.keep(one)
+
+    with pytest.raises(Unavailable):
+        await works.keep(other)
+
+    again = await works.done("build.process", artifact_id)
+    assert again["manifest_sha256"] == msgspec.to_builtins(one.result)["manifest_sha256"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("package.json", '{"packages": ' + "[" * 200_000),
+        ("package-lock.json", '{"packages": ' + '{"a":' * 100_000),
+        ("x.cdx.json", '{"bomFormat": "CycloneDX", "x": ' + "[" * 200_000),
+        ("x.dist-info/METADATA", "Name: " + "\n " * 200_000),
+        ("x.dist-info/METADATA", "Name: =?utf-8?q?" + "=00" * 1000 + "?="),
+    ],
+    ids=["list", "object", "unread", "header", "encoded"],
+)
+async def test_a_file_that_says_nonsense_of_its_parts_says_nothing(works: Works, name: str, text: str) -> None:
+    """It is part of the build, and does not stop it."""
+    done = await works.built(tar({name: text.encode()}))
+
+    assert done["files"] == 1
+
+
+async def test_a_listing_is_no_larger_than_an_answer_may_be(works: Works) -> None:
+    """Results are kept and shown many at a time: one of them is bounded, whatever the names in an archive."""
+    path = "/".join(["n" * 250] * 4)[:1000]
+    files = {f"{path}/{number:05}": b"" for number in range(4000)}
+    artifact_id = await works.upload(zipped(files), filename="game.zip")
+
+    listed = await works.done("archive.extract", artifact_id, limit=10_000)
+
+    assert len(json.dumps(listed)) < 2 << 20
+    rest: list[Any] = listed["entries"]
+    while listed["next_offset"] is not None:
+        listed = await works.done("archive.extract", artifact_id, limit=10_000, offset=listed["next_offset"])
+        rest += listed["entries"]
+    assert [each["path"] for each in rest] == list(files)
+
+
+async def test_a_number_that_is_given_after_a_change_says_the_change(works: Works) -> None:
+    """The highest number says what the channel is at, however slow it was to come."""
+    for version in ("1.1.0", "1.2.0"):
+        await works.built(tar({"version": version.encode()}), version)
+    await works.publish("1.1.0")
+    await stated(works)
+    async with works.store.database.transaction() as transaction:
+        await transaction.run("UPDATE channel_statement SET expires_at = 0")
+    async with works.store.database.transaction() as transaction:
+        await transaction.run("UPDATE channel_statement SET expires_at = 0")
+        slow = asyncio.create_task(stated(works))
+        # Time to have looked at the releases, and to wait for the row.
+        await asyncio.sleep(0.5)
+        await transaction.run(
+            "UPDATE release SET status = 'published', published_at = $1 WHERE version = '1.2.0'", clock.now()
+        )
+
+    assert (await slow)["version"] == "1.2.0"
+
+
+@pytest.mark.parametrize("path", [".countersign/state.json", ".Countersign/manifest.json"])
+async def test_a_build_that_no_client_would_install_is_none(works: Works, path: str) -> None:
+    """What is signed is what clients admit: a channel does not lead them where they cannot go."""
+    with pytest.raises(ManifestRefused):
+        await works.built(tar({path: b"{}", "game": b"x"}))
+
+
+async def stated(works: Works) -> dict[str, Any]:
+    state = await works.get("/channels/stable")
+    return json.loads(base64.b64decode(state["statement"]["payload"]))
+
+
+@pytest.mark.parametrize("part", ["channels/%00", "releases/%00/manifest", "releases/1.0.0/delta?from=%00"])
+async def test_a_name_with_a_zero_byte_is_only_unknown(works: Works, part: str) -> None:
+    """PostgreSQL has no text with one in it."""
+    answer = await works.shop.world.call("GET", f"/products/{works.shop.product_id}/{part}")
+
+    assert 400 <= answer.status_code < 500
+
+
+async def test_what_builds_consist_of_is_never_collected(works: Works) -> None:
+    """Packs, signed manifests and deltas stay for as long as a build refers to them, however old they are."""
+    first = await works.built(tar({"a": SHARED}), "1.1.0")
+    await works.publish("1.1.0")
+    second = await works.built(tar({"a": SHARED[:500_000] + b"inserted" + SHARED[500_000:]}), "1.2.0")
+    pair = {"from_artifact": first["artifact_id"], "to_artifact": second["artifact_id"]}
+    assert (await works.done("delta.make", "", **pair))["deltas"] == 1
+    database = works.store.database
+    used = "SELECT sha256 FROM pack UNION SELECT envelope_sha256 FROM build UNION SELECT sha256 FROM delta"
+    digests = [sha256 for (sha256,) in await database.fetch(used)]
+    later = clock.later(clock.now(), seconds=86_400)
+
+    assert not set(digests) & {sha256 async for sha256 in blobs.unused(database, later)}
+    for sha256 in digests:
+        await blobs.condemn(database, sha256, later)
+    assert await blobs.condemned(database, 100) == []
+    with clock.fixed(later):
+        await collector.collect(works.store)
+    assert len(digests) >= 5
+    assert [await works.store.blobs.size(sha256) is None for sha256 in digests] == [False] * len(digests)
+
+
+async def test_a_chunk_that_is_used_again_while_it_is_swept_stays(works: Works) -> None:
+    """Between being found idle and being removed a build may have come to count on it."""
+    await works.built(tar({"a": SHARED}))
+    ((org_id, name),) = await works.store.database.fetch("SELECT org_id, id FROM chunk ORDER BY id LIMIT 1")
+
+    async with works.store.database.transaction() as transaction:
+        assert await transaction.run(gc.FORGET_CHUNK, org_id, name) == 0
+
+
+async def test_a_signed_manifest_of_another_build_is_not_believed(works: Works) -> None:
+    """That the organisation signed it does not make it this build's."""
+    artifact_id, mine = await built(works, tar({"a": b"mine"}))
+    other_id = (await works.built(tar({"a": b"another"}), "1.2.0"))["artifact_id"]
+    other = await queries.build(works.store.database, other_id)
+    assert other is not None
+    (await stored_file(works.store, mine.envelope_sha256)).write_bytes(
+        (await stored_file(works.store, other.envelope_sha256)).read_bytes()
+    )
+
+    found = await works.done("artifact.verify", artifact_id)
+
+    assert [each["kind"] for each in found["findings"]] == ["manifest"]
+
+
+async def test_what_is_sold_is_kept_by_no_shared_cache(works: Works) -> None:
+    """A manifest names the chunks, and with them opens the packs."""
+    world, shop = works.shop.world, works.shop
+    body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}
+    product_id = (await world.call("POST", "/products", shop.token, json=body)).json()["id"]
+    sold = Works(shop._replace(product_id=product_id), works.folder)
+    await sold.built(tar({"a": b"a"}), "1.0.0")
+    await sold.publish("1.0.0")
+    await world.person("buyer@example.org")
+    await world.grant("buyer@example.org", product_id)
+    buyer = await world.person_token("buyer@example.org", "read:library read:products")
+
+    path = f"/products/{product_id}/releases/1.0.0"
+    for part in ("manifest", "chunks", "delta?from=1.0.0"):
+        answer = await world.call("GET", f"{path}/{part}", buyer)
+        assert answer.status_code == 200
+        assert "public" not in answer.headers.get("cache-control", "private")
+
+
+async def test_a_draft_that_is_processed_while_it_is_removed_is_not_removed_in_part(works: Works) -> None:
+    """Its chunks would be counted for a build that is gone."""
+    artifact_id = await works.upload(tar({"a": b"a"}), "3.0.0-draft")
+    artifact = await queries.artifact(works.store.database, artifact_id)
+    assert artifact is not None
+    product = OwnedProduct(artifact.product_id, artifact.org_id, artifact.org, artifact.product, "draft", "free", 0)
+    owned = OwnedRelease(product, artifact.release_id, artifact.version, artifact.channel, "draft")
+    seen = await removal.built(works.store, artifact.release_id)
+    await works.done("build.process", artifact_id)
+
+    with pytest.raises(JustChanged):
+        async with works.store.database.transaction() as transaction:
+            await removal.remove(transaction, owned, seen)
+
+    assert (await works.done("artifact.verify", artifact_id))["ok"]

@@ -1,0 +1,154 @@
+"""Attacks on jobs: on other organisations' work, on the memory of the server, and on the processes that do the work."""
+
+import asyncio
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from countersign.distribution.jobs import queries
+from countersign.distribution.processing import apart, delta, reader
+from countersign.distribution.processing.types import TYPES
+from countersign.kernel import ids
+from countersign.updates.deltas.program import Order, Wanted, decode
+from countersign.updates.ingest.records import Asked
+from countersign.updates.manifest import File
+from tests.distribution.files import Shop, open_shop
+from tests.distribution.processing.works import Works, noise, tar
+from tests.distribution.world import World
+
+ASKED_FOR = [kind.name for kind in TYPES if kind.admit is not None]
+
+
+@pytest.fixture
+async def shop(world: World) -> Shop:
+    """A shop that sells its product."""
+    return await open_shop(world, access="entitled")
+
+
+@pytest.fixture
+def works(shop: Shop, tmp_path: Path) -> Works:
+    """Does the shop's jobs."""
+    return Works(shop, tmp_path / "scratch")
+
+
+@pytest.mark.parametrize("kind", ASKED_FOR)
+async def test_work_on_an_artifact_is_for_its_own_publishers(works: Works, kind: str) -> None:
+    """For everybody else the artifact is not there; who may only look at it is told so."""
+    world, artifact_id = works.shop.world, await works.upload(tar({"a": b"a"}))
+
+    async def asked(token: str, about: str) -> tuple[int, dict[str, Any]]:
+        answer = await world.call("POST", "/jobs", token, json={"type": kind, "payload": {"artifact_id": about}})
+        return answer.status_code, answer.json()
+
+    stranger = await world.person("owner@south.example", south="owner")
+    assert await asked(stranger, artifact_id) == await asked(stranger, ids.new_uuid())
+    assert (await asked(stranger, artifact_id))[0] == 404
+    viewer = await world.person("viewer@example.com", north="viewer", south="owner")
+    assert (await asked(viewer, artifact_id))[0] == 403
+    assert await works.store.database.fetch("SELECT id FROM job") == []
+
+
+async def test_updates_are_prepared_by_the_store_alone(works: Works) -> None:
+    """Nobody has deltas made between builds of their choice."""
+    payload = {"from_artifact": ids.new_uuid(), "to_artifact": ids.new_uuid()}
+
+    answer = await works.shop.world.call(
+        "POST", "/jobs", works.shop.token, json={"type": "delta.make", "payload": payload}
+    )
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "unknown_job_type")
+
+
+async def test_a_page_of_jobs_with_large_results_is_small(works: Works) -> None:
+    """A hundred results that fill a mebibyte each do not come to the memory at once."""
+    world, store = works.shop.world, works.store
+    answer = await world.call("POST", "/jobs", works.shop.token, json=await _errand(works))
+    job_id = answer.json()["job_id"]
+    result = msgspec.json.encode({"entries": ["x" * 1000] * 1000}).decode()
+    async with store.database.transaction() as transaction:
+        await transaction.run("UPDATE job SET status = 'completed', result = $1, finished_at = created_at", result)
+
+    listed = await world.call("GET", "/jobs", works.shop.token)
+    shown = await world.call("GET", f"/jobs/{job_id}", works.shop.token)
+
+    assert len(listed.content) < 10_000
+    assert (listed.json()["items"][0]["status"], listed.json()["items"][0]["result"]) == ("completed", None)
+    assert len(shown.json()["result"]["entries"]) == 1000
+
+
+async def _errand(works: Works) -> dict[str, Any]:
+    return {"type": "archive.extract", "payload": {"artifact_id": await works.upload(tar({"a": b"a"}))}}
+
+
+async def test_nobody_follows_more_jobs_at_a_time_than_they_could_watch(works: Works) -> None:
+    """Every stream of events asks the database four times a second, for minutes: how many there are is bounded."""
+    world, store = works.shop.world, works.store
+    job_id = (await world.call("POST", "/jobs", works.shop.token, json=await _errand(works))).json()["job_id"]
+    following = [asyncio.create_task(world.call("GET", f"/jobs/{job_id}/events", works.shop.token)) for _ in range(60)]
+    done, _ = await asyncio.wait(following, timeout=20, return_when=asyncio.FIRST_COMPLETED)
+    refused = [task for task in done if task.result().status_code == 429]
+    async with store.database.transaction() as transaction:
+        await queries.cancel(transaction, job_id, "{}")
+
+    statuses = [answer.status_code for answer in await asyncio.gather(*following)]
+
+    assert refused
+    assert set(statuses) == {200, 429}
+    assert (await world.call("GET", f"/jobs/{job_id}/events", works.shop.token)).status_code == 200
+
+
+def children(program: str) -> list[dict[str, str]]:
+    """What the system says of this process' children that run the program."""
+    found: list[dict[str, str]] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            lines = (folder / "status").read_text().splitlines()
+            command = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        said = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+        if said["PPid"] == str(os.getpid()) and program.encode() in command:
+            found.append(said)
+    return found
+
+
+def is_confined(said: dict[str, str]) -> bool:
+    """Whether a process has given up root, new rights and sockets."""
+    return "0" not in said["Uid"].split() and said["NoNewPrivs"].strip() == "1" and said["Seccomp"].strip() == "2"
+
+
+async def test_strangers_bytes_are_read_by_a_process_without_rights(works: Works, tmp_path: Path) -> None:
+    """Before the first byte of an artifact is looked at."""
+    path = tmp_path / "game.tar"
+    path.write_bytes(tar({"a": noise(9 << 20)}))
+
+    async with reader.reading(works.store.settings, path, "game.tar", chunks=True, plain=True) as reading:
+        while not isinstance(await reading.next(), Asked):
+            continue
+        assert [is_confined(each) for each in children(reader.PROGRAM)] == [True]
+
+
+async def test_deltas_of_strangers_bytes_are_made_by_a_process_without_rights() -> None:
+    """Before the first byte of a build is looked at."""
+    side = [File("a", 0o644, 1, hashlib.sha256(b"a").hexdigest(), [])]
+    other = [File("a", 0o644, 1, hashlib.sha256(b"b").hexdigest(), [])]
+
+    async with apart.started(delta.PROGRAM) as process:
+        await process.say(msgspec.msgpack.encode(Order(side, other, 1 << 20, 1 << 30, 60)))
+        assert isinstance(decode(await process.hear()), Wanted)
+        assert [is_confined(each) for each in children(delta.PROGRAM)] == [True]
+
+
+async def test_a_process_that_reads_strangers_bytes_knows_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Secrets of the environment are not handed on."""
+    monkeypatch.setenv("COUNTERSIGN_MASTER_KEY", "the-secret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "the-secret")
+
+    async with apart.started("tests.attacks.telling"):
+        while not (found := [int(each["Pid"]) for each in children("tests.attacks.telling")]):
+            await asyncio.sleep(0.01)
+        assert b"the-secret" not in Path(f"/proc/{found[0]}/environ").read_bytes()

@@ -1,0 +1,287 @@
+"""Attacks on a folder that is kept up to date: by the store it comes from, and by others who write to it meanwhile."""
+
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from countersign.archives.confined import NOBODY
+from countersign.cli import pins
+from countersign.cli.pins import Pin
+from countersign.updates import chunks, envelope, trust
+from countersign.updates import manifest as manifests
+from countersign.updates.envelope import SigningKey
+from countersign.updates.install import installing
+from countersign.updates.install.admission import ManifestRefused
+from countersign.updates.install.fetching import ChunkFetcher, FetchedWrong
+from countersign.updates.install.installing import Report, Way
+from countersign.updates.install.place import PlaceRefused
+from countersign.updates.manifest import Chunk
+from countersign.updates.wire import ChannelState, ChunkPlaces, Pack, Statement
+from tests.cli.conftest import Run, Scripted, home, run, scripted
+from tests.updates.builds import Build, Shelf, build, contents_of
+
+__all__ = ["home", "run", "scripted"]
+
+OLD = build("1.0", {"tool": b"old " * 20_000, "same.txt": b"same", "text": b"words"})
+NEW = build("2.0", {"tool": b"old " * 20_000 + b"new", "same.txt": b"same", "again": b"words"})
+SIGNED = build("1.0", {"tool": b"old"})
+SIGNED.manifest = msgspec.structs.replace(SIGNED.manifest, platform="linux")
+ISSUED, EXPIRES = "2026-11-20T00:00:00.000Z", "2999-12-04T00:00:00.000Z"
+
+
+def pull(folder: Path, shelf: Shelf) -> Report:
+    return installing.pull(folder, shelf.wanted.release(), shelf, Way())
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    """A folder with the old version installed."""
+    pull(tmp_path / "app", Shelf(OLD))
+    return tmp_path / "app"
+
+
+@pytest.mark.parametrize("size", [4, 40])
+def test_a_delta_whose_digest_is_a_path_touches_no_other_file(app: Path, tmp_path: Path, size: int) -> None:
+    """A pull writes into its folder and the one beside it, whatever an unsigned answer says."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"mine")
+    shelf = Shelf(NEW, OLD)
+    shelf.deltas = [msgspec.structs.replace(each, sha256=str(victim), size=size) for each in shelf.deltas]
+    for each in shelf.deltas:
+        shelf.blobs[each.url] = bytes(4) + b"appended" * 100
+
+    pull(app, shelf)
+
+    assert victim.read_bytes() == b"mine"
+    assert contents_of(app) == dict(NEW.contents)
+
+
+def with_chunk_sizes(made: Build, *sizes: int) -> Build:
+    """The same build, whose first file claims chunks of these sizes."""
+    listed = [*made.manifest.chunks, *(Chunk(f"{number:064x}", size) for number, size in enumerate(sizes))]
+    first = made.manifest.files[0]
+    places = [len(made.manifest.chunks) + number for number in range(len(sizes))]
+    file = msgspec.structs.replace(first, size=sum(sizes), chunks=places)
+    changed = msgspec.structs.replace(made.manifest, files=[file, *made.manifest.files[1:]], chunks=listed)
+    return Build(made.version, made.contents, changed, made.frames)
+
+
+@pytest.mark.parametrize("sizes", [(64 << 30,), (-1, 101), (0,), (chunks.LARGEST + 1,)])
+def test_a_chunk_that_unpacks_to_more_than_any_chunk_has_is_refused(tmp_path: Path, sizes: tuple[int, ...]) -> None:
+    """A signed manifest does not decide how much memory a client takes."""
+    with pytest.raises(ManifestRefused):
+        pull(tmp_path / "app", Shelf(with_chunk_sizes(NEW, *sizes)))
+
+
+@pytest.mark.parametrize(
+    "change", [{"mode": 0o4755}, {"mode": 0o666}, {"size": 3}, {"size": -1, "chunks": []}, {"size": 1 << 50}], ids=str
+)
+def test_a_manifest_that_contradicts_itself_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    """Before anything is fetched or written."""
+    first, *others = NEW.manifest.files
+    changed = msgspec.structs.replace(NEW.manifest, files=[msgspec.structs.replace(first, **change), *others])
+
+    with pytest.raises(ManifestRefused):
+        pull(tmp_path / "app", Shelf(Build("2.0", NEW.contents, changed, NEW.frames)))
+
+
+def test_another_product_is_not_put_over_the_one_that_is_there(app: Path) -> None:
+    """Nothing of a folder is exchanged for something else by a mistaken name."""
+    changed = msgspec.structs.replace(NEW.manifest, product_id="0200", product="other")
+
+    with pytest.raises(PlaceRefused):
+        pull(app, Shelf(Build("2.0", NEW.contents, changed, NEW.frames)))
+
+    assert contents_of(app) == dict(OLD.contents)
+
+
+class Endless(Shelf):
+    """A store that does not stop sending."""
+
+    def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
+        """The range, and what was not asked for."""
+        yield from super().read(url, offset, length)
+        for _ in range(1000):
+            yield bytes(1 << 20)
+        pytest.fail("everything was taken")
+
+
+def test_no_more_is_taken_than_was_asked_for(app: Path) -> None:
+    """However long a store goes on sending."""
+    with pytest.raises(FetchedWrong, match="more"):
+        pull(app, Endless(NEW))
+
+
+def test_chunks_that_are_said_to_lie_in_one_another_are_refused() -> None:
+    """What is fetched at once is bounded by the bytes of the request, however many chunks are said to lie there."""
+    names = [f"{number:064x}" for number in range(1000)]
+    pack = Pack("pack:0", 1 << 20, [(name, 0, chunks.LARGEST) for name in names])
+    places = ChunkPlaces([pack], "artifact:0", 1, "0" * 64, "build.tar")
+
+    with pytest.raises(FetchedWrong, match="lie"):
+        ChunkFetcher(Shelf(NEW), places, dict.fromkeys(names, 1), set(names), lambda count: None)
+
+
+class Meddled(Shelf):
+    """A store that takes its time: while it answers, somebody does something."""
+
+    meddle: Callable[[], object] = staticmethod(lambda: None)
+
+    def places(self) -> ChunkPlaces:
+        """The answer, late."""
+        self.meddle()
+        return super().places()
+
+
+@pytest.mark.parametrize("name", ["same.txt", "text"])
+def test_what_is_changed_while_a_pull_runs_is_found_by_the_next(app: Path, name: str) -> None:
+    """A file counts as whole by the size and time it had when it was looked at, not by those it got afterwards."""
+    shelf = Meddled(NEW)
+    shelf.meddle = lambda: (app / name).write_bytes(b"evil")
+    pull(app, shelf)
+
+    pull(app, Shelf(NEW))
+
+    assert contents_of(app) == dict(NEW.contents)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may write what others own")
+def test_root_installs_nothing_into_a_folder_of_somebody_else(app: Path) -> None:
+    """Whoever owns the folder could change links in it under root's hands."""
+    os.chown(app, NOBODY, NOBODY)
+
+    with pytest.raises(PlaceRefused):
+        pull(app, Shelf(NEW))
+
+
+MOUNTED = """
+import subprocess, sys
+from pathlib import Path
+from countersign.updates.install.place import PlaceRefused
+from tests.attacks.test_pull import NEW, pull
+from tests.updates.builds import Shelf
+
+app, volume = Path(sys.argv[1]), Path(sys.argv[2])
+subprocess.run(["mount", "--bind", volume, app / "my saves"], check=True)
+try:
+    pull(app, Shelf(NEW))
+except PlaceRefused as refused:
+    print("refused", refused.detail)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="mounting takes root and unshare")
+def test_a_disk_that_is_mounted_inside_of_an_installation_is_not_emptied(app: Path, tmp_path: Path) -> None:
+    """What the user has put into the folder stays, also where it lies elsewhere."""
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    (volume / "save").write_text("precious")
+    (app / "my saves").mkdir()
+    paths = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])}
+    command = ["unshare", "--mount", sys.executable, "-c", MOUNTED, app, volume]
+
+    done = subprocess.run(command, env={**os.environ, **paths}, capture_output=True, text=True, check=False)
+
+    if "mount" in done.stderr and "permission denied" in done.stderr.lower():
+        pytest.skip("nothing may be mounted here")
+    assert (volume / "save").read_text() == "precious"
+    assert "my saves is a file system" in done.stdout, done.stderr
+
+
+def test_two_pulls_at_once_lose_no_pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that was believed stays pinned: a second first time would believe anybody's."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    key = envelope.new_signing_key().public
+    begin = threading.Barrier(8)
+
+    def pin(org: str) -> None:
+        begin.wait()
+        pins.pin("http://store", org, Pin(key, {"p/stable": 1}))
+
+    threads = [threading.Thread(target=pin, args=(f"org-{number}",)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [pins.pinned("http://store", f"org-{number}") is None for number in range(8)] == [False] * 8
+
+
+def test_a_slow_pull_takes_back_no_counter_that_a_quick_one_has_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest statement seen of a channel is the least that is believed, whoever saw it."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    key = envelope.new_signing_key().public
+    pins.pin("http://store", "north", Pin(key, {"p/stable": 9, "q/stable": 3}))
+
+    pins.pin("http://store", "north", Pin(key, {"p/stable": 8}))
+
+    found = pins.pinned("http://store", "north")
+    assert found is not None
+    assert found.counters == {"p/stable": 9, "q/stable": 3}
+
+
+def offered(script: Scripted, made: Build, state: ChannelState, by: SigningKey) -> None:
+    """Answer a pull that asks for the build by name, as a store would whose manifest `by` has signed."""
+    manifest = made.manifest
+    member: dict[str, object] = {"id": manifest.product_id, "slug": manifest.product, "title": "x", "kind": "tool"}
+    script.say(200, {**member, "platforms": [], "org": manifest.org})
+    script.say(200, msgspec.to_builtins(state))
+    script.say(200, msgspec.to_builtins(envelope.sign(manifests.PAYLOAD_TYPE, made.payload, by)))
+    script.say(200, msgspec.to_builtins(Shelf(made).places()))
+
+
+def state_of(chain: list[SigningKey], signs: SigningKey) -> ChannelState:
+    """The channel of SIGNED's product at 9.0, with a chain of keys."""
+    manifest = SIGNED.manifest
+    said = Statement(manifest.org, manifest.product_id, manifest.product, "stable", "9.0", {}, 5, ISSUED, EXPIRES)
+    pairs = itertools.pairwise(chain)
+    rotations = [trust.rotate(manifest.org, old, new.public, ISSUED) for old, new in pairs]
+    return ChannelState(trust.state(said, signs), chain[0].public, rotations)
+
+
+@pytest.fixture
+def dry_pull(run: Run, scripted: Callable[[], Scripted], tmp_path: Path) -> Callable[..., str]:
+    """Pull SIGNED by its name, without doing it; what was said of failing, nothing where it would be done."""
+    script = scripted()
+
+    def pulled(state: ChannelState, by: SigningKey) -> str:
+        script.answers.clear()
+        offered(script, SIGNED, state, by)
+        ended = run(
+            *("pull", "toolsmith/bench", tmp_path / "app", "--server", script.url),
+            *("--version", "1.0", "--platform", "linux", "--dry-run"),
+        )
+        return ended.stderr if ended.returncode else ""
+
+    return pulled
+
+
+def test_a_key_put_before_the_pinned_one_signs_nothing(dry_pull: Callable[..., str]) -> None:
+    """Whoever pinned a key believes it and those it named, and not one that claims to have named it."""
+    publisher, thief = envelope.new_signing_key(), envelope.new_signing_key()
+    assert dry_pull(state_of([publisher], publisher), publisher) == ""
+
+    refused = dry_pull(state_of([thief, publisher], publisher), thief)
+
+    assert "signature_refused" in refused or "may sign it" in refused
+
+
+def test_a_build_of_a_former_key_is_believed_by_who_knew_that_key(dry_pull: Callable[..., str]) -> None:
+    """Builds are signed once: those of a key that was followed stay good."""
+    first, second, third = (envelope.new_signing_key() for _ in range(3))
+    assert dry_pull(state_of([first, second], second), first) == ""
+
+    assert dry_pull(state_of([first, second, third], third), first) == ""
+    assert dry_pull(state_of([first, second, third], third), second) == ""
+    assert dry_pull(state_of([first, second, third], third), third) == ""
