@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from countersign.updates.manifest import File
 
+WHOLE = 2
+"""Times the size of a group that a build may have and still be one: what moves between its files is then found."""
 LARGEST = 2
 """Times the size of a group that a file may have; beyond that its chunks have to do."""
 
@@ -31,9 +33,9 @@ class Group(NamedTuple):
 def groups(old: Sequence[File], new: Sequence[File], most: int) -> Iterator[Group]:
     """The files of the new build that the old one has nowhere, with the old files to make them from.
 
-    Old and new contents of a group are at most `most` bytes, unless it is of a single pair of files, and no file of it
-    has more than LARGEST times that. Where everything
-    fits into one group, all old files are in it, whatever they are called.
+    Where everything together has no more than WHOLE times `most` bytes, all old files are in one group, whatever they
+    are called. Otherwise old and new contents of a group are at most `most` bytes, unless it is of a single pair of
+    files; and no file has more than LARGEST times that.
     """
     changed = _changed(old, new, LARGEST * most)
     if not changed:
@@ -43,7 +45,7 @@ def groups(old: Sequence[File], new: Sequence[File], most: int) -> Iterator[Grou
         return
     # Empty files cost nothing, and all places are one stretch.
     every = list(range(len(old)))
-    if _size(old, every) + _size(new, changed) <= most:
+    if _size(old, every) + _size(new, changed) <= WHOLE * most:
         yield Group(every, changed)
         return
     indexes = [_index(old, usable, same) for same in _SAME]

@@ -67,7 +67,7 @@ def _made(olds: Sequence[Held], news: Sequence[bytes], group: Group, group_bytes
     budget = Budget()
     unfolded = [folding.unfold(data, budget) for data in news]
     new = unfolded[0].content if len(unfolded) == 1 else b"".join(content for content, _ in unfolded)
-    blob = patch.encode(old, new, all_covers(old, new, 2 * group_bytes), _recipes(unfolded))
+    blob = patch.encode(old, new, all_covers(old, new, group_bytes + group_bytes // 2), _recipes(unfolded))
     memory = _ALWAYS + len(blob) + reference.unfolded + _memory_of(patch.decode(blob), len(old))
     memory += max((2 * len(each.content) for each in unfolded if each.recipe), default=0)
     return Made(stretches(group.old), stretches(group.new), blob, memory)
