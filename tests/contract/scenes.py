@@ -31,6 +31,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/products/{id}/releases/{version}/promote"): {"channel": "stable"},
     ("POST", "/products/{id}/media"): {"kind": "icon", "filename": "i.png", "size": 10, "alt": "an icon"},
     ("POST", "/products/{id}/releases/{version}/artifacts"): {"filename": "new.zip", "size": 10},
+    ("POST", "/jobs"): {"type": "artifact.verify", "payload": {"artifact_id": "00000000-0000-4000-8000-000000000000"}},
     ("POST", "/redeem"): {"code": "AAAA-BBBB-CCCC-DDDD"},
     ("POST", "/codes"): {"kind": "license", "products": ["north-public"], "count": 1},
     ("POST", "/codes/{batch_id}/revoke"): {},
@@ -45,6 +46,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
 QUERIES: dict[tuple[str, str], dict[str, str]] = {
     ("DELETE", "/org/members"): {"email": "viewer@north.example"},
     ("DELETE", "/org/clients"): {"client_id": "cc_none"},
+    ("GET", "/products/{id}/releases/{version}/delta"): {"from": "0.9.0"},
     ("GET", "/blobs/{sha256}"): {"expires": "1", "filename": "a", "signature": "b"},
     ("GET", "/auth/setup"): {"token": "none"},
     ("POST", "/auth/setup"): {"token": "none"},
@@ -69,7 +71,8 @@ class Scene:
     async def send(self, route: Route[Store], caller: str, slug: str = "north-public", **options: Any) -> Any:
         """A well-formed request of the caller to the route, about the product with this slug."""
         path = route.path.replace("{id}", slug).replace("{version}", "1.0.0").replace("{media_id}", "none")
-        for name in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}"):
+        path = path.replace("{channel}", "stable")
+        for name in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}", "{job_id}"):
             path = path.replace(name, "0" * 64)
         given: dict[str, Any] = {"params": QUERIES.get(key(route))}
         if route.body is not None and not route.form:

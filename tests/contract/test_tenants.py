@@ -61,6 +61,13 @@ OWN_CREDENTIALS = {
     ("POST", "/auth/prove"),
 }
 READS_OF_PRODUCTS = {("GET", "/products/{id}"), ("GET", "/products/{id}/releases")}
+READS_OF_BUILDS = {
+    ("GET", "/products/{id}/channels/{channel}"): "nothing_built",
+    ("GET", "/products/{id}/releases/{version}/manifest"): "not_processed",
+    ("GET", "/products/{id}/releases/{version}/chunks"): "not_processed",
+    ("GET", "/products/{id}/releases/{version}/delta"): "not_processed",
+    ("GET", "/products/{id}/releases/{version}/sbom"): "not_processed",
+}
 WRITES_OF_PRODUCTS = {
     ("PUT", "/products/{id}"): "write:products",
     ("DELETE", "/products/{id}"): "write:products",
@@ -68,6 +75,7 @@ WRITES_OF_PRODUCTS = {
     ("DELETE", "/products/{id}/media/{media_id}"): "write:products",
     ("POST", "/products/{id}/releases"): "write:releases",
     ("PUT", "/products/{id}/releases/{version}"): "write:releases",
+    ("DELETE", "/products/{id}/releases/{version}"): "write:releases",
     ("POST", "/products/{id}/releases/{version}/publish"): "write:releases",
     ("POST", "/products/{id}/releases/{version}/yank"): "write:releases",
     ("POST", "/products/{id}/releases/{version}/promote"): "write:releases",
@@ -87,8 +95,20 @@ OF_AN_ORGANISATION = {
     ("GET", "/org/clients"): "admin:org",
     ("POST", "/org/clients"): "admin:org",
     ("DELETE", "/org/clients"): "admin:org",
+    ("GET", "/org/signing-keys"): "admin:org",
+    ("POST", "/org/signing-keys"): "admin:org",
 }
-OF_THE_CALLER = {("GET", "/library"): "read:library", ("POST", "/redeem"): "read:library", ("GET", "/auth/me"): None}
+# Whose jobs are whose is tested with the jobs.
+OF_THE_CALLER = {
+    ("GET", "/library"): "read:library",
+    ("POST", "/redeem"): "read:library",
+    ("GET", "/auth/me"): None,
+    ("POST", "/jobs"): None,
+    ("GET", "/jobs"): None,
+    ("GET", "/jobs/{job_id}"): None,
+    ("DELETE", "/jobs/{job_id}"): None,
+    ("GET", "/jobs/{job_id}/events"): None,
+}
 
 HOLDS: dict[str, set[str]] = {
     "customer": {"read:products", "read:releases", "read:library"},
@@ -105,8 +125,8 @@ MEMBERS = tuple(caller for caller in HOLDS if "north" in caller or caller.starts
 
 
 def test_every_route_has_its_place_in_the_tables() -> None:
-    tables = (PUBLIC, OWN_CREDENTIALS, READS_OF_PRODUCTS, WRITES_OF_PRODUCTS, OF_AN_ORGANISATION, OF_THE_CALLER)
-    placed = [each for table in tables for each in table]
+    reads = (PUBLIC, OWN_CREDENTIALS, READS_OF_PRODUCTS, READS_OF_BUILDS)
+    placed = [each for table in (*reads, WRITES_OF_PRODUCTS, OF_AN_ORGANISATION, OF_THE_CALLER) for each in table]
 
     assert sorted(placed) == sorted(key(route) for route in ROUTES)
 
@@ -152,6 +172,23 @@ async def test_drafts_are_seen_from_inside_their_organisation_alone(scene: Scene
             sees = sees or (kind == "other draft" and caller == "owner of south")
             assert answer.is_success == sees, (caller, kind, answer.text)
             if not sees:
+                assert like(answer) == missing, (caller, kind)
+
+
+@pytest.mark.parametrize("name", sorted(READS_OF_BUILDS))
+async def test_that_a_product_has_no_build_is_told_to_those_who_may_know_it(
+    scene: Scene, name: tuple[str, str]
+) -> None:
+    for caller in ("anonymous", *HOLDS):
+        inside = caller in MEMBERS and bool({"read:products", "admin:org"} & HOLDS.get(caller, set()))
+        missing = like(await scene.send(BY_KEY[name], caller, SLUGS["missing"]))
+        for kind in OBJECTS:
+            answer = await scene.send(BY_KEY[name], caller, SLUGS[kind])
+            assert answer.status_code == 404
+            sees = "public" in kind or (kind == "own draft" and inside)
+            if sees or (kind == "other draft" and caller == "owner of south"):
+                assert answer.json()["code"] == READS_OF_BUILDS[name], (caller, kind)
+            else:
                 assert like(answer) == missing, (caller, kind)
 
 
