@@ -1,6 +1,5 @@
 """The process that unpacks one archive: started by `apart`, confined before it reads the first byte."""
 
-import codecs
 import signal
 import sys
 from pathlib import Path
@@ -16,8 +15,6 @@ from countersign.kernel.errors import StorageFull
 
 TREE = "tree"
 """The folder that it unpacks to, in the one that it is started in."""
-
-_LATE_CODECS = ("unicode_escape", "cp437", "ascii", "latin-1", "idna")
 
 
 class Asked(msgspec.Struct):
@@ -44,8 +41,6 @@ class Told(msgspec.Struct):
 
 def perform(asked: Asked) -> Told:
     """Confine this process for good, and unpack stdin to the folder `tree` in the present one."""
-    for codec in _LATE_CODECS:
-        codecs.lookup(codec)
     confined.enter(folder=Path(), memory_bytes=asked.memory_bytes, cpu_s=asked.limits.seconds + 1)
     try:
         with open(0, "rb", closefd=False) as source:

@@ -1,5 +1,6 @@
 """A process gives up, for good, what it does not need before it touches a stranger's bytes (Linux)."""
 
+import codecs
 import contextlib
 import ctypes
 import os
@@ -18,6 +19,8 @@ NOBODY = 65534
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _OPEN_FILES = 256
+_LATE_CODECS = ("unicode_escape", "cp437", "ascii", "latin-1", "idna")
+"""Names of archives are decoded and shown with these; a confined process may not be able to load them any more."""
 _READ = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime", "/dev/urandom", "/dev/null")
 
 
@@ -53,6 +56,8 @@ def enter(*, folder: Path | None, memory_bytes: int, cpu_s: int, readable: Itera
     Raises:
         CannotConfine: it is root, and cannot become nobody.
     """
+    for codec in _LATE_CODECS:
+        codecs.lookup(codec)
     handle = None if folder is None else os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     _drop_root()
     no_new_rights = _prctl(_PR_SET_NO_NEW_PRIVS, 1)

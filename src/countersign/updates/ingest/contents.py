@@ -19,6 +19,7 @@ BATCH_BYTES = 4 << 20
 WAITING_BATCHES = 2
 COMPRESSORS = 2
 NOTED_BYTES = 1 << 20
+MOST_NOTES = 200
 _NOTED_NAMES = ("package.json", "package-lock.json", "bom.json", "sbom.json")
 _NOTED_ENDINGS = (".dist-info/METADATA", ".cdx.json", ".spdx.json")
 
@@ -40,6 +41,7 @@ class Contents:
         self._met: set[bytes] = set()
         self._batch: _Batch = []
         self._batch_bytes = 0
+        self._notes = 0
         self._waiting: Queue[_Batch | None] = Queue(WAITING_BATCHES)
         self._pool = ThreadPoolExecutor(COMPRESSORS)
         self._failure: list[BaseException] = []
@@ -57,7 +59,8 @@ class Contents:
         found = [self._chunk(chunk) for chunk in chunks.cut(pieces)] if self._wants_chunks else _drained(pieces)
         start = launch.of(entry.path, entry.mode, bytes(looked.head))
         self.tell(Found(entry.path, "file", looked.size, entry.mode, "", looked.digest.digest(), found, start))
-        if looked.note is not None and self._wants_chunks:
+        if looked.note is not None and self._wants_chunks and self._notes < MOST_NOTES:
+            self._notes += 1
             self.tell(Noted(entry.path, bytes(looked.note)))
 
     def tell(self, record: Record) -> None:

@@ -1,6 +1,5 @@
 """The process that reads an artifact: an Order on standard input, records on standard output, nothing else."""
 
-import codecs
 import hashlib
 import os
 import sys
@@ -21,8 +20,6 @@ from countersign.updates.ingest.records import At, Ended, Failed, Order
 
 SMALLEST_BLOCK = 1 << 20
 MOST_BLOCKS = 4096
-_LATE_CODECS = ("unicode_escape", "cp437")
-"""Names are decoded and shown with these; once confined, the process may not be able to load them."""
 _TAKEN_WHOLE = (".apk", ".aab", ".ipa", ".jar", ".war", ".msix", ".appx")
 """Archives that are started or installed as they are."""
 _NAMED_AS_ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tzst", ".tar.zst", ".whl")
@@ -33,8 +30,6 @@ def main() -> int:
     asked, told = sys.stdin.buffer, sys.stdout.buffer
     order = msgspec.msgpack.decode(framing.read(asked), type=Order)
     source = os.fdopen(order.fd, "rb", closefd=False)
-    for codec in _LATE_CODECS:
-        codecs.lookup(codec)
     confined.enter(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
     blocks = _Blocks(order.fd)
     contents = Contents(asked, told, wants_chunks=order.chunks)
