@@ -3,7 +3,6 @@
 from tests.distribution.conftest import (
     demo_world,
     http,
-    postgres_template,
     postgres_url,
     provider,
     settings,
@@ -14,7 +13,6 @@ from tests.distribution.conftest import (
 __all__ = [
     "demo_world",
     "http",
-    "postgres_template",
     "postgres_url",
     "provider",
     "settings",

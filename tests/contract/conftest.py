@@ -3,7 +3,7 @@
 import pytest
 
 from tests.contract.scenes import Scene, staged
-from tests.distribution.conftest import http, postgres_template, postgres_url, settings, store, world  # noqa: F401
+from tests.distribution.conftest import http, postgres_url, settings, store, world  # noqa: F401
 from tests.distribution.world import World
 
 
