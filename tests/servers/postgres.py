@@ -15,7 +15,6 @@ import pytest
 
 from tests.servers.process import free_port, installed, plain_user, serving, user_group
 
-
 MEMORY_BYTES = 4 << 30
 
 
