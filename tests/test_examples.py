@@ -19,7 +19,7 @@ TARGET = ("northwind-games/harbour-of-small-lights", "9.1.0", "stable", "linux")
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Running]:
     """A demonstration store."""
-    with served(tmp_path / "data", "--demo") as running:
+    with served(tmp_path / "data", "--demo", settings={"COUNTERSIGN_JOB_WORKERS": "1"}) as running:
         yield running
 
 

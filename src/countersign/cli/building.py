@@ -11,6 +11,7 @@ from countersign.cli.output import Failure
 from countersign.kernel import clock
 
 LOOK_AGAIN_S = 0.5
+QUEUE_PATIENCE_S = 20
 
 
 class Job(msgspec.Struct):
@@ -34,16 +35,21 @@ class Built(msgspec.Struct):
     stored: int
 
 
-def build(server: Server, artifact_id: str, size: int, doing: str) -> Built:
-    """The build of an artifact of `size` bytes, once the store has made it.
+def build(server: Server, artifact_id: str, size: int, doing: str) -> Built | None:
+    """The build of an artifact of `size` bytes, once the store has made it; None when no worker has begun it within
+    QUEUE_PATIENCE_S: it is made as soon as one is there.
 
     Raises:
         Failure: the artifact was refused, as a hostile archive is, or the store is away. The file stays uploaded.
     """
     asked = {"type": "build.process", "payload": {"artifact_id": artifact_id}}
     job = connection.decoded(server.post("/jobs", asked, doing), Job, doing)
+    patience_s = clock.monotonic_s() + QUEUE_PATIENCE_S
     with progress.meter("processing", size) if output.is_terminal() else nullcontext() as meter:
         while job.status not in ("completed", "failed"):
+            if job.status == "queued" and clock.monotonic_s() > patience_s:
+                output.note("No worker has begun to make a build of it yet; it is made as soon as one is there.")
+                return None
             clock.sleep(LOOK_AGAIN_S)
             job = server.get(f"/jobs/{segment(job.job_id)}", Job, doing)
             if meter is not None:

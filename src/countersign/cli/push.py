@@ -120,7 +120,7 @@ def _tell(to: Target, artifact: wire.Artifact, content: Content, built: Built | 
         output.note(f"When the release is complete: countersign publish {to.product} {to.version}")
 
 
-def _built(to: Target, artifact: wire.Artifact, content: Content) -> Built:
+def _built(to: Target, artifact: wire.Artifact, content: Content) -> Built | None:
     """The file's build; the file stays where it is when there cannot be one, and nothing is published."""
     doing = f"{artifact.filename} is in {to.product} {to.version}, and no build could be made of it"
     return building.build(to.server, artifact.id, content.size, doing)
