@@ -10,6 +10,7 @@ from countersign.distribution.uploads import blobs
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.port import BlobStore, Part
 from countersign.kernel.database.port import Database
+from countersign.kernel.errors import Refused
 
 PACK_BYTES = 32 << 20
 WAITING_BATCHES = 2
@@ -74,12 +75,14 @@ class Packing:
         self._begin()
 
     async def drop(self) -> None:
-        """Give up the pack that is not sealed yet."""
+        """Give up the pack that is not sealed yet. What a thread of the store is still writing of it is left to the
+        collector: whatever ended the work is what counts."""
         if self._staging is not None:
             self._staging.cancel()
-            with suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError, Refused):
                 await self._staging
-            await self._store.discard(self._id)
+            with suppress(Refused):
+                await self._store.discard(self._id)
 
     async def _put(self, frame: bytes) -> None:
         """Hand a frame to the store, unless it has failed: then its failure is raised."""
