@@ -1,6 +1,8 @@
 """What of an installation is whole, what is wounded and where, and what is the user's own."""
 
 import os
+import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +11,13 @@ from typing import BinaryIO, Literal, TypeAlias
 from countersign.updates import chunks
 from countersign.updates.install.state import Installed
 from countersign.updates.install.tree import Tree
-from countersign.updates.manifest import File, Manifest
+from countersign.updates.manifest import Chunk, File, Manifest
 from countersign.updates.planner import Local, Spot
 
-READERS = 4
+READERS = 3
+BUFFER_BYTES = 4 << 20
+
+_own = threading.local()
 
 Kind: TypeAlias = Literal["missing", "changed", "mode", "link", "extra-bytes"]
 
@@ -106,9 +111,8 @@ class _Looking:
         offset = 0
         with _opened(self._root / file.path) as content:
             length = os.fstat(content.fileno()).st_size
-            for place in file.chunks:
-                chunk = self._manifest.chunks[place]
-                if chunks.chunk_id(os.pread(content.fileno(), chunk.size, offset)) != chunk.id:
+            for chunk, found in _chunks(content.fileno(), [self._manifest.chunks[place] for place in file.chunks]):
+                if chunks.chunk_id(found) != chunk.id:
                     wounds.append(Wound(file.path, "changed", offset, chunk.size))
                 offset += chunk.size
         if offset != file.size:
@@ -124,6 +128,19 @@ class _Looking:
             for chunk in chunks.cut(iter(lambda: content.read(1 << 20), b"")):
                 self.chunks.setdefault(chunks.chunk_id(chunk), Spot(file.path, offset))
                 offset += len(chunk)
+
+
+def _chunks(fd: int, wanted: Sequence[Chunk]) -> Iterator[tuple[Chunk, memoryview]]:
+    """Each chunk with the bytes that are in its place, as many of them as there are; they stay until the next one."""
+    buffer: memoryview | None = getattr(_own, "buffer", None)
+    if buffer is None:
+        buffer = _own.buffer = memoryview(bytearray(BUFFER_BYTES))
+    offset = start = stop = 0
+    for chunk in wanted:
+        if offset + chunk.size > stop:
+            start, stop = offset, offset + os.preadv(fd, [buffer], offset)
+        yield chunk, buffer[offset - start : min(offset + chunk.size, stop) - start]
+        offset += chunk.size
 
 
 def _opened(path: Path) -> BinaryIO:
