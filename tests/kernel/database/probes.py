@@ -22,11 +22,15 @@ async def things(reader: Reader) -> list[int]:
 
 
 class CancelledAt:
-    """Awaits the work and cancels the task that does so while it waits for the `number`th time (from 0)."""
+    """Awaits the work and cancels the task that does so while it waits for the `number`th time (from 0).
 
-    def __init__(self, work: Coroutine[Any, Any, None], number: int) -> None:
+    `is_late`: when what it waits for has just come, and the task has not gone on yet.
+    """
+
+    def __init__(self, work: Coroutine[Any, Any, None], number: int, *, is_late: bool = False) -> None:
         self._work = work
         self._number = number
+        self._is_late = is_late
         self.waited = 0
 
     def __await__(self) -> Generator[Any, None, None]:
@@ -40,7 +44,10 @@ class CancelledAt:
                 return
             error = None
             if self.waited == self._number:
-                task.get_loop().call_soon(task.cancel)
+                if self._is_late and future is not None:
+                    future.add_done_callback(lambda _: task.cancel())
+                else:
+                    task.get_loop().call_soon(task.cancel)
             self.waited += 1
             try:
                 yield future

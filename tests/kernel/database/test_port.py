@@ -214,6 +214,25 @@ async def _awaited(work: CancelledAt) -> None:
     await work
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_read_that_is_cancelled_leaves_its_connection_fit_to_write(database_url: str, is_late: bool) -> None:
+    database = await open_database(database_url, schema="shop", pool=1, reserve_bytes=0)
+
+    async def read(number: int) -> None:
+        # A statement never seen before is prepared first, which is one more wait.
+        await database.fetch(f"SELECT {number} + (SELECT count(*) FROM (SELECT 1) AS one)")
+
+    for at in range(100):
+        work = CancelledAt(read(at), at, is_late=is_late)
+        await asyncio.gather(_awaited(work), return_exceptions=True)
+        async with database.transaction() as transaction:
+            assert len(await transaction.fetch("SELECT 1")) == 1
+        if work.waited <= at:
+            break
+
+    await database.close()
+
+
 async def test_actions_run_even_when_the_caller_was_cancelled_during_the_commit(database: Database) -> None:
     for at in range(100):
         seen: list[int] = []

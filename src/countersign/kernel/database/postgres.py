@@ -262,7 +262,9 @@ class PostgresDatabase:
         async with self._pool.acquire() as connection:
             try:
                 yield connection
-            except _LOST:
+            except (*_LOST, asyncio.CancelledError):
+                # A statement cancelled between being prepared and being executed leaves the server in a transaction
+                # that nobody ends: the next one could not begin.
                 _close(connection)
                 raise
 
