@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 import msgspec
 
-FORMAT = 1
 PAYLOAD_TYPE = "application/vnd.countersign.manifest+json"
 
 Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]

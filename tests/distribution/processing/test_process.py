@@ -13,6 +13,7 @@ from countersign.distribution.processing.ingest import ArtifactDamaged
 from countersign.kernel.errors import Unavailable
 from countersign.updates import chunks
 from countersign.updates.manifest import Manifest
+from tests.distribution.files import sha256_of
 from tests.distribution.processing.works import EXECUTABLE, Works, noise, tar, zipped
 
 FILES = {"bin/run.sh": EXECUTABLE, "data/level.dat": noise(500_000), "readme.txt": b"hello\n", "empty": b""}
@@ -209,7 +210,8 @@ async def test_the_manifest_is_served_as_it_was_signed(works: Works) -> None:
 
     envelope = await works.get("/releases/1.0.0/manifest")
 
-    payload = json.loads(base64.b64decode(envelope["payload"]))
+    signed = base64.b64decode(envelope["payload"])
+    payload = json.loads(signed)
+    assert sha256_of(signed) == done["manifest_sha256"]
     assert payload["product"] == "river"
     assert {file["path"] for file in payload["files"]} == set(FILES)
-    assert done["artifact_id"]

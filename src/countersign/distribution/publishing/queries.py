@@ -21,7 +21,6 @@ REPLACE_PRODUCT = """
       AND NOT EXISTS (SELECT 1 FROM product other WHERE other.slug = $2 AND other.id <> $1)
 """
 SET_STATUS = "UPDATE product SET status = $2, updated_at = $3 WHERE id = $1"
-TOUCH_PRODUCT = "UPDATE product SET updated_at = $2 WHERE id = $1"
 LOCK_PRODUCT = "UPDATE product SET updated_at = updated_at WHERE id = $1"
 ENTITLED = "SELECT 1 FROM entitlement WHERE product_id = $1 AND revoked_at IS NULL LIMIT 1"
 TAKE_DRAFT = "UPDATE release SET status = 'draft' WHERE id = $1 AND status = 'draft'"

@@ -24,8 +24,6 @@ from countersign.updates.manifest import File, Manifest
 from countersign.updates.planner import Local, Plan, positions
 from countersign.updates.wire import ChunkPlaces, Delta
 
-_READ_BYTES = 1 << 20
-
 
 @dataclass(slots=True)
 class Built:
