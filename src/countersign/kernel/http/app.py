@@ -1,7 +1,7 @@
 """The way of a request: match, limits, caller, decode, handler, encode; a refusal anywhere becomes its bytes."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -12,8 +12,9 @@ from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused, invalid_parameter
 from countersign.kernel.http import conditional, cors, decode, deprecation, forms, idempotency
 from countersign.kernel.http.answer import JSON, Answer
-from countersign.kernel.http.call import Call, Caller, ClientGone, ContextT, Headers, Receive, Send
+from countersign.kernel.http.call import Call, Caller, ClientGone, ContextT, Headers, Inner, Receive, Send, Within
 from countersign.kernel.http.exchange import Exchange, Scope
+from countersign.kernel.http.inside import callable_inside, exchange_of
 from countersign.kernel.http.pages import Page, Pages
 from countersign.kernel.http.problems import (
     PROBLEM_JSON,
@@ -88,8 +89,7 @@ class App(Generic[ContextT]):
     ) -> None:
         self.routes = tuple(routes)
         self._router = Router((*self.routes, *cors.preflights(self.routes)), policy.prefix)
-        self._context = context
-        self._database = database
+        self._own = Within(context, database)
         self._gate = gate
         self._limiter = limiter
         self._versions = versions
@@ -176,12 +176,39 @@ class App(Generic[ContextT]):
 
     async def _answer(self, route: Route[ContextT], path: dict[str, str], exchange: Exchange) -> Answer:
         caller = await self._caller(route, exchange)
+        await self._count(route, caller, exchange)
+        return await self._answer_to(caller, route, path, exchange, self._own)
+
+    async def _inside(self, outer: AnyCall[ContextT], inner: Inner, within: Within[ContextT] | None) -> Answer:
+        """Answer a request inside another; see `Call.ask`."""
+        exchange = exchange_of(outer, inner)
+        try:
+            found, path = await self._match(exchange)
+            route = callable_inside(found, inner.most_bytes)
+            await self._count(route, outer.caller, exchange)
+            if within is not None:
+                # What is awaited once the effect is durable would wait for it in vain.
+                route = replace(route, settle=None)
+            return await self._answer_to(outer.caller, route, path, exchange, within or self._own)
+        except Refused as refused:
+            return problem(refused, self._policy.root_url, exchange.target)
+        except Exception as error:  # as at the process edge: one inner request's fault is not the others'
+            self._log.error("inner request failed", route=exchange.route_path, exc_info=error)
+            failed = InternalError("the service failed; the fault was logged")
+            return problem(failed, self._policy.root_url, exchange.target)
+
+    async def _answer_to(
+        self, caller: Caller, route: Route[ContextT], path: dict[str, str], exchange: Exchange, on: Within[ContextT]
+    ) -> Answer:
+        """The answer of the route to a caller who is counted, working on the given context and database."""
+        if route.scope is not None or route.signed_in:
+            self._gate.admit(caller, route.scope)
         _require_acceptable(route, exchange.headers.get("accept"))
         values = decode.parameters(exchange.query_string)
         query = decode.query(values, route.query) if values or route.query is not Nothing else NOTHING
         raw = b"" if route.streams or exchange.method in ("GET", "HEAD") else await exchange.body(route.body_limit)
         call: AnyCall[ContextT] = Call(
-            self._context,
+            on.context,
             caller,
             path,
             query,
@@ -191,29 +218,29 @@ class App(Generic[ContextT]):
             exchange.target,
             exchange.receive,
             exchange.stopping,
+            inside=self._inside,
         )
         if exchange.method in ("GET", "HEAD"):
             return await self._read(route, call, exchange)
-        answer = await self._write(route, call, exchange, raw)
+        answer = await self._write(route, call, exchange, raw, on.database)
         return _unkept(answer) if route.secret else answer
 
     async def _caller(self, route: Route[ContextT], exchange: Exchange) -> Caller:
-        """Who calls, counted and admitted; a bad credential counts against the address it came from."""
+        """Who calls; a bad credential counts against the address it came from."""
         try:
             headers = _NO_HEADERS if route.own_credentials else exchange.headers
-            caller = await self._gate.caller_of(headers, exchange.address, route.scope)
+            return await self._gate.caller_of(headers, exchange.address, route.scope)
         except Refused:
             exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
             raise
+
+    async def _count(self, route: Route[ContextT], caller: Caller, exchange: Exchange) -> None:
         if route.counted and not exchange.limits:
             if route.quota is not None:
                 exchange.limits = await self._limiter.count(route.quota, exchange.address)
             else:
                 key = exchange.address if caller.is_anonymous else caller.key
                 exchange.limits = await self._limiter.count(caller.quota, key)
-        if route.scope is not None or route.signed_in:
-            self._gate.admit(caller, route.scope)
-        return caller
 
     async def _read(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Answer:
         if route.cached:
@@ -245,7 +272,9 @@ class App(Generic[ContextT]):
         page = Page(exchange.versions, answer.body, answer.etag, (*pairs, (b"etag", answer.etag.encode())))
         self._pages.put((exchange.raw_path, exchange.query_string), page)
 
-    async def _write(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes) -> Answer:
+    async def _write(
+        self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes, database: Database
+    ) -> Answer:
         path = exchange.raw_path.decode("latin-1")
         key = None
         if route.writes:
@@ -253,36 +282,28 @@ class App(Generic[ContextT]):
             content = b"%b\0%b" % (exchange.query_string, raw)
             key = idempotency.key_of(exchange.headers, call.caller.key, exchange.method, path, content)
         if key is None:
-            return await self._effect(route, call)
+            return await _effect(route, call, database)
         self._running.enter(key)
         try:
-            stored = await idempotency.recall(self._database, key)
+            stored = await idempotency.recall(database, key)
             if stored is None:
-                return await self._first_effect(route, call, key)
+                return await self._first_effect(route, call, key, database)
             return await _replayed(route, call, stored)
         finally:
             self._running.leave(key)
 
-    async def _effect(self, route: Route[ContextT], call: AnyCall[ContextT]) -> Answer:
-        """The route's effect without an idempotency key."""
-        if route.prepare is not None:
-            call.prepared = await route.prepare(call)
-        if not route.writes:
-            return await route.handler(call)
-        async with self._database.transaction() as transaction:
-            answer = await route.handler(call.within(transaction))
-        return answer if route.settle is None else await route.settle(call, answer)
-
-    async def _first_effect(self, route: Route[ContextT], call: AnyCall[ContextT], key: idempotency.Key) -> Answer:
+    async def _first_effect(
+        self, route: Route[ContextT], call: AnyCall[ContextT], key: idempotency.Key, database: Database
+    ) -> Answer:
         """The route's effect and the record of its answer, in one transaction. A refusal below 500 is an answer
         too: its effect is undone and the refusal recorded; 429 and 5xx are not, so that they can be repeated."""
         try:
             if route.prepare is not None:
                 call.prepared = await route.prepare(call)
         except Refused as refused:
-            return await self._record_refusal(refused, call, key)
-        async with self._database.transaction() as transaction:
-            await idempotency.lock(self._database, transaction, key)
+            return await self._record_refusal(refused, call, key, database)
+        async with database.transaction() as transaction:
+            await idempotency.lock(database, transaction, key)
             stored = await idempotency.recall(transaction, key)
             if stored is not None:
                 return await _replayed(route, call, stored)
@@ -296,14 +317,16 @@ class App(Generic[ContextT]):
             return answer
         settled = await route.settle(call, answer)
         if settled is not answer:
-            async with self._database.transaction() as transaction:
+            async with database.transaction() as transaction:
                 await idempotency.replace(transaction, key, settled, secret=route.secret)
         return settled
 
-    async def _record_refusal(self, refused: Refused, call: AnyCall[ContextT], key: idempotency.Key) -> Answer:
+    async def _record_refusal(
+        self, refused: Refused, call: AnyCall[ContextT], key: idempotency.Key, database: Database
+    ) -> Answer:
         answer = self._recordable(refused, call)
-        async with self._database.transaction() as transaction:
-            await idempotency.lock(self._database, transaction, key)
+        async with database.transaction() as transaction:
+            await idempotency.lock(database, transaction, key)
             await idempotency.remember(transaction, key, answer, secret=False)
         return answer
 
@@ -311,6 +334,17 @@ class App(Generic[ContextT]):
         if refused.status >= 500 or refused.status == 429:
             raise refused
         return problem(refused, self._policy.root_url, call.target)
+
+
+async def _effect(route: Route[ContextT], call: AnyCall[ContextT], database: Database) -> Answer:
+    """The route's effect without an idempotency key."""
+    if route.prepare is not None:
+        call.prepared = await route.prepare(call)
+    if not route.writes:
+        return await route.handler(call)
+    async with database.transaction() as transaction:
+        answer = await route.handler(call.within(transaction))
+    return answer if route.settle is None else await route.settle(call, answer)
 
 
 def _body(route: Route[ContextT], raw: bytes, content_type: str | None) -> object:

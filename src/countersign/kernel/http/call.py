@@ -7,8 +7,9 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from countersign.kernel.database.port import Transaction
+from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.errors import Refused
+from countersign.kernel.http.answer import Answer
 
 Message: TypeAlias = dict[str, Any]
 """One ASGI event."""
@@ -85,10 +86,50 @@ class BodyTooLarge(Refused):
     resolution = "Send a smaller body."
 
 
+class NotBatchable(Refused):
+    """This cannot be called inside another request."""
+
+    status = 400
+    code = "not_batchable"
+    title = "Not batchable"
+    resolution = "Call it by itself."
+
+
+INNER_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """A request inside another. `target` is the whole path with its query, as it would be sent; `headers` have
+    lower-case names; `most_bytes` is what the answer's body may have."""
+
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    most_bytes: int = INNER_BYTES
+
+
 ContextT = TypeVar("ContextT")
 CallerT = TypeVar("CallerT", bound=Caller)
 QueryT = TypeVar("QueryT", bound=msgspec.Struct)
 BodyT = TypeVar("BodyT", bound=msgspec.Struct)
+
+
+class Inside(Protocol):
+    """Answers a request inside another; see `Call.ask`."""
+
+    async def __call__(self, outer: "Call[Any, Any, Any, Any]", inner: Inner, within: "Within[Any] | None") -> Answer:
+        """The inner request's answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Within(Generic[ContextT]):
+    """What an inner request works on in place of the service's own: a context, and the database that it holds."""
+
+    context: ContextT
+    database: Database
 
 
 @dataclass(slots=True)
@@ -111,6 +152,7 @@ class Call(Generic[ContextT, CallerT, QueryT, BodyT]):
     receive: Receive
     stopping: asyncio.Event | None = None
     prepared: object = None
+    inside: Inside | None = None
     _transaction: Transaction | None = field(default=None)
 
     @property
@@ -124,6 +166,16 @@ class Call(Generic[ContextT, CallerT, QueryT, BodyT]):
         """The same call, working in the given transaction."""
         self._transaction = transaction
         return self
+
+    async def ask(self, inner: Inner, within: Within[ContextT] | None = None) -> Answer:
+        """The answer to another request of the same caller, with a whole body: decided, limited and counted as if it
+        had come by itself. A refusal is an answer too, and so is a fault, which is logged.
+
+        A route that reads or writes a stream, or credentials of its own, refuses to be called so: NotBatchable.
+        """
+        if self.inside is None:
+            raise LookupError("this call was not made by an application")
+        return await self.inside(self, inner, within)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body of a streaming route, piece by piece as it arrives.

@@ -1,0 +1,48 @@
+"""A transaction that is under way, as a database: what is done on it is seen by what follows, and commits with it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from countersign.kernel.database.port import Dialect, Row, Transaction, Value
+
+
+class NestedDatabase:
+    """Reads and writes in one transaction of a database. One task uses it at a time.
+
+    Its transactions are savepoints: durable only once the outer one is, and so is whatever was to happen after their
+    commit.
+    """
+
+    def __init__(self, dialect: Dialect, transaction: Transaction) -> None:
+        self._dialect: Dialect = dialect
+        self._transaction = transaction
+
+    @property
+    def dialect(self) -> Dialect:
+        """The outer database's."""
+        return self._dialect
+
+    async def fetch(self, statement: str, *values: Value) -> list[Row]:
+        """All rows, with what the transaction has written so far."""
+        return await self._transaction.fetch(statement, *values)
+
+    async def fetch_one(self, statement: str, *values: Value) -> Row | None:
+        """The first row, or None."""
+        return await self._transaction.fetch_one(statement, *values)
+
+    async def scan(self, statement: str, *values: Value) -> list[Row]:
+        """All rows; the deadline is the transaction's own."""
+        return await self._transaction.fetch(statement, *values)
+
+    async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
+        """The rows, all at once."""
+        yield await self._transaction.fetch(statement, *values)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[Transaction]:
+        """A block whose writes are undone when it is left by an exception, and otherwise wait for the outer commit."""
+        async with self._transaction.savepoint():
+            yield self._transaction
+
+    async def close(self) -> None:
+        """Nothing: the outer transaction ends by itself."""

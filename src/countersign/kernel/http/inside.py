@@ -1,0 +1,85 @@
+"""A request made inside another: the same routes in the same caller's name, without a connection of its own."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.call import STATE_KEY, Call, ContextT, Inner, Message, NotBatchable
+from countersign.kernel.http.exchange import Exchange
+from countersign.kernel.http.route import Route
+
+EVENTS = "text/event-stream"
+
+def exchange_of(outer: Call[Any, Any, Any, Any], inner: Inner) -> Exchange:
+    """The inner request as if it had come over the wire, from where the outer one came."""
+    path, _, query = inner.target.partition("?")
+    scope = {
+        "type": "http",
+        "method": inner.method,
+        "path": path,
+        "raw_path": path.encode("latin-1", "replace"),
+        "query_string": query.encode("latin-1", "replace"),
+        "headers": [(b"host", b"inside"), *((name.encode(), value.encode("latin-1")) for name, value in inner.headers)],
+        "client": (outer.address, 0),
+        "state": {} if outer.stopping is None else {STATE_KEY: outer.stopping},
+    }
+    return Exchange(scope, _sent(inner.body), _unsent, frozenset())
+
+
+def _sent(body: bytes) -> Callable[[], Any]:
+    async def receive() -> Message:
+        await asyncio.sleep(0)
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
+
+
+async def _unsent(_message: Message) -> None:
+    raise AssertionError("an answer to an inner request is handed over, never sent")
+
+
+def callable_inside(route: Route[ContextT], most_bytes: int) -> Route[ContextT]:
+    """The route as it is called inside another request.
+
+    Raises:
+        NotBatchable: it reads or answers a stream, or looks at credentials of its own.
+    """
+    if route.streams or route.own_credentials or EVENTS in route.produces[:1]:
+        raise NotBatchable("what is read or answered as a stream, or signs in, is called by itself")
+    return _whole(route, most_bytes)
+
+
+def _whole(route: Route[ContextT], most_bytes: int) -> Route[ContextT]:
+    """The route with its streamed answers collected before its transaction commits, so that one that is too long
+    leaves no effect."""
+
+    async def collected(call: Call[ContextT, Any, Any, Any]) -> Answer:
+        answer = await route.handler(call)
+        answer.body = await _collected(answer, most_bytes)
+        return answer
+
+    return replace(route, handler=collected)
+
+
+async def _collected(answer: Answer, most_bytes: int) -> bytes:
+    """The answer's whole body.
+
+    Raises:
+        NotBatchable: it has more than `most_bytes` bytes.
+    """
+    pieces: list[bytes] = []
+    if isinstance(answer.body, bytes):
+        pieces.append(answer.body)
+    else:
+        size = 0
+        async for piece in answer.body:
+            size += len(piece)
+            pieces.append(piece)
+            if size > most_bytes:
+                break
+    body = b"".join(pieces)
+    if len(body) > most_bytes:
+        raise NotBatchable(f"the answer has more than {most_bytes} bytes")
+    return body
