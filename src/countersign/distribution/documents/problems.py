@@ -14,7 +14,7 @@ from countersign.kernel.http import answer
 from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.call import BodyTooLarge
 from countersign.kernel.http.decode import UnsupportedMediaType
-from countersign.kernel.http.deprecation import Gone
+from countersign.kernel.http.deprecation import Gone, MemberGone
 from countersign.kernel.http.idempotency import InProgress, KeyReused
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed, NotAcceptable, RouteNotFound
 from countersign.kernel.http.ratelimit import RateLimited
@@ -34,6 +34,7 @@ EVERYWHERE: tuple[type[Refused], ...] = (
     InProgress,
     RateLimited,
     Gone,
+    MemberGone,
     InternalError,
     Unavailable,
     StorageFull,
