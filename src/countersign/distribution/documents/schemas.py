@@ -1,0 +1,192 @@
+"""JSON Schemas of all that goes over the wire, from the structs: what bodies may be, and what answers are."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias, cast
+
+import msgspec
+from msgspec import inspect
+
+from countersign.distribution.context import Store
+from countersign.distribution.documents import api_document
+from countersign.distribution.documents.api_document import ENDPOINTS, HELD, NULLABLE, OBJECTS
+from countersign.kernel.http.route import OneOf, Route
+from countersign.kernel.http.route import shapes as shapes_of
+from countersign.kernel.http.texts import Uri
+
+Document: TypeAlias = dict[str, Any]
+
+ADDITION = "x-addition"
+_REFERENCE = "#/components/schemas/{name}"
+_UNTYPED: Mapping[object, Document] = {str: {"type": "string"}, bytes: {}, dict: {"type": "object"}}
+
+
+class FaultShown(msgspec.Struct, omit_defaults=True):
+    """One thing wrong with the input: a parameter, or a member of the body by its JSON pointer (RFC 6901)."""
+
+    detail: str
+    parameter: str | None = None
+    pointer: str | None = None
+
+
+class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """Problem details (RFC 9457); `message` repeats `detail`, so that both documented error shapes hold, and `error`
+    and `error_description` say it in the words of OAuth. Some problems have further members."""
+
+    type: Uri
+    title: str
+    status: int
+    detail: str
+    instance: str | None = None
+    code: str
+    message: str
+    resolution: str | None = None
+    error: str
+    error_description: str
+    errors: list[FaultShown] | None = None
+
+
+class OAuthError(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """An error of the OAuth endpoints (RFC 6749 §5.2), which is the short error shape as well."""
+
+    error: str
+    error_description: str
+    code: str
+    message: str
+    resolution: str | None = None
+
+
+class Schemas:
+    """The schemas of a set of routes; `components` are those that others refer to by name."""
+
+    def __init__(self, routes: Iterable[Route[Store]]) -> None:
+        listed = tuple(routes)
+        bodies = [each.body for each in listed if each.body is not None]
+        answers = [shape for each in listed for shape in shapes_of(each.answers) if shape not in _UNTYPED]
+        shapes = list(dict.fromkeys((Problem, OAuthError, *bodies, *answers)))
+        found, self.components = msgspec.json.schema_components(shapes, ref_template=_REFERENCE)
+        self._by_shape = dict(zip(shapes, found, strict=True))
+        received = _structs(bodies)
+        for struct in _structs((Problem, OAuthError, *answers)) - received:
+            _as_sent(self.components[struct.__name__], struct)
+        self._mark(listed)
+        for schema in self.components.values():
+            schema["description"] = " ".join(schema.get("description", "").split())
+            _say_types(schema)
+
+    def of(self, shape: object) -> Document:
+        """The schema of a body or an answer."""
+        if isinstance(shape, OneOf):
+            return {"anyOf": [self.of(each) for each in shape]}
+        return _UNTYPED[shape] if shape in _UNTYPED else self._by_shape[shape]
+
+    def _mark(self, routes: Iterable[Route[Store]]) -> None:
+        """Mark what the API document does not name, and require of its objects what it requires."""
+        known: dict[str, str] = {}
+        self._name(known, self.of(Problem), "problem details")
+        for each in routes:
+            entry = ENDPOINTS.get((each.method, each.path))
+            if entry is not None and each.body is not None and entry.body is not None:
+                self._name(known, self.of(each.body), entry.body)
+            for status, name in () if entry is None else entry.answers.items():
+                if name is not None and each.answers.get(status) is not None:
+                    self._name(known, self.of(each.answers[status]), name)
+        for name, schema in self.components.items():
+            if name in known:
+                _mark_members(schema, known[name])
+            else:
+                schema[ADDITION] = True
+
+    def _name(self, known: dict[str, str], schema: Document, called: str) -> None:
+        """Note which object of the API document a schema is, and its parts are."""
+        name = str(schema.get("items", schema).get("$ref", "")).rpartition("/")[2]
+        if not name or name in known:
+            return
+        known[name] = called
+        for (outer, member), inner in HELD.items():
+            if outer == called:
+                self._name(known, self.components[name]["properties"][member], inner)
+
+
+def parameters(shape: type[msgspec.Struct]) -> tuple[Mapping[str, Document], frozenset[str]]:
+    """The schemas of query parameters by name, and which of them are required. None of them can be null."""
+    _, components = msgspec.json.schema_components([shape], ref_template=_REFERENCE)
+    schema = components[shape.__name__]
+    members: Mapping[str, Document] = schema.get("properties", {})
+    return {name: _without_null(each) for name, each in members.items()}, frozenset(schema.get("required", ()))
+
+
+def _structs(shapes: Iterable[object]) -> set[type[msgspec.Struct]]:
+    """Every struct that the shapes are made of."""
+    found: set[type[msgspec.Struct]] = set()
+    waiting: list[Any] = [*inspect.multi_type_info(shapes)]
+    while waiting:
+        kind = waiting.pop()
+        if isinstance(kind, inspect.StructType):
+            if kind.cls in found:
+                continue
+            found.add(kind.cls)
+            waiting += (field.type for field in kind.fields)
+        for name in ("type", "item_type", "value_type"):
+            waiting += [getattr(kind, name)] if hasattr(kind, name) else []
+        for name in ("types", "item_types"):
+            waiting += getattr(kind, name, ())
+    return found
+
+
+def _as_sent(schema: Document, struct: type[msgspec.Struct]) -> None:
+    """Say of an answer's struct what is sent: members with a default are left out, or are always there."""
+    members: dict[str, Document] = schema["properties"]
+    for each in msgspec.structs.fields(struct):
+        if each.required or each.default is msgspec.UNSET:
+            continue
+        if struct.__struct_config__.omit_defaults:
+            members[each.encode_name] = _without_null(members[each.encode_name])
+        else:
+            members[each.encode_name].pop("default", None)
+            schema.setdefault("required", []).append(each.encode_name)
+
+
+def _without_null(schema: Document) -> Document:
+    """The schema without null, and without a default that is."""
+    said = {name: value for name, value in schema.items() if name != "anyOf" and (name, value) != ("default", None)}
+    parts = cast("list[Document]", schema.get("anyOf", []))
+    left = [part for part in parts if part.get("type") != "null"]
+    if len(left) == 1:
+        return {**left[0], **said}
+    return {**said, "anyOf": left} if left else said
+
+
+def _mark_members(schema: Document, called: str) -> None:
+    documented = OBJECTS[called]
+    members: dict[str, Document] = schema["properties"]
+    for name, member in members.items():
+        if name not in documented:
+            # Beside a reference, siblings say more (JSON Schema 2020-12).
+            member[ADDITION] = True
+        elif (called, name) not in NULLABLE:
+            for part in member.get("anyOf", ()):
+                if part == {"type": "null"}:
+                    part[ADDITION] = True
+    optional = {name for name, is_required in documented.items() if not is_required}
+    schema["required"] = [name for name in schema.get("required", ()) if name not in optional]
+
+
+def _say_types(schema: Document) -> None:
+    """Say of each enumeration of texts that it is one."""
+    waiting: list[Any] = [schema]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, dict):
+            part = cast("Document", here)
+            values = part.get("enum")
+            if isinstance(values, list) and all(isinstance(each, str) for each in cast("list[object]", values)):
+                part.setdefault("type", "string")
+            waiting += part.values()
+        elif isinstance(here, list):
+            waiting += cast("list[object]", here)
+
+
+def is_documented(route: Route[Store], status: int) -> bool:
+    """Whether the API document names this status of the route's."""
+    entry = api_document.ENDPOINTS.get((route.method, route.path), api_document.UNSAID)
+    return route.documented and (status in entry.answers or status in api_document.IN_GENERAL)
