@@ -86,6 +86,12 @@ _FORMATS: Mapping[str, str] = {
     "uri": "https://store.example/api/v1/products",
     "date-time": "2026-03-01T12:00:00Z",
 }
+_FORM_OF: Mapping[str, re.Pattern[str]] = {
+    "uuid": re.compile(r"[0-9a-f]{8}-"),
+    "uri": re.compile(r"https?://"),
+    "date-time": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T"),
+}
+_KINDS: Mapping[type, str] = {str: "string", list: "array", int: "integer", dict: "object", type(None): "null"}
 _DEEPEST = 12
 
 
@@ -100,17 +106,12 @@ class Examples:
         looked at; the documents have none."""
         if "$ref" in schema:
             return self.of(self._components[str(schema["$ref"]).rpartition("/")[2]], name, depth + 1)
-        known = NAMED.get(name)
-        if name in NAMED and self._fits(known, schema):
-            return known
-        if schema.get("examples"):
-            return schema["examples"][0]
+        if name in NAMED and _fits(NAMED[name], schema):
+            return NAMED[name]
+        if said := schema.get("examples") or schema.get("enum"):
+            return said[0]
         if "default" in schema:
             return schema["default"]
-        if "enum" in schema:
-            return schema["enum"][0]
-        if "const" in schema:
-            return schema["const"]
         if "anyOf" in schema:
             parts = cast("list[Document]", schema["anyOf"])
             return self.of(next((part for part in parts if part.get("type") != "null"), parts[0]), name, depth + 1)
@@ -136,36 +137,33 @@ class Examples:
         return {each: self.of(member, each, depth + 1) for each, member in chosen.items()}
 
     def _array(self, schema: Document, name: str, depth: int) -> list[Any]:
-        if "prefixItems" in schema:
-            return [self.of(each, name, depth + 1) for each in schema["prefixItems"]]
         items = schema.get("items")
         if not isinstance(items, dict) or depth >= _DEEPEST:
             return []
         held = cast("Document", items)
         return [self.of(held, name.removesuffix("s"), depth + 1) for _ in range(max(1, schema.get("minItems", 1)))]
 
-    def _fits(self, value: object, schema: Document) -> bool:
-        """Whether a known value is one for this schema, as far as the names in use need telling apart."""
-        if "anyOf" in schema:
-            return any(self._fits(value, part) for part in schema["anyOf"])
-        if "$ref" in schema:
-            return False
-        if "enum" in schema:
-            return value in schema["enum"]
-        kind = schema.get("type")
-        if isinstance(value, str):
-            return kind == "string" and _is_text_for(value, schema)
-        if isinstance(value, list):
-            items = schema.get("items", {})
-            return kind == "array" and all(self._fits(each, items) for each in cast("list[object]", value))
-        if isinstance(value, int):
-            is_within = schema.get("minimum", value) <= value <= schema.get("maximum", value)
-            return kind in ("integer", "number") and is_within
-        return kind == ("null" if value is None else "object")
+
+def _fits(value: object, schema: Document) -> bool:
+    """Whether a known value is one for this schema, as far as the names in use need telling apart."""
+    if "anyOf" in schema:
+        return any(_fits(value, part) for part in schema["anyOf"])
+    if "enum" in schema:
+        return value in schema["enum"]
+    kind = _KINDS[type(value)]
+    if schema.get("type") not in (kind, "number" if kind == "integer" else kind):
+        return False
+    if isinstance(value, str):
+        return _is_text_for(value, schema)
+    if isinstance(value, list):
+        return all(_fits(each, schema.get("items", {})) for each in cast("list[object]", value))
+    if isinstance(value, int):
+        return schema.get("minimum", value) <= value <= schema.get("maximum", value)
+    return True
 
 
 def _is_text_for(value: str, schema: Document) -> bool:
-    if schema.get("format") in _FORMATS and value not in (_ID, NAMED["homepage"], NAMED["Idempotency-Key"]):
+    if schema.get("format") in _FORMATS and _FORM_OF[schema["format"]].match(value) is None:
         return False
     if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
         return False

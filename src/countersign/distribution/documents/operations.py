@@ -22,6 +22,11 @@ from countersign.kernel.http.problems import PROBLEM_JSON
 from countersign.kernel.http.route import OneOf, Route
 
 _LIMITS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+_BEFORE_ROUTES = {
+    408: "The request did not arrive in time; there is no body.",
+    431: "The address, or the headers together, are too long; there is no body.",
+}
+"""What the server answers by itself, before it knows the route."""
 _OTHER_TEXT = ("text/", "application/yaml", "application/x-ndjson")
 
 
@@ -101,6 +106,8 @@ class Operations:
             found[304] = {"description": "The ETag still holds.", "headers": _headers(route, 304)}
         for refusal in refusals_of(route):
             self._add_refusal(route, refusal, found)
+        for status, meaning in _BEFORE_ROUTES.items():
+            found.setdefault(status, {"description": meaning})
         for status, each in found.items():
             if not is_documented(route, status):
                 each[ADDITION] = True
@@ -150,25 +157,33 @@ def security_of(route: Route[Store]) -> list[Document]:
 
 def refusals_of(route: Route[Store]) -> list[type[Refused]]:
     """What the route may refuse with: what every route may where it can arise, and its own."""
-    skipped: set[int] = {405}
-    if route.method == "GET":
-        skipped |= {413, 415, 507}
-    if route.streams:
-        skipped |= {413, 415}
-    if not route.writes:
-        skipped |= {409, 422}
-    if route.scope is None and not route.signed_in:
-        skipped.add(403)
-    if route.own_credentials:
-        skipped.add(401)
-    if "{" not in route.path:
-        skipped.add(404)
-    general = [each for each in EVERYWHERE if each.status not in skipped and each.status != 410]
-    ending = [] if route.deprecation is None else [deprecation.Gone]
+    skipped = _impossible(route)
+    general = [each for each in EVERYWHERE if each.status not in skipped]
+    return [*general, *_endings(route), *route.refusals]
+
+
+def _impossible(route: Route[Store]) -> set[int]:
+    """The statuses of general refusals that cannot arise at the route. 405 is that of other methods."""
+    may_arise = {
+        403: route.scope is not None or route.signed_in,
+        401: not route.own_credentials,
+        404: "{" in route.path,
+        409: route.writes,
+        422: route.writes,
+        413: route.method != "GET" and not route.streams,
+        415: route.method != "GET" and not route.streams,
+        507: route.method != "GET",
+        405: False,
+        410: False,
+    }
+    return {status for status, may in may_arise.items() if not may}
+
+
+def _endings(route: Route[Store]) -> list[type[Refused]]:
+    """What a route refuses with when it, or something it takes, has ended."""
     shapes = (route.query, *(() if route.body is None else (route.body,)))
-    if any(deprecation.of_fields(shape) for shape in shapes):
-        ending = [*ending, deprecation.MemberGone]
-    return [*general, *ending, *route.refusals]
+    members = [deprecation.MemberGone] if any(deprecation.of_fields(shape) for shape in shapes) else []
+    return [*([] if route.deprecation is None else [deprecation.Gone]), *members]
 
 
 def _headers(route: Route[Store], status: int) -> Document:

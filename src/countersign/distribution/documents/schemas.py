@@ -7,8 +7,7 @@ import msgspec
 from msgspec import inspect
 
 from countersign.distribution.context import Store
-from countersign.distribution.documents import api_document
-from countersign.distribution.documents.api_document import ENDPOINTS, HELD, NULLABLE, OBJECTS
+from countersign.distribution.documents.api_document import ENDPOINTS, HELD, IN_GENERAL, NULLABLE, OBJECTS, UNSAID
 from countersign.kernel.http.route import OneOf, Route
 from countersign.kernel.http.route import shapes as shapes_of
 from countersign.kernel.http.texts import Uri
@@ -71,7 +70,7 @@ class Schemas:
         self._mark(listed)
         for schema in self.components.values():
             schema["description"] = " ".join(schema.get("description", "").split())
-            _say_types(schema)
+            _say_plainly(schema)
 
     def of(self, shape: object) -> Document:
         """The schema of a body or an answer."""
@@ -82,29 +81,32 @@ class Schemas:
     def _mark(self, routes: Iterable[Route[Store]]) -> None:
         """Mark what the API document does not name, and require of its objects what it requires."""
         known: dict[str, str] = {}
-        self._name(known, self.of(Problem), "problem details")
+        self._name(known, Problem, "problem details")
         for each in routes:
-            entry = ENDPOINTS.get((each.method, each.path))
-            if entry is not None and each.body is not None and entry.body is not None:
-                self._name(known, self.of(each.body), entry.body)
-            for status, name in () if entry is None else entry.answers.items():
-                if name is not None and each.answers.get(status) is not None:
-                    self._name(known, self.of(each.answers[status]), name)
+            entry = ENDPOINTS.get((each.method, each.path), UNSAID)
+            self._name(known, each.body, entry.body)
+            for status, name in entry.answers.items():
+                self._name(known, each.answers.get(status), name)
         for name, schema in self.components.items():
             if name in known:
                 _mark_members(schema, known[name])
             else:
                 schema[ADDITION] = True
 
-    def _name(self, known: dict[str, str], schema: Document, called: str) -> None:
-        """Note which object of the API document a schema is, and its parts are."""
+    def _name(self, known: dict[str, str], shape: object, called: str | None) -> None:
+        """Note which object of the API document a shape is."""
+        if shape is not None and called is not None:
+            self._follow(known, self.of(shape), called)
+
+    def _follow(self, known: dict[str, str], schema: Document, called: str) -> None:
+        """Note which object a schema is, or the items of it are, and what its parts are."""
         name = str(schema.get("items", schema).get("$ref", "")).rpartition("/")[2]
         if not name or name in known:
             return
         known[name] = called
         for (outer, member), inner in HELD.items():
             if outer == called:
-                self._name(known, self.components[name]["properties"][member], inner)
+                self._follow(known, self.components[name]["properties"][member], inner)
 
 
 def parameters(shape: type[msgspec.Struct]) -> tuple[Mapping[str, Document], frozenset[str]]:
@@ -171,22 +173,31 @@ def _mark_members(schema: Document, called: str) -> None:
     schema["required"] = [name for name in schema.get("required", ()) if name not in optional]
 
 
-def _say_types(schema: Document) -> None:
-    """Say of each enumeration of texts that it is one."""
+def _say_plainly(schema: Document) -> None:
+    """Say the same of every part in words that all readers of descriptions know."""
     waiting: list[Any] = [schema]
     while waiting:
         here = waiting.pop()
         if isinstance(here, dict):
             part = cast("Document", here)
-            values = part.get("enum")
-            if isinstance(values, list) and all(isinstance(each, str) for each in cast("list[object]", values)):
-                part.setdefault("type", "string")
+            _say_of_part(part)
             waiting += part.values()
         elif isinstance(here, list):
             waiting += cast("list[object]", here)
 
 
+def _say_of_part(part: Document) -> None:
+    """Say of an enumeration of texts that it is one, and of a fixed row of values, by `items`, what these may be."""
+    values = part.get("enum")
+    if isinstance(values, list) and all(isinstance(each, str) for each in cast("list[object]", values)):
+        part.setdefault("type", "string")
+    row: list[Document] = part.pop("prefixItems", [])
+    if row:
+        kinds = [each for number, each in enumerate(row) if each not in row[:number]]
+        part["items"] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+
+
 def is_documented(route: Route[Store], status: int) -> bool:
     """Whether the API document names this status of the route's."""
-    entry = api_document.ENDPOINTS.get((route.method, route.path), api_document.UNSAID)
-    return route.documented and (status in entry.answers or status in api_document.IN_GENERAL)
+    entry = ENDPOINTS.get((route.method, route.path), UNSAID)
+    return route.documented and (status in entry.answers or status in IN_GENERAL)
