@@ -1,5 +1,6 @@
 """A served store for schemathesis: demonstration data, callers, and the values that lead to what there is."""
 
+import io
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from PIL import Image
 
 from countersign.distribution import demo
 from tests.servers.countersign import Running, environment, served
@@ -58,7 +60,7 @@ class Fuzzed:
             f"{self.running.url}/openapi.json",
             *("--checks", ",".join(CHECKS), "--phases", phases, "--max-examples", str(examples), "--seed", str(seed)),
             *("--continue-on-failure", "--no-shrink", "--generation-database", "none", "--warnings", "off"),
-            *("--report", "json", "--report-json-path", str(report)),
+            *("--report", "json,har", "--report-har-path", str(folder/"x.har"), "--report-json-path", str(report)),
             *(word for pair in (self.callers[caller] or {}).items() for word in ("-H", ": ".join(pair))),
         ]
         variables = {
@@ -110,37 +112,61 @@ def serving(data: Path) -> Iterator[Fuzzed]:
 def _look_around(fuzzed: Fuzzed, http: httpx.Client) -> None:
     """Learn what there is, and begin what would take several calls."""
     own, others = (
-        [each["slug"] for each in http.get("/products", params={"org": org, "limit": 8}).json()["items"]]
-        for org in ("northwind-games", "openfield")
+        http.get("/products", params={"org": org, "limit": 4}).json()["items"] for org in ("northwind-games", "openfield")
     )
-    releases = [each for slug in own for each in http.get(f"/products/{slug}/releases").json()]
-    fuzzed.artifacts = [each["id"] for release in releases for each in release.get("artifacts", ())][:12]
-    path = f"/products/{own[0]}/releases/{_drafted(http, own[0])}/artifacts"
-    upload = _made(http.post(path, json={"filename": "a.zip", "size": 64}))
-    drawn = {"kind": "icon", "filename": "i.png", "size": 9, "alt": ""}
-    picture = _made(http.post(f"/products/{own[0]}/media", json=drawn))
-    payload = {"artifact_id": fuzzed.artifacts[0]}
-    job = _made(http.post("/jobs", json={"type": "artifact.verify", "payload": payload}))
-    batch = _made(http.post("/codes", json={"kind": "promo", "products": own[:1], "count": 5, "max_uses": 9}))
+    ids = [each["id"] for each in own]
+    releases = [each for product in ids for each in http.get(f"/products/{product}/releases").json()[:4]]
+    artifacts = [each for release in releases for each in release.get("artifacts", ())]
+    fuzzed.artifacts = [each["id"] for each in artifacts]
+    for artifact in fuzzed.artifacts[:6]:
+        built = _made(_job(http, "build.process", artifact))
+        assert built["status"] == "completed", built
+    path = f"/products/{ids[0]}/releases/{_drafted(http, ids[0])}/artifacts"
+    # As many bytes as `null` has: what a body without a schema often is.
+    uploads = [_made(http.post(path, json={"filename": name, "size": 4}))["upload_url"] for name in ("a", "b", "c")]
+    batch = _made(http.post("/codes", json={"kind": "promo", "products": ids[:1], "count": 5, "max_uses": 9}))
+    agent = _made(http.post("/auth/register", json={"type": "anonymous"}, headers={"Authorization": ""}))
     fuzzed.values.update(
         {
-            "path.id": [*own, *others[:2]],
+            "path.id": [*ids, *(each["slug"] for each in own), others[0]["id"], others[1]["slug"]],
             "path.version": [*{release["version"] for release in releases}, "9.9.9"],
             "query.from": [*{release["version"] for release in releases}],
+            "query.platform": [*{each["platform"] for each in artifacts}],
             "path.artifact_id": [*fuzzed.artifacts],
-            "path.job_id": [job["job_id"]],
+            "path.job_id": [_made(_job(http, "artifact.verify", fuzzed.artifacts[0]))["job_id"]],
             "path.batch_id": [batch["batch_id"]],
-            "path.media_id": [picture.get("media_id") or picture["id"]],
-            "path.token": [each["upload_url"].rpartition("/")[2] for each in (upload, picture)],
+            "path.token": [each.rpartition("/")[2] for each in uploads],
+            "path.sha256": [_picture(http, ids[0])],
             "path.type": ["resource-not-found", "invalid-request", "rate-limit-exceeded"],
             "query.org": ["northwind-games", "openfield"],
             "body.code": [*demo.LICENCE_CODES, demo.PROMO_CODE, *batch["codes"]],
-            "body.products[*]": own,
-            "body.grant_type": ["client_credentials", "authorization_code"],
+            "body.products[*]": ids,
+            "body.grant_type": ["client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"],
             "body.client_id": [demo.CLIENT_ID],
             "body.client_secret": [demo.CLIENT_SECRET],
+            "body.scope": ["read:products", "read:products read:library"],
+            "body.resource": [fuzzed.running.url],
+            "body.assertion": [agent["identity_assertion"]],
+            "body.claim_token": [agent["claim_token"]],
+            "body.type": ["anonymous", "service_auth", "artifact.verify"],
         }
     )
+
+
+def _job(http: httpx.Client, kind: str, artifact: str) -> httpx.Response:
+    body = {"type": kind, "payload": {"artifact_id": artifact}}
+    return http.post("/jobs", json=body, headers={"Prefer": "wait=30"})
+
+
+def _picture(http: httpx.Client, product: str) -> str:
+    """The digest of a picture of the product."""
+    drawn = io.BytesIO()
+    Image.new("RGB", (8, 8), "red").save(drawn, "PNG")
+    size = len(drawn.getvalue())
+    wanted = {"kind": "icon", "filename": "i.png", "size": size, "alt": ""}
+    said = _made(http.post(f"/products/{product}/media", json=wanted))
+    shown = _made(httpx.put(said["upload_url"], content=drawn.getvalue()))
+    return str(shown["url"]).rpartition("/")[2]
 
 
 def _drafted(http: httpx.Client, slug: str) -> str:

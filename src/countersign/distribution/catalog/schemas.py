@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from countersign.kernel.http.texts import Moment, Sha256, Uri, Uuid
+from countersign.kernel.http.texts import Moment, Sha256, UriReference, Uuid
 
 Kind = Literal["game", "app", "tool"]
 Platform = Literal["windows", "macos", "linux", "android", "ios", "web"]
@@ -42,7 +42,7 @@ class Media(msgspec.Struct, kw_only=True):
 
     id: Uuid
     kind: MediaKind
-    url: Uri
+    url: UriReference
     alt: str
     width: int | None
     height: int | None

@@ -6,7 +6,7 @@ from functools import lru_cache
 from importlib import import_module
 
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.documents import problems, shared
+from countersign.distribution.documents import shared
 from countersign.distribution.documents.health import API_VERSION
 from countersign.distribution.documents.operations import (
     Operations,
@@ -66,7 +66,7 @@ def document(described: Iterable[Route[Store]], root_url: str, cookie: str) -> D
             "schemas": schemas.components,
             "responses": repeated,
             "headers": header_components(),
-            "examples": example_components(problems.types(listed), root_url),
+            "examples": example_components(listed, root_url),
             "securitySchemes": _schemes(root_url, cookie),
         },
     }

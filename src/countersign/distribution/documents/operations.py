@@ -22,7 +22,7 @@ from countersign.kernel.http.problems import PROBLEM_JSON
 from countersign.kernel.http.route import OneOf, Route
 
 _LIMITS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-_BEFORE_ROUTES = {
+BEFORE_ROUTES = {
     408: "The request did not arrive in time; there is no body.",
     431: "The address, or the headers together, are too long; there is no body.",
 }
@@ -106,7 +106,7 @@ class Operations:
             found[304] = {"description": "The ETag still holds.", "headers": _headers(route, 304)}
         for refusal in refusals_of(route):
             self._add_refusal(route, refusal, found)
-        for status, meaning in _BEFORE_ROUTES.items():
+        for status, meaning in BEFORE_ROUTES.items():
             found.setdefault(status, {"description": meaning})
         for status, each in found.items():
             if not is_documented(route, status):
@@ -135,8 +135,8 @@ class Operations:
             content.setdefault("text/html", {"schema": {"type": "string"}})
         kind, shape = (JSON, OAuthError) if route.oauth else (PROBLEM_JSON, Problem)
         shown = content.setdefault(kind, {"schema": self._schemas.of(shape)})
-        place = "oauth." if route.oauth else ""
-        shown.setdefault("examples", {})[refusal.code] = {"$ref": f"#/components/examples/{place}{refusal.code}"}
+        place = f"#/components/examples/{'oauth.' if route.oauth else ''}{_example_of(refusal)}"
+        shown.setdefault("examples", {})[refusal.code] = {"$ref": place}
         codes: list[str] = entry.setdefault("x-codes", [])
         if refusal.code not in codes:
             codes.append(refusal.code)
@@ -202,10 +202,11 @@ def _headers(route: Route[Store], status: int) -> Document:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in dict.fromkeys(names)}
 
 
-def example_components(refusals: Mapping[str, type[Refused]], root_url: str) -> Document:
-    """An example of every problem by its code, and of those that the OAuth endpoints say in their own way."""
+def example_components(routes: Iterable[Route[Store]], root_url: str) -> Document:
+    """An example of everything the routes may refuse with, for each in both shapes: that of problems, and that of
+    the OAuth endpoints."""
     found: Document = {}
-    for refusal in refusals.values():
+    for refusal in dict.fromkeys(refusal for each in routes for refusal in refusals_of(each)):
         detail = " ".join((refusal.__doc__ or "").split()).partition(". ")[0].rstrip(".")
         short: dict[str, Any] = {"error": refusal.code, "error_description": detail}
         short |= {"code": refusal.code, "message": detail}
@@ -222,6 +223,12 @@ def example_components(refusals: Mapping[str, type[Refused]], root_url: str) -> 
             error=refusal.code,
             error_description=detail,
         )
-        found[refusal.code] = {"summary": refusal.title, "value": msgspec.to_builtins(problem)}
-        found[f"oauth.{refusal.code}"] = {"summary": refusal.title, "value": short}
+        name = _example_of(refusal)
+        found.setdefault(name, {"summary": refusal.title, "value": msgspec.to_builtins(problem)})
+        found.setdefault(f"oauth.{name}", {"summary": refusal.title, "value": short})
     return found
+
+
+def _example_of(refusal: type[Refused]) -> str:
+    """What the example is called; a few codes stand at two statuses."""
+    return f"{refusal.code}.{refusal.status}"
