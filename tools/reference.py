@@ -13,7 +13,8 @@ import msgspec
 from countersign.archives.rules import RULES
 from countersign.distribution.app import ROUTES
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.documents import openapi, problems
+from countersign.distribution.documents import problems
+from countersign.distribution.documents import routes as documents
 from countersign.kernel.http.route import Nothing, OneOf, Route
 from countersign.kernel.http.route import shapes as shapes_of
 from countersign.settings import PREFIX as VARIABLE
@@ -21,7 +22,7 @@ from countersign.settings import Settings
 
 FOLDER = Path(__file__).parents[1] / "docs/reference"
 NOTE = "<!-- Written by `make docs`; change the declarations instead. -->\n"
-EVERY_ROUTE = (*ROUTES, *openapi.routes(ROUTES), *problems.routes(ROUTES))
+EVERY_ROUTE = (*ROUTES, *documents.routes(ROUTES))
 UNNAMED: dict[type, str] = {str: "a page", bytes: "the bytes", dict: "a JSON object"}
 ANSWERED = "Member of the answer"
 TITLES = {

@@ -101,6 +101,11 @@ class Settings:
         False, "Fetch keys of trusted issuers from private and loopback addresses and over http, for tests."
     )
     resource_name: str = _setting("Countersign", "The store's name in metadata, in auth.md and on pages.")
+    security_contact: str = _setting(
+        "",
+        "Whom to tell of a weakness: e-mail or web addresses for security.txt, separated by commas; empty: no such "
+        "file.",
+    )
     smtp_url: str = _setting(
         "", "smtp://user:password@host:port or smtps://… ; empty: mail goes to the outbox folder.", "URL", secret=True
     )

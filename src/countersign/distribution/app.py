@@ -14,7 +14,8 @@ from countersign.distribution.builds import routes as builds
 from countersign.distribution.catalog import routes as catalog
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.delivery import routes as delivery
-from countersign.distribution.documents import health, home, openapi, problems
+from countersign.distribution.documents import health, home
+from countersign.distribution.documents import routes as documents
 from countersign.distribution.identity import keys, org_routes, queries
 from countersign.distribution.identity import routes as identity
 from countersign.distribution.identity.gate import Gate
@@ -202,7 +203,7 @@ def create(store: Store, routes: Sequence[Route[Store]] = ROUTES) -> App[Store]:
         "person": settings.rate_person,
         "token": settings.rate_token,
     }
-    described = (*routes, *openapi.routes(routes), *problems.routes(routes))
+    described = (*routes, *documents.routes(routes))
     return App(
         described,
         store,

@@ -3,8 +3,10 @@
 from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Annotated
 
 import httpx
+import msgspec
 import pytest
 
 from countersign.kernel import clock
@@ -15,7 +17,7 @@ from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.call import Call, Headers
 from countersign.kernel.http.counters import SharedMemoryCounters
-from countersign.kernel.http.deprecation import Deprecation
+from countersign.kernel.http.deprecation import Deprecation, deprecated
 from countersign.kernel.http.ratelimit import RateLimiter
 from countersign.kernel.http.route import Nothing, route
 
@@ -50,6 +52,42 @@ async def old(call: Call[None, Anyone, Nothing, Nothing]) -> Answer:
     return answer.json({"a": 1})
 
 
+class OldQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """A parameter that goes, and one that stays."""
+
+    category: Annotated[str | None, deprecated(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/kind")] = None
+    kind: str | None = None
+
+
+class OldBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A member that goes, and one that stays."""
+
+    name: str
+    label: Annotated[str, deprecated(date(2025, 12, 1), date(2026, 5, 1), "https://docs.example/name")] = ""
+
+
+class OldMember(msgspec.Struct):
+    """Something within an answer that goes."""
+
+    count: Annotated[int, deprecated(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/total")]
+
+
+class OldAnswer(msgspec.Struct):
+    """An answer that holds it."""
+
+    rows: list[OldMember]
+
+
+async def narrowed(call: Call[None, Anyone, OldQuery, Nothing]) -> Answer:
+    """Answer with what was asked for."""
+    return answer.json({"category": call.query.category})
+
+
+async def written(call: Call[None, Anyone, Nothing, OldBody]) -> Answer:
+    """Answer with what was sent."""
+    return answer.json({"label": call.body.label})
+
+
 async def first() -> tuple[int, ...]:
     """Nothing ever changes."""
     return (1,)
@@ -64,6 +102,9 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
         route("GET", "/old", old, answers={200: dict}, deprecation=NOTICE),
         route("GET", "/cached", old, answers={200: dict}, deprecation=NOTICE, cached=True),
         route("GET", "/new", old, answers={200: dict}),
+        route("GET", "/list", narrowed, query=OldQuery, answers={200: dict}, cached=True),
+        route("POST", "/things", written, body=OldBody, answers={200: dict}),
+        route("GET", "/answers", old, answers={200: OldAnswer}),
     )
     app = App(
         routes,
@@ -118,6 +159,60 @@ async def test_what_is_gone_is_counted_all_the_same(http: httpx.AsyncClient) -> 
         statuses = [(await http.get("/old")).status_code for _ in range(10)]
 
     assert statuses == [410] * 9 + [429]
+
+
+async def test_a_deprecated_parameter_is_announced_where_it_is_used_and_nowhere_else(http: httpx.AsyncClient) -> None:
+    with clock.fixed(clock.Instant(at(2026, 4, 1) - 1)):
+        used = [await http.get("/list?category=a") for _ in range(3)]
+        unused = [await http.get("/list?kind=a") for _ in range(3)]
+
+    for each in used:
+        assert each.json() == {"category": "a"}
+        assert each.headers["deprecation"] == f"@{at(2026, 1, 1) // clock.SECOND}"
+        assert each.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
+        assert each.headers["link"] == '<https://docs.example/kind>; rel="deprecation"'
+    assert not any("deprecation" in each.headers or "sunset" in each.headers for each in unused)
+
+
+async def test_after_its_sunset_a_parameter_is_gone_and_the_route_is_not(http: httpx.AsyncClient) -> None:
+    with clock.fixed(at(2026, 4, 1)):
+        gone, still = await http.get("/list?category=a"), await http.get("/list?kind=a")
+
+    assert (gone.status_code, gone.json()["code"]) == (410, "parameter_gone")
+    assert gone.json()["errors"][0]["parameter"] == "category"
+    assert "https://docs.example/kind" in gone.json()["detail"]
+    assert still.status_code == 200
+
+
+async def test_a_deprecated_member_of_a_body_is_announced_until_it_is_gone(http: httpx.AsyncClient) -> None:
+    old, new = {"name": "a", "label": "b"}, {"name": "a"}
+    with clock.fixed(clock.Instant(at(2026, 5, 1) - 1)):
+        used, unused = await http.post("/things", json=old), await http.post("/things", json=new)
+    with clock.fixed(at(2026, 5, 1)):
+        gone, still = await http.post("/things", json=old), await http.post("/things", json=new)
+
+    assert used.json() == {"label": "b"}
+    assert used.headers["sunset"] == "Fri, 01 May 2026 00:00:00 GMT"
+    assert "sunset" not in unused.headers
+    assert (gone.status_code, gone.json()["code"]) == (410, "parameter_gone")
+    assert gone.json()["errors"][0]["pointer"] == "/label"
+    assert still.status_code == 200
+
+
+async def test_a_deprecated_member_of_an_answer_is_announced_as_long_as_it_is_sent(http: httpx.AsyncClient) -> None:
+    for moment in (at(2026, 3, 31), at(2026, 6, 1)):
+        with clock.fixed(moment):
+            answered = await http.get("/answers")
+        assert answered.status_code == 200
+        assert answered.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
+
+
+def test_a_deprecated_field_is_marked_in_its_schema() -> None:
+    _, components = msgspec.json.schema_components([OldBody], ref_template="{name}")
+
+    label = components["OldBody"]["properties"]["label"]
+    assert (label["deprecated"], label["x-sunset"]) == (True, "2026-05-01")
+    assert "deprecated" not in components["OldBody"]["properties"]["name"]
 
 
 def test_ninety_days_pass_between_announcement_and_sunset() -> None:

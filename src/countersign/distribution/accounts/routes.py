@@ -23,6 +23,7 @@ _PAGE: Options = {
     "at_root": True,
 }
 _FORM: Options = {**_PAGE, "refusals": (InsecureSignIn, ForeignOrigin), "form": True}
+_SIGNING_IN: Options = {**_FORM, "sends": {303: ("Location", "Set-Cookie")}}
 
 
 async def show_sign_up(call: Request[AskQuery, Nothing]) -> Answer:
@@ -106,7 +107,7 @@ def routes(first_proof: FirstProof) -> tuple[Route[Store], ...]:
         route("GET", "/auth/reset", show_reset, query=AskQuery, answers={200: str}, **_PAGE),
         route("POST", "/auth/reset", reset, query=AskQuery, body=AskForm, answers=asked, **_FORM),
         route("GET", "/auth/prove", show_prove, query=ProveQuery, answers={200: str, 404: str}, **_PAGE),
-        route("POST", "/auth/prove", prove_it, query=ProveQuery, body=ProveForm, answers=proved, **_FORM),
+        route("POST", "/auth/prove", prove_it, query=ProveQuery, body=ProveForm, answers=proved, **_SIGNING_IN),
     )
 
 

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from countersign.distribution.identity.schemas import TokenResponse
+from countersign.kernel.http.texts import Moment, Uri
 
 Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=2_000)]
 Assertion: TypeAlias = Annotated[str, msgspec.Meta(max_length=16_384)]
@@ -35,14 +36,14 @@ class Identity(msgspec.Struct):
     """The service's assertion of an agent, and when it expires."""
 
     assertion: str
-    expires_at: str
+    expires_at: Moment
 
 
 class AttemptLink(msgspec.Struct):
     """The page that shows the person a code for the agent."""
 
-    verification_uri: str
-    expires_at: str
+    verification_uri: Uri
+    expires_at: Moment
 
 
 class Ceremony(msgspec.Struct, omit_defaults=True):
@@ -50,10 +51,10 @@ class Ceremony(msgspec.Struct, omit_defaults=True):
     that the page of `attempt` shows. Poll `url` every `interval` seconds with `token`."""
 
     token: str
-    expires_at: str
-    url: str
+    expires_at: Moment
+    url: Uri
     user_code: str | UnsetType = UNSET
-    verification_uri: str | UnsetType = UNSET
+    verification_uri: Uri | UnsetType = UNSET
     expires_in: int | UnsetType = UNSET
     interval: int | UnsetType = UNSET
     attempt: AttemptLink | UnsetType = UNSET
@@ -69,13 +70,13 @@ class Registered(msgspec.Struct, omit_defaults=True):
     type: str
     scopes: list[str] | ScopesByClaim
     identity_assertion: str | UnsetType = UNSET
-    assertion_expires: str | UnsetType = UNSET
+    assertion_expires: Moment | UnsetType = UNSET
     identity: Identity | UnsetType = UNSET
     pre_claim_scopes: list[str] | UnsetType = UNSET
     post_claim_scopes: list[str] | UnsetType = UNSET
     claim_token: str | UnsetType = UNSET
-    claim_token_expires: str | UnsetType = UNSET
-    claim_url: str | UnsetType = UNSET
+    claim_token_expires: Moment | UnsetType = UNSET
+    claim_url: Uri | UnsetType = UNSET
     claim: Ceremony | UnsetType = UNSET
 
 
@@ -100,7 +101,7 @@ class TypedCode(msgspec.Struct):
     """The code the agent shows its person, and where it is typed."""
 
     user_code: str
-    verification_uri: str
+    verification_uri: Uri
     expires_in: int
     interval: int
 
@@ -113,7 +114,7 @@ class Initiated(msgspec.Struct):
     type: str
     claim_attempt_id: str
     status: str
-    expires_at: str
+    expires_at: Moment
     claim_attempt: TypedCode
     attempt: AttemptLink
 
@@ -135,7 +136,7 @@ class Claimed(msgspec.Struct):
     registration_id: str
     id: str
     identity_assertion: str
-    assertion_expires: str
+    assertion_expires: Moment
     identity: Identity
     scopes: list[str]
 
@@ -144,7 +145,7 @@ class ClaimedToken(TokenResponse):
     """The answer to the claim grant: an access token at once, and the assertion for later ones."""
 
     identity_assertion: str
-    assertion_expires: str
+    assertion_expires: Moment
     registration_id: str
 
 
@@ -155,7 +156,7 @@ class Me(msgspec.Struct, omit_defaults=True):
     client_id: str
     claimed: bool
     scope: str
-    expires_at: str
+    expires_at: Moment
     orgs: list[str]
     email: str | None = None
     registration_id: str | UnsetType = UNSET

@@ -24,7 +24,7 @@ from countersign.kernel.http import answer, stored
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.ranges import RangeNotSatisfiable, wanted_range
 from countersign.kernel.http.route import Nothing, route
-from countersign.kernel.http.stored import OCTETS, Stored, attachment
+from countersign.kernel.http.stored import OCTETS, READS, SENDS, Stored, attachment
 
 WRITE_RELEASES = "write:releases"
 
@@ -116,6 +116,8 @@ ROUTES = (
         answers={201: Artifact, 204: None},
         refusals=_RECEIVING,
         streams=True,
+        reads=("Content-Range",),
+        sends={201: ("Location",), 204: ("Upload-Received",)},
     ),
     route(
         "GET",
@@ -131,6 +133,8 @@ ROUTES = (
         answers={200: bytes, 206: bytes, 307: None},
         refusals=(ArtifactNotFound, NotEntitled, InsufficientScope, RangeNotSatisfiable),
         produces=(OCTETS,),
+        reads=READS,
+        sends={**SENDS, 307: ("Location",)},
     ),
     route(
         "GET",
@@ -140,5 +144,7 @@ ROUTES = (
         answers={200: bytes, 206: bytes},
         refusals=(InvalidSignature, AddressExpired, RangeNotSatisfiable, NotFound),
         produces=(OCTETS,),
+        reads=READS,
+        sends=SENDS,
     ),
 )

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 from countersign.distribution.catalog.schemas import Platform
+from countersign.kernel.http.texts import Moment, Uri, Uuid
 
 Filename = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 Size = Annotated[int, msgspec.Meta(ge=1)]
@@ -23,9 +24,9 @@ class NewArtifact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class Announced(msgspec.Struct):
     """Where to send the file; the address is a secret and works until `expires_at`."""
 
-    artifact_id: str
-    upload_url: str
-    expires_at: str
+    artifact_id: Uuid
+    upload_url: Uri
+    expires_at: Moment
 
 
 class SignedQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

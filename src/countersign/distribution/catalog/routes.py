@@ -263,6 +263,7 @@ ROUTES = (
         refusals=(ProductNotFound, InvalidCursor),
         cached=True,
         documented=True,
+        sends={200: ("Link",)},
     ),
     route(
         "GET",

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from countersign.kernel.http.texts import Moment, Sha256, UriReference, Uuid
+
 Kind = Literal["game", "app", "tool"]
 Platform = Literal["windows", "macos", "linux", "android", "ios", "web"]
 ChannelName = Literal["stable", "beta", "nightly", "alpha"]
@@ -19,7 +21,7 @@ Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 class Product(msgspec.Struct, omit_defaults=True, kw_only=True):
     """A product as lists show it: the documented members."""
 
-    id: str
+    id: Uuid
     slug: str
     title: str
     description: str | None = None
@@ -32,15 +34,15 @@ class Channel(msgspec.Struct):
 
     channel: ChannelName
     version: str
-    published_at: str
+    published_at: Moment
 
 
 class Media(msgspec.Struct, kw_only=True):
     """A picture or a film of a product; `width` and `height` in pixels, null for films."""
 
-    id: str
+    id: Uuid
     kind: MediaKind
-    url: str
+    url: UriReference
     alt: str
     width: int | None
     height: int | None
@@ -57,8 +59,8 @@ class ProductDetail(Product, kw_only=True):
     tags: list[str]
     homepage: str | None
     license: str | None
-    created_at: str
-    updated_at: str
+    created_at: Moment
+    updated_at: Moment
 
 
 class ProductList(msgspec.Struct):
@@ -71,10 +73,10 @@ class ProductList(msgspec.Struct):
 class Artifact(msgspec.Struct):
     """A file of a release; `size` in bytes."""
 
-    id: str
+    id: Uuid
     filename: str
     size: int
-    sha256: str | None
+    sha256: Sha256 | None
     platform: Platform | None
     status: str
 
@@ -84,7 +86,7 @@ class Release(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     version: str
     channel: ChannelName
-    published_at: str | None
+    published_at: Moment | None
     notes: str | None = None
     status: str | None = None
     yank_reason: str | None = None
@@ -102,7 +104,7 @@ class Catalog(msgspec.Struct):
 
     service: str
     version: str
-    generated_at: str
+    generated_at: Moment
     products: list[CatalogItem]
     next_cursor: str | None
 

@@ -20,7 +20,7 @@ from countersign.kernel.errors import NotFound
 from countersign.kernel.http import answer, stored
 from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.route import Nothing, route
-from countersign.kernel.http.stored import Stored
+from countersign.kernel.http.stored import READS, SENDS, Stored
 from countersign.updates.envelope import SignatureRefused
 from countersign.updates.wire import ChannelState, ChunkPlaces, Delta, DeltaOffer, Envelope, Pack
 
@@ -123,6 +123,8 @@ ROUTES = (
         query=BuildQuery,
         answers={200: Envelope, 206: bytes},
         refusals=_REFUSALS,
+        reads=READS,
+        sends=SENDS,
     ),
     route("GET", _OF_BUILD + "/chunks", show_chunks, query=BuildQuery, answers={200: ChunkPlaces}, refusals=_REFUSALS),
     route("GET", _OF_BUILD + "/delta", offer_delta, query=DeltaQuery, answers={200: DeltaOffer}, refusals=_REFUSALS),

@@ -3,6 +3,7 @@
 from html import escape
 
 from countersign.distribution.context import Store
+from countersign.distribution.documents import shared
 from countersign.distribution.identity import pages, visitors
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.visitors import Visitor
@@ -10,7 +11,13 @@ from countersign.kernel.http import forms
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.route import Nothing, route
 
-_FOR_PROGRAMS = (("API description", "/openapi.json"), ("For agents", "/auth.md"))
+_FOR_PROGRAMS = (
+    ("API description", shared.DOCUMENTS["openapi"]),
+    ("Manual", shared.DOCUMENTS["wiki"]),
+    ("For agents", shared.DOCUMENTS["agents"]),
+    ("For language models", shared.DOCUMENTS["llms"]),
+    ("All of these", shared.DOCUMENTS["api-catalog"]),
+)
 
 
 async def show_home(call: Request[Nothing, Nothing]) -> Answer:

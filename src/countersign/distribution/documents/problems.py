@@ -1,20 +1,23 @@
 """ROOT/problems/{type}: a page for every problem type the service answers with."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
 from html import escape
+
+import msgspec
 
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.distribution.context import Store
+from countersign.distribution.documents import shared
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.gate import InsufficientScope, Unauthenticated
 from countersign.distribution.jobs.refusals import JobCancelled, JobFailed
 from countersign.distribution.processing.ingest import ArtifactDamaged
 from countersign.kernel.errors import InvalidRequest, NotFound, Refused, StorageFull, Unavailable
-from countersign.kernel.http import answer
-from countersign.kernel.http.answer import JSON, Answer
+from countersign.kernel.http.answer import JSON, Answer, encode
 from countersign.kernel.http.call import BodyTooLarge
 from countersign.kernel.http.decode import UnsupportedMediaType
-from countersign.kernel.http.deprecation import Gone
+from countersign.kernel.http.deprecation import Gone, MemberGone
 from countersign.kernel.http.idempotency import InProgress, KeyReused
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed, NotAcceptable, RouteNotFound
 from countersign.kernel.http.ratelimit import RateLimited
@@ -34,6 +37,7 @@ EVERYWHERE: tuple[type[Refused], ...] = (
     InProgress,
     RateLimited,
     Gone,
+    MemberGone,
     InternalError,
     Unavailable,
     StorageFull,
@@ -57,41 +61,53 @@ def types(routes: Iterable[Route[Store]]) -> dict[str, type[Refused]]:
     return {refusal.code.replace("_", "-"): refusal for refusal in (*named, *IN_JOBS, *EVERYWHERE)}
 
 
-def routes(described: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:
-    """The route of the problem pages of these routes."""
-    known = types(described)
+class ProblemType(msgspec.Struct):
+    """What every problem of a type means, and what to do about it."""
+
+    code: str
+    title: str
+    status: int
+    meaning: str
+    resolution: str
+
+
+def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
+    """The route of the problem pages of these routes; the sequence may still grow."""
+
+    @cache
+    def known() -> dict[str, type[Refused]]:
+        return types(described)
 
     async def show_problem_type(call: Request[Nothing, Nothing]) -> Answer:
         """Explain a problem type."""
-        found = known.get(call.path["type"])
+        found = known().get(call.path["type"])
         if found is None:
             raise ProblemTypeNotFound("no problem has this type")
-        meaning = " ".join((found.__doc__ or "").split())
-        headers = (("Cache-Control", "public, max-age=3600"), ("Vary", "Accept"))
+        shown = page_of(found)
+        vary = (("Vary", "Accept"),)
         if "text/html" not in (call.headers.get("accept") or ""):
-            document = {
-                "code": found.code,
-                "title": found.title,
-                "status": found.status,
-                "meaning": meaning,
-                "resolution": found.resolution,
-            }
-            return answer.json(document, headers=headers)
+            return shared.answer(call, encode(shown), headers=vary)
         page = (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(found.title)}</title>'
-            f"<h1>{escape(found.title)}</h1><p><code>{escape(found.code)}</code>, status {found.status}</p>"
-            f"<p>{escape(meaning)}</p><p>{escape(found.resolution)}</p></html>"
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(shown.title)}</title>'
+            f"<h1>{escape(shown.title)}</h1><p><code>{escape(shown.code)}</code>, status {shown.status}</p>"
+            f"<p>{escape(shown.meaning)}</p><p>{escape(shown.resolution)}</p></html>"
         )
-        return Answer(200, page.encode(), "text/html; charset=utf-8", headers)
+        return shared.answer(call, page.encode(), "text/html; charset=utf-8", vary)
 
     return (
         route(
             "GET",
             "/problems/{type}",
             show_problem_type,
-            answers={200: dict},
+            answers={200: ProblemType},
             refusals=(ProblemTypeNotFound,),
             produces=(JSON, "text/html; charset=utf-8", "text/html"),
-            at_root=True,
+            **shared.OPTIONS,
         ),
     )
+
+
+def page_of(refusal: type[Refused]) -> ProblemType:
+    """What a problem's page says."""
+    meaning = " ".join((refusal.__doc__ or "").split())
+    return ProblemType(refusal.code, refusal.title, refusal.status, meaning, refusal.resolution)

@@ -115,6 +115,7 @@ ROUTES = (
         quota="token",
         produces=_HTML,
         at_root=True,
+        sends={303: ("Location", "Set-Cookie")},
     ),
     route(
         "POST",
@@ -126,6 +127,7 @@ ROUTES = (
         quota="token",
         produces=_HTML,
         at_root=True,
+        sends={303: ("Location", "Set-Cookie")},
     ),
     route(
         "GET",

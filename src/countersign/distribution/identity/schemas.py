@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 from countersign.distribution.identity.scopes import Role, Scope
+from countersign.kernel.http.texts import Moment
 
 # `$` matches before a final line break as well, which `(?!\n)` takes away in every dialect of patterns.
 Email = Annotated[str, msgspec.Meta(min_length=3, max_length=254, pattern=r"^[^@\s]+@[^@\s]+(?!\n)$")]
@@ -39,7 +40,7 @@ class Organisation(msgspec.Struct):
 
     slug: str
     name: str
-    created_at: str
+    created_at: Moment
 
 
 class OrganisationUpdate(msgspec.Struct, forbid_unknown_fields=True):
@@ -53,7 +54,7 @@ class Member(msgspec.Struct):
 
     email: str
     role: str
-    since: str
+    since: Moment
 
 
 class NewMember(msgspec.Struct, forbid_unknown_fields=True):
@@ -76,7 +77,7 @@ class Client(msgspec.Struct):
     client_id: str
     name: str
     scopes: list[str]
-    created_at: str
+    created_at: Moment
     redirect_uris: list[str]
     implicit: bool
     client_secret: str | None | msgspec.UnsetType = msgspec.UNSET

@@ -202,6 +202,9 @@ class Following:
                 del self._open[key]
 
 
+_BEGUN = ("Location", "Preference-Applied")
+
+
 def routes(types: Iterable[AnyJobType]) -> tuple[Route[Store], ...]:
     """The routes about jobs, where jobs of these types may be asked for."""
     asking = Asking(types)
@@ -217,6 +220,9 @@ def routes(types: Iterable[AnyJobType]) -> tuple[Route[Store], ...]:
             scope=WRITE_RELEASES,
             writes=True,
             documented=True,
+            reads=("Prefer",),
+            sends={200: _BEGUN, 202: (*_BEGUN, "Retry-After")},
+            example={"type": "artifact.verify", "payload": {"artifact_id": "01890a5d-ac96-774b-bcce-b302099a8057"}},
         ),
         route(
             "GET",
@@ -235,6 +241,7 @@ def routes(types: Iterable[AnyJobType]) -> tuple[Route[Store], ...]:
             refusals=(JobNotFound,),
             signed_in=True,
             documented=True,
+            sends={200: ("Retry-After", "Cache-Control")},
         ),
         route(
             "DELETE",

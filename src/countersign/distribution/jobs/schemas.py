@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from countersign.kernel.http.texts import Moment, Uuid
+
 Status: TypeAlias = Literal["queued", "running", "completed", "failed"]
 
 
@@ -18,13 +20,13 @@ class JobStatus(msgspec.Struct):
     """How a job is doing. `progress` is 0 to 1 and never falls within an attempt; `attempts` is how often it was
     begun; `result` is there when it is completed, `error` (problem details) when it failed."""
 
-    job_id: str
+    job_id: Uuid
     status: Status
     progress: float
     type: str
-    created_at: str
-    started_at: str | None
-    finished_at: str | None
+    created_at: Moment
+    started_at: Moment | None
+    finished_at: Moment | None
     attempts: int
     result: dict[str, Any] | None
     error: dict[str, Any] | None

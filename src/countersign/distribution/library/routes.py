@@ -50,5 +50,6 @@ ROUTES = (
         refusals=(InvalidCursor,),
         scope="read:library",
         documented=True,
+        sends={200: ("Link", "Cache-Control")},
     ),
 )

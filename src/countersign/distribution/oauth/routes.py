@@ -120,6 +120,7 @@ ROUTES = (
         own_credentials=True,
         at_root=True,
         documented=True,
+        sends={303: ("Location",)},
     ),
     route(
         "POST",
@@ -134,6 +135,7 @@ ROUTES = (
         own_credentials=True,
         body_limit=LARGEST_BODY,
         at_root=True,
+        sends={303: ("Location",)},
     ),
     route(
         "POST",
@@ -161,6 +163,7 @@ ROUTES = (
         produces=_HTML,
         own_credentials=True,
         at_root=True,
+        sends={303: ("Location",)},
     ),
     route(
         "POST",
@@ -173,6 +176,7 @@ ROUTES = (
         produces=_HTML,
         own_credentials=True,
         at_root=True,
+        sends={303: ("Location",)},
     ),
     *(
         route(

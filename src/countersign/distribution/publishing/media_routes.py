@@ -18,7 +18,7 @@ from countersign.kernel.http import answer, stored
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.ranges import RangeNotSatisfiable
 from countersign.kernel.http.route import Nothing, route
-from countersign.kernel.http.stored import Stored
+from countersign.kernel.http.stored import READS, SENDS, Stored
 
 WRITE_PRODUCTS = "write:products"
 SHARED = "public, max-age=31536000, immutable"
@@ -98,6 +98,8 @@ ROUTES = (
         answers={201: Media, 204: None},
         refusals=(UploadNotFound, UnsupportedImage, UnsupportedVideo, TooManyParts, StorageFull, Unavailable),
         streams=True,
+        reads=("Content-Range",),
+        sends={204: ("Upload-Received",)},
     ),
     route(
         "GET",
@@ -113,5 +115,7 @@ ROUTES = (
         answers={200: bytes, 206: bytes},
         refusals=(MediaNotFound, RangeNotSatisfiable),
         produces=_MEDIA_TYPES,
+        reads=READS,
+        sends=SENDS,
     ),
 )

@@ -130,6 +130,8 @@ ROUTES = (
         refusals=(*_OF_PRODUCT, SlugTaken, PreconditionFailed, products.StillEntitled),
         scope=WRITE_PRODUCTS,
         writes=True,
+        reads=("If-Match",),
+        sends={200: ("ETag",)},
     ),
     route(
         "DELETE",

@@ -186,6 +186,7 @@ ROUTES = (
         writes=True,
         secret=True,
         produces=("application/json", CSV),
+        sends={201: ("Batch-Id",)},
     ),
     route(
         "GET",
@@ -195,6 +196,7 @@ ROUTES = (
         answers={200: list[Batch]},
         refusals=(InvalidCursor,),
         scope=ADMIN,
+        sends={200: ("Link",)},
     ),
     route(
         "POST",

@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from countersign.kernel.http.texts import Uuid
+
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 ProductName = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
@@ -19,7 +21,7 @@ class RedeemResult(msgspec.Struct):
     """What was redeemed: the first product, and all of them; `already_owned` when that changed nothing."""
 
     success: bool
-    product_id: str
+    product_id: Uuid
     products: list[str]
     already_owned: bool
 
@@ -38,14 +40,14 @@ class NewBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class IssuedBatch(msgspec.Struct):
     """The codes in full, this once."""
 
-    batch_id: str
+    batch_id: Uuid
     codes: list[str]
 
 
 class Batch(msgspec.Struct, kw_only=True):
     """A batch with its usage; `uses` counts redemptions of all its codes."""
 
-    batch_id: str
+    batch_id: Uuid
     kind: str
     products: list[str]
     count: int
@@ -80,6 +82,6 @@ class Revocation(msgspec.Struct, forbid_unknown_fields=True):
 class RevokedBatch(msgspec.Struct):
     """A revoked batch, and how many entitlements were taken back."""
 
-    batch_id: str
+    batch_id: Uuid
     status: str
     revoked_entitlements: int

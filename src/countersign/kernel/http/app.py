@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -143,10 +142,10 @@ class App(Generic[ContextT]):
                 raise invalid_parameter("Host", "must be sent exactly once")
             route, path = self._router.match(exchange.method, exchange.raw_path.decode("latin-1"))
             exchange.route_path = route.path
-            if route.deprecation is not None:
-                exchange.notices = deprecation.notices(route.deprecation)
+            deprecation.require_running(route.deprecation)
+            exchange.deprecations = route.announced
             if route.cross_origin:
-                exchange.notices = (*exchange.notices, *cors.SHOWN)
+                exchange.notices = cors.SHOWN
         except Refused:
             exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
             raise
@@ -206,13 +205,16 @@ class App(Generic[ContextT]):
         _require_acceptable(route, exchange.headers.get("accept"))
         values = decode.parameters(exchange.query_string)
         query = decode.query(values, route.query) if values or route.query is not Nothing else NOTHING
+        exchange.deprecations += deprecation.of_parameters(route.query, values)
         raw = b"" if route.streams or exchange.method in ("GET", "HEAD") else await exchange.body(route.body_limit)
+        body = _body(route, raw, exchange.headers.get("content-type"))
+        exchange.deprecations += deprecation.of_members(body)
         call: AnyCall[ContextT] = Call(
             on.context,
             caller,
             path,
             query,
-            _body(route, raw, exchange.headers.get("content-type")),
+            body,
             exchange.headers,
             exchange.address,
             exchange.target,
@@ -258,7 +260,7 @@ class App(Generic[ContextT]):
         answer.headers = (*answer.headers, ("Cache-Control", caching), ("Vary", "Authorization, Accept"))
         if answer.etag is None and isinstance(answer.body, bytes):
             answer.etag = conditional.etag_of(answer.body)
-        if is_shared and exchange.versions:
+        if is_shared and exchange.versions and exchange.deprecations == route.announced:
             self._keep(exchange, answer)
         if answer.etag is not None and conditional.none_match(exchange.headers.get("if-none-match"), answer.etag):
             return Answer(304, b"", JSON, answer.headers, answer.etag)
@@ -347,25 +349,8 @@ async def _effect(route: Route[ContextT], call: AnyCall[ContextT], database: Dat
     return answer if route.settle is None else await route.settle(call, answer)
 
 
-def _body(route: Route[ContextT], raw: bytes, content_type: str | None) -> object:
-    """The decoded body; where none is declared, an empty one or an empty object is fine."""
-    if route.streams:
-        return NOTHING
-    shape = route.body or Nothing
-    media_type = (content_type or "").split(";")[0].strip().lower()
-    if not raw and _may_be_left_out(shape):
-        return shape()
-    if route.form and media_type == "application/x-www-form-urlencoded":
-        return decode.form(raw, shape)
-    if media_type != JSON:
-        raise decode.UnsupportedMediaType(f"this address does not read {media_type or 'a body without Content-Type'}")
-    return decode.json(raw, shape)
-
-
-@lru_cache(maxsize=256)
-def _may_be_left_out(shape: type[msgspec.Struct]) -> bool:
-    """Whether no member of the body is required."""
-    return not any(field.required for field in msgspec.structs.fields(shape))
+def _body(route: Route[ContextT], raw: bytes, content_type: str | None) -> msgspec.Struct:
+    return NOTHING if route.streams else decode.body(raw, content_type, route.body or Nothing, is_form=route.form)
 
 
 async def _replayed(route: Route[ContextT], call: AnyCall[ContextT], stored: idempotency.Stored) -> Answer:

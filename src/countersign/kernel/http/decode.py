@@ -9,10 +9,12 @@ from urllib.parse import unquote_plus
 import msgspec
 
 from countersign.kernel.errors import Fault, InvalidRequest, Refused, invalid_parameter
+from countersign.kernel.http.answer import JSON
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 MAX_PARAMETERS = 64
+FORM = "application/x-www-form-urlencoded"
 
 
 class UnsupportedMediaType(Refused):
@@ -137,6 +139,29 @@ def json(body: bytes, shape: type[StructT]) -> StructT:
             resolution="Send one JSON object in UTF-8.",
             faults=[Fault("", "is not JSON")],
         ) from error
+
+
+def body(raw: bytes, content_type: str | None, shape: type[StructT], *, is_form: bool) -> StructT:
+    """The body as the route's struct; where no member is required, an empty one is fine.
+
+    Raises:
+        UnsupportedMediaType: it is not JSON, nor a form where a form may be sent.
+        InvalidRequest: as for `json` and `form`.
+    """
+    media_type = (content_type or "").split(";")[0].strip().lower()
+    if not raw and may_be_left_out(shape):
+        return shape()
+    if is_form and media_type == FORM:
+        return form(raw, shape)
+    if media_type != JSON:
+        raise UnsupportedMediaType(f"this address does not read {media_type or 'a body without Content-Type'}")
+    return json(raw, shape)
+
+
+@lru_cache(maxsize=256)
+def may_be_left_out(shape: type[msgspec.Struct]) -> bool:
+    """Whether no member of the body is required."""
+    return not any(field.required for field in msgspec.structs.fields(shape))
 
 
 def member(value: object, shape: type[StructT], pointer: str) -> StructT:

@@ -1,13 +1,25 @@
-"""Deprecation: announced in headers (RFC 9745, RFC 8594) at least 90 days before the end, gone after it."""
+"""Deprecation: announced in headers (RFC 9745, RFC 8594) at least 90 days before the end, gone after it.
 
+A route is deprecated by its option; a parameter or a member by `deprecated` among the annotations of its field.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from email.utils import format_datetime
+from functools import lru_cache
+from typing import Any, TypeAlias, cast
+
+import msgspec
+from msgspec import inspect
 
 from countersign.kernel import clock
-from countersign.kernel.errors import Refused
+from countersign.kernel.errors import Fault, Refused
 
 GRACE = timedelta(days=90)
+_KEY = "deprecation"
+
+Header: TypeAlias = tuple[str, str]
 
 
 class Gone(Refused):
@@ -17,6 +29,15 @@ class Gone(Refused):
     code = "endpoint_gone"
     title = "Gone"
     resolution = "Use what the deprecation notice names instead."
+
+
+class MemberGone(Refused):
+    """The sunset of a parameter, or of a member of the body, has passed."""
+
+    status = 410
+    code = "parameter_gone"
+    title = "Parameter gone"
+    resolution = "Leave out what `errors` names; its deprecation notice says what to send instead."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +56,132 @@ class Deprecation:
         if self.sunset - self.since < GRACE:
             raise ValueError(f"a sunset is at least {GRACE.days} days after the announcement")
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the sunset has passed."""
+        return clock.now() >= clock.from_datetime(_midnight(self.sunset))
 
-def notices(deprecation: Deprecation) -> tuple[tuple[str, str], ...]:
-    """The Deprecation, Sunset and Link headers of every answer until the sunset.
+
+def deprecated(since: date, sunset: date, link: str) -> msgspec.Meta:
+    """The annotation of a field that is to go. A parameter, or a member of a body, is refused after its sunset
+    (MemberGone); a member of an answer is announced for as long as it is sent, and sent until a release drops it.
 
     Raises:
-        Gone: the sunset has passed.
+        ValueError: as for `Deprecation`.
     """
-    sunset = datetime.combine(deprecation.sunset, datetime.min.time(), UTC)
-    if clock.now() >= clock.from_datetime(sunset):
-        raise Gone(f"this endpoint ended on {deprecation.sunset.isoformat()}; see {deprecation.link}")
-    since = datetime.combine(deprecation.since, datetime.min.time(), UTC)
-    return (
-        ("Deprecation", f"@{int(since.timestamp())}"),
-        ("Sunset", format_datetime(sunset, usegmt=True)),
-        ("Link", f'<{deprecation.link}>; rel="deprecation"'),
+    notice = Deprecation(since, sunset, link)
+    said = {"deprecated": True, "x-sunset": sunset.isoformat(), "x-deprecation": link}
+    return msgspec.Meta(extra={_KEY: notice}, extra_json_schema=said)
+
+
+@lru_cache(maxsize=1024)
+def of_fields(shape: type[msgspec.Struct]) -> Mapping[str, Deprecation]:
+    """The deprecated fields of a struct, by their names on the wire."""
+    found = inspect.type_info(shape)
+    if not isinstance(found, inspect.StructType):
+        return {}
+    noted = {field.encode_name: _notice(field.type) for field in found.fields}
+    return {name: notice for name, notice in noted.items() if notice is not None}
+
+
+def of_answers(shapes: Iterable[object]) -> tuple[Deprecation, ...]:
+    """The deprecations of all that answers of these shapes may hold, however deep."""
+    found: dict[Deprecation, None] = {}
+    for kind in inspect.multi_type_info(shapes):
+        found.update(dict.fromkeys(_within(kind, set())))
+    return tuple(found)
+
+
+def of_parameters(shape: type[msgspec.Struct], given: Iterable[str]) -> tuple[Deprecation, ...]:
+    """The deprecations of the parameters that were sent.
+
+    Raises:
+        MemberGone: the sunset of one has passed.
+    """
+    known = of_fields(shape)
+    return tuple(_present(name, known[name], is_parameter=True) for name in given if name in known) if known else ()
+
+
+def of_members(body: msgspec.Struct) -> tuple[Deprecation, ...]:
+    """The deprecations of the body's own members that say something else than their default.
+
+    Raises:
+        MemberGone: the sunset of one has passed.
+    """
+    known = of_fields(type(body))
+    if not known:
+        return ()
+    said = (each for each in msgspec.structs.fields(body) if getattr(body, each.name) != each.default)
+    return tuple(
+        _present(f"/{each.encode_name}", known[each.encode_name], is_parameter=False)
+        for each in said
+        if each.encode_name in known
     )
+
+
+def _present(place: str, notice: Deprecation, *, is_parameter: bool) -> Deprecation:
+    if notice.is_over:
+        detail = f"ended on {notice.sunset.isoformat()}; see {notice.link}"
+        raise MemberGone(f"{place}: {detail}", faults=[Fault(place, detail, is_parameter=is_parameter)])
+    return notice
+
+
+def require_running(deprecation: Deprecation | None) -> None:
+    """Insist that a route has not ended.
+
+    Raises:
+        Gone: its sunset has passed.
+    """
+    if deprecation is not None and deprecation.is_over:
+        raise Gone(f"this endpoint ended on {deprecation.sunset.isoformat()}; see {deprecation.link}")
+
+
+def notices(deprecations: tuple[Deprecation, ...]) -> Iterator[Header]:
+    """The Deprecation, Sunset and Link headers of an answer; of several deprecations the earliest dates."""
+    if deprecations:
+        since = min(_midnight(each.since) for each in deprecations)
+        sunset = min(_midnight(each.sunset) for each in deprecations)
+        yield "Deprecation", f"@{int(since.timestamp())}"
+        yield "Sunset", format_datetime(sunset, usegmt=True)
+        for link in dict.fromkeys(each.link for each in deprecations):
+            yield "Link", f'<{link}>; rel="deprecation"'
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, datetime.min.time(), UTC)
+
+
+def _notice(kind: inspect.Type) -> Deprecation | None:
+    if not isinstance(kind, inspect.Metadata):
+        return None
+    noted = cast("dict[str, object]", kind.extra or {}).get(_KEY)
+    return noted if isinstance(noted, Deprecation) else None
+
+
+def _within(kind: Any, seen: set[type]) -> Iterator[Deprecation]:
+    if isinstance(kind, inspect.Metadata):
+        notice = _notice(kind)
+        if notice is not None:
+            yield notice
+        yield from _within(kind.type, seen)
+    elif isinstance(kind, inspect.StructType):
+        if kind.cls not in seen:
+            seen.add(kind.cls)
+            for field in kind.fields:
+                yield from _within(field.type, seen)
+    else:
+        for part in _parts(kind):
+            yield from _within(part, seen)
+
+
+def _parts(kind: Any) -> Iterable[Any]:
+    """What a container or a union holds."""
+    if isinstance(kind, inspect.UnionType):
+        return kind.types
+    if isinstance(kind, inspect.TupleType):
+        return kind.item_types
+    if isinstance(kind, inspect.CollectionType):
+        return (kind.item_type,)
+    if isinstance(kind, inspect.DictType):
+        return (kind.value_type,)
+    return ()

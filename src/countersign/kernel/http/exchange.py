@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from countersign.kernel import ids
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.call import STATE_KEY, BodyTooLarge, ClientGone, Headers, Receive, Send
+from countersign.kernel.http.deprecation import Deprecation, notices
 
 Scope: TypeAlias = dict[str, Any]
 
@@ -19,6 +20,7 @@ class Exchange:
 
     __slots__ = (
         "address",
+        "deprecations",
         "headers",
         "limits",
         "method",
@@ -51,6 +53,7 @@ class Exchange:
         self.request_id = ids.random_bytes(8).hex()
         self.limits: tuple[tuple[str, str], ...] = ()
         self.notices: tuple[tuple[str, str], ...] = ()
+        self.deprecations: tuple[Deprecation, ...] = ()
         self.route_path = ""
         self.started = False
         self.status = 0
@@ -130,8 +133,12 @@ class Exchange:
         shown = b"" if self.method == "HEAD" else body
         await self.send({"type": "http.response.body", "body": shown, "more_body": False})
 
+    def _said(self) -> tuple[tuple[str, str], ...]:
+        """What every answer to the request says of it."""
+        return (*self.limits, *self.notices, *notices(self.deprecations))
+
     async def _start(self, status: int, pairs: list[tuple[bytes, bytes]]) -> None:
-        pairs += [(name.lower().encode(), value.encode()) for name, value in (*self.limits, *self.notices)]
+        pairs += [(name.lower().encode(), value.encode()) for name, value in self._said()]
         pairs += ((b"x-request-id", self.request_id.encode()), _NOSNIFF)
         self.started = True
         self.status = status

@@ -1,7 +1,7 @@
 """A route: one endpoint declared once, for matching, decoding, deciding, documenting and answering."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypedDict, Unpack
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.call import BodyT, Call, CallerT, ContextT, QueryT
-from countersign.kernel.http.deprecation import Deprecation
+from countersign.kernel.http.deprecation import Deprecation, of_answers
 
 MEBIBYTE = 1 << 20
 
@@ -46,6 +46,9 @@ class Options(TypedDict, total=False):
     produces: tuple[str, ...]
     refusals: tuple[type[Refused], ...]
     documented: bool
+    reads: tuple[str, ...]
+    sends: Mapping[int, tuple[str, ...]]
+    example: Mapping[str, object]
     deprecation: Deprecation
     at_root: bool
     cross_origin: bool
@@ -76,8 +79,12 @@ class Route(Generic[ContextT]):
     body_limit  bytes a decoded body may have
     produces    media types the route can answer with; the first is the default
     documented  it stands in the API document; others are marked as additions
+    reads       headers of a request that the handler looks at, beside those that other options imply
+    sends       headers of an answer by its status, beside those that every answer or another option implies
+    example     a body to show, where one made from the shape alone would tell too little
     at_root     the path is relative to the root address, not to the versioned API
     cross_origin  pages of any site may send this and read the answer, never with cookies; preflights are answered
+    announced   follows from the rest: what every answer says is deprecated, the route or members of its answers
     """
 
     method: str
@@ -106,9 +113,13 @@ class Route(Generic[ContextT]):
     produces: tuple[str, ...] = (JSON,)
     refusals: tuple[type[Refused], ...] = ()
     documented: bool = False
+    reads: tuple[str, ...] = ()
+    sends: Mapping[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
+    example: Mapping[str, object] | None = None
     deprecation: Deprecation | None = None
     at_root: bool = False
     cross_origin: bool = False
+    announced: tuple[Deprecation, ...] = ()
 
 
 def shapes(answers: Mapping[int, object]) -> list[object]:
@@ -145,4 +156,6 @@ def route(
         raise TypeError(f"{method} {path}: the handler needs a docstring, its first line is the summary")
     parameters = Nothing if query is None else query
     summary = words.splitlines()[0]
-    return Route(method, path, handler, parameters, body, answers, summary, prepare, derive, settle, **options)
+    made = Route(method, path, handler, parameters, body, answers, summary, prepare, derive, settle, **options)
+    own = () if made.deprecation is None else (made.deprecation,)
+    return replace(made, announced=(*own, *of_answers(shapes(answers))))

@@ -1,7 +1,7 @@
 """An answer of stored bytes: whole or a range of them, with validators and digests (RFC 9110 §13, §14; 9530)."""
 
 import base64
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -12,6 +12,12 @@ from countersign.kernel.http.call import Headers
 from countersign.kernel.http.ranges import Span, wanted_range
 
 OCTETS = "application/octet-stream"
+
+READS = ("Range", "If-Range", "If-None-Match")
+_KEPT = ("ETag", "Cache-Control", "Accept-Ranges")
+_SENDS = (*_KEPT, "Repr-Digest", "Content-Disposition")
+SENDS: Mapping[int, tuple[str, ...]] = {200: _SENDS, 206: (*_SENDS, "Content-Range"), 304: _KEPT}
+"""What an answer of stored bytes looks at and says, for its route's `reads` and `sends`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,203 @@
+"""JSON Schemas of all that goes over the wire, from the structs: what bodies may be, and what answers are."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias, cast
+
+import msgspec
+from msgspec import inspect
+
+from countersign.distribution.context import Store
+from countersign.distribution.documents.api_document import ENDPOINTS, HELD, IN_GENERAL, NULLABLE, OBJECTS, UNSAID
+from countersign.kernel.http.route import OneOf, Route
+from countersign.kernel.http.route import shapes as shapes_of
+from countersign.kernel.http.texts import Uri, UriReference
+
+Document: TypeAlias = dict[str, Any]
+
+ADDITION = "x-addition"
+_REFERENCE = "#/components/schemas/{name}"
+_UNTYPED: Mapping[object, Document] = {str: {"type": "string"}, bytes: {}, dict: {"type": "object"}}
+
+
+class FaultShown(msgspec.Struct, omit_defaults=True):
+    """One thing wrong with the input: a parameter, or a member of the body by its JSON pointer (RFC 6901)."""
+
+    detail: str
+    parameter: str | None = None
+    pointer: str | None = None
+
+
+class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """Problem details (RFC 9457); `message` repeats `detail`, so that both documented error shapes hold, and `error`
+    and `error_description` say it in the words of OAuth. Some problems have further members."""
+
+    type: Uri
+    title: str
+    status: int
+    detail: str
+    instance: UriReference | None = None
+    code: str
+    message: str
+    resolution: str | None = None
+    error: str
+    error_description: str
+    errors: list[FaultShown] | None = None
+
+
+class OAuthError(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """An error of the OAuth endpoints (RFC 6749 §5.2), which is the short error shape as well."""
+
+    error: str
+    error_description: str
+    code: str
+    message: str
+    resolution: str | None = None
+
+
+class Schemas:
+    """The schemas of a set of routes; `components` are those that others refer to by name."""
+
+    def __init__(self, routes: Iterable[Route[Store]]) -> None:
+        listed = tuple(routes)
+        bodies = [each.body for each in listed if each.body is not None]
+        answers = [shape for each in listed for shape in shapes_of(each.answers) if shape not in _UNTYPED]
+        shapes = list(dict.fromkeys((Problem, OAuthError, *bodies, *answers)))
+        found, self.components = msgspec.json.schema_components(shapes, ref_template=_REFERENCE)
+        self._by_shape = dict(zip(shapes, found, strict=True))
+        received = _structs(bodies)
+        for struct in _structs((Problem, OAuthError, *answers)) - received:
+            _as_sent(self.components[struct.__name__], struct)
+        self._mark(listed)
+        for schema in self.components.values():
+            schema["description"] = " ".join(schema.get("description", "").split())
+            _say_plainly(schema)
+
+    def of(self, shape: object) -> Document:
+        """The schema of a body or an answer."""
+        if isinstance(shape, OneOf):
+            return {"anyOf": [self.of(each) for each in shape]}
+        return _UNTYPED[shape] if shape in _UNTYPED else self._by_shape[shape]
+
+    def _mark(self, routes: Iterable[Route[Store]]) -> None:
+        """Mark what the API document does not name, and require of its objects what it requires."""
+        known: dict[str, str] = {}
+        self._name(known, Problem, "problem details")
+        for each in routes:
+            entry = ENDPOINTS.get((each.method, each.path), UNSAID)
+            self._name(known, each.body, entry.body)
+            for status, name in entry.answers.items():
+                self._name(known, each.answers.get(status), name)
+        for name, schema in self.components.items():
+            if name in known:
+                _mark_members(schema, known[name])
+            else:
+                schema[ADDITION] = True
+
+    def _name(self, known: dict[str, str], shape: object, called: str | None) -> None:
+        """Note which object of the API document a shape is."""
+        if shape is not None and called is not None:
+            self._follow(known, self.of(shape), called)
+
+    def _follow(self, known: dict[str, str], schema: Document, called: str) -> None:
+        """Note which object a schema is, or the items of it are, and what its parts are."""
+        name = str(schema.get("items", schema).get("$ref", "")).rpartition("/")[2]
+        if not name or name in known:
+            return
+        known[name] = called
+        for (outer, member), inner in HELD.items():
+            if outer == called:
+                self._follow(known, self.components[name]["properties"][member], inner)
+
+
+def parameters(shape: type[msgspec.Struct]) -> tuple[Mapping[str, Document], frozenset[str]]:
+    """The schemas of query parameters by name, and which of them are required. None of them can be null."""
+    _, components = msgspec.json.schema_components([shape], ref_template=_REFERENCE)
+    schema = components[shape.__name__]
+    members: Mapping[str, Document] = schema.get("properties", {})
+    return {name: _without_null(each) for name, each in members.items()}, frozenset(schema.get("required", ()))
+
+
+def _structs(shapes: Iterable[object]) -> set[type[msgspec.Struct]]:
+    """Every struct that the shapes are made of."""
+    found: set[type[msgspec.Struct]] = set()
+    waiting: list[Any] = [*inspect.multi_type_info(shapes)]
+    while waiting:
+        kind = waiting.pop()
+        if isinstance(kind, inspect.StructType):
+            if kind.cls in found:
+                continue
+            found.add(kind.cls)
+            waiting += (field.type for field in kind.fields)
+        for name in ("type", "item_type", "value_type"):
+            waiting += [getattr(kind, name)] if hasattr(kind, name) else []
+        for name in ("types", "item_types"):
+            waiting += getattr(kind, name, ())
+    return found
+
+
+def _as_sent(schema: Document, struct: type[msgspec.Struct]) -> None:
+    """Say of an answer's struct what is sent: members with a default are left out, or are always there."""
+    members: dict[str, Document] = schema["properties"]
+    for each in msgspec.structs.fields(struct):
+        if each.required or each.default is msgspec.UNSET:
+            continue
+        if struct.__struct_config__.omit_defaults:
+            members[each.encode_name] = _without_null(members[each.encode_name])
+        else:
+            members[each.encode_name].pop("default", None)
+            schema.setdefault("required", []).append(each.encode_name)
+
+
+def _without_null(schema: Document) -> Document:
+    """The schema without null, and without a default that is."""
+    said = {name: value for name, value in schema.items() if name != "anyOf" and (name, value) != ("default", None)}
+    parts = cast("list[Document]", schema.get("anyOf", []))
+    left = [part for part in parts if part.get("type") != "null"]
+    if len(left) == 1:
+        return {**left[0], **said}
+    return {**said, "anyOf": left} if left else said
+
+
+def _mark_members(schema: Document, called: str) -> None:
+    documented = OBJECTS[called]
+    members: dict[str, Document] = schema["properties"]
+    for name, member in members.items():
+        if name not in documented:
+            # Beside a reference, siblings say more (JSON Schema 2020-12).
+            member[ADDITION] = True
+        elif (called, name) not in NULLABLE:
+            for part in member.get("anyOf", ()):
+                if part == {"type": "null"}:
+                    part[ADDITION] = True
+    optional = {name for name, is_required in documented.items() if not is_required}
+    schema["required"] = [name for name in schema.get("required", ()) if name not in optional]
+
+
+def _say_plainly(schema: Document) -> None:
+    """Say the same of every part in words that all readers of descriptions know."""
+    waiting: list[Any] = [schema]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, dict):
+            part = cast("Document", here)
+            _say_of_part(part)
+            waiting += part.values()
+        elif isinstance(here, list):
+            waiting += cast("list[object]", here)
+
+
+def _say_of_part(part: Document) -> None:
+    """Say of an enumeration of texts that it is one, and of a fixed row of values, by `items`, what these may be."""
+    values = part.get("enum")
+    if isinstance(values, list) and all(isinstance(each, str) for each in cast("list[object]", values)):
+        part.setdefault("type", "string")
+    row: list[Document] = part.pop("prefixItems", [])
+    if row:
+        kinds = [each for number, each in enumerate(row) if each not in row[:number]]
+        part["items"] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+
+
+def is_documented(route: Route[Store], status: int) -> bool:
+    """Whether the API document names this status of the route's."""
+    entry = ENDPOINTS.get((route.method, route.path), UNSAID)
+    return route.documented and (status in entry.answers or status in IN_GENERAL)

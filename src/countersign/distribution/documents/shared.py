@@ -1,0 +1,48 @@
+"""How documents about the service are served: kept by others for a while, checked by ETag, readable by any site."""
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+from countersign.distribution.identity.callers import Request
+from countersign.kernel.http.answer import JSON, Answer
+from countersign.kernel.http.conditional import etag_of, none_match
+
+MAX_AGE_S = 300
+DOCUMENTS: Mapping[str, str] = {
+    "openapi": "/openapi.json",
+    "wiki": "/wiki.json",
+    "agents": "/auth.md",
+    "llms": "/llms.txt",
+    "api-catalog": "/.well-known/api-catalog",
+}
+"""What describes the service, by what it is called in the others."""
+SENDS: Mapping[int, tuple[str, ...]] = dict.fromkeys((200, 304), ("ETag", "Cache-Control"))
+
+
+class SharedOptions(TypedDict):
+    """Which of a route's options every document has."""
+
+    at_root: bool
+    cross_origin: bool
+    reads: tuple[str, ...]
+    sends: Mapping[int, tuple[str, ...]]
+
+
+OPTIONS: SharedOptions = {
+    "at_root": True,
+    "cross_origin": True,
+    "reads": ("If-None-Match",),
+    "sends": SENDS,
+}
+"""What the route of every document has in common."""
+
+
+def answer(
+    call: Request[Any, Any], body: bytes, media_type: str = JSON, headers: tuple[tuple[str, str], ...] = ()
+) -> Answer:
+    """The document, or 304 for whoever has it."""
+    etag = etag_of(body)
+    headers = (("Cache-Control", f"public, max-age={MAX_AGE_S}"), *headers)
+    if none_match(call.headers.get("if-none-match"), etag):
+        return Answer(304, headers=headers, etag=etag)
+    return Answer(200, body, media_type, headers, etag)

@@ -1,0 +1,104 @@
+"""ROOT/.well-known/api-catalog (RFC 9727) and ROOT/.well-known/security.txt (RFC 9116)."""
+
+import re
+from datetime import timedelta
+
+from countersign.distribution.context import Store
+from countersign.distribution.documents import shared
+from countersign.distribution.documents.shared import SharedOptions
+from countersign.distribution.identity.callers import Request
+from countersign.kernel import clock
+from countersign.kernel.errors import NotFound
+from countersign.kernel.http.answer import JSON, Answer, encode
+from countersign.kernel.http.route import Nothing, route
+
+LINKSET = "application/linkset+json"
+PROFILE = "https://www.rfc-editor.org/info/rfc9727"
+CATALOG_PATH, SECURITY_PATH = shared.DOCUMENTS["api-catalog"], "/.well-known/security.txt"
+VALID = timedelta(days=180)
+_DAY = 86_400 * clock.SECOND
+_PLAIN = "text/plain; charset=utf-8"
+
+
+class NoSecurityContact(NotFound):
+    """The operator has not said whom to tell of a weakness."""
+
+    resolution = "Operators: set COUNTERSIGN_SECURITY_CONTACT to an e-mail or web address."
+
+
+async def show_api_catalog(call: Request[Nothing, Nothing]) -> Answer:
+    """List the APIs here and where each is described."""
+    root = call.context.root_url
+    link = ("Link", f'<{root}{CATALOG_PATH}>; rel="api-catalog"')
+    return shared.answer(call, encode(api_catalog(call.context)), f'{LINKSET}; profile="{PROFILE}"', (link,))
+
+
+def api_catalog(store: Store) -> dict[str, object]:
+    """The linkset (RFC 9264 §4.2): the API, its description, its manual, its metadata and its health."""
+    root, base = store.root_url, store.base_url
+    documents = shared.DOCUMENTS
+    return {
+        "linkset": [
+            {"anchor": root + CATALOG_PATH, "item": [{"href": base, "title": store.settings.resource_name}]},
+            {
+                "anchor": base,
+                "service-desc": [{"href": root + documents["openapi"], "type": JSON}],
+                "service-doc": [
+                    {"href": root + documents["wiki"], "type": JSON},
+                    {"href": root + documents["agents"], "type": "text/markdown"},
+                    {"href": root + documents["llms"], "type": "text/plain"},
+                ],
+                "service-meta": [
+                    {"href": f"{root}/.well-known/oauth-protected-resource", "type": JSON},
+                    {"href": f"{root}/.well-known/oauth-authorization-server", "type": JSON},
+                ],
+                "status": [{"href": f"{base}/health", "type": JSON}],
+            },
+        ]
+    }
+
+
+async def show_security(call: Request[Nothing, Nothing]) -> Answer:
+    """Say whom to tell of a weakness, where the operator has named somebody."""
+    store = call.context
+    contacts = contacts_of(store.settings.security_contact)
+    if not contacts:
+        raise NoSecurityContact("nobody is named here")
+    # Whole days, so that the file and its ETag stay the same for one.
+    today = clock.Instant(clock.now() // _DAY * _DAY)
+    lines = [
+        *(f"Contact: {each}" for each in contacts),
+        f"Expires: {clock.rfc3339(clock.later(today, seconds=VALID.total_seconds()))}",
+        f"Canonical: {store.root_url}{SECURITY_PATH}",
+        "Preferred-Languages: en",
+    ]
+    return shared.answer(call, ("\n".join(lines) + "\n").encode(), _PLAIN)
+
+
+def contacts_of(setting: str) -> tuple[str, ...]:
+    """The addresses of the setting, in its order, each as the URI that the file asks for."""
+    found = [each for each in re.split(r"[,\s]+", setting) if each]
+    return tuple(each if ":" in each else f"mailto:{each}" if "@" in each else f"https://{each}" for each in found)
+
+
+_LINKED: SharedOptions = {**shared.OPTIONS, "sends": {**shared.SENDS, 200: (*shared.SENDS[200], "Link")}}
+
+ROUTES = (
+    route(
+        "GET",
+        CATALOG_PATH,
+        show_api_catalog,
+        answers={200: dict},
+        produces=(LINKSET, JSON),
+        **_LINKED,
+    ),
+    route(
+        "GET",
+        SECURITY_PATH,
+        show_security,
+        answers={200: str},
+        refusals=(NoSecurityContact,),
+        produces=(_PLAIN, "text/plain"),
+        **shared.OPTIONS,
+    ),
+)

@@ -1,0 +1,167 @@
+"""ROOT/wiki.json: the manual as a program reads it. What the features are, every endpoint with an example, every
+error and its remedy, and how things are done here that many endpoints share."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from countersign.distribution.context import PREFIX, Store
+from countersign.distribution.documents import openapi, problems, shared
+from countersign.distribution.documents.health import API_VERSION
+from countersign.distribution.documents.operations import address_of, feature_of
+from countersign.distribution.documents.schemas import ADDITION, Document
+from countersign.distribution.identity.callers import Request
+from countersign.kernel.http.answer import Answer, encode
+from countersign.kernel.http.deprecation import GRACE
+from countersign.kernel.http.idempotency import VALID_S
+from countersign.kernel.http.ratelimit import WINDOW_S
+from countersign.kernel.http.route import Nothing, Route, route
+
+PATH = "/wiki.json"
+
+
+class Section(msgspec.Struct):
+    """A subject: what it is about, and its endpoints."""
+
+    id: str
+    text: str
+    endpoints: list[str]
+
+
+class Sample(msgspec.Struct, omit_defaults=True):
+    """A request that could be sent, and what its answer would look like."""
+
+    request: str
+    body: Any = None
+    status: int | None = None
+    answer: Any = None
+
+
+class Page(msgspec.Struct):
+    """An endpoint: who may call it, what it takes, what it answers with, and which errors. `addition` tells that the
+    API document does not have it."""
+
+    endpoint: str
+    operation_id: str
+    section: str
+    text: str
+    needs: str
+    parameters: dict[str, str]
+    answers: dict[str, str]
+    errors: list[str]
+    addition: bool
+    example: Sample
+
+
+class Wiki(msgspec.Struct):
+    """The manual. Endpoints are named by method and path, errors by their code."""
+
+    title: str
+    version: str
+    base_url: str
+    sections: list[Section]
+    endpoints: list[Page]
+    errors: list[problems.ProblemType]
+    documents: dict[str, str]
+
+
+def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
+    """The route of the manual of these routes; the sequence may still grow."""
+
+    @lru_cache(maxsize=4)
+    def encoded(root_url: str) -> bytes:
+        return encode(wiki(described, root_url))
+
+    async def show_wiki(call: Request[Nothing, Nothing]) -> Answer:
+        """Give the manual as a program reads it: sections, endpoints, error codes, examples."""
+        return shared.answer(call, encoded(call.context.root_url))
+
+    return (route("GET", PATH, show_wiki, answers={200: Wiki}, **shared.OPTIONS),)
+
+
+def wiki(described: Sequence[Route[Store]], root_url: str) -> Wiki:
+    """The manual of these routes of a store at this address."""
+    paths = openapi.document(described, root_url, "")["paths"]
+    pages = [_page(each, paths[address_of(each)][each.method.lower()]) for each in described]
+    features = dict.fromkeys(feature_of(each) for each in described)
+    return Wiki(
+        title="Countersign distribution",
+        version=API_VERSION,
+        base_url=root_url + PREFIX,
+        sections=[
+            *(Section(name, text, []) for name, text in shared_words(root_url).items()),
+            *(Section(name, openapi.about(name), _of_section(pages, name)) for name in features),
+        ],
+        endpoints=pages,
+        errors=[problems.page_of(each) for _, each in sorted(problems.types(described).items())],
+        documents={name: root_url + path for name, path in shared.DOCUMENTS.items()},
+    )
+
+
+def shared_words(root_url: str) -> Mapping[str, str]:
+    """What many endpoints share, by subject."""
+    return {
+        "authentication": (
+            "Send Authorization: Bearer TOKEN. A client gets one from POST "
+            f"{root_url}{PREFIX}/auth/token by its secret, an agent as {root_url}/auth.md says. A 401 names the "
+            "metadata that leads there, a 403 the scope that is missing. What needs nothing is called without."
+        ),
+        "errors": (
+            "Errors are application/problem+json (RFC 9457). `code` says what is wrong, `resolution` what to do, "
+            "`errors` which parameter or member of the body. `type` is the address of a page about the code."
+        ),
+        "rate-limits": (
+            f"Requests are counted in windows of {WINDOW_S} seconds. RateLimit-Limit, RateLimit-Remaining and "
+            "RateLimit-Reset (seconds) tell where the caller stands. After a 429 wait for Retry-After seconds."
+        ),
+        "idempotency": (
+            f"Writes take Idempotency-Key, a UUID. Sent again within {VALID_S // 3600} hours, the same request is "
+            "answered as the first time, with Idempotency-Replayed: true, and does nothing again."
+        ),
+        "pages": (
+            "Lists come a page at a time. Send `next_cursor`, or follow the Link header with rel=next, until there is "
+            "none. A cursor belongs to the filters it was made for."
+        ),
+        "versions": (
+            f"The version is in the path: {PREFIX}. What is deprecated says so in the Deprecation and Sunset headers "
+            f"at least {GRACE.days} days before it ends; after that it is 410."
+        ),
+    }
+
+
+def _of_section(pages: Sequence[Page], name: str) -> list[str]:
+    return [page.endpoint for page in pages if page.section == name]
+
+
+def _page(each: Route[Store], operation: Document) -> Page:
+    return Page(
+        endpoint=f"{each.method} {address_of(each)}",
+        operation_id=operation["operationId"],
+        section=feature_of(each),
+        text=" ".join(operation["description"].split()),
+        needs=each.scope or ("a token" if each.signed_in else "nothing"),
+        parameters={parameter["name"]: parameter["in"] for parameter in operation["parameters"]},
+        answers={str(status): ", ".join(dict.fromkeys(each.produces)) for status in each.answers},
+        errors=sorted({refusal.code for refusal in each.refusals}),
+        addition=ADDITION in operation,
+        example=_sample(each, operation),
+    )
+
+
+def _sample(each: Route[Store], operation: Document) -> Sample:
+    """The request and the answer that the description has as examples."""
+    path = address_of(each)
+    asked: list[str] = []
+    for parameter in operation["parameters"]:
+        if parameter["in"] == "path":
+            path = path.replace("{" + parameter["name"] + "}", str(parameter["example"]))
+        elif parameter["in"] == "query" and parameter["required"]:
+            asked.append(f"{parameter['name']}={parameter['example']}")
+    body = next((kind.get("example") for kind in operation.get("requestBody", {}).get("content", {}).values()), None)
+    status = min(each.answers)
+    contents = operation["responses"][str(status)].get("content", {}).values()
+    answer = next((kind["example"] for kind in contents if "example" in kind), None)
+    query = "?" + "&".join(asked) if asked else ""
+    return Sample(f"{each.method} {path}{query}", body, status, answer)

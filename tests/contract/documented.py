@@ -1,0 +1,192 @@
+"""The tables of the API document, word for word, and what they say."""
+
+import re
+from typing import Any, NamedTuple
+
+ENDPOINTS = """
+| GET | /health | query `format` (string, default json, optional) | none | 200 health object; 429 problem details |
+| GET | /info | query `format` (as above) | none | 200 info object |
+| GET | /products | query `cursor` (string, opaque), `limit` (integer, default 20, max 100) | none | 200 ProductList |
+| GET | /products/{id} | path `id` (string: product id or slug) | none | 200 Product; 404 problem details |
+| GET | /products/{id}/releases | path `id` (product id or slug) | none | 200 array of Release |
+| GET | /library | query `limit` (integer, default 50, min 1, max 100), `cursor` (string) | none | \
+200 array of Product entitled to the caller; 401 problem details |
+| POST | /redeem | header `Idempotency-Key` (uuid, optional) | `code` (string, required) | 200 redeem result |
+| POST | /batch | header `Idempotency-Key` (uuid, optional) | `operations` (array, required) | 200 batch response |
+| POST | /jobs | header `Idempotency-Key` (uuid, optional) | `type` (string, required), `payload` (object, required) | \
+200 JobStatus (finished synchronously); 202 JobStatus (queued) |
+| GET | /jobs/{job_id} | path `job_id` (string uuid) | none | 200 JobStatus |
+| GET | /sandbox | query `format` | none | 200 sandbox metadata |
+| GET | /sandbox/api/v1/health | query `format` | none | 200 sandbox health |
+| GET | /sandbox/api/v1/telemetry | query `format` | none | 200 sandbox telemetry |
+| GET | /api/keys | query `tier` (string, default community; documented values community, sandbox, agent) | none | \
+200 provisioned key |
+| POST | /ask | query `stream` (boolean, default false; true enables Server-Sent Events output) | \
+`query` (string, required) | 200 natural-language answer |
+| GET | /ask | query `q` (string, required) | none | 200 natural-language answer |
+"""
+
+TABLES = {
+    "Product": """
+| id | string, uuid | yes | |
+| slug | string | yes | usable in place of id in paths |
+| title | string | yes | |
+| description | string | no | |
+| kind | string | yes | one of: game, app, tool |
+| platforms | array of string | yes | each one of: windows, macos, linux, android, ios, web |
+""",
+    "ProductList": """
+| items | array of Product | yes | |
+| next_cursor | string or null | yes | opaque; null when there is no further page |
+""",
+    "Release": """
+| version | string | yes | |
+| channel | string | yes | one of: stable, beta, nightly, alpha |
+| published_at | string, date-time | yes | |
+| notes | string | no | |
+""",
+    "operation": """
+| method | string | yes | one of: GET, POST, PUT |
+| path | string | yes | |
+| body | object | no | |
+""",
+    "result": """
+| status | integer | yes | status of the inner call |
+| body | object | yes | body of the inner call |
+""",
+    "JobStatus": """
+| job_id | string, uuid | yes | |
+| status | string | yes | one of: queued, running, completed, failed |
+| progress | number | no | |
+""",
+    "problem details": """
+| type | string, uri | yes |
+| title | string | yes |
+| status | integer | yes |
+| detail | string | yes |
+| instance | string, uri | no |
+| code | string | no |
+| resolution | string | no |
+""",
+}
+OTHERS = """
+| health | status* string, version string |
+| info | service* string, version* string, storage string |
+| sandbox metadata | sandbox* boolean, status* string, environment* string, free_tier boolean, self_serve_keys boolean |
+| sandbox health | status* string, environment* string |
+| sandbox telemetry | status* string, active_agents* integer |
+| provisioned key | status* string, api_key* string, self_serve* boolean, free_tier boolean |
+| natural-language answer | answer* string |
+| redeem result | success* boolean, product_id* string uuid |
+| batch response | results* array of result |
+"""
+PARTS = {("ProductList", "items"): "Product", ("batch response", "results"): "result"}
+"""What the items of a member are."""
+
+Form = tuple[frozenset[str], str | None, frozenset[str] | None]
+"""The types, the format and the values of a member; of an array, those of its items are a member `name[]`."""
+
+
+class Member(NamedTuple):
+    """A member of an object as the document has it."""
+
+    form: Form
+    is_required: bool
+
+
+class Parameter(NamedTuple):
+    """A parameter as the document has it; None where it says nothing."""
+
+    place: str
+    type: str
+    format: str | None
+    default: object
+    least: int | None
+    most: int | None
+    is_required: bool
+
+
+class Row(NamedTuple):
+    """A row of the endpoint table."""
+
+    method: str
+    path: str
+    parameters: dict[str, Parameter]
+    body: dict[str, Member]
+    answers: dict[int, tuple[str, bool]]
+
+
+def _cells(table: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()]
+
+
+def _form(words: str, notes: str = "") -> Form:
+    kind, _, form = words.replace(", ", " ").partition(" ")
+    values = re.search(r"(?<!each )one of: (.*)", notes)
+    found = frozenset(values[1].split(", ")) if values else None
+    if form == "or null":
+        return frozenset({kind, "null"}), None, found
+    return frozenset({kind}), form if form in ("uuid", "uri", "date-time") else None, found
+
+
+def objects() -> dict[str, dict[str, Member]]:
+    """Every object with its members; the items of an array of texts are the member `name[]`."""
+    found: dict[str, dict[str, Member]] = {}
+    for name, table in TABLES.items():
+        found[name] = {}
+        for field, words, required, *notes in _cells(table):
+            said = "".join(notes)
+            found[name][field] = Member(_form(words, said), required == "yes")
+            if words == "array of string":
+                found[name][f"{field}[]"] = Member(_form("string", said.removeprefix("each ")), is_required=True)
+    for name, words in _cells(OTHERS):
+        members = [part.partition(" ") for part in words.split(", ")]
+        found[name] = {field.strip("*"): Member(_form(form), field.endswith("*")) for field, _, form in members}
+    return found
+
+
+def rows() -> list[Row]:
+    """The rows of the endpoint table."""
+    return [
+        Row(method, path, _parameters(parameters), _body(body), _answers(answers))
+        for method, path, parameters, body, answers in _cells(ENDPOINTS)
+    ]
+
+
+def _parameters(cell: str) -> dict[str, Parameter]:
+    found: dict[str, Parameter] = {}
+    place = ""
+    for before, name, words in re.findall(r"(query|path|header)? ?`([\w-]+)`(?: \(([^)]*)\))?", cell):
+        place = before or place
+        found[name] = _parameter(place, name, words)
+    return found
+
+
+def _parameter(place: str, name: str, words: str) -> Parameter:
+    if name == "format":
+        words = "string, default json, optional"
+    kind = next((each for each in ("integer", "boolean") if words.startswith(each)), "string")
+    default = re.search(r"default ([\w]+)", words)
+    bounds = {bound: int(value) for bound, value in re.findall(r"(min|max) (\d+)", words)}
+    value: Any = default[1] if default else None
+    if value is not None and kind != "string":
+        value = int(value) if kind == "integer" else value == "true"
+    form = "uuid" if "uuid" in words else None
+    is_required = place == "path" or "required" in words
+    return Parameter(place, kind, form, value, bounds.get("min"), bounds.get("max"), is_required)
+
+
+def _body(cell: str) -> dict[str, Member]:
+    return {
+        name: Member(_form(words.partition(",")[0]), "required" in words)
+        for name, words in re.findall(r"`(\w+)` \(([^)]*)\)", cell)
+    }
+
+
+def _answers(cell: str) -> dict[int, tuple[str, bool]]:
+    """The object of each status, and whether the answer is an array of them."""
+    found: dict[int, tuple[str, bool]] = {}
+    for status, words in re.findall(r"(\d{3}) ([^;]*)", cell):
+        name = re.sub(r" object$| \(.*| entitled.*", "", words.strip().removeprefix("array of "))
+        found[int(status)] = (name, words.startswith("array of"))
+    return found

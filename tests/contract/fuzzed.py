@@ -1,0 +1,180 @@
+"""A served store for schemathesis: demonstration data, callers, and the values that lead to what there is."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from PIL import Image
+
+from countersign.distribution import demo
+from tests.servers.countersign import Running, environment, served
+
+ROOT = Path(__file__).parents[2]
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "negative_data_rejection",
+)
+"""No 5xx, no undocumented status, media type, header or answer, no accepted invalid input."""
+# A thousand times what the run sends: limits are tested elsewhere.
+_UNLIMITED = (
+    *(f"RATE_{kind}" for kind in ("ANONYMOUS", "COMMUNITY", "AGENT", "PERSON", "TOKEN", "REGISTER")),
+    *("REGISTER_ANONYMOUS_ALL", "REGISTER_NAMED_ALL", "CODE_FAILURES_PERSON", "CODE_FAILURES_ADDRESS", "JOBS_QUEUED"),
+)
+SETTINGS: Mapping[str, str] = {
+    **{f"COUNTERSIGN_{name}": "100000000" for name in _UNLIMITED},
+    "COUNTERSIGN_JOB_WORKERS": "1",
+    "COUNTERSIGN_SECURITY_CONTACT": "security@example.com",
+}
+# Refusals that the check for accepted invalid input does not think of by itself.
+REFUSING = [400, 401, 403, 404, 405, 406, 409, 410, 412, 413, 415, 416, 422, 424, 428, 429, 431]
+MOSTLY = 0.7
+
+
+@dataclass
+class Fuzzed:
+    """The served store, the headers of each caller, and what is known of it by parameter."""
+
+    running: Running
+    callers: dict[str, dict[str, str] | None] = field(default_factory=dict[str, dict[str, str] | None])
+    values: dict[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    artifacts: Sequence[str] = ()
+
+    def run(self, caller: str, folder: Path, *, phases: str, examples: int, seed: int) -> dict[str, Any]:
+        """Run these phases as the caller; the run's report."""
+        config, report, log = folder / "schemathesis.toml", folder / "report.json", folder / "log.txt"
+        config.write_text(self._config())
+        command = [
+            *(sys.executable, "-m", "schemathesis.cli", "--no-color", "--config-file", str(config), "run"),
+            f"{self.running.url}/openapi.json",
+            *("--checks", ",".join(CHECKS), "--phases", phases, "--max-examples", str(examples), "--seed", str(seed)),
+            *("--continue-on-failure", "--no-shrink", "--generation-database", "none", "--warnings", "off"),
+            *("--report", "json,har", "--report-har-path", str(folder/"x.har"), "--report-json-path", str(report)),
+            *(word for pair in (self.callers[caller] or {}).items() for word in ("-H", ": ".join(pair))),
+        ]
+        variables = {
+            "SCHEMATHESIS_HOOKS": "tests.contract.schemathesis_hooks",
+            "FUZZED_ARTIFACTS": " ".join(self.artifacts),
+            "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src"))),
+        }
+        with log.open("wb") as output:
+            subprocess.run(command, cwd=folder, env=environment(**variables), stdout=output, stderr=output, check=False)
+        assert report.exists(), log.read_text(errors="replace")[-4_000:]
+        found: dict[str, Any] = json.loads(report.read_text())
+        found["log"] = log.read_text(errors="replace")
+        return found
+
+    def _config(self) -> str:
+        """What is known goes into most of the requests: chance alone would never name a product."""
+        lines = [
+            "[generation]",
+            "with-security-parameters = false",
+            "[checks.negative_data_rejection]",
+            f"expected-statuses = {json.dumps([*REFUSING, '5xx'])}",
+        ]
+        for number, known in enumerate(self.values.values()):
+            lines += [f"[dictionaries.known{number}]", f"values = {json.dumps(known)}"]
+        lines.append("[parameters]")
+        for number, name in enumerate(self.values):
+            lines.append(f'"{name}" = {{ dictionary = "known{number}", probability = {MOSTLY} }}')
+        return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def serving(data: Path) -> Iterator[Fuzzed]:
+    """Serve the demonstration, with an upload, a job, a batch of codes and a picture under way."""
+    with served(data, "--demo", settings=SETTINGS) as running:
+        people = {"player": demo.PLAYER, "publisher": demo.PUBLISHER}
+        tokens = {name: running.token(email) for name, email in people.items()}
+        fuzzed = Fuzzed(running, {"anonymous": {}, "key": None})
+        for name, token in tokens.items():
+            fuzzed.callers[name] = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=f"{running.url}/api/v1", timeout=60) as http:
+            provisioned = http.get("/api/keys", params={"tier": "agent"})
+            if provisioned.is_success:
+                fuzzed.callers["key"] = {"X-API-Key": provisioned.json()["api_key"]}
+            http.headers.update(fuzzed.callers["publisher"] or {})
+            _look_around(fuzzed, http)
+        yield fuzzed
+
+
+def _look_around(fuzzed: Fuzzed, http: httpx.Client) -> None:
+    """Learn what there is, and begin what would take several calls."""
+    own, others = (
+        http.get("/products", params={"org": org, "limit": 4}).json()["items"] for org in ("northwind-games", "openfield")
+    )
+    ids = [each["id"] for each in own]
+    releases = [each for product in ids for each in http.get(f"/products/{product}/releases").json()[:4]]
+    artifacts = [each for release in releases for each in release.get("artifacts", ())]
+    fuzzed.artifacts = [each["id"] for each in artifacts]
+    for artifact in fuzzed.artifacts[:6]:
+        built = _made(_job(http, "build.process", artifact))
+        assert built["status"] == "completed", built
+    path = f"/products/{ids[0]}/releases/{_drafted(http, ids[0])}/artifacts"
+    # As many bytes as `null` has: what a body without a schema often is.
+    uploads = [_made(http.post(path, json={"filename": name, "size": 4}))["upload_url"] for name in ("a", "b", "c")]
+    batch = _made(http.post("/codes", json={"kind": "promo", "products": ids[:1], "count": 5, "max_uses": 9}))
+    agent = _made(http.post("/auth/register", json={"type": "anonymous"}, headers={"Authorization": ""}))
+    fuzzed.values.update(
+        {
+            "path.id": [*ids, *(each["slug"] for each in own), others[0]["id"], others[1]["slug"]],
+            "path.version": [*{release["version"] for release in releases}, "9.9.9"],
+            "query.from": [*{release["version"] for release in releases}],
+            "query.platform": [*{each["platform"] for each in artifacts}],
+            "path.artifact_id": [*fuzzed.artifacts],
+            "path.job_id": [_made(_job(http, "artifact.verify", fuzzed.artifacts[0]))["job_id"]],
+            "path.batch_id": [batch["batch_id"]],
+            "path.token": [each.rpartition("/")[2] for each in uploads],
+            "path.sha256": [_picture(http, ids[0])],
+            "path.type": ["resource-not-found", "invalid-request", "rate-limit-exceeded"],
+            "query.org": ["northwind-games", "openfield"],
+            "body.code": [*demo.LICENCE_CODES, demo.PROMO_CODE, *batch["codes"]],
+            "body.products[*]": ids,
+            "body.grant_type": ["client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"],
+            "body.client_id": [demo.CLIENT_ID],
+            "body.client_secret": [demo.CLIENT_SECRET],
+            "body.scope": ["read:products", "read:products read:library"],
+            "body.resource": [fuzzed.running.url],
+            "body.assertion": [agent["identity_assertion"]],
+            "body.claim_token": [agent["claim_token"]],
+            "body.type": ["anonymous", "service_auth", "artifact.verify"],
+        }
+    )
+
+
+def _job(http: httpx.Client, kind: str, artifact: str) -> httpx.Response:
+    body = {"type": kind, "payload": {"artifact_id": artifact}}
+    return http.post("/jobs", json=body, headers={"Prefer": "wait=30"})
+
+
+def _picture(http: httpx.Client, product: str) -> str:
+    """The digest of a picture of the product."""
+    drawn = io.BytesIO()
+    Image.new("RGB", (8, 8), "red").save(drawn, "PNG")
+    size = len(drawn.getvalue())
+    wanted = {"kind": "icon", "filename": "i.png", "size": size, "alt": ""}
+    said = _made(http.post(f"/products/{product}/media", json=wanted))
+    shown = _made(httpx.put(said["upload_url"], content=drawn.getvalue()))
+    return str(shown["url"]).rpartition("/")[2]
+
+
+def _drafted(http: httpx.Client, slug: str) -> str:
+    made = _made(http.post(f"/products/{slug}/releases", json={"version": "9.9.9", "channel": "beta"}))
+    return str(made["version"])
+
+
+def _made(answer: httpx.Response) -> dict[str, Any]:
+    assert answer.is_success, answer.text
+    found: dict[str, Any] = answer.json()
+    return found

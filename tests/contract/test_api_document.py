@@ -1,0 +1,167 @@
+"""The API document is a part of what the store describes: the same parameters, statuses and objects; all else is
+marked as an addition."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from countersign.distribution.context import PREFIX
+from countersign.distribution.documents import openapi
+from tests.contract import documented
+from tests.contract.documented import Form, Member, Row
+from tools.reference import EVERY_ROUTE
+
+GENERAL = {401, 403, 429}
+"""What the document's section on errors says of every endpoint."""
+# The rows of these wait for their features.
+WAITING = {"/batch", "/sandbox", "/sandbox/api/v1/health", "/sandbox/api/v1/telemetry", "/api/keys", "/ask"}
+# What the decisions narrow: a page has one item at least.
+NARROWED = {("/products", "limit"): {"minimum": 1}}
+# An address within the service is a URI reference, which RFC 9457 allows.
+RELATIVE = {("problem details", "instance")}
+
+DESCRIPTION: dict[str, Any] = openapi.document(EVERY_ROUTE, "http://store.example", "countersign")
+OBJECTS = documented.objects()
+
+
+def _operation(row: Row) -> dict[str, Any] | None:
+    for address in (PREFIX + row.path, row.path):
+        found: dict[str, Any] | None = DESCRIPTION["paths"].get(address, {}).get(row.method.lower())
+        if found is not None:
+            return found
+    return None
+
+
+SERVED = [row for row in documented.rows() if _operation(row) is not None]
+served = pytest.mark.parametrize("row", SERVED, ids=lambda row: f"{row.method} {row.path}")
+
+
+def operation(row: Row) -> dict[str, Any]:
+    """The operation of a served row, its answers looked up."""
+    found = _operation(row)
+    assert found is not None
+    answers = {status: resolved(answer) for status, answer in found["responses"].items()}
+    return {**found, "responses": answers}
+
+
+def resolved(part: dict[str, Any]) -> dict[str, Any]:
+    """What the part refers to, or itself."""
+    if "$ref" not in part:
+        return part
+    found: Any = DESCRIPTION
+    for step in part["$ref"].removeprefix("#/").split("/"):
+        found = found[step]
+    assert isinstance(found, dict)
+    return found
+
+
+def form(schema: dict[str, Any]) -> Form:
+    """The types, format and values of a schema, its additions left out."""
+    kinds: set[str] = set()
+    values: list[str] | None = None
+    formats: set[str] = set()
+    for part in schema.get("anyOf", [schema]):
+        if "x-addition" not in part or part is schema:
+            whole = resolved(part)
+            kinds.add(whole["type"])
+            values = whole.get("enum", values)
+            formats |= {whole["format"]} if "format" in whole else set()
+    return frozenset(kinds), next(iter(formats), None), None if values is None else frozenset(values)
+
+
+def members(schema: dict[str, Any]) -> Iterator[tuple[str, Member]]:
+    """The members that are no additions, those of arrays of texts as `name[]`."""
+    for name, member in schema["properties"].items():
+        if "x-addition" in member:
+            continue
+        yield name, Member(form(member), name in schema.get("required", ()))
+        items = member.get("items", {})
+        if items.get("type") == "string":
+            yield f"{name}[]", Member(form(items), is_required=True)
+
+
+def test_every_row_is_served_or_waits_for_its_feature() -> None:
+    missing = {row.path for row in documented.rows() if _operation(row) is None}
+
+    assert missing <= WAITING
+    assert len(documented.rows()) == 16
+    assert len(SERVED) >= 9
+
+
+@served
+def test_the_operation_is_no_addition(row: Row) -> None:
+    assert "x-addition" not in operation(row)
+
+
+@served
+def test_parameters_are_those_of_the_document(row: Row) -> None:
+    listed = {each["name"]: each for each in operation(row)["parameters"]}
+
+    assert {name for name, each in listed.items() if "x-addition" not in each} == set(row.parameters)
+    for name, wanted in row.parameters.items():
+        found, schema = listed[name], listed[name]["schema"]
+        narrowed = NARROWED.get((row.path, name), {})
+        assert found["in"] == wanted.place
+        assert found["required"] == wanted.is_required
+        assert schema["type"] == wanted.type
+        assert schema.get("format") == wanted.format
+        assert schema.get("default") == wanted.default
+        assert schema.get("minimum") == (wanted.least or narrowed.get("minimum"))
+        assert schema.get("maximum") == wanted.most
+
+
+@served
+def test_statuses_are_those_of_the_document(row: Row) -> None:
+    answers = operation(row)["responses"]
+    named = {int(status) for status, answer in answers.items() if "x-addition" not in answer}
+
+    assert named - GENERAL == set(row.answers) - GENERAL
+    assert set(row.answers) <= {int(status) for status in answers}
+
+
+@served
+def test_answers_are_the_objects_of_the_document(row: Row) -> None:
+    for status, (name, is_array) in row.answers.items():
+        content = operation(row)["responses"][str(status)]["content"]
+        kind = "application/problem+json" if status >= 400 else "application/json"
+        schema = content[kind]["schema"]
+        assert (schema.get("type") == "array") == is_array
+        assert_same(resolved(schema["items"] if is_array else schema), name)
+
+
+@served
+def test_bodies_have_the_members_of_the_document(row: Row) -> None:
+    described = operation(row)
+    assert ("requestBody" in described) == bool(row.body)
+    if row.body:
+        assert described["requestBody"]["required"]
+        schema = resolved(described["requestBody"]["content"]["application/json"]["schema"])
+        assert dict(members(schema)) == row.body
+
+
+def assert_same(schema: dict[str, Any], name: str) -> None:
+    """The schema has the members of the document's object, and so have its parts."""
+    found = {each: member for each, member in members(schema) if (name, each) not in RELATIVE}
+    wanted = {each: member for each, member in OBJECTS[name].items() if (name, each) not in RELATIVE}
+    assert found == wanted, name
+    for (outer, member), inner in documented.PARTS.items():
+        if outer == name:
+            assert_same(resolved(schema["properties"][member]["items"]), inner)
+
+
+def test_what_the_tables_say_is_read_as_it_is_meant() -> None:
+    rows = {(row.method, row.path): row for row in documented.rows()}
+
+    limit = rows["GET", "/library"].parameters["limit"]
+    assert (limit.place, limit.type, limit.default, limit.least, limit.most) == ("query", "integer", 50, 1, 100)
+    assert rows["GET", "/library"].answers == {200: ("Product", True), 401: ("problem details", False)}
+    assert rows["POST", "/jobs"].answers == {200: ("JobStatus", False), 202: ("JobStatus", False)}
+    assert rows["POST", "/jobs"].body["payload"] == Member((frozenset({"object"}), None, None), is_required=True)
+    assert rows["GET", "/jobs/{job_id}"].parameters["job_id"].format == "uuid"
+    assert OBJECTS["Product"]["kind"].form[2] == {"game", "app", "tool"}
+    assert OBJECTS["Product"]["platforms[]"].form[2] == {"windows", "macos", "linux", "android", "ios", "web"}
+    assert OBJECTS["health"] == {
+        "status": Member((frozenset({"string"}), None, None), is_required=True),
+        "version": Member((frozenset({"string"}), None, None), is_required=False),
+    }

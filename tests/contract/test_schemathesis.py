@@ -1,0 +1,80 @@
+"""Schemathesis against the served store: whatever the description allows or forbids, no caller meets a 5xx, an
+undocumented status, header or answer, or invalid input that is accepted.
+
+With --full 20,000 cases and more, a line of figures for each caller and phase; else a sample.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contract.fuzzed import Fuzzed, serving
+from tests.figures import Figures
+
+SEED = 8480
+CALLERS = ("anonymous", "key", "player", "publisher")
+FULL = {"examples,coverage": (1, 3_000), "fuzzing": (40, 2_200), "stateful": (60, 100)}
+"""Examples of each operation, and the least number of cases they make: with the four callers over 20,000."""
+SAMPLE = {
+    "anonymous": ("fuzzing,stateful", 1),
+    "key": ("fuzzing", 1),
+    "player": ("fuzzing,stateful", 1),
+    "publisher": ("examples,coverage", 1),
+}
+LEAST_SAMPLE = 50
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
+    """The served store."""
+    with serving(tmp_path_factory.mktemp("fuzzed") / "data") as running:
+        yield running
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_a_sample_of_requests_is_answered_as_described(fuzzed: Fuzzed, caller: str, tmp_path: Path) -> None:
+    _require(fuzzed, caller)
+    phases, examples = SAMPLE[caller]
+
+    report = fuzzed.run(caller, tmp_path, phases=phases, examples=examples, seed=SEED)
+
+    assert_clean(report)
+    assert report["test_cases"]["generated"] >= LEAST_SAMPLE
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("phases", FULL)
+@pytest.mark.parametrize("caller", CALLERS)
+def test_every_request_is_answered_as_described(
+    fuzzed: Fuzzed, caller: str, phases: str, tmp_path: Path, figures: Figures
+) -> None:
+    _require(fuzzed, caller)
+    examples, least = FULL[phases]
+
+    report = fuzzed.run(caller, tmp_path, phases=phases, examples=examples, seed=SEED)
+
+    assert_clean(report)
+    cases = report["test_cases"]["generated"]
+    assert cases >= least
+    figures |= {
+        "cases": cases,
+        "operations": report["operations"]["tested"],
+        "seed": SEED,
+        "seconds": round(report["running_time"], 1),
+        "failures": 0,
+    }
+
+
+def _require(fuzzed: Fuzzed, caller: str) -> None:
+    if fuzzed.callers[caller] is None:
+        pytest.skip("no keys are provisioned here")
+
+
+def assert_clean(report: dict[str, Any]) -> None:
+    """The run was whole, and nothing was found."""
+    told = "\n".join(line[:400] for line in report["log"].splitlines())
+    assert (report["failures"], report["errors"]) == ([], []), told[-12_000:]
+    assert report["complete"]
+    assert report["exit_code"] == 0, told[-4_000:]

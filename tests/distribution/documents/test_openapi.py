@@ -1,0 +1,176 @@
+"""The description holds together: its references, examples, links and headers are what they claim to be."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from countersign import distribution
+from countersign.distribution.documents import openapi, operations, parameters, problems
+from countersign.kernel.http.route import Route
+from tools.reference import EVERY_ROUTE
+
+DESCRIPTION: dict[str, Any] = json.loads(
+    openapi.encode(openapi.document(EVERY_ROUTE, "http://store.example", "countersign"))
+)
+OPERATIONS = [
+    pytest.param(method, path, operation, id=f"{method.upper()} {path}")
+    for path, item in DESCRIPTION["paths"].items()
+    for method, operation in item.items()
+]
+each_operation = pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS)
+# Headers that OpenAPI says in other words (media types, credentials), or that every address looks at.
+IN_OTHER_WORDS = {
+    *("accept", "content-type", "content-length", "authorization", "x-api-key", "cookie", "x-forwarded-for", "host"),
+    *("origin", "sec-fetch-site", "user-agent"),
+}
+
+
+def resolved(part: dict[str, Any]) -> dict[str, Any]:
+    """What the part refers to, or itself."""
+    if "$ref" not in part:
+        return part
+    found: Any = DESCRIPTION
+    for step in part["$ref"].removeprefix("#/").split("/"):
+        found = found[step]
+    assert isinstance(found, dict)
+    return found
+
+
+def validate(value: object, schema: dict[str, Any]) -> None:
+    """The value is valid by JSON Schema 2020-12, formats included."""
+    whole = {**schema, "components": DESCRIPTION["components"]}
+    jsonschema.Draft202012Validator(whole, format_checker=jsonschema.FormatChecker()).validate(value)
+
+
+def contents(operation: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Every body of the operation: where it stands, its media type, and what is said of it."""
+    for kind, content in operation.get("requestBody", {}).get("content", {}).items():
+        yield "body", kind, content
+    for status, answer in operation["responses"].items():
+        for kind, content in resolved(answer).get("content", {}).items():
+            yield status, kind, content
+
+
+def test_every_reference_leads_somewhere() -> None:
+    references = set(re.findall(r'"\$ref":"(#/[^"]+)"', openapi.encode(DESCRIPTION).decode()))
+
+    assert len(references) > 100
+    for each in references:
+        assert resolved({"$ref": each})
+
+
+@each_operation
+def test_every_example_is_valid(method: str, path: str, operation: dict[str, Any]) -> None:
+    for parameter in operation["parameters"]:
+        validate(parameter["example"], parameter["schema"])
+    for place, kind, content in contents(operation):
+        shown = [resolved(each)["value"] for each in content.get("examples", {}).values()]
+        shown += [content["example"]] if "example" in content else []
+        is_json = kind.endswith(("/json", "+json")) and content["schema"]
+        assert shown or not is_json, f"{place} {kind} has no example"
+        for value in shown:
+            validate(value, content["schema"])
+
+
+@each_operation
+def test_links_lead_to_operations_and_fill_parameters_they_have(
+    method: str, path: str, operation: dict[str, Any]
+) -> None:
+    by_id = {each.values[2]["operationId"]: each.values[2] for each in OPERATIONS}
+    for answer in operation["responses"].values():
+        for link in resolved(answer).get("links", {}).values():
+            names = {parameter["name"] for parameter in by_id[link["operationId"]]["parameters"]}
+            assert set(link["parameters"]) <= names
+            assert len(link["parameters"]) == len(re.findall(r"\{", _path_of(link["operationId"]))) or "cursor" in names
+
+
+def _path_of(operation_id: str) -> str:
+    return next(str(each.values[1]) for each in OPERATIONS if each.values[2]["operationId"] == operation_id)
+
+
+def test_the_jobs_products_and_releases_are_linked() -> None:
+    linked = {
+        operation["operationId"]
+        for _, _, operation in (each.values for each in OPERATIONS)
+        if any(resolved(answer).get("links") for answer in operation["responses"].values())
+    }
+
+    assert {"post_jobs", "post_products", "get_products", "post_products_id_releases"} <= linked
+
+
+@each_operation
+def test_every_code_has_a_page_and_the_status_it_stands_at(method: str, path: str, operation: dict[str, Any]) -> None:
+    pages = {each.code for each in problems.types(EVERY_ROUTE).values()}
+    for status, answer in operation["responses"].items():
+        for code in resolved(answer).get("x-codes", ()):
+            assert code in pages
+        for content in resolved(answer).get("content", {}).values():
+            for code, example in content.get("examples", {}).items():
+                shown = resolved(example)["value"]
+                assert shown.get("code", code) == code
+                assert str(shown.get("status", status)) == status or not shown.get("type", "").startswith("http")
+
+
+@each_operation
+def test_every_answer_that_is_counted_says_where_the_caller_stands(
+    method: str, path: str, operation: dict[str, Any]
+) -> None:
+    route = _route(method, path)
+    for status, answer in operation["responses"].items():
+        headers = set(resolved(answer).get("headers", {}))
+        if int(status) not in operations.BEFORE_ROUTES:
+            assert "X-Request-Id" in headers
+            assert ("RateLimit-Limit" in headers) == route.counted
+        assert status != "429" or "Retry-After" in headers
+        assert status != "401" or "WWW-Authenticate" in headers
+
+
+def _route(method: str, path: str) -> Route[Any]:
+    return next(each for each in EVERY_ROUTE if (each.method.lower(), operations.address_of(each)) == (method, path))
+
+
+def test_every_parameter_of_a_path_is_explained() -> None:
+    names = {name for each in EVERY_ROUTE for name in re.findall(r"\{(\w+)\}", each.path)}
+
+    assert names <= set(parameters.IN_PATH), "say in documents/parameters.py what it is"
+
+
+def test_every_header_that_the_code_looks_at_is_described() -> None:
+    described = {
+        parameter["name"].lower()
+        for each in OPERATIONS
+        for parameter in each.values[2]["parameters"]
+        if parameter["in"] == "header"
+    }
+    folder = Path(next(iter(distribution.__path__)))
+    read = {name for file in folder.rglob("*.py") for name in _headers_read(ast.parse(file.read_text()))}
+
+    assert {"prefer", "if-match", "content-range", "range"} <= read
+    assert read - IN_OTHER_WORDS <= described
+
+
+def _headers_read(tree: ast.Module) -> Iterator[str]:
+    """The names in every `headers.get("…")` of a request."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "get"
+            and ast.unparse(node.func.value) in ("call.headers", "headers", "request")
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            name = node.args[0].value
+            if isinstance(name, str) and name.islower():
+                yield name
+
+
+def test_operations_at_the_root_and_in_the_api_have_ids_of_their_own() -> None:
+    ids = [each.values[2]["operationId"] for each in OPERATIONS]
+
+    assert len(set(ids)) == len(ids) == len(EVERY_ROUTE)
