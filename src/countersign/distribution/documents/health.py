@@ -1,7 +1,5 @@
 """GET /health, /info and /healthz."""
 
-from html import escape
-
 import msgspec
 
 from countersign import __version__
@@ -11,18 +9,12 @@ from countersign.distribution.jobs import queries as jobs
 from countersign.kernel import clock
 from countersign.kernel.database import versions
 from countersign.kernel.errors import Refused, Unavailable
-from countersign.kernel.http import answer
-from countersign.kernel.http.answer import JSON, Answer
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.formats import FORMATS, FormatQuery, shown
 from countersign.kernel.http.route import Nothing, route
 
 API_VERSION = "1.0.0"
 UNATTENDED_S = 60
-
-
-class FormatQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """`format` is json, text, html or yaml; anything else is served as json (decisions 11)."""
-
-    format: str = "json"
 
 
 class Health(msgspec.Struct):
@@ -38,21 +30,6 @@ class Info(msgspec.Struct):
     service: str
     version: str
     storage: str
-
-
-def shown(value: msgspec.Struct, form: str, status: int = 200) -> Answer:
-    """The object in the asked-for format."""
-    members: dict[str, object] = msgspec.to_builtins(value)
-    lines = [f"{name}: {member}" for name, member in members.items()]
-    headers = (("Cache-Control", "no-store"),)
-    if form in ("text", "yaml"):
-        kind = "text/plain; charset=utf-8" if form == "text" else "application/yaml"
-        return Answer(status, ("\n".join(lines) + "\n").encode(), kind, headers)
-    if form == "html":
-        rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(member))}</dd>" for name, member in members.items())
-        page = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Countersign</title><dl>{rows}</dl></html>'
-        return Answer(status, page.encode(), "text/html; charset=utf-8", headers)
-    return answer.json(value, status, headers)
 
 
 async def show_health(call: Request[FormatQuery, Nothing]) -> Answer:
@@ -95,8 +72,6 @@ async def show_liveness(call: Request[Nothing, Nothing]) -> Answer:
     return shown(Health("ok", API_VERSION), "json")
 
 
-_FORMATS = (JSON, "text/plain", "text/html", "application/yaml")
-
 ROUTES = (
     route(
         "GET",
@@ -105,9 +80,9 @@ ROUTES = (
         query=FormatQuery,
         answers={200: Health},
         refusals=(Unavailable,),
-        produces=_FORMATS,
+        produces=FORMATS,
         documented=True,
     ),
-    route("GET", "/info", show_info, query=FormatQuery, answers={200: Info}, produces=_FORMATS, documented=True),
+    route("GET", "/info", show_info, query=FormatQuery, answers={200: Info}, produces=FORMATS, documented=True),
     route("GET", "/healthz", show_liveness, answers={200: Health}, counted=False, at_root=True),
 )

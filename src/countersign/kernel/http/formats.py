@@ -1,0 +1,46 @@
+"""The `format` of small answers: one struct as json, text, html or yaml."""
+
+from collections.abc import Callable
+from html import escape
+
+import msgspec
+
+from countersign.kernel.http import answer
+from countersign.kernel.http.answer import JSON, Answer
+
+TEXT = "text/plain; charset=utf-8"
+HTML = "text/html; charset=utf-8"
+YAML = "application/yaml"
+
+FORMATS = (JSON, "text/plain", "text/html", YAML)
+"""The media types of an answer that `shown` makes, for its route's `produces`."""
+
+
+class FormatQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """`format` is json, text, html or yaml; anything else is served as json (decisions 11)."""
+
+    format: str = "json"
+
+
+def shown(value: msgspec.Struct, form: str, status: int = 200) -> Answer:
+    """The object in the asked-for format; caches do not keep it."""
+    members: dict[str, object] = msgspec.to_builtins(value)
+    headers = (("Cache-Control", "no-store"),)
+    if form == "text":
+        return Answer(status, _lines(members, str), TEXT, headers)
+    if form == "yaml":
+        return Answer(status, _lines(members, _scalar), YAML, headers)
+    if form == "html":
+        rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(member))}</dd>" for name, member in members.items())
+        page = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Countersign</title><dl>{rows}</dl></html>'
+        return Answer(status, page.encode(), HTML, headers)
+    return answer.json(value, status, headers)
+
+
+def _lines(members: dict[str, object], written: Callable[[object], str]) -> bytes:
+    return "".join(f"{name}: {written(member)}\n" for name, member in members.items()).encode()
+
+
+def _scalar(member: object) -> str:
+    """A member as YAML; every JSON value is one (YAML 1.2 §1.3)."""
+    return answer.encode(member).decode()
