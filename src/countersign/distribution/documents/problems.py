@@ -6,7 +6,7 @@ from html import escape
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
-from countersign.distribution.identity.gate import InsufficientScope, Unauthenticated
+from countersign.distribution.identity.gate import InsufficientScope, SandboxOnly, Unauthenticated
 from countersign.distribution.jobs.refusals import JobCancelled, JobFailed
 from countersign.distribution.processing.ingest import ArtifactDamaged
 from countersign.kernel.errors import InvalidRequest, NotFound, Refused, StorageFull, Unavailable
@@ -24,6 +24,7 @@ EVERYWHERE: tuple[type[Refused], ...] = (
     InvalidRequest,
     Unauthenticated,
     InsufficientScope,
+    SandboxOnly,
     NotFound,
     RouteNotFound,
     MethodNotAllowed,
