@@ -43,6 +43,9 @@ class Settings:
     blobs_url: str = _setting(
         "", "s3://bucket/prefix?endpoint=…&region=… ; empty: a folder in the data directory.", "URL"
     )
+    blobs_beneath: str = _setting(
+        "", "Folder of another store's blobs that are read as well and never changed; empty: none.", "path"
+    )
     cdn_url: str = _setting(
         "", "Address before this service's signed blob paths that a CDN serves; empty: none.", "URL"
     )

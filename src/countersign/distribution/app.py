@@ -136,6 +136,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
                 data / BLOBS_FOLDER,
                 reserve_bytes=settings.reserve_mib << 20,
                 most_bytes=settings.storage_mib << 20,
+                beneath=settings.blobs_beneath,
             ),
             counters=counters,
             mail=mail,

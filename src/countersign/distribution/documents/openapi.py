@@ -62,7 +62,11 @@ def document(described: Iterable[Route[Store]], root_url: str) -> Document:
     paths: dict[str, Document] = {}
     for each in listed:
         address = each.path if each.at_root else PREFIX + each.path
-        paths.setdefault(address, {})[each.method.lower()] = _operation(each)
+        operation = _operation(each)
+        # The same path may stand at the root and below the versioned address.
+        if each.at_root and any(other.path == each.path and not other.at_root for other in listed):
+            operation["operationId"] += "_at_root"
+        paths.setdefault(address, {})[each.method.lower()] = operation
     return {
         "openapi": "3.1.0",
         "info": {"title": "Countersign distribution", "version": API_VERSION},

@@ -105,7 +105,8 @@ class DataSets:
             lock = await self._held(name)
             stack.callback(lock.close)
             folder = self._data / folders.FOLDER / name
-            settings, root_url = settings_of(self._store.settings, folder), self._store.root_url + ROOT
+            original = folders.original(self._data, self._parts.template)
+            settings, root_url = settings_of(self._store.settings, folder, original), self._store.root_url + ROOT
             opening = self._parts.opening(settings, root_url, self._store.is_loopback)
             store = await stack.enter_async_context(opening)
             found = await self._put_together(name, folder, store)

@@ -1,7 +1,7 @@
 """The folders of the sandbox's data sets: made whole, held while they are used, removed when nobody does.
 
     sandboxes/lock             held by whoever makes a data set, so that they are counted one after the other
-    sandboxes/template-<hash>  what every data set is a copy of
+    sandboxes/template-<hash>  what every data set is a copy of; its blobs are read where they are
     sandboxes/<name>/lock      held shared by whoever works on the data set, alone by whoever removes it; its
                                modification time is when the data set was last used
     sandboxes/new-…, gone-…    on the way in, on the way out; what a killed process left is removed at the next start
@@ -96,6 +96,11 @@ def touch(folder: Path) -> None:
         os.utime(folder / LOCK, ns=(now, now))
 
 
+def original(data: Path, template: Template) -> Path:
+    """Where the template is, or will be."""
+    return data / FOLDER / (TEMPLATE + template.name)
+
+
 def make(data: Path, name: str, template: Template, *, most: int, idle_s: float) -> None:
     """Make the data set, a copy of the template (which is made first where it is missing), unless it is there.
 
@@ -108,12 +113,15 @@ def make(data: Path, name: str, template: Template, *, most: int, idle_s: float)
         if (parent / name).is_dir():
             return
         _make_room(parent, most, idle_s)
-        original = parent / (TEMPLATE + template.name)
-        if not original.is_dir():
-            _filled(parent, original, template)
+        source = original(data, template)
+        if not source.is_dir():
+            _fill(parent, source, template)
         fresh = parent / f"new-{ids.new_uuid()}"
-        # Blobs are never written to again once they have their name: all data sets share their bytes.
-        shutil.copytree(original, fresh, copy_function=_copy)
+        fresh.mkdir(mode=0o700)
+        # Files alone: the folder of blobs is read where it is by all copies.
+        for path in [each for each in source.iterdir() if each.is_file()]:
+            shutil.copyfile(path, fresh / path.name)
+            (fresh / path.name).chmod(0o600)
         (fresh / LOCK).touch(mode=0o600)
         touch(fresh)
         fresh.rename(parent / name)
@@ -166,21 +174,13 @@ def _full() -> SandboxesFull:
     return SandboxesFull("the sandbox has no room for another data set", headers={"Retry-After": "60"})
 
 
-def _filled(parent: Path, original: Path, template: Template) -> None:
+def _fill(parent: Path, source: Path, template: Template) -> None:
     for other in parent.glob(f"{TEMPLATE}*"):
         shutil.rmtree(other)
     fresh = parent / f"new-{ids.new_uuid()}"
     fresh.mkdir(mode=0o700)
     template.fill(fresh)
-    fresh.rename(original)
-
-
-def _copy(source: str, target: str) -> None:
-    if "/sealed/" in source:
-        os.link(source, target)
-    else:
-        shutil.copyfile(source, target)
-        os.chmod(target, 0o600)
+    fresh.rename(source)
 
 
 def _remove(folder: Path, still: Callable[[], bool]) -> bool:

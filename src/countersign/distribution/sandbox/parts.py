@@ -14,7 +14,7 @@ from countersign.settings import Settings
 Opening: TypeAlias = Callable[[Settings, str, bool], AbstractAsyncContextManager[Store]]
 """Opens a store, given its settings, its root address, and whether it is reached from this machine alone."""
 
-ROOT = "/sandbox"
+ROOT, BLOBS = "/sandbox", "blobs"
 RESERVE_MIB = 1024
 """Strangers' data sets leave so much more of the volume free than the service itself does."""
 
@@ -30,8 +30,9 @@ class Parts:
     workers: Sequence[str]
 
 
-def settings_of(settings: Settings, folder: Path) -> Settings:
-    """The settings of a data set in the folder: nothing of the service's own is named in them."""
+def settings_of(settings: Settings, folder: Path, original: Path) -> Settings:
+    """The settings of a data set in the folder, whose first blobs are read where the original has them: nothing of the
+    service's own is named in them."""
     return replace(
         settings,
         data=str(folder),
@@ -40,6 +41,7 @@ def settings_of(settings: Settings, folder: Path) -> Settings:
         master_key="",
         master_key_file="",
         blobs_url="",
+        blobs_beneath=str(original / BLOBS),
         cdn_url="",
         downloads="proxy",
         counters_url="",

@@ -27,11 +27,20 @@ class LocalBlobs:
     A file gets its name by rename once its bytes are on the disk, and is never written to again; a stop at
     any moment leaves an unnamed file in `staging` at worst, which `discard` removes.
     Writing is refused when less than `reserve_bytes` would stay free, or all files would take more than `most_bytes`
-    (0: there is no such bound).
+    (0: there is no such bound). The blobs sealed in the directory `beneath` can be read here too; nothing is ever
+    changed there.
     """
 
-    def __init__(self, root: Path, *, reserve_bytes: int = 64 * 1024 * 1024, most_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        reserve_bytes: int = 64 * 1024 * 1024,
+        most_bytes: int = 0,
+        beneath: Path | None = None,
+    ) -> None:
         self._root = root
+        self._beneath = beneath
         self._room = Room(root, reserve_bytes, most_bytes)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="blobs")
 
@@ -76,11 +85,11 @@ class LocalBlobs:
         """See BlobStore."""
         if not layout.is_digest(sha256):
             return None
-        return await disk.in_thread(self._pool, _size, self._sealed(sha256))
+        return await disk.in_thread(self._pool, _size, self._readable(sha256))
 
     async def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
         """See BlobStore; ends at the blob's end when `stop` lies beyond it."""
-        held = await disk.in_thread(self._pool, _open_blob, self._sealed(sha256))
+        held = await disk.in_thread(self._pool, _open_blob, self._readable(sha256))
         while start < stop:
             count = min(PIECE_BYTES, stop - start)
             piece = await disk.in_thread(self._pool, held.read, start, count)
@@ -91,7 +100,7 @@ class LocalBlobs:
 
     async def file(self, sha256: str, folder: Path) -> Path:
         """See BlobStore; it is the blob itself."""
-        path = self._sealed(sha256)
+        path = self._readable(sha256)
         if await disk.in_thread(self._pool, _size, path) is None:
             raise NotFound("There is no such blob.")
         return path
@@ -127,6 +136,11 @@ class LocalBlobs:
 
     def _sealed(self, sha256: str) -> Path:
         return self._root / layout.sealed_name(sha256)
+
+    def _readable(self, sha256: str) -> Path:
+        """Where the blob is read: here, or beneath where it is only there."""
+        own = self._sealed(sha256)
+        return own if self._beneath is None or own.exists() else self._beneath / layout.sealed_name(sha256)
 
     def _seal(self, folder: Path, laid: Sequence[Span], announced: str | None) -> str:
         disk.make_folder(folder)
