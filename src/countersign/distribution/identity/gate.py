@@ -89,7 +89,7 @@ class Gate:
         self._metadata = metadata(store)
 
     async def caller_of(self, headers: Headers, address: str, scope: str | None = None) -> Caller:
-        """Whoever the Authorization header names, by a token or a self-serve key (which X-API-Key may hold as well);
+        """Whoever the Authorization header names, by a token or a self-serve key (X-API-Key is another spelling of it);
         anonymous without one. A refusal names the scope that the address needs.
 
         Raises:
@@ -102,8 +102,6 @@ class Gate:
             return anonymous(address)
         if provisioned.is_key(credential):
             return await self._caller_with_key(credential, scope)
-        if headers.get("x-api-key") is not None:
-            raise rejected(self._store, "the key is not known", scope)
         if not credential:
             raise rejected(self._store, "the Authorization header must read: Bearer TOKEN", scope)
         return await self._caller_with(credential, scope)

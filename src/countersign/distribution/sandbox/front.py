@@ -52,7 +52,7 @@ class Front:
         self._store = store
         self._limiter = limiter
         self._proxies = proxies
-        self._data_sets = DataSets(store, parts)
+        self.data_sets = DataSets(store, parts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request (ASGI 3)."""
@@ -72,7 +72,7 @@ class Front:
 
     async def close(self) -> None:
         """Close the data sets that are open."""
-        await self._data_sets.close()
+        await self.data_sets.close()
 
     async def _visitor(self, headers: Headers, scope: Scope) -> Visitor:
         """Who calls.
@@ -102,10 +102,11 @@ class Front:
         return Visitor(key, any(name == b"authorization" for name, _ in others), others)
 
     async def _inside(self, visitor: Visitor, exchange: Exchange, scope: Scope) -> None:
-        async with self._data_sets.used(self._name(visitor.key, exchange.address)) as data_set:
+        async with self.data_sets.used(self._name(visitor.key, exchange.address)) as data_set:
             headers = [pair for pair in visitor.headers if pair[0] != b"cookie"]
             if visitor.key is not None and not visitor.has_token:
-                headers.append((b"authorization", f"Bearer {await data_set.owner.token()}".encode()))
+                # Not as Authorization, which some addresses read by themselves: it is nothing that the caller said.
+                headers.append((b"x-api-key", (await data_set.owner.token()).encode()))
             inner = {
                 **scope,
                 "path": scope["path"].removeprefix(ROOT),
