@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -37,6 +38,12 @@ def given_original(data: Path, made: Path) -> None:
         else:
             copy.parent.mkdir(parents=True, exist_ok=True)
             os.link(path, copy)
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    """Data sets are SQLite files whatever the service's own database is; `test_isolation` asks for both."""
+    return f"sqlite:///{tmp_path}/test.db"
 
 
 @pytest.fixture
