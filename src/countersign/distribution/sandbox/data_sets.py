@@ -85,6 +85,12 @@ class DataSets:
             found.users -= 1
             found.used_s = clock.monotonic_s()
 
+    async def close_unused(self, seconds: float) -> None:
+        """Close the data sets that nobody has used for so long."""
+        long_ago_s = clock.monotonic_s() - seconds
+        for name in [name for name, each in self._open.items() if each.used_s <= long_ago_s]:
+            await self._close_unused(name)
+
     async def close(self) -> None:
         """Stop what works on jobs, and close every data set."""
         await self._stack.aclose()
@@ -99,7 +105,8 @@ class DataSets:
     async def _opened(self, name: str) -> DataSet:
         if not self._is_tended:
             self._is_tended = True
-            await self._stack.enter_async_context(repeated(self._close_idle, every_s=LOOK_EVERY_S))
+            tending = repeated(lambda: self.close_unused(CLOSED_AFTER_S), every_s=LOOK_EVERY_S)
+            await self._stack.enter_async_context(tending)
         await self._close_beyond(MOST_OPEN - 1)
         async with AsyncExitStack() as stack:
             lock = await self._held(name)
@@ -143,11 +150,6 @@ class DataSets:
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: work(*args, **kwargs))
-
-    async def _close_idle(self) -> None:
-        long_ago_s = clock.monotonic_s() - CLOSED_AFTER_S
-        for name in [name for name, each in self._open.items() if each.used_s < long_ago_s]:
-            await self._close_unused(name)
 
     async def _close_beyond(self, most: int) -> None:
         """Close those that were used longest ago, so that at most so many stay, and all that are used just now."""
