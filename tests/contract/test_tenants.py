@@ -9,6 +9,7 @@ from countersign.distribution import app as distribution
 from countersign.distribution.app import ROUTES
 from tests.contract.scenes import BY_KEY, OBJECTS, QUERIES, SCOPES, SLUGS, Scene, everything, key
 
+SANDBOX = ("", "/api/v1/health", "/api/v1/telemetry")
 # Anyone may call these; what they show to whom is tested with the catalog and the artifacts.
 PUBLIC = {
     ("GET", "/health"),
@@ -28,7 +29,7 @@ PUBLIC = {
     ("GET", "/auth/signin"),
     ("GET", "/auth/signup"),
     ("GET", "/auth/reset"),
-    *(("GET", f"{where}/sandbox{path}") for where in ("", "ROOT") for path in ("", "/api/v1/health", "/api/v1/telemetry")),
+    *(("GET", f"{where}/sandbox{path}") for where in ("", "ROOT") for path in SANDBOX),
 }
 # Anyone may take a key, a few in an hour; tested with the keys.
 KEYS = {(method, f"{where}/api/keys") for method in ("GET", "POST") for where in ("", "ROOT")}

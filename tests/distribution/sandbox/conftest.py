@@ -49,8 +49,6 @@ def database_url(tmp_path: Path) -> str:
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     """The settings of a store of the test's own, in which keys are to be had."""
-    from dataclasses import replace
-
     return replace(settings, rate_keys=1_000)
 
 

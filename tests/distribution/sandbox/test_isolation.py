@@ -1,4 +1,4 @@
-"""Nothing done in the sandbox is seen outside, and nothing done outside is seen in it: every writing route, both ways."""
+"""Nothing done in the sandbox is seen outside it, nor the other way round: every route that writes, both ways."""
 
 from typing import Any
 

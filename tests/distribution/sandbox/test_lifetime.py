@@ -18,6 +18,7 @@ from tests.distribution.sandbox.conftest import given_original
 from tests.distribution.sandbox.data import PRODUCT, Sandbox
 from tests.distribution.world import World
 from tests.faults.lives import Lives
+from tests.servers.countersign import served
 
 HOUR_S = 3_600
 TEMPLATE = original.template(distribution.MIGRATIONS)
@@ -217,3 +218,24 @@ def test_a_killed_server_hurts_nobody_and_its_successor_begins_clean(tmp_path: P
         lives.kill()
 
     assert [before.status_code, gone.status_code, again.status_code] == [201, 404, 201]
+
+
+async def test_the_processes_of_a_server_make_one_data_set_of_one_key(tmp_path: Path, original_folder: Path) -> None:
+    data = tmp_path / "data"
+    given_original(data, original_folder)
+    with served(data, "--workers", "2") as running:
+        headers = {"X-API-Key": httpx.get(f"{running.url}/api/keys?tier=sandbox").json()["api_key"]}
+        address = f"{running.url}/sandbox/api/v1/products"
+
+        async def made(number: int) -> int:
+            # A connection each, so that both processes get some.
+            async with httpx.AsyncClient(headers=headers, timeout=30) as client:
+                return (await client.post(address, json={**PRODUCT, "slug": f"s{number}"})).status_code
+
+        statuses = await asyncio.gather(*(made(number) for number in range(24)))
+        seen = {httpx.get(f"{address}/s{number}", headers=headers).status_code for number in range(24)}
+        active = httpx.get(f"{running.url}/sandbox/api/v1/telemetry").json()["active_agents"]
+
+    assert set(statuses) == {201}
+    assert seen == {200}
+    assert active == 1

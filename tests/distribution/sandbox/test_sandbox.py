@@ -175,9 +175,7 @@ async def test_a_token_of_an_anonymous_data_set_works_without_a_key(world: World
     basic = ("demo-publisher", "demo-publisher-secret")
     token = (await world.http.post("/sandbox/api/v1/auth/token", data=form, auth=basic)).json()["access_token"]
 
-    made = await world.http.post(
-        "/sandbox/api/v1/products", headers={"Authorization": f"Bearer {token}"}, json=PRODUCT
-    )
+    made = await world.http.post("/sandbox/api/v1/products", headers={"Authorization": f"Bearer {token}"}, json=PRODUCT)
 
     assert made.status_code == 201, made.text
 
