@@ -40,6 +40,8 @@ TITLES = {
     "oauth": "Tokens, authorization, metadata",
     "agents": "Agents: registration, claim, security events",
     "accounts": "Accounts: sign-up, password reset",
+    "keys": "Keys that anybody takes",
+    "sandbox": "Sandbox",
 }
 
 Schema: TypeAlias = Mapping[str, Any]

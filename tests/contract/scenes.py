@@ -53,9 +53,12 @@ QUERIES: dict[tuple[str, str], dict[str, str]] = {
 }
 
 
+_BELOW = {route.path for route in ROUTES if not route.at_root}
+
+
 def key(route: Route[Store]) -> tuple[str, str]:
-    """How the tables name a route."""
-    return route.method, route.path
+    """How the tables name a route; those that are offered at the root as well are told apart."""
+    return route.method, f"ROOT{route.path}" if route.at_root and route.path in _BELOW else route.path
 
 
 BY_KEY: dict[tuple[str, str], Route[Store]] = {key(route): route for route in ROUTES}

@@ -20,6 +20,8 @@ STATE_KEY = "stopping"
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
+ASGIApp: TypeAlias = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+
 
 class Caller(Protocol):
     """Whoever sends a request, as far as the HTTP kernel needs to know them."""
