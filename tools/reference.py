@@ -33,6 +33,7 @@ TITLES = {
     "delivery": "Builds and updates",
     "library": "Library",
     "redeem": "Codes",
+    "batch": "Batches",
     "jobs": "Jobs",
     "identity": "Sign-in, organisations",
     "signing": "Signing keys",

@@ -13,6 +13,8 @@ from tests.contract.scenes import BY_KEY, OBJECTS, QUERIES, SCOPES, SLUGS, Scene
 PUBLIC = {
     ("GET", "/health"),
     ("GET", "/info"),
+    # Each operation as if it came alone: tested with the batch.
+    ("POST", "/batch"),
     ("GET", "/healthz"),
     ("GET", "/products"),
     ("GET", "/catalog"),

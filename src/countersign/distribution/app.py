@@ -9,10 +9,11 @@ from countersign.distribution.accounts import queries as links
 from countersign.distribution.accounts import routes as accounts
 from countersign.distribution.agents import registrations, security_events
 from countersign.distribution.agents import routes as agents
+from countersign.distribution.batch import routes as batch
 from countersign.distribution.builds import collector
 from countersign.distribution.builds import routes as builds
 from countersign.distribution.catalog import routes as catalog
-from countersign.distribution.context import PREFIX, Store
+from countersign.distribution.context import PREFIX, VERSIONS, Store
 from countersign.distribution.delivery import routes as delivery
 from countersign.distribution.documents import health, home, openapi, problems
 from countersign.distribution.identity import keys, org_routes, queries
@@ -56,7 +57,6 @@ from countersign.settings import BadSetting, Settings
 
 SCHEMA = "distribution"
 MIGRATIONS = "countersign.distribution.migrations"
-VERSIONS = ("catalog", "identity")
 COLLECT_EVERY_S = 300
 NODE_PATIENCE_S = 10
 
@@ -73,6 +73,7 @@ ROUTES: tuple[Route[Store], ...] = (
     *delivery.ROUTES,
     *library.ROUTES,
     *redeem.ROUTES,
+    *batch.ROUTES,
     *jobs.routes(JOB_TYPES),
     *identity.ROUTES,
     *oauth.ROUTES,

@@ -49,6 +49,7 @@ class Options(TypedDict, total=False):
     deprecation: Deprecation
     at_root: bool
     cross_origin: bool
+    alone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class Route(Generic[ContextT]):
     documented  it stands in the API document; others are marked as additions
     at_root     the path is relative to the root address, not to the versioned API
     cross_origin  pages of any site may send this and read the answer, never with cookies; preflights are answered
+    alone       it is never one of several requests in a batch
     """
 
     method: str
@@ -109,6 +111,7 @@ class Route(Generic[ContextT]):
     deprecation: Deprecation | None = None
     at_root: bool = False
     cross_origin: bool = False
+    alone: bool = False
 
 
 def shapes(answers: Mapping[int, object]) -> list[object]:
