@@ -198,7 +198,7 @@ async def test_a_repeated_batch_has_no_second_effect_and_the_same_answer(batches
         post("/products", product("two")),
         post("/products/one/releases", {"version": "1.0", "channel": "beta"}),
         post("/codes", {"kind": "license", "products": ["one"], "count": 2}),
-        get("/products/two"),
+        get("/products/one"),
     ]
     headers = key()
     first = await batches.send(operations, batches.owner, mode=mode, headers=headers)
