@@ -40,6 +40,7 @@ TITLES = {
     "oauth": "Tokens, authorization, metadata",
     "agents": "Agents: registration, claim, security events",
     "accounts": "Accounts: sign-up, password reset",
+    "tools": "Tools for agents (MCP)",
 }
 
 Schema: TypeAlias = Mapping[str, Any]

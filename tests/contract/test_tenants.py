@@ -48,6 +48,8 @@ OWN_CREDENTIALS = {
     ("GET", "/auth/claim"),
     ("POST", "/auth/claim"),
     ("POST", "/healthz"),
+    # Each message as its tool's own request: tested with the tools.
+    ("POST", "/mcp"),
     ("GET", "/auth/authorize"),
     ("POST", "/auth/authorize"),
     ("GET", "/auth/agents"),

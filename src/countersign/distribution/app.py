@@ -34,6 +34,7 @@ from countersign.distribution.publishing import routes as publishing
 from countersign.distribution.redeem import issue
 from countersign.distribution.redeem import routes as redeem
 from countersign.distribution.signing import routes as signing
+from countersign.distribution.tools import routes as tools
 from countersign.distribution.uses import Uses
 from countersign.kernel import telemetry
 from countersign.kernel.blobs.open import open_blobs
@@ -62,7 +63,7 @@ NODE_PATIENCE_S = 10
 
 JOB_TYPES: tuple[AnyJobType, ...] = types.TYPES
 
-ROUTES: tuple[Route[Store], ...] = (
+_FEATURES: tuple[Route[Store], ...] = (
     *health.ROUTES,
     *home.ROUTES,
     *catalog.ROUTES,
@@ -83,6 +84,7 @@ ROUTES: tuple[Route[Store], ...] = (
     *security_events.ROUTES,
     *accounts.routes(registrations.revoke_all_of),
 )
+ROUTES: tuple[Route[Store], ...] = (*_FEATURES, *tools.routes(_FEATURES))
 
 
 @asynccontextmanager

@@ -45,9 +45,7 @@ async def test_later_operations_see_what_earlier_ones_did(batches: Batches) -> N
     assert [each["slug"] for each in results[7]["body"]["products"]] == ["saga"]
     assert results[9]["body"]["items"][0]["batch_id"] == results[8]["body"]["batch_id"]
     assert (await batches.world.call("GET", "/products/saga")).json()["status"] == "public"
-    redeemed = await batches.world.call(
-        "POST", "/redeem", batches.owner, json={"code": results[8]["body"]["codes"][0]}
-    )
+    redeemed = await batches.world.call("POST", "/redeem", batches.owner, json={"code": results[8]["body"]["codes"][0]})
     assert redeemed.status_code == 200
 
 
@@ -85,7 +83,7 @@ async def test_no_route_writes_for_nobody() -> None:
 
 
 @pytest.fixture
-async def pausing(batches: Batches, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[asyncio.Event, asyncio.Event]]:
+async def pausing(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[asyncio.Event, asyncio.Event]]:
     """Two events: the batch has done all its operations, and it may commit."""
     done, may_commit = asyncio.Event(), asyncio.Event()
     in_order = run.in_order
@@ -293,7 +291,17 @@ class Mix:
         )
 
     def _reading(self, _slug: str) -> dict[str, Any]:
-        paths = ("/products", "/products/river", "/catalog", "/library", "/codes", "/org", "/org/usage", "/jobs", "/info")
+        paths = (
+            "/products",
+            "/products/river",
+            "/catalog",
+            "/library",
+            "/codes",
+            "/org",
+            "/org/usage",
+            "/jobs",
+            "/info",
+        )
         return get(self.chance.choice(paths))
 
     def bad(self) -> dict[str, Any]:

@@ -43,7 +43,13 @@ async def test_each_result_is_what_the_operation_is_answered_alone(batches: Batc
 @modes
 async def test_a_path_may_be_the_whole_address(batches: Batches, mode: str) -> None:
     await batches.world.product("north", "one", title="Käse")
-    ways = ("/products/one", "/api/v1/products/one", f"{ROOT_URL}/api/v1/products/one", "/products?q=käse", "/products?q=k%C3%A4se")
+    ways = (
+        "/products/one",
+        "/api/v1/products/one",
+        f"{ROOT_URL}/api/v1/products/one",
+        "/products?q=käse",
+        "/products?q=k%C3%A4se",
+    )
 
     results = await batches.results([get(each) for each in ways], mode=mode)
 
@@ -70,7 +76,10 @@ async def test_operations_of_a_parallel_batch_do_not_hinder_each_other(batches: 
     assert codes(results)[1:6] == [
         "invalid_request", "resource_not_found", "code_not_found", "route_not_found", "method_not_allowed",
     ]  # fmt: skip
-    assert results[0]["headers"] == {"Location": f"{ROOT_URL}/api/v1/products/one", "ETag": results[0]["headers"]["ETag"]}
+    assert results[0]["headers"] == {
+        "Location": f"{ROOT_URL}/api/v1/products/one",
+        "ETag": results[0]["headers"]["ETag"],
+    }
     assert results[1]["body"]["errors"][0]["pointer"] == "/kind"
 
 
@@ -186,9 +195,7 @@ async def test_a_batch_has_one_to_fifty_operations(batches: Batches, count: int)
 async def test_another_mode_is_refused(batches: Batches) -> None:
     answer = await batches.send([get("/info")], batches.owner, mode="both")
 
-    assert answer.json()["errors"] == [{"pointer": "/mode", "detail": "is none of atomic, parallel"}] or (
-        answer.json()["errors"][0]["pointer"] == "/mode"
-    )
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/mode")
 
 
 @modes

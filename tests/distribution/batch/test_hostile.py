@@ -136,8 +136,10 @@ async def test_a_header_of_the_batch_is_none_of_its_operations(batches: Batches)
 @modes
 async def test_texts_that_no_database_keeps_do_not_get_in(batches: Batches, mode: str) -> None:
     before = await batches.everything()
-    for slug in ("a\\u0000b", "a\\ud800b"):
-        content = f'{{"mode":"{mode}","operations":[{{"method":"POST","path":"/products","body":{{"slug":"x","title":"{slug}","kind":"game","platforms":["linux"]}}}}]}}'
+    made = '{"slug":"x","title":"%s","kind":"game","platforms":["linux"]}'
+    whole = '{"mode":"%s","operations":[{"method":"POST","path":"/products","body":%s}]}'
+    for title in ("a\\u0000b", "a\\ud800b"):
+        content = whole % (mode, made % title)
         answer = await batches.world.call(
             "POST", "/batch", batches.owner, content=content.encode(), headers={"Content-Type": "application/json"}
         )
@@ -147,7 +149,9 @@ async def test_texts_that_no_database_keeps_do_not_get_in(batches: Batches, mode
 
 
 async def test_a_body_nested_beyond_reason_is_refused(batches: Batches) -> None:
-    deep = b'{"operations":[{"method":"POST","path":"/products","body":{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}}]}"
+    deep = (
+        b'{"operations":[{"method":"POST","path":"/products","body":{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}}]}"
+    )
 
     answer = await batches.world.call(
         "POST", "/batch", batches.owner, content=deep, headers={"Content-Type": "application/json"}
