@@ -34,6 +34,7 @@ TITLES = {
     "delivery": "Builds and updates",
     "library": "Library",
     "redeem": "Codes",
+    "batch": "Batches",
     "jobs": "Jobs",
     "identity": "Sign-in, organisations",
     "signing": "Signing keys",
@@ -42,6 +43,7 @@ TITLES = {
     "accounts": "Accounts: sign-up, password reset",
     "keys": "Keys that anybody takes",
     "sandbox": "Sandbox",
+    "tools": "Tools for agents (MCP)",
 }
 
 Schema: TypeAlias = Mapping[str, Any]

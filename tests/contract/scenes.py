@@ -35,6 +35,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/redeem"): {"code": "AAAA-BBBB-CCCC-DDDD"},
     ("POST", "/codes"): {"kind": "license", "products": ["north-public"], "count": 1},
     ("POST", "/codes/{batch_id}/revoke"): {},
+    ("POST", "/batch"): {"operations": [{"method": "GET", "path": "/info"}]},
     ("PUT", "/org"): {"name": "North again"},
     ("POST", "/org/members"): {"email": "new@north.example", "role": "viewer"},
     ("POST", "/org/clients"): {"name": "ci", "scopes": ["read:products"]},

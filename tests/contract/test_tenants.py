@@ -14,6 +14,8 @@ SANDBOX = ("", "/api/v1/health", "/api/v1/telemetry")
 PUBLIC = {
     ("GET", "/health"),
     ("GET", "/info"),
+    # Each operation as if it came alone: tested with the batch.
+    ("POST", "/batch"),
     ("GET", "/healthz"),
     ("GET", "/products"),
     ("GET", "/catalog"),
@@ -50,6 +52,8 @@ OWN_CREDENTIALS = {
     ("GET", "/auth/claim"),
     ("POST", "/auth/claim"),
     ("POST", "/healthz"),
+    # Each message as its tool's own request: tested with the tools.
+    ("POST", "/mcp"),
     ("GET", "/auth/authorize"),
     ("POST", "/auth/authorize"),
     ("GET", "/auth/agents"),

@@ -9,10 +9,11 @@ from countersign.distribution.accounts import queries as links
 from countersign.distribution.accounts import routes as accounts
 from countersign.distribution.agents import registrations, security_events
 from countersign.distribution.agents import routes as agents
+from countersign.distribution.batch import routes as batch
 from countersign.distribution.builds import collector
 from countersign.distribution.builds import routes as builds
 from countersign.distribution.catalog import routes as catalog
-from countersign.distribution.context import PREFIX, Store
+from countersign.distribution.context import PREFIX, VERSIONS, Store
 from countersign.distribution.delivery import routes as delivery
 from countersign.distribution.documents import health, home
 from countersign.distribution.documents import routes as documents
@@ -40,6 +41,7 @@ from countersign.distribution.sandbox import routes as sandbox
 from countersign.distribution.sandbox.front import Front
 from countersign.distribution.sandbox.parts import Parts
 from countersign.distribution.signing import routes as signing
+from countersign.distribution.tools import routes as tools
 from countersign.distribution.uses import Uses
 from countersign.kernel import telemetry
 from countersign.kernel.blobs.open import open_blobs
@@ -63,7 +65,6 @@ from countersign.settings import BadSetting, Settings
 
 SCHEMA = "distribution"
 MIGRATIONS = "countersign.distribution.migrations"
-VERSIONS = ("catalog", "identity")
 COLLECT_EVERY_S = 300
 NODE_PATIENCE_S = 10
 DATABASE_FILE = "distribution.sqlite"
@@ -72,7 +73,7 @@ BOUNDED_COUNTERS = 1_024
 
 JOB_TYPES: tuple[AnyJobType, ...] = types.TYPES
 
-ROUTES: tuple[Route[Store], ...] = (
+_FEATURES: tuple[Route[Store], ...] = (
     *health.ROUTES,
     *home.ROUTES,
     *catalog.ROUTES,
@@ -83,6 +84,7 @@ ROUTES: tuple[Route[Store], ...] = (
     *delivery.ROUTES,
     *library.ROUTES,
     *redeem.ROUTES,
+    *batch.ROUTES,
     *jobs.routes(JOB_TYPES),
     *identity.ROUTES,
     *oauth.ROUTES,
@@ -94,6 +96,7 @@ ROUTES: tuple[Route[Store], ...] = (
     *key_routes.ROUTES,
     *sandbox.ROUTES,
 )
+ROUTES: tuple[Route[Store], ...] = (*_FEATURES, *tools.routes(_FEATURES))
 
 
 @asynccontextmanager

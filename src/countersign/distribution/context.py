@@ -16,6 +16,8 @@ from countersign.kernel.security.sealed import Signer
 from countersign.settings import Settings
 
 PREFIX = "/api/v1"
+VERSIONS = ("catalog", "identity")
+"""What is counted when it changes, in the order of the numbers that `Store.versions` reads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,7 @@ class App(Generic[ContextT]):
         exchange = exchange_of(outer, inner)
         try:
             found, path = await self._match(exchange)
-            route = callable_inside(found, inner.most_bytes)
+            route = callable_inside(found, inner)
             await self._count(route, outer.caller, exchange)
             if within is not None:
                 # What is awaited once the effect is durable would wait for it in vain.
