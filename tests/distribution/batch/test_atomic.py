@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -211,30 +212,27 @@ async def test_batches_beside_other_writers_end_whole_and_soon(batches: Batches)
     for slug in ("one", "two"):
         await world.product("north", slug)
 
-    async def replaced(slug: str, title: str) -> httpx.Response:
-        return await world.call("PUT", f"/products/{slug}", batches.owner, json=product(slug, title=title))
+    async def batch(number: int, *order: str) -> list[dict[str, Any]]:
+        written = [post(f"/products/{slug}", product(slug, title=f"Batch {number}"), "PUT") for slug in order]
+        return await batches.results([*written, get("/products/one"), get("/catalog")], mode="atomic")
 
+    async def alone(number: int, slug: str) -> httpx.Response:
+        body = product(slug, title=f"Alone {number}")
+        return await world.call("PUT", f"/products/{slug}", batches.owner, json=body)
+
+    orders = [("one", "two"), ("two", "one")]
     async with asyncio.timeout(30):
-        told = await asyncio.gather(
-            *(
-                batches.results(
-                    [post(f"/products/{slug}", product(slug, title=f"Batch {number}"), "PUT") for slug in order]
-                    + [get("/products/one"), get("/catalog")],
-                    mode="atomic",
-                )
-                for number in range(12)
-                for order in (("one", "two"), ("two", "one"))
-            ),
-            *(replaced(slug, f"Alone {number}") for number in range(6) for slug in ("one", "two")),
+        told, others = await asyncio.gather(
+            asyncio.gather(*(batch(number, *order) for number, order in enumerate(orders * 12))),
+            asyncio.gather(*(alone(number, slug) for number, slug in enumerate(orders[0] * 6))),
         )
 
-    for each in told:
-        if isinstance(each, list):
-            assert statuses(each) == [200, 200, 200, 200] or sorted(statuses(each))[1:] == [424] * 2 + [503], each
-    good = [each for each in told if isinstance(each, list) and statuses(each) == [200] * 4]
-    assert good
-    for each in good:
-        assert each[2]["body"]["title"].startswith("Batch")
+    kinds = Counter(tuple(sorted(statuses(each))) for each in told)
+    # PostgreSQL ends one of two that wait for each other: it may try again.
+    assert kinds.keys() <= {(200, 200, 200, 200), (424, 424, 424, 503)}
+    assert kinds[200, 200, 200, 200]
+    assert {each.status_code for each in others} <= {200, 503}
+    assert {each[2]["body"]["title"][:5] for each in told} <= {"Batch", "Tempo"}
 
 
 async def furnished(batches: Batches) -> tuple[str, str]:

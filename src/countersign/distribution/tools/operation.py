@@ -3,12 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote, urlencode
 
-import msgspec
-
 from countersign.distribution.context import PREFIX, Store
+from countersign.distribution.tools import schema
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.answer import encode
 from countersign.kernel.http.call import Inner
@@ -24,11 +23,9 @@ _KEY_SCHEMA = {
     "format": "uuid",
     "description": "A UUID of your choice; a repeat with the same one has no second effect.",
 }
-_REFERENCE = "#/components/schemas/{name}"
+_TEXT = {"type": "string"}
 _JSON = (("content-type", "application/json"),)
-_ABSENT = re.compile(r"\{(\w+)\}")
-
-Schema = dict[str, Any]
+_PARAMETER = re.compile(r"\{(\w+)\}")
 
 
 class BadArgument(Refused):
@@ -41,7 +38,6 @@ class Operation:
 
     route: Route[Store]
     tool: Tool
-    path: tuple[str, ...]
     query: frozenset[str]
     members: frozenset[str]
 
@@ -49,22 +45,23 @@ class Operation:
         """The request that the arguments stand for; null is as good as left out. Values are the route's to judge.
 
         Raises:
-            BadArgument: one is unknown, or a part of the path is missing or no text.
+            BadArgument: one is unknown, or cannot be sent in its place.
         """
         given = {name: value for name, value in arguments.items() if value is not None}
         unknown = given.keys() - self.tool.input_schema["properties"].keys()
         if unknown:
             raise BadArgument(f"{min(unknown)}: is unknown here")
-        headers: tuple[tuple[str, str], ...] = ()
-        if KEY in given:
-            headers = (("idempotency-key", _header(given[KEY])),)
-        target = _ABSENT.sub(lambda found: _segment(found[1], given), self.route.path)
-        query = {name: _parameter(name, given[name]) for name in given if name in self.query}
-        address = ("" if self.route.at_root else PREFIX) + target + (f"?{urlencode(query)}" if query else "")
+        headers = (("idempotency-key", _header(given[KEY])),) if KEY in given else ()
         if self.route.body is None:
-            return Inner(self.route.method, address, headers)
-        body = encode({name: value for name, value in given.items() if name in self.members})
-        return Inner(self.route.method, address, (*_JSON, *headers), body)
+            return Inner(self.route.method, self._address(given), headers)
+        body = encode({name: given[name] for name in self.members & given.keys()})
+        return Inner(self.route.method, self._address(given), (*_JSON, *headers), body)
+
+    def _address(self, given: Mapping[str, Any]) -> str:
+        prefix = "" if self.route.at_root else PREFIX
+        path = _PARAMETER.sub(lambda found: _segment(found[1], given), self.route.path)
+        query = urlencode({name: _parameter(name, given[name]) for name in self.query & given.keys()})
+        return f"{prefix}{path}?{query}" if query else prefix + path
 
 
 def operation(name: str, route: Route[Store]) -> Operation:
@@ -73,53 +70,29 @@ def operation(name: str, route: Route[Store]) -> Operation:
     Raises:
         ValueError: two of its parameters and members have the same name.
     """
-    path = tuple(_ABSENT.findall(route.path))
-    query = _struct(route.query)
-    body = {} if route.body is None else _struct(route.body)
-    parameters = {each: query["properties"][each] for each in query["properties"] if each not in NOT_TOLD}
-    members: Schema = body.get("properties", {})
-    properties: Schema = {each: {"type": "string"} for each in path} | parameters | members
-    if len(properties) != len(path) + len(parameters) + len(members):
+    path = _PARAMETER.findall(route.path)
+    query, body = schema.of_struct(route.query), schema.of_struct(route.body)
+    for left_out in NOT_TOLD:
+        query["properties"].pop(left_out, None)
+    places = ({each: _TEXT for each in path}, query["properties"], body["properties"])
+    properties = {**places[0], **places[1], **places[2], **({KEY: _KEY_SCHEMA} if route.writes else {})}
+    if len(properties) != sum(map(len, places)) + route.writes:
         raise ValueError(f"{name}: a name is there twice")
-    if route.writes:
-        properties[KEY] = _KEY_SCHEMA
-    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     required = [each for each in (*path, *query.get("required", ()), *body.get("required", ())) if each in properties]
-    if required:
-        schema["required"] = required
+    whole = {
+        "type": "object",
+        "properties": properties,
+        **({"required": required} if required else {}),
+        "additionalProperties": False,
+    }
     words = " ".join((route.handler.__doc__ or route.summary).split())
-    tool = Tool(name, name.replace("_", " ").capitalize(), words, schema, _hints(route))
-    return Operation(route, tool, path, frozenset(parameters), frozenset(members))
+    tool = Tool(name, name.replace("_", " ").capitalize(), words, whole, _hints(route))
+    return Operation(route, tool, frozenset(query["properties"]), frozenset(body["properties"]))
 
 
 def _hints(route: Route[Store]) -> Hints:
     """A batch may hold whatever there is to do."""
     return Hints(read_only=route.method == "GET", idempotent=route.method == "GET", destructive=route.alone)
-
-
-def _struct(shape: type[msgspec.Struct]) -> Schema:
-    """The struct's schema without references, which many clients cannot follow."""
-    _, components = msgspec.json.schema_components([shape], ref_template=_REFERENCE)
-    return cast("Schema", _flat(components[shape.__name__], components))
-
-
-def _flat(schema: object, components: Mapping[str, Any]) -> object:
-    if isinstance(schema, list):
-        return [_flat(each, components) for each in cast("list[object]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    members = cast("Schema", schema)
-    if "$ref" in members:
-        return _flat(components[members["$ref"].rpartition("/")[2]], components)
-    # What may be null may be left out, and every client knows how to leave something out.
-    choices = [each for each in members.get("anyOf", ()) if each != {"type": "null"}]
-    if len(choices) == 1:
-        members = {**choices[0], **{name: value for name, value in members.items() if name not in ("anyOf", "default")}}
-        return _flat(members, components)
-    kept = {name: value for name, value in members.items() if name != "title" or not isinstance(value, str)}
-    if isinstance(kept.get("description"), str):
-        kept["description"] = " ".join(kept["description"].split())
-    return {name: _flat(value, components) for name, value in kept.items()}
 
 
 def _segment(name: str, given: Mapping[str, Any]) -> str:
