@@ -150,7 +150,8 @@ def _presented(headers: Headers) -> tuple[bytes, str | None]:
 
 
 def _apart(send: Send) -> Callable[[Message], Any]:
-    """Send an answer of a data set: without cookies, led back into the sandbox, never as a page of the service."""
+    """Send an answer of a data set: without cookies, led back into the sandbox, for nobody else's cache, never as a
+    page of the service."""
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -165,6 +166,9 @@ def _led_back(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     for name, value in headers:
         if name == b"location" and value.startswith(b"/") and not value.startswith(b"//"):
             kept.append((name, _AT_ROOT + value))
+        elif name == b"cache-control" and b"public" in value:
+            # The next caller at this address may be of another data set.
+            kept.append((name, b"private, no-cache"))
         elif name != b"set-cookie":
             kept.append((name, value))
     return kept
