@@ -97,6 +97,18 @@ async def test_what_is_stored_in_a_data_set_is_never_a_page_of_the_service(sandb
     assert {answer.headers["x-content-type-options"] for answer in answers} == {"nosniff"}
 
 
+async def test_no_cache_gives_one_data_sets_answer_to_another(sandbox: Sandbox) -> None:
+    http = sandbox.world.http
+
+    inside = [await http.get(f"/sandbox{path}") for path in ("/api/v1/products", "/openapi.json", "/api/v1/catalog")]
+    keyed = await sandbox.call("GET", "/products")
+    outside = await http.get("/api/v1/products")
+
+    for answer in (*inside, keyed):
+        assert "public" not in answer.headers["cache-control"]
+    assert "public" in outside.headers["cache-control"]
+
+
 async def test_guesses_of_keys_find_nothing_and_count(world: World, front: Front) -> None:
     taken = await Sandbox.taken(world, front)
     await taken.call("GET", "/products")

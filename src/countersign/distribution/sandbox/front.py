@@ -81,24 +81,17 @@ class Front:
             Unauthenticated: the key is not known.
             InvalidRequest: a header that can be sent once was sent twice.
         """
-        for name in ("Authorization", "X-API-Key"):
-            if headers.count(name.lower()) > 1:
-                raise invalid_parameter(name, "must be sent once at most")
-        spare = b"x-api-key"
-        presented = headers.get("x-api-key")
+        sent: list[tuple[bytes, bytes]] = list(scope["headers"])
+        carrier, presented = _presented(headers)
         if presented is None:
-            spare = b"authorization"
-            kind, _, presented = (headers.get("authorization") or "").partition(" ")
-            presented = presented.strip() if kind.lower() == "bearer" else ""
-            if not provisioned.is_key(presented):
-                return Visitor(None, bool(presented), list(scope["headers"]))
+            return Visitor(None, headers.get("authorization") is not None, sent)
         key = await provisioned.known(self._store, presented)
         if key is None:
             refused = gate.rejected(self._store, "the key is not known, or was not used for too long")
             refused.remedy = way_in(self._store)
             raise refused
         self._store.uses.note(key.id)
-        others = [pair for pair in scope["headers"] if pair[0] != spare]
+        others = [pair for pair in sent if pair[0] != carrier]
         return Visitor(key, any(name == b"authorization" for name, _ in others), others)
 
     async def _inside(self, visitor: Visitor, exchange: Exchange, scope: Scope) -> None:
@@ -139,8 +132,26 @@ class Front:
         await exchange.answer(problem(refused, self._store.root_url, exchange.target))
 
 
+def _presented(headers: Headers) -> tuple[bytes, str | None]:
+    """The header that carries a key, and the key; what else is in X-API-Key is one as well, though not a good one.
+
+    Raises:
+        InvalidRequest: a header was sent twice.
+    """
+    for name in ("Authorization", "X-API-Key"):
+        if headers.count(name.lower()) > 1:
+            raise invalid_parameter(name, "must be sent once at most")
+    presented = headers.get("x-api-key")
+    if presented is not None:
+        return b"x-api-key", presented
+    kind, _, token = (headers.get("authorization") or "").partition(" ")
+    is_key = kind.lower() == "bearer" and provisioned.is_key(token.strip())
+    return b"authorization", token.strip() if is_key else None
+
+
 def _apart(send: Send) -> Callable[[Message], Any]:
-    """Send an answer of a data set: without cookies, led back into the sandbox, never as a page of the service."""
+    """Send an answer of a data set: without cookies, led back into the sandbox, for nobody else's cache, never as a
+    page of the service."""
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -155,6 +166,9 @@ def _led_back(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     for name, value in headers:
         if name == b"location" and value.startswith(b"/") and not value.startswith(b"//"):
             kept.append((name, _AT_ROOT + value))
+        elif name == b"cache-control" and b"public" in value:
+            # The next caller at this address may be of another data set.
+            kept.append((name, b"private, no-cache"))
         elif name != b"set-cookie":
             kept.append((name, value))
     return kept
