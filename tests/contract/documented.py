@@ -1,7 +1,8 @@
 """The tables of the API document, word for word, and what they say."""
 
 import re
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 ENDPOINTS = """
 | GET | /health | query `format` (string, default json, optional) | none | 200 health object; 429 problem details |
@@ -166,14 +167,16 @@ def _parameter(place: str, name: str, words: str) -> Parameter:
     if name == "format":
         words = "string, default json, optional"
     kind = next((each for each in ("integer", "boolean") if words.startswith(each)), "string")
-    default = re.search(r"default ([\w]+)", words)
     bounds = {bound: int(value) for bound, value in re.findall(r"(min|max) (\d+)", words)}
-    value: Any = default[1] if default else None
-    if value is not None and kind != "string":
-        value = int(value) if kind == "integer" else value == "true"
     form = "uuid" if "uuid" in words else None
     is_required = place == "path" or "required" in words
-    return Parameter(place, kind, form, value, bounds.get("min"), bounds.get("max"), is_required)
+    return Parameter(place, kind, form, _default(kind, words), bounds.get("min"), bounds.get("max"), is_required)
+
+
+def _default(kind: str, words: str) -> object:
+    read: dict[str, Callable[[str], object]] = {"string": str, "integer": int, "boolean": "true".__eq__}
+    default = re.search(r"default (\w+)", words)
+    return read[kind](default[1]) if default else None
 
 
 def _body(cell: str) -> dict[str, Member]:

@@ -40,6 +40,7 @@ SETTINGS: Mapping[str, str] = {
 # Refusals that the check for accepted invalid input does not think of by itself.
 REFUSING = [400, 401, 403, 404, 405, 406, 409, 410, 412, 413, 415, 416, 422, 424, 428, 429, 431]
 MOSTLY = 0.7
+DRAFT = "9.9.9"
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Fuzzed:
             f"{self.running.url}/openapi.json",
             *("--checks", ",".join(CHECKS), "--phases", phases, "--max-examples", str(examples), "--seed", str(seed)),
             *("--continue-on-failure", "--no-shrink", "--generation-database", "none", "--warnings", "off"),
-            *("--report", "json,har", "--report-har-path", str(folder/"x.har"), "--report-json-path", str(report)),
+            *("--report", "json", "--report-json-path", str(report)),
             *(word for pair in (self.callers[caller] or {}).items() for word in ("-H", ": ".join(pair))),
         ]
         variables = {
@@ -111,46 +112,64 @@ def serving(data: Path) -> Iterator[Fuzzed]:
 
 def _look_around(fuzzed: Fuzzed, http: httpx.Client) -> None:
     """Learn what there is, and begin what would take several calls."""
-    own, others = (
-        http.get("/products", params={"org": org, "limit": 4}).json()["items"] for org in ("northwind-games", "openfield")
-    )
+    own, others = _products(http, "northwind-games"), _products(http, "openfield")
     ids = [each["id"] for each in own]
-    releases = [each for product in ids for each in http.get(f"/products/{product}/releases").json()[:4]]
+    releases = _releases(http, ids)
+    versions = sorted({release["version"] for release in releases})
     artifacts = [each for release in releases for each in release.get("artifacts", ())]
     fuzzed.artifacts = [each["id"] for each in artifacts]
     for artifact in fuzzed.artifacts[:6]:
-        built = _made(_job(http, "build.process", artifact))
-        assert built["status"] == "completed", built
-    path = f"/products/{ids[0]}/releases/{_drafted(http, ids[0])}/artifacts"
-    # As many bytes as `null` has: what a body without a schema often is.
-    uploads = [_made(http.post(path, json={"filename": name, "size": 4}))["upload_url"] for name in ("a", "b", "c")]
-    batch = _made(http.post("/codes", json={"kind": "promo", "products": ids[:1], "count": 5, "max_uses": 9}))
+        assert _made(_job(http, "build.process", artifact))["status"] == "completed"
+    fuzzed.values |= {
+        "path.id": [*ids, *(each["slug"] for each in own), others[0]["id"], others[1]["slug"]],
+        "path.version": [*versions, DRAFT],
+        "path.artifact_id": fuzzed.artifacts,
+        "path.job_id": [_made(_job(http, "artifact.verify", fuzzed.artifacts[0]))["job_id"]],
+        "path.token": _uploads(http, ids[0]),
+        "path.sha256": [_picture(http, ids[0])],
+        "path.type": ["resource-not-found", "invalid-request", "rate-limit-exceeded"],
+        "query.from": versions,
+        "query.platform": sorted({each["platform"] for each in artifacts}),
+        "query.org": ["northwind-games", "openfield"],
+        "body.products[*]": ids,
+        **_secrets(fuzzed.running.url, http, ids[0]),
+    }
+
+
+def _products(http: httpx.Client, org: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = http.get("/products", params={"org": org, "limit": 4}).json()["items"]
+    return found
+
+
+def _releases(http: httpx.Client, products: Sequence[str]) -> list[dict[str, Any]]:
+    """The four newest of each."""
+    return [each for product in products for each in http.get(f"/products/{product}/releases").json()[:4]]
+
+
+def _secrets(url: str, http: httpx.Client, product: str) -> dict[str, Sequence[str]]:
+    """What opens something: codes, a client, and an agent that has registered."""
+    batch = _made(http.post("/codes", json={"kind": "promo", "products": [product], "count": 5, "max_uses": 9}))
     agent = _made(http.post("/auth/register", json={"type": "anonymous"}, headers={"Authorization": ""}))
-    fuzzed.values.update(
-        {
-            "path.id": [*ids, *(each["slug"] for each in own), others[0]["id"], others[1]["slug"]],
-            "path.version": [*{release["version"] for release in releases}, "9.9.9"],
-            "query.from": [*{release["version"] for release in releases}],
-            "query.platform": [*{each["platform"] for each in artifacts}],
-            "path.artifact_id": [*fuzzed.artifacts],
-            "path.job_id": [_made(_job(http, "artifact.verify", fuzzed.artifacts[0]))["job_id"]],
-            "path.batch_id": [batch["batch_id"]],
-            "path.token": [each.rpartition("/")[2] for each in uploads],
-            "path.sha256": [_picture(http, ids[0])],
-            "path.type": ["resource-not-found", "invalid-request", "rate-limit-exceeded"],
-            "query.org": ["northwind-games", "openfield"],
-            "body.code": [*demo.LICENCE_CODES, demo.PROMO_CODE, *batch["codes"]],
-            "body.products[*]": ids,
-            "body.grant_type": ["client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"],
-            "body.client_id": [demo.CLIENT_ID],
-            "body.client_secret": [demo.CLIENT_SECRET],
-            "body.scope": ["read:products", "read:products read:library"],
-            "body.resource": [fuzzed.running.url],
-            "body.assertion": [agent["identity_assertion"]],
-            "body.claim_token": [agent["claim_token"]],
-            "body.type": ["anonymous", "service_auth", "artifact.verify"],
-        }
-    )
+    return {
+        "path.batch_id": [batch["batch_id"]],
+        "body.code": [*demo.LICENCE_CODES, demo.PROMO_CODE, *batch["codes"]],
+        "body.grant_type": ["client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"],
+        "body.client_id": [demo.CLIENT_ID],
+        "body.client_secret": [demo.CLIENT_SECRET],
+        "body.scope": ["read:products", "read:products read:library"],
+        "body.resource": [url],
+        "body.assertion": [agent["identity_assertion"]],
+        "body.claim_token": [agent["claim_token"]],
+        "body.type": ["anonymous", "service_auth", "artifact.verify"],
+    }
+
+
+def _uploads(http: httpx.Client, product: str) -> Sequence[str]:
+    """The secrets of uploads to a draft, of as many bytes as `null` has: what a body without a schema often is."""
+    _made(http.post(f"/products/{product}/releases", json={"version": DRAFT, "channel": "beta"}))
+    path = f"/products/{product}/releases/{DRAFT}/artifacts"
+    urls = [_made(http.post(path, json={"filename": name, "size": 4}))["upload_url"] for name in ("a", "b", "c")]
+    return [url.rpartition("/")[2] for url in urls]
 
 
 def _job(http: httpx.Client, kind: str, artifact: str) -> httpx.Response:
@@ -167,11 +186,6 @@ def _picture(http: httpx.Client, product: str) -> str:
     said = _made(http.post(f"/products/{product}/media", json=wanted))
     shown = _made(httpx.put(said["upload_url"], content=drawn.getvalue()))
     return str(shown["url"]).rpartition("/")[2]
-
-
-def _drafted(http: httpx.Client, slug: str) -> str:
-    made = _made(http.post(f"/products/{slug}/releases", json={"version": "9.9.9", "channel": "beta"}))
-    return str(made["version"])
 
 
 def _made(answer: httpx.Response) -> dict[str, Any]:

@@ -44,6 +44,8 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
         (b"limit=1&limit=2", "limit"),
         (b"kind=film", "kind"),
         (b"streams=perhaps", "streams"),
+        (b"streams=1", "streams"),
+        (b"streams=True", "streams"),
         (b"other=1", "other"),
         (b"kind=%ff", "kind"),
         (b"kind=%00", "kind"),

@@ -65,6 +65,7 @@ ROUTES = (
         body_limit=LARGEST_BODY,
         cross_origin=True,
         documented=True,
+        example={"type": "service_auth", "login_hint": "player@example.com", "scope": "read:library"},
     ),
     route(
         "GET",
@@ -95,6 +96,7 @@ ROUTES = (
         quota="person",
         own_credentials=True,
         body_limit=LARGEST_BODY,
+        example={"claim_token": "clm_7K3M9QX2WDF4TBN8HZRC"},
     ),
     route(
         "POST",

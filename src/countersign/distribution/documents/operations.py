@@ -148,7 +148,7 @@ def security_of(route: Route[Store]) -> list[Document]:
         return [{"BearerAuth": []}, {"OAuth2": [route.scope] if route.scope else []}]
     if route.oauth:
         return [{}, {"ClientSecret": []}]
-    if route.produces[0].startswith("text/html"):
+    if route.session or route.produces[0].startswith("text/html"):
         return [{}, {"Session": []}]
     if route.own_credentials:
         return [{}, {"BearerAuth": []}]

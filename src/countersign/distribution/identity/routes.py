@@ -92,6 +92,8 @@ ROUTES = (
         secret=True,
         quota="token",
         at_root=True,
+        session=True,
+        example={"scope": "read:library"},
     ),
     route(
         "GET",

@@ -105,6 +105,7 @@ ROUTES = (
             body_limit=LARGEST_BODY,
             cross_origin=True,
             documented=True,
+            example={"grant_type": "client_credentials", "client_id": "demo-publisher", "client_secret": "a-secret"},
         )
         for path in ("/auth/token", "/auth/login")
     ),
@@ -153,6 +154,7 @@ ROUTES = (
         at_root=True,
         cross_origin=True,
         documented=True,
+        example={"token": "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "token_type_hint": "access_token"},
     ),
     route(
         "GET",

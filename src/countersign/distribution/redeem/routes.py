@@ -187,6 +187,7 @@ ROUTES = (
         secret=True,
         produces=("application/json", CSV),
         sends={201: ("Batch-Id",)},
+        example={"kind": "promo", "products": ["star-harbour"], "count": 100, "max_uses": 5},
     ),
     route(
         "GET",

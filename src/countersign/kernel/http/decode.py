@@ -81,9 +81,9 @@ def query(values: dict[str, str], shape: type[StructT]) -> StructT:
         name = place.lstrip("/").split("/")[0]
         raise invalid_parameter(name, detail) from error
     for name, text in values.items():
-        # msgspec reads "null" as nothing sent, and "1e3" and "5.0" as whole numbers.
+        # msgspec reads "null" as nothing sent, "1e3" and "5.0" as whole numbers, and "1" and "True" as true.
         value = getattr(decoded, name, text)
-        if value is None or (type(value) is int and str(value) != text):
+        if value is None or (type(value) in (int, bool) and str(value).lower() != text):
             raise invalid_parameter(name, "is no plain value of this parameter")
     return decoded
 

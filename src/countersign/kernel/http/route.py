@@ -40,6 +40,7 @@ class Options(TypedDict, total=False):
     form: bool
     oauth: bool
     own_credentials: bool
+    session: bool
     quota: str
     counted: bool
     body_limit: int
@@ -75,6 +76,7 @@ class Route(Generic[ContextT]):
                 one that is stored and replayed. Until then a second call on another node is told the handler's
     oauth       errors have the shape of RFC 6749 §5.2
     own_credentials  the handler reads Authorization itself; to everyone else the caller is anonymous
+    session     the cookie of a session may let the caller in; pages say so by what they produce
     quota       counts against this quota instead of the caller's own
     counted     rate limits apply and are told in the answer's headers
     body_limit  bytes a decoded body may have
@@ -109,6 +111,7 @@ class Route(Generic[ContextT]):
     form: bool = False
     oauth: bool = False
     own_credentials: bool = False
+    session: bool = False
     quota: str | None = None
     counted: bool = True
     body_limit: int = MEBIBYTE
