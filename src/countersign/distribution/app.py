@@ -11,6 +11,7 @@ from countersign.distribution.agents import registrations, security_events
 from countersign.distribution.agents import routes as agents
 from countersign.distribution.builds import collector
 from countersign.distribution.builds import routes as builds
+from countersign.distribution.catalog import public
 from countersign.distribution.catalog import routes as catalog
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.delivery import routes as delivery
@@ -106,6 +107,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
         )
         stack.push_async_callback(database.close)
         await upgrade(database, MIGRATIONS)
+        await public.complete(database)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
         tokens = AccessTokens(await keys.token_keys(database, master), root_url, root_url)
