@@ -146,7 +146,9 @@ def signed(told: Values, reading: Reading, *flags: Any) -> AnyCondition | None:
 
 def of(slot: str) -> Builder:
     """A builder of what the slot says, or of its opposite after a negation."""
-    return lambda captured, reading: signed(value(captured, slot), reading, *values(captured, "neg"), *values(captured, "no"))
+    return lambda captured, reading: signed(
+        value(captured, slot), reading, *values(captured, "neg"), *values(captured, "no")
+    )
 
 
 def so(condition: AnyCondition) -> Builder:

@@ -7,7 +7,7 @@ from countersign.distribution.ask import conditions, things, vocabulary
 from countersign.distribution.ask.particulars import PARTICULARS
 from countersign.distribution.ask.query import Query
 from countersign.distribution.ask.questions import SETS
-from countersign.distribution.ask.templates import Reading, Slot, TooHard, match, value
+from countersign.distribution.ask.templates import Reading, Slot, TooHard, match
 from countersign.distribution.ask.tokens import Token
 from countersign.kernel.clock import Instant
 
@@ -24,7 +24,7 @@ class Understood(NamedTuple):
     doubts: list[str]
 
 
-def understand(tokens: Sequence[Token], names: Names, now: Instant) -> Understood:
+def understand(tokens: Sequence[Token], names: Names, now: Instant, *, most: int = MOST_QUERIES) -> Understood:
     """The queries that the question's words stand for; none where a word would be left over."""
     reading = Reading(tokens, SLOTS, names, now)
     found: list[Query] = []
@@ -32,7 +32,7 @@ def understand(tokens: Sequence[Token], names: Names, now: Instant) -> Understoo
         for query in _queries(reading):
             if query not in found:
                 found.append(query)
-            if len(found) >= MOST_QUERIES:
+            if len(found) >= most:
                 break
     except TooHard:
         reading.doubts.append("the question can be read in too many ways: ask a shorter one")

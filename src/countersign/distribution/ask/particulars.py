@@ -45,6 +45,7 @@ def _newest(captured: Captured) -> Query | None:
         channel=value(captured, "channel"),
         platform=_platform(platform),
         order=value(captured, "newest", "newest"),
+        by=value(captured, "release", "version"),
     )
 
 
@@ -53,12 +54,15 @@ def _moment(captured: Captured) -> Query | None:
         value(captured, "product"),
         channel=value(captured, "channel"),
         order=value(captured, "newest", "newest"),
+        by=value(captured, "release", "date"),
         about="moment",
     )
 
 
 def _first_moment(captured: Captured) -> Query | None:
-    return Newest(value(captured, "product"), channel=value(captured, "channel"), order="oldest", about="moment")
+    return Newest(
+        value(captured, "product"), channel=value(captured, "channel"), order="oldest", by="date", about="moment"
+    )
 
 
 def _when(captured: Captured) -> Query | None:
@@ -72,9 +76,7 @@ def _has_version(captured: Captured) -> Query | None:
 def _changes(captured: Captured) -> Query | None:
     if value(captured, "newest", "newest") != "newest":
         return None
-    return Changes(
-        value(captured, "product"), version=value(captured, "version"), channel=value(captured, "channel")
-    )
+    return Changes(value(captured, "product"), version=value(captured, "version"), channel=value(captured, "channel"))
 
 
 def _between(captured: Captured) -> Query | None:
@@ -126,7 +128,9 @@ def _any_release(captured: Captured) -> Query | None:
 
 _WHAT = "(what is|what was|what are|which is|what|which|show|show me|tell me|give me|tell me about|find|name)"
 _V = "[version|release|build|v]"
-_NEWEST_TAIL = "[available|out|{here}] [(on|for|in) [the] {platform}|(in|on|from) [the] {channel} [channel]] [is|{here}]"
+_NEWEST_TAIL = (
+    "[available|out|{here}] [(on|for|in) [the] {platform}|(in|on|from) [the] {channel} [channel]] [is|{here}]"
+)
 _NEWEST_OF = (
     "[the] {newest} [and greatest] [{channel}] [{platform}] ({release}|release number|version number) [number] (of|for|from|in) {product}",
     "[the] [{channel}] {newest} {release} (of|for|from|in) {product}",

@@ -190,12 +190,14 @@ class Check(Asked, tag="check"):
 
 
 class Newest(Asked, tag="newest"):
-    """The newest (or oldest) published release of the product in the channel, for the platform, in the range."""
+    """The newest (or oldest) published release of the product in the channel, for the platform: `by` the order of
+    versions, or by when they were published, which differs where an old line got a late fix."""
 
     product: Text
     channel: ChannelName | None = None
     platform: Platform | None = None
     order: Literal["newest", "oldest"] = "newest"
+    by: Literal["version", "date"] = "version"
     about: Literal["version", "moment"] = "version"
 
 

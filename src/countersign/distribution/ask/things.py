@@ -43,7 +43,9 @@ class Things(NamedTuple):
         return Products(self.where, self.order, self.limit)
 
 
-_SINGULAR = frozenset("game app application tool utility product title thing item program release version build".split())
+_SINGULAR = frozenset(
+    "game app application tool utility product title thing item program release version build".split()
+)
 _DETERMINERS = phrases(
     said(
         "all|all the|all of the|all your|every|each|any|some|the|a|an|your|available|all available|all of your|other|"
@@ -116,14 +118,14 @@ def _completed(
             yield Things(every([about, told, within(Released(), when, first=True)]), order, limit), after
 
 
-_RELEASES_AT = (
+RELEASES_AT = (
     "[{determiner}] [{number}] [{newest}] [{number}] [{new}] [{channel}] {release} [history]",
     "[{determiner}] [{number}] [{newest}] [{number}] [{new}] {product} ['s] [{channel}] {release}",
     "{product} 's [{number}] [{newest}] [{number}] [{channel}] {release} [history]",
     "{org} 's [{number}] [{newest}] [{number}] [{channel}] {release}",
     "[{determiner}] [{number}] {channel_noun}",
 )
-_TAILS = (
+TAILS = (
     "(of|for|from|in|to|by|about) {products}",
     "(of|for|from|in|to|among) {things}",
     "(by|from|of) {orgs}",
@@ -150,11 +152,9 @@ class _Found(NamedTuple):
 def _releases(reading: Reading, start: int) -> Iterator[tuple[Releases, int]]:
     """Releases, with what is said of them before and after the noun."""
     seen: set[tuple[Releases, int]] = set()
-    for template in _RELEASES_AT:
+    for template in RELEASES_AT:
         for captured, end in match(template, reading, start):
-            first = _Found(
-                tuple(_named(captured)), value(captured, "channel") or value(captured, "channel_noun"), None
-            )
+            first = _Found(tuple(_named(captured)), value(captured, "channel") or value(captured, "channel_noun"), None)
             order, limit = value(captured, "newest"), value(captured, "number")
             if order and limit is None:
                 limit = 1 if reading.words[end - 1] in _SINGULAR else DEFAULT_OF_MANY
@@ -180,7 +180,7 @@ def _asked(found: _Found, order: Any, limit: int | None) -> Releases | None:
 
 def _tails(reading: Reading, start: int, found: _Found, left: int) -> Iterator[tuple[_Found, int]]:
     if left:
-        for template in _TAILS:
+        for template in TAILS:
             for captured, end in match(f"[and|, and|,] {template}", reading, start):
                 more = _with(found, captured) if end > start else None
                 if more is not None:

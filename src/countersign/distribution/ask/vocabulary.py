@@ -68,7 +68,7 @@ CHANNELS = {
     **said("nightly|nightlies", "nightly"),
     **said("alpha|alphas", "alpha"),
 }
-RELEASE = said("release|version|build|update|releases|versions|builds|updates")
+RELEASE = said("version|versions", "version") | said("release|build|update|releases|builds|updates", "date")
 FREE = said(
     "free|free of charge|for free|gratis|free to play|free to download|free to use|at no cost|at no charge|for nothing|"
     "without charge|free for everyone|free for anyone|downloadable for free|available for free|cost free|cost nothing|"
@@ -314,3 +314,8 @@ SLOTS: dict[str, Slot] = {
     "topic": topic,
     "version": version,
 }
+
+TABLES: tuple[Phrases, ...] = (
+    THINGS, PLATFORMS, CHANNELS, RELEASE, FREE, PAID, ORDER, LAST_BY, VERSION_ORDER, NUMBERS, RUNS, MADE, MAKES, OUT,
+    UPDATED, DEBUTED, LAST_UPDATED, ASPECTS, PUBLISHERS, HERE, LIST_HEADS, POLITE,
+)  # fmt: skip

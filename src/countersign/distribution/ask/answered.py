@@ -1,0 +1,208 @@
+"""A question answered: `answered(store, question, now)` reads it, runs the typed query and says what was found.
+
+`Answered` has, whatever was asked:
+
+kind        products  `rows` are 1-tuples of slugs: which products
+            releases  `rows` are pairs (slug, version)
+            count     `total` is the number, `rows` is empty
+            yes_no    `value` is the boolean, `rows` the products it is about (those found, for "is there …")
+            text      a description, a comparison, publishers; `rows` are the products or organisations it is about
+            refused   not understood, unknown or ambiguous; `rows` is empty, `query` None unless partly understood
+rows        in the order of the answer, the first 200; `total` is how many there are
+text        the answer in words, made of nothing but rows
+sources     product and release each statement is from, with its address
+query       the typed query that was run
+confidence  1 as asked, 0.8 where names had to be corrected or the words can be read in two ways, 0 when refused
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from countersign.distribution.ask import fuzzy, replies
+from countersign.distribution.ask import particular_replies as particular
+from countersign.distribution.ask.grammar import understand
+from countersign.distribution.ask.guesses import guessed
+from countersign.distribution.ask.names import UNRESOLVED, Names, names
+from countersign.distribution.ask.particular_replies import UnknownProduct
+from countersign.distribution.ask.query import (
+    About,
+    Changes,
+    Check,
+    Compare,
+    Count,
+    Exists,
+    HasVersion,
+    Newest,
+    Query,
+    WhenReleased,
+)
+from countersign.distribution.ask.replies import Reply, ReplyKind
+from countersign.distribution.ask.tokens import Token, TooLong, tokens
+from countersign.distribution.ask.unread import unread
+from countersign.distribution.context import Store
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Database
+
+MOST_GUESSES = 24
+CORRECTED = 0.8
+CAN_ANSWER = (
+    "I answer from the catalog: which products or releases there are or how many, by kind, platform, channel, "
+    "publisher, tag, licence, price being free or not, title and date; the newest version of a product, when it was "
+    "released and what changed; whether a product runs on a platform; who publishes it; and how products compare."
+)
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where a statement of an answer is from; `release` is a version of the product."""
+
+    product: str
+    release: str | None
+    url: str
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """A question answered; the head of this file tells the members."""
+
+    kind: ReplyKind
+    text: str
+    rows: tuple[tuple[str, ...], ...]
+    total: int
+    value: bool | None
+    sources: tuple[Source, ...]
+    query: Query | None
+    confidence: float
+    candidates: tuple[str, ...] = ()
+
+
+async def answered(store: Store, question: str, now: Instant) -> Answered:
+    """The answer to the question as of `now`, out of what anybody may see in the catalog."""
+    database = store.database
+    try:
+        found = tokens(question)
+    except TooLong as long:
+        return refused(f"I cannot tell: the question has {long}. Ask a shorter one.")
+    named = await names(database, question, found)
+    understood = understand(found, named, now)
+    for query in understood.queries:
+        meant = await _resolved(database, query)
+        if meant.query is not None:
+            return await run(store, meant.query, 1.0 if len(understood.queries) == 1 else 0.9)
+        if meant.candidates:
+            return _asked_back(meant)
+    return await _corrected(store, question, found, named, understood.doubts, now)
+
+
+async def _corrected(
+    store: Store, question: str, found: list[Token], named: Names, doubts: Sequence[str], now: Instant
+) -> Answered:
+    """The answer with names taken for mistyped ones, or why there is none."""
+    first: _Meant | None = None
+    for query in understand(found, guessed(question, found, named), now, most=MOST_GUESSES).queries:
+        meant = await _resolved(store.database, query)
+        if meant.query is not None:
+            return await run(store, meant.query, CORRECTED)
+        if first is None or (meant.candidates and not first.candidates):
+            first = meant
+    if first is not None:
+        return _asked_back(first)
+    reasons = [*doubts]
+    if left := unread(found, named):
+        reasons.append(f"""I do not know what {", ".join(f'"{word}"' for word in left)} means here""")
+    why = f": {'; '.join(reasons)}" if reasons else ""
+    return refused(f"I cannot tell{why}. {CAN_ANSWER}")
+
+
+async def run(store: Store, query: Query, confidence: float) -> Answered:
+    """The answer to a typed query, whoever made it."""
+    try:
+        reply = await _reply(store.database, query)
+    except UnknownProduct as unknown:
+        return refused(f'I cannot tell: the catalog has no product called "{unknown}".')
+    sources = tuple(_source(store, slug, version) for slug, version in reply.sources)
+    return Answered(reply.kind, reply.text, reply.rows, reply.total, reply.value, sources, query, confidence)
+
+
+def refused(text: str, candidates: Sequence[str] = ()) -> Answered:
+    """No answer, and why."""
+    return Answered("refused", text, (), 0, None, (), None, 0.0, tuple(candidates))
+
+
+def _source(store: Store, slug: str, version: str | None) -> Source:
+    address = f"{store.base_url}/products/{slug}"
+    return Source(slug, version, address if version is None else f"{address}/releases")
+
+
+async def _reply(database: Database, query: Query) -> Reply:
+    match query:
+        case Count():
+            return await replies.count(database, query)
+        case Exists():
+            return await replies.exists(database, query)
+        case Newest():
+            return await particular.newest(database, query)
+        case WhenReleased():
+            return await particular.when(database, query)
+        case HasVersion():
+            return await particular.has_version(database, query)
+        case Changes():
+            return await particular.changes(database, query)
+        case Check():
+            return await particular.check(database, query)
+        case Compare():
+            return await particular.compare(database, query)
+        case About():
+            return await particular.about(database, query)
+        case _:
+            return await replies.which(database, query)
+
+
+class _Meant(NamedTuple):
+    """A query with all its names found; else the name that was not, and what it may mean."""
+
+    query: Query | None
+    name: str = ""
+    candidates: tuple[str, ...] = ()
+    is_org: bool = False
+
+
+class _Unfound(Exception):
+    """A name in a query is no product's or organisation's."""
+
+    def __init__(self, name: str, meant: fuzzy.Meant, *, is_org: bool) -> None:
+        super().__init__(name)
+        self.name, self.meant, self.is_org = name, meant, is_org
+
+
+async def _resolved(database: Database, query: Query) -> _Meant:
+    """The query with each name that has to be looked for replaced by its slug."""
+    try:
+        whole = await _replaced(database, msgspec.to_builtins(query))
+    except _Unfound as unfound:
+        return _Meant(None, unfound.name, tuple(unfound.meant.candidates), unfound.is_org)
+    return _Meant(msgspec.convert(whole, Query))
+
+
+async def _replaced(database: Database, value: Any, *, is_org: bool = False) -> Any:
+    if isinstance(value, dict):
+        by = value.get("is") == "org"
+        return {name: await _replaced(database, each, is_org=by) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [await _replaced(database, each) for each in value]
+    if not (isinstance(value, str) and value.startswith(UNRESOLVED)):
+        return value
+    name = value.removeprefix(UNRESOLVED)
+    meant = await (fuzzy.org(database, name) if is_org else fuzzy.product(database, name))
+    if meant.slug is None:
+        raise _Unfound(name, meant, is_org=is_org)
+    return meant.slug
+
+
+def _asked_back(meant: _Meant) -> Answered:
+    what = "publisher" if meant.is_org else "product"
+    if len(meant.candidates) > 1:
+        names = ", ".join(meant.candidates[:-1]) + f" or {meant.candidates[-1]}"
+        return refused(f'I cannot tell which {what} you mean by "{meant.name}": {names}?', meant.candidates)
+    text = f'I cannot tell: I know no {what} called "{meant.name}".'
+    return refused(f"{text} Did you mean {meant.candidates[0]}?" if meant.candidates else text, meant.candidates)

@@ -1,0 +1,33 @@
+"""Names that a question may hold though the catalog has none like them: any few words, where a name is asked for."""
+
+from countersign.distribution.ask.names import UNRESOLVED, Names
+from countersign.distribution.ask.tokens import Token, span
+
+MOST_WORDS = 6
+_MARKS = frozenset(", ; ( ) $ € £ % < > = | 's".split())
+_GLUE = frozenset(
+    "of on for in and or is are was were do does did has have that which with by to from at not it what which when who "
+    "how why where can could should will would than more most run runs support tagged latest newest version versions "
+    "release releases".split()
+)
+
+
+def guessed(question: str, tokens: list[Token], known: Names) -> Names:
+    """The known names, and every run of words that is not one of them as a product's or publisher's to be found."""
+    found: Names = {kind: {start: [*ways] for start, ways in places.items()} for kind, places in known.items()}
+    for start, first in enumerate(tokens):
+        if first.word in _MARKS or (first.word in _GLUE and not first.is_quoted):
+            continue
+        for end in range(min(len(tokens), start + MOST_WORDS), start, -1):
+            held = tokens[start:end]
+            if any(token.word in _MARKS for token in held) or held[-1].word in _GLUE:
+                continue
+            guess = UNRESOLVED + span(question, tokens, start, end)
+            for kind in ("product", "org"):
+                ways = found[kind].setdefault(start, [])
+                if not any(end == stop for _, stop in ways):
+                    ways.append((guess, end))
+    for kind in ("product", "org"):
+        for ways in found[kind].values():
+            ways.sort(key=lambda way: (str(way[0]).startswith(UNRESOLVED), -way[1]))
+    return found
