@@ -9,6 +9,7 @@ from countersign.distribution.accounts import queries as links
 from countersign.distribution.accounts import routes as accounts
 from countersign.distribution.agents import registrations, security_events
 from countersign.distribution.agents import routes as agents
+from countersign.distribution.ask import routes as ask
 from countersign.distribution.builds import collector
 from countersign.distribution.builds import routes as builds
 from countersign.distribution.catalog import public
@@ -75,6 +76,7 @@ ROUTES: tuple[Route[Store], ...] = (
     *library.ROUTES,
     *redeem.ROUTES,
     *jobs.routes(JOB_TYPES),
+    *ask.ROUTES,
     *identity.ROUTES,
     *oauth.ROUTES,
     *agents.ROUTES,

@@ -39,7 +39,7 @@ from countersign.distribution.ask.query import (
     WhenReleased,
 )
 from countersign.distribution.ask.replies import Reply, ReplyKind
-from countersign.distribution.ask.tokens import Token, TooLong, tokens
+from countersign.distribution.ask.tokens import Token, TooLong, span, tokens
 from countersign.distribution.ask.unread import unread
 from countersign.distribution.context import Store
 from countersign.kernel.clock import Instant
@@ -76,6 +76,15 @@ class Answered(msgspec.Struct, frozen=True):
     candidates: tuple[str, ...] = ()
 
 
+class _Meant(NamedTuple):
+    """A query with all its names found; else the name that was not, and what it may mean."""
+
+    query: Query | None
+    name: str = ""
+    candidates: tuple[str, ...] = ()
+    is_org: bool = False
+
+
 async def answered(store: Store, question: str, now: Instant) -> Answered:
     """The answer to the question as of `now`, out of what anybody may see in the catalog."""
     database = store.database
@@ -103,7 +112,7 @@ async def _corrected(
         meant = await _resolved(store.database, query)
         if meant.query is not None:
             return await run(store, meant.query, CORRECTED)
-        if first is None or (meant.candidates and not first.candidates):
+        if not _holds_known(meant.name, question, found, named) and (first is None or _is_better(meant, first)):
             first = meant
     if first is not None:
         return _asked_back(first)
@@ -114,6 +123,21 @@ async def _corrected(
     return refused(f"I cannot tell{why}. {CAN_ANSWER}")
 
 
+def _holds_known(name: str, question: str, found: list[Token], named: Names) -> bool:
+    """Whether a product of the catalog is named within the name that none has: then the rest of it was not read."""
+    known = (
+        span(question, found, start, end) for start, ways in named["product"].items() for _, end in ways
+    )
+    return any(each in name and each != name for each in known)
+
+
+def _is_better(one: _Meant, other: _Meant) -> bool:
+    """Whether to ask back about this one: it has candidates, or it is the shorter name."""
+    if bool(one.candidates) != bool(other.candidates):
+        return bool(one.candidates)
+    return len(one.name) < len(other.name)
+
+
 async def run(store: Store, query: Query, confidence: float) -> Answered:
     """The answer to a typed query, whoever made it."""
     try:
@@ -122,6 +146,29 @@ async def run(store: Store, query: Query, confidence: float) -> Answered:
         return refused(f'I cannot tell: the catalog has no product called "{unknown}".')
     sources = tuple(_source(store, slug, version) for slug, version in reply.sources)
     return Answered(reply.kind, reply.text, reply.rows, reply.total, reply.value, sources, query, confidence)
+
+
+async def run_named(store: Store, query: Query, confidence: float) -> Answered:
+    """The answer to a typed query in which products and organisations stand by name, whoever wrote it."""
+    meant = await _resolved(store.database, msgspec.convert(_unresolved(msgspec.to_builtins(query)), Query))
+    return _asked_back(meant) if meant.query is None else await run(store, meant.query, confidence)
+
+
+def _unresolved(value: Any) -> Any:
+    """The query with every name marked as one to be looked for."""
+    if isinstance(value, list | tuple):
+        return [_unresolved(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    named = value.get("is") in ("slug", "org")
+    return {
+        name: _marked(each) if name in ("product", "products") or (named and name == "value") else _unresolved(each)
+        for name, each in value.items()
+    }
+
+
+def _marked(value: Any) -> Any:
+    return f"{UNRESOLVED}{value}"[:200] if isinstance(value, str) else [_marked(each) for each in value]
 
 
 def refused(text: str, candidates: Sequence[str] = ()) -> Answered:
@@ -156,15 +203,6 @@ async def _reply(database: Database, query: Query) -> Reply:
             return await particular.about(database, query)
         case _:
             return await replies.which(database, query)
-
-
-class _Meant(NamedTuple):
-    """A query with all its names found; else the name that was not, and what it may mean."""
-
-    query: Query | None
-    name: str = ""
-    candidates: tuple[str, ...] = ()
-    is_org: bool = False
 
 
 class _Unfound(Exception):

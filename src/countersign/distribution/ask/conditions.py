@@ -62,11 +62,13 @@ JOINTS = said("and|as well as|plus|and also|and on|and for|and by|and in|, and|,
 _JOINT = phrases(JOINTS)
 
 
-def listed(item: str, made: Callable[[Any], AnyCondition], *, is_single: bool = False) -> Slot:
+def listed(
+    item: str, made: Callable[[Any], AnyCondition], *, is_single: bool = False, tells_joint: bool = False
+) -> Slot:
     """A slot for one or several values: "a", "a and b", "both a and b", "a, b or c", "neither a nor b", "a but not b".
 
     `item` is the template of one, whose first slot is its value; of `is_single` kinds a product has one alone, so
-    that "by A and B" can only mean either.
+    that "by A and B" can only mean either; `joint` tells what was said where it `tells_joint`.
     """
 
     def chain(reading: Reading, start: int) -> Iterator[tuple[list[tuple[str, AnyCondition]], int]]:
@@ -85,7 +87,8 @@ def listed(item: str, made: Callable[[Any], AnyCondition], *, is_single: bool = 
             for found, end in _first(chain(reading, at)):
                 told = _joined(found, opening, is_single=is_single)
                 if told is not None:
-                    yield told, end
+                    said_and = tells_joint and all(joint in ("", ",", "and") for joint, _ in found) and len(found) > 1
+                    yield (told._replace(joint="and") if said_and else told), end
 
     return slot
 
@@ -133,7 +136,7 @@ def _mixed(found: list[tuple[str, AnyCondition]]) -> AnyCondition:
 
 def negated(told: Values, reading: Reading) -> AnyCondition | None:
     """The opposite of the values; None where "not A and B" may mean two things."""
-    if told.joint in ("and", "mixed"):
+    if told.joint in ("and", "mixed") and not isinstance(told.condition, Either):
         reading.doubts.append('"not A and B" can mean two things: say "neither A nor B", or "not both A and B"')
         return None
     return opposite(told.condition)
@@ -261,6 +264,7 @@ CLAUSES = (
     Clause("{neg} {with} {no} {tags} (tag|tags|label)", of("tags")),
     Clause("{neg} (carry|carries|carrying|bear|bearing|use|using) [the] (tag|tags|label) {tags}", of("tags")),
     Clause("{neg} (carry|carries|carrying) [the] {tags} (tag|tags|label)", of("tags")),
+    Clause("{neg} for {tags}", of("tags")),
     Clause("{neg} in [the] (category|genre|tag) {tags}", of("tags")),
     Clause("{neg} in [the] {tags} (category|genre|tag|categories|genres)", of("tags")),
     Clause("{neg} {free}", so(Free())),
@@ -300,7 +304,8 @@ CLAUSES = (
     Clause("{neg} (start|starts|starting|begin|begins|beginning) with [the letter|the letters|the word] {topic}", _starting),
     Clause("{neg} (about|matching|match|mentioning|mention|mentions|related to|concerning|dealing with|on the topic of|to do with) {topic}", _mentioning),
     Clause("{neg} {tags}", of("tags")),
-    Clause("{here}", so(ANYTHING)),
+    Clause("{neg} the (product|products) {products}", of("products")),
+    Clause("{here}", lambda captured, reading: ANYTHING),
     Clause("{neg} {platforms}", of("platforms")),
 )  # fmt: skip
 EXCEPTIONS = (
@@ -343,6 +348,8 @@ def _unit(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
     """A clause, an exception, or conditions in parentheses."""
     yield from _grouped(reading, start)
     yield from reading.slot("exception", start)
+    for captured, end in match("{neg} neither {clause} [,] nor {clause}", reading, start):
+        yield every([opposite(each) for each in values(captured, "clause")]), end
     yield from reading.slot("clause", start)
 
 
@@ -397,7 +404,7 @@ SLOTS: dict[str, Slot] = {
     "orgs": listed("[the|publisher|the publisher|the organisation|the company|the studio|the developer|by] {org}", lambda told: By(told), is_single=True),
     "licenses": listed("[the|a|an] {license} [license|licence|licenses|licences]", lambda told: told, is_single=True),
     "kinds": listed("[a|an|the] {kind}", lambda told: told, is_single=True),
-    "products": listed("[the|the game|the app|the tool|the product] {product}", _product, is_single=True),
+    "products": listed("[the|the game|the app|the tool|the product] {product}", _product, is_single=True, tells_joint=True),
     "clause": _clause,
     "exception": _exception,
     "unit": _unit,

@@ -66,6 +66,7 @@ _ONE_ENDED = (
         lambda told: Range(None, told.until),
     ),
 )
+_JOINT = re.compile("(?:and|but|, but)? ?")
 _TWO_ENDED = (("between ", re.compile("and ")), ("from ", re.compile("(?:to|until|till|through) ")))
 
 
@@ -73,7 +74,7 @@ def when(reading: Reading, start: int) -> Iterator[tuple[Range, int]]:
     """The ranges of time that are told here, the longer phrase first."""
     text, now = " ".join(reading.words[start : start + MOST_WORDS]) + " ", Instant(reading.now)
     found: dict[int, Range] = {}
-    for told, length in (*_two_ended(text, now), *_rolling(text, now), *_one_ended(text, now)):
+    for told, length in (*_two_ended(text, now), *_after_and_before(text, now), *_rolling(text, now), *_one_ended(text, now)):
         found.setdefault(start + text[:length].count(" "), told)
     yield from ((told, end) for end, told in sorted(found.items(), reverse=True))
 
@@ -88,6 +89,14 @@ def _two_ended(text: str, now: Instant) -> Iterator[tuple[Range, int]]:
                 yield Range(first.since, last.until), stop
             if opening == "from " and (after := re.compile("(?:on|onward|onwards) ").match(text, end)):
                 yield Range(first.since, None), after.end()
+
+
+def _after_and_before(text: str, now: Instant) -> Iterator[tuple[Range, int]]:
+    for first, end in _one_ended(text, now):
+        joint = _JOINT.match(text, end) if first.until is None else None
+        for last, stop in _one_ended(text[joint.end() :], now) if joint else ():
+            if last.since is None:
+                yield Range(first.since, last.until), joint.end() + stop if joint else stop
 
 
 def _rolling(text: str, now: Instant) -> Iterator[tuple[Range, int]]:

@@ -124,12 +124,14 @@ async def has_version(database: Database, query: HasVersion) -> Reply:
         text = f"No, {_without(facts, query.version)}"
         return Reply("yes_no", text, ((slug,),), 1, value=False, sources=((slug, None),))
     is_so = query.channel in (None, found.channel)
+    since, until = (moment and statements.instant(moment) for moment in (query.since, query.until))
+    is_then = (since is None or since <= found.published_at) and (until is None or found.published_at < until)
     text = f"{_release_of(facts.detail.title, found)} was published on {day(found.published_at)}"
     if not is_so:
         text = f"{facts.detail.title} {found.version} is in the {found.channel} channel, not in {query.channel}"
-    return Reply(
-        "yes_no", f"{'Yes' if is_so else 'No'}: {text}.", ((slug,),), 1, value=is_so, sources=((slug, found.version),)
-    )
+    value = is_so and is_then
+    sources = ((slug, found.version),)
+    return Reply("yes_no", f"{'Yes' if value else 'No'}: {text}.", ((slug,),), 1, value=value, sources=sources)
 
 
 async def changes(database: Database, query: Changes) -> Reply:
@@ -259,7 +261,7 @@ async def about(database: Database, query: About) -> Reply:
             text = f"{title} has releases in these channels: {_channels(facts)}."
             text = text if detail.channels else f"{title} has no published release."
         case "license":
-            text = f"{title} is licensed under {detail.license}." if detail.license else f"{title} tells no license."
+            text = f"{title} is licensed under {detail.license}." if detail.license else f"The catalog names no license of {title}."
         case "kind":
             text = f"{title} is {_article(facts)}."
         case "homepage":

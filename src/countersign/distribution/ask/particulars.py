@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from countersign.distribution.ask.conditions import Values
+from countersign.distribution.ask.conditions import Values, ranged
 from countersign.distribution.ask.query import (
     About,
     AnyCondition,
@@ -45,7 +45,7 @@ def _newest(captured: Captured) -> Query | None:
         channel=value(captured, "channel"),
         platform=_platform(platform),
         order=value(captured, "newest", "newest"),
-        by=value(captured, "release", "version"),
+        by=value(captured, "one_release", "version"),
     )
 
 
@@ -54,7 +54,7 @@ def _moment(captured: Captured) -> Query | None:
         value(captured, "product"),
         channel=value(captured, "channel"),
         order=value(captured, "newest", "newest"),
-        by=value(captured, "release", "date"),
+        by=value(captured, "one_release", "date"),
         about="moment",
     )
 
@@ -70,7 +70,12 @@ def _when(captured: Captured) -> Query | None:
 
 
 def _has_version(captured: Captured) -> Query | None:
-    return HasVersion(value(captured, "product"), value(captured, "version"), value(captured, "channel"))
+    return HasVersion(
+        value(captured, "product"),
+        value(captured, "version"),
+        value(captured, "channel"),
+        **ranged(value(captured, "when")),
+    )
 
 
 def _changes(captured: Captured) -> Query | None:
@@ -95,7 +100,7 @@ def _compare_two(captured: Captured) -> Query | None:
 
 def _check(captured: Captured) -> Query | None:
     told: Values = value(captured, "products")
-    if told.joint in ("or", "") and len(_slugs(told)) > 1 and value(captured, "joint") is None:
+    if told.joint != "and" and len(_slugs(told)) > 1:
         return None
     return Check(_slugs(told), value(captured, "where"))
 
@@ -132,15 +137,15 @@ _NEWEST_TAIL = (
     "[available|out|{here}] [(on|for|in) [the] {platform}|(in|on|from) [the] {channel} [channel]] [is|{here}]"
 )
 _NEWEST_OF = (
-    "[the] {newest} [and greatest] [{channel}] [{platform}] ({release}|release number|version number) [number] (of|for|from|in) {product}",
-    "[the] [{channel}] {newest} {release} (of|for|from|in) {product}",
+    "[the] {newest} [and greatest] [{channel}] [{platform}] ({one_release}|release number|version number) [number] (of|for|from|in) {product}",
+    "[the] [{channel}] {newest} {one_release} (of|for|from|in) {product}",
     "[the] {newest} {channel} (of|for|from) {product}",
-    "[the] {newest} {product} [{channel}] ({release}|version number)",
-    "[the] {newest} {channel} {product} ({release}|version number)",
+    "[the] {newest} {product} [{channel}] ({one_release}|version number)",
+    "[the] {newest} {channel} {product} ({one_release}|version number)",
     "[the] {newest} {product} {channel}",
-    "{product} 's [{newest}] [{channel}] ({release}|version number)",
+    "{product} 's [{newest}] [{channel}] ({one_release}|version number)",
     "{product} 's {newest} {channel}",
-    "[the] {newest} [{channel}] {release} {product} (has|got|had|offers)",
+    "[the] {newest} [{channel}] {one_release} {product} (has|got|had|offers)",
 )
 _RELEASE_OF = (
     "[the] {product} [version|release|build|v|update] {version}",
@@ -206,7 +211,8 @@ PARTICULARS = (
     Form(f"{_CHANGED} (in|with|for) {{product}} [lately]", _changes),
     Form(f"{_NOTES} (of|for|in) {{product}}", _changes),
     # Versions
-    *(Form(f"(is|was|has|are) {each} [been] [{{out}}|a|an|the|in|on] [{{channel}}] [{{release}}|channel|{{out}}]", _has_version) for each in _RELEASE_OF),
+    *(Form(f"(is|was|has|are) {each} [been] [{{out}}|a|an|the|in|on] [{{channel}}] [{{release}}|channel|{{out}}] [{{when}}]", _has_version) for each in _RELEASE_OF),
+    *(Form(f"did {each} {{out}} [{{when}}]", _has_version) for each in _RELEASE_OF),
     *(Form(f"(is|was) there {article} {each} [{{out}}]", _has_version) for article in ("[a|an|any]",) for each in _RELEASE_OF),
     Form("(does|did|has) {product} (have|had|got|offer|get) [a|an] [version|release|build] {version} [{release}|{out}]", _has_version),
     Form("(what|which) channel (is|was) {product} [version|release] {version} [in|on|from|{out}]", _when),

@@ -27,7 +27,7 @@ from countersign.distribution.ask.query import (
     every,
 )
 
-NAMES = {"windows": "Windows", "macos": "macOS", "linux": "Linux", "android": "Android", "ios": "iOS", "web": "web"}
+NAMES = {"windows": "Windows", "macos": "macOS", "linux": "Linux", "android": "Android", "ios": "iOS", "web": "the web"}
 _PLURAL = {"is": "are", "has": "have", "runs": "run", "was": "were", "mentions": "mention", "starts": "start"}
 _BASE = {"has": "have", "runs": "run", "mentions": "mention", "starts": "start"}
 _MIDNIGHT = "T00:00:00.000Z"
@@ -169,10 +169,11 @@ def of_set(asked: Products | Releases | Publishers, *, is_one: bool = False) -> 
     """What a question for a set is about."""
     if isinstance(asked, Products):
         order = "" if asked.order == "title" else f"{asked.order} "
-        limit = f"{asked.limit} " if asked.limit else ""
+        limit = "" if not asked.limit else "the " if is_one else f"the {asked.limit} "
         return f"{limit}{order}{products(asked.where, is_one=is_one)}"
     if isinstance(asked, Releases):
-        limit = f"{asked.limit} {asked.order} " if asked.limit else ""
+        many = "" if is_one else f"{asked.limit} "
+        limit = f"the {many}{asked.order} " if asked.limit else ""
         return f"{limit}{releases(asked, is_one=is_one)}"
     return publishers(asked, is_one=is_one)
 

@@ -218,11 +218,13 @@ class WhenReleased(Asked, tag="when"):
 
 
 class HasVersion(Asked, tag="has_version"):
-    """Whether the product has this version, published, and in this channel."""
+    """Whether the product has this version, published, in this channel and in this range."""
 
     product: Text
     version: Text
     channel: ChannelName | None = None
+    since: Moment | None = None
+    until: Moment | None = None
 
 
 class Compare(Asked, tag="compare"):
@@ -278,7 +280,11 @@ def either(conditions: Sequence[AnyCondition]) -> AnyCondition:
 
 
 def opposite(condition: AnyCondition) -> AnyCondition:
-    """The condition's opposite."""
+    """The condition's opposite, denied leaf by leaf: "not (a or b)" is "not a and not b"."""
+    if isinstance(condition, Either):
+        return every([opposite(each) for each in condition.of])
+    if isinstance(condition, Every) and condition.of:
+        return either([opposite(each) for each in condition.of])
     return condition.of if isinstance(condition, Not) else Not(condition)
 
 

@@ -108,7 +108,8 @@ async def which(database: Database, asked: Products | Releases | Publishers) -> 
     if not found.total:
         return Reply(kind, f"There are no {phrases.of_set(asked)}.")
     is_one = found.total == 1
-    count = "" if isinstance(asked, Products | Releases) and asked.limit else f" ({found.total} in all)"
+    is_cut = isinstance(asked, Products | Releases) and asked.limit is not None
+    count = "" if is_cut else f" ({found.total} in all)"
     text = f"{capital(phrases.of_set(asked, is_one=is_one))}: {told(found.items, found.total)}{count}."
     return Reply(kind, text, found.rows, found.total, None, found.sources)
 

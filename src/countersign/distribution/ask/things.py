@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from countersign.distribution.ask.conditions import MOST_WAYS, Values, listed, ranged, within
 from countersign.distribution.ask.dates import Range
+from countersign.distribution.ask.names import UNRESOLVED
 from countersign.distribution.ask.query import (
     ANYTHING,
     AnyCondition,
@@ -75,6 +76,8 @@ def _modified(captured: tuple[tuple[str, Any], ...]) -> AnyCondition | None:
     if slot in ("free", "paid"):
         return Free() if slot == "free" else Not(Free())
     if isinstance(told, Values):
+        if isinstance(told.condition, By) and told.condition.value.startswith(UNRESOLVED):
+            return None
         return told.condition if told.joint in ("", "or") or not value(captured, "non") else None
     return Released()
 

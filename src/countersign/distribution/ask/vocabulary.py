@@ -46,7 +46,7 @@ KINDS: dict[str, AnyCondition] = {
 THINGS: dict[str, AnyCondition] = {
     **KINDS,
     **said(
-        "product|products|title|titles|thing|things|item|items|software|program|programs|programmes|anything|"
+        "product|products|title|titles|product titles|game titles|products titles|thing|things|item|items|software|program|programs|programmes|anything|"
         "something|everything|stuff|one|ones|catalog entry|catalog entries|software products|pieces of software|"
         "software titles|those|them|entries",
         ANYTHING,
@@ -69,6 +69,7 @@ CHANNELS = {
     **said("alpha|alphas", "alpha"),
 }
 RELEASE = said("version|versions", "version") | said("release|build|update|releases|builds|updates", "date")
+ONE_RELEASE = said("version", "version") | said("release|build|update", "date")
 FREE = said(
     "free|free of charge|for free|gratis|free to play|free to download|free to use|at no cost|at no charge|for nothing|"
     "without charge|free for everyone|free for anyone|downloadable for free|available for free|cost free|cost nothing|"
@@ -287,6 +288,7 @@ SLOTS: dict[str, Slot] = {
     "thing": phrases(THINGS),
     "kind": phrases(KINDS),
     "release": phrases(RELEASE),
+    "one_release": phrases(ONE_RELEASE),
     "free": phrases(FREE),
     "paid": phrases(PAID),
     "order": phrases(ORDER),

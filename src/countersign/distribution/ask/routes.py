@@ -1,0 +1,130 @@
+"""POST and GET /ask: questions in plain words (API document; decisions 10), in NLWeb's forms as well."""
+
+from typing import Any, NamedTuple
+
+from countersign.distribution.ask import asking, nlweb, stream
+from countersign.distribution.ask.schemas import AskAnswer, AskBody, Asked, Asking, Mode, Nested, NlwebAnswer
+from countersign.distribution.ask.stream import Told
+from countersign.distribution.context import Store
+from countersign.distribution.identity.callers import Request
+from countersign.kernel import clock, ids
+from countersign.kernel.errors import Refused, invalid_member, invalid_parameter
+from countersign.kernel.http import answer
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.route import Nothing, OneOf, route
+
+EVENTS = "text/event-stream"
+
+
+class ModeNotSupported(Refused):
+    """A mode needs a language model, and none is configured."""
+
+    status = 400
+    code = "not_supported"
+    title = "Mode not supported"
+    resolution = "Ask with mode=list or mode=summarize, or without a mode."
+
+
+class _Wanted(NamedTuple):
+    """A question and the form its answer is to have."""
+
+    question: str
+    query_id: str
+    mode: Mode
+    form: str
+    is_streamed: bool
+
+
+async def ask(call: Request[Asking, AskBody]) -> Answer:
+    """Ask about products and releases in plain words. `stream=true` tells the answer as server-sent events: `start`,
+    a `source` each, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
+    body = call.body
+    query_id = body.query_id or ids.new_uuid()
+    preferred = body.prefer
+    if isinstance(body.query, Nested):
+        is_streamed = preferred is not None and preferred.streaming
+        mode: Mode = preferred.mode if preferred is not None else "list"
+        question, form = body.query.text, "nested"
+    else:
+        is_streamed, mode = bool(body.streaming), body.mode or body.generate_mode or "list"
+        question, form = body.query, "flat" if body.streaming else "documented"
+    if not question.strip():
+        raise invalid_member("/query/text" if form == "nested" else "/query", "must not be blank")
+    if call.query.stream and form == "flat":
+        form = "documented"
+    return await _told(call, _Wanted(question, query_id, mode, form, is_streamed or call.query.stream))
+
+
+async def ask_by_query(call: Request[Asked, Nothing]) -> Answer:
+    """Ask about products and releases in plain words, in the address: `q`, or NLWeb's parameters."""
+    asked = call.query
+    question = asked.q if asked.q is not None else asked.query
+    if question is None:
+        raise invalid_parameter("q", "is required")
+    if not question.strip():
+        raise invalid_parameter("q" if asked.q is not None else "query", "must not be blank")
+    form = "flat" if asked.q is None and asked.streaming else "documented"
+    mode = asked.mode or asked.generate_mode or "list"
+    is_streamed = asked.stream or bool(asked.streaming)
+    return await _told(call, _Wanted(question, asked.query_id or ids.new_uuid(), mode, form, is_streamed))
+
+
+async def _told(call: Request[Any, Any], wanted: _Wanted) -> Answer:
+    store = call.context
+    is_streamed = wanted.is_streamed or _accepts_events_alone(call.headers.get("accept"))
+    if is_streamed and call.headers.get("last-event-id") is not None:
+        # A stream is not taken up again: 204 has the client stop asking.
+        return answer.no_content()
+    if wanted.mode == "generate" and not store.settings.ask_model_url:
+        if wanted.form == "nested":
+            return answer.json(nlweb.not_supported(wanted.query_id))
+        raise ModeNotSupported("mode=generate needs a model, and none is configured here")
+
+    async def answering() -> Told:
+        return await _answer(store, wanted)
+
+    if not is_streamed:
+        told = await answering()
+        return answer.json(nlweb.nested(told.answered, told.answer) if wanted.form == "nested" else told.answer)
+    headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
+    if wanted.form == "nested":
+        return Answer(200, stream.nested(wanted.query_id, answering), EVENTS, headers)
+    if wanted.form == "flat":
+        return Answer(200, stream.flat(wanted.query_id, answering), EVENTS, headers)
+    return Answer(200, stream.documented(wanted.query_id, answering, store.root_url, call.target), EVENTS, headers)
+
+
+def _accepts_events_alone(accept: str | None) -> bool:
+    return accept is not None and accept.split(";")[0].strip() == EVENTS
+
+
+async def _answer(store: Store, wanted: _Wanted) -> Told:
+    found = await asking.answer(store, wanted.question, clock.now(), is_reworded=wanted.mode == "generate")
+    results = await nlweb.results(store, found)
+    told = AskAnswer(found.text, [*found.sources], found.query, found.confidence, wanted.query_id, results)
+    return Told(found, told)
+
+
+ROUTES = (
+    route(
+        "POST",
+        "/ask",
+        ask,
+        query=Asking,
+        body=AskBody,
+        answers={200: OneOf((AskAnswer, NlwebAnswer)), 204: None},
+        refusals=(ModeNotSupported,),
+        produces=("application/json", EVENTS),
+        documented=True,
+    ),
+    route(
+        "GET",
+        "/ask",
+        ask_by_query,
+        query=Asked,
+        answers={200: AskAnswer, 204: None},
+        refusals=(ModeNotSupported,),
+        produces=("application/json", EVENTS),
+        documented=True,
+    ),
+)
