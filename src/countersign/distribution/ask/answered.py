@@ -107,17 +107,18 @@ async def _corrected(
     store: Store, question: str, found: list[Token], named: Names, doubts: Sequence[str], now: Instant
 ) -> Answered:
     """The answer with names taken for mistyped ones, or why there is none."""
-    first: _Meant | None = None
+    left = unread(found, named)
+    best: _Meant | None = None
     for query in understand(found, guessed(question, found, named), now, most=MOST_GUESSES).queries:
         meant = await _resolved(store.database, query)
         if meant.query is not None:
             return await run(store, meant.query, CORRECTED)
-        if not _holds_known(meant.name, question, found, named) and (first is None or _is_better(meant, first)):
-            first = meant
-    if first is not None:
-        return _asked_back(first)
+        if not _holds_known(meant.name, question, found, named) and _told(meant, left) > _told(best, left):
+            best = meant
+    if best is not None:
+        return _asked_back(best)
     reasons = [*doubts]
-    if left := unread(found, named):
+    if left:
         reasons.append(f"""I do not know what {", ".join(f'"{word}"' for word in left)} means here""")
     why = f": {'; '.join(reasons)}" if reasons else ""
     return refused(f"I cannot tell{why}. {CAN_ANSWER}")
@@ -131,11 +132,12 @@ def _holds_known(name: str, question: str, found: list[Token], named: Names) -> 
     return any(each in name and each != name for each in known)
 
 
-def _is_better(one: _Meant, other: _Meant) -> bool:
-    """Whether to ask back about this one: it has candidates, or it is the shorter name."""
-    if bool(one.candidates) != bool(other.candidates):
-        return bool(one.candidates)
-    return len(one.name) < len(other.name)
+def _told(meant: _Meant | None, left: Sequence[str]) -> int:
+    """How well the name stands for what was not read: words that mean nothing else count, others count against it."""
+    if meant is None:
+        return 0
+    words = [token.word for token in tokens(meant.name) if not token.word[:1].isdigit()]
+    return sum(1 if word in left else -1 for word in words)
 
 
 async def run(store: Store, query: Query, confidence: float) -> Answered:

@@ -119,7 +119,7 @@ def _joined(found: list[tuple[str, AnyCondition]], opening: str, *, is_single: b
     elif "or" in explicit or is_single:
         told = Values(either(held), "or")
     else:
-        told = Values(every(held), "and")
+        told = Values(every(held), "both" if opening else "and")
     return Values(every([told.condition, *barred]), "and") if barred else told
 
 
@@ -197,14 +197,18 @@ def _last_updated(captured: Captured, reading: Reading) -> AnyCondition | None:
     return signed(Values(every([within(Released(), told), *late]), ""), reading, *values(captured, "neg"))
 
 
-def _only_on(captured: Captured, reading: Reading) -> AnyCondition | None:
-    told: Values = value(captured, "platforms")
+def only_on(told: Values) -> AnyCondition | None:
+    """On these platforms, each of them, and on no other; None where it cannot mean that."""
     held = told.condition.of if isinstance(told.condition, Every | Either) else (told.condition,)
     named = tuple(each.value for each in held if isinstance(each, On))
-    if len(named) != len(held) or (told.joint == "or"):
+    if len(named) != len(held) or told.joint == "or":
         return None
-    only = OnlyOn(tuple(sorted(named, key=ALL_PLATFORMS.index)))
-    return signed(Values(only, ""), reading, *values(captured, "neg"))
+    return OnlyOn(tuple(sorted(named, key=ALL_PLATFORMS.index)))
+
+
+def _only_on(captured: Captured, reading: Reading) -> AnyCondition | None:
+    only = only_on(value(captured, "platforms"))
+    return None if only is None else signed(Values(only, ""), reading, *values(captured, "neg"))
 
 
 def _only_channel(captured: Captured, reading: Reading) -> AnyCondition | None:
@@ -306,7 +310,6 @@ CLAUSES = (
     Clause("{neg} {tags}", of("tags")),
     Clause("{neg} the (product|products) {products}", of("products")),
     Clause("{here}", lambda captured, reading: ANYTHING),
-    Clause("{neg} {platforms}", of("platforms")),
 )  # fmt: skip
 EXCEPTIONS = (
     "(except|except for|excluding|other than|besides|apart from|minus|but not|with the exception of|not counting|"

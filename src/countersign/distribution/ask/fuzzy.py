@@ -54,7 +54,7 @@ def is_like(asked: str, title: str) -> bool:
         return False
     bare = "".join(word for word in one if word not in _SMALL)
     wanted = "".join(word for word in other if word not in _SMALL)
-    if len(bare) < SHORTEST:
+    if max(len(bare), len(wanted)) < SHORTEST:
         return bare == wanted
     most = 2 if len(bare) >= LONG else 1
     return distance(bare, wanted, most) <= most

@@ -36,7 +36,8 @@ def understand(tokens: Sequence[Token], names: Names, now: Instant, *, most: int
                 break
     except TooHard:
         reading.doubts.append("the question can be read in too many ways: ask a shorter one")
-    return Understood(found, list(dict.fromkeys(reading.doubts)))
+    # Where one way to read it has two meanings, the other ways are not to be trusted either.
+    return Understood([] if reading.doubts else found, list(dict.fromkeys(reading.doubts)))
 
 
 def _queries(reading: Reading) -> Iterator[Query]:

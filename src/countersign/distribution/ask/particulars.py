@@ -145,6 +145,8 @@ _NEWEST_OF = (
     "[the] {newest} {product} {channel}",
     "{product} 's [{newest}] [{channel}] ({one_release}|version number)",
     "{product} 's {newest} {channel}",
+    "{product} {newest} [{channel}] {one_release}",
+    "{product} {newest} {channel}",
     "[the] {newest} [{channel}] {one_release} {product} (has|got|had|offers)",
 )
 _RELEASE_OF = (

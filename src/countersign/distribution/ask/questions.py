@@ -92,6 +92,10 @@ def _released_when(captured: Captured) -> Query | None:
     return Releases(ANYTHING, value(captured, "channel"), **ranged(value(captured, "when")))
 
 
+def _updated_when(captured: Captured) -> Query | None:
+    return Products(within(Released(), value(captured, "when")))
+
+
 def _publishers(captured: Captured) -> Query | None:
     told: Things | None = value(captured, "things")
     if told is None:
@@ -114,7 +118,8 @@ SETS = (
     Form("how many {releases}", _count_releases),
     Form("(number of|count|count of|count the|the number of|what is the [total] number of|give me the number of) {releases}", _count_releases),
     Form("(is there|are there|were there|was there|have there been|has there been) {releases}", _exists_releases),
-    Form("what (was|were|got|has been|is|came|else was) (released|published|out|updated|new|shipped) {when}", _released_when),
+    Form("what (was|were|got|has been|else was) updated {when}", _updated_when),
+    Form("what (was|were|got|has been|is|came|else was) (released|published|out|new|shipped) {when}", _released_when),
     Form("what (came|comes) out {when}", _released_when),
     Form("what is new {when}", _released_when),
     Form("{list_head} {things} (was|were|is|are|has|has been|have been|had) [the] {last_by}", _last),
@@ -127,6 +132,7 @@ SETS = (
     Form("(which|who) {where}", _where),
     Form("what (does|do|did|has|have) {orgs} {makes} [{when}]", _by),
     Form("what (is|are) {made} (by|from) {orgs}", _by),
+    Form("[{list_head}] what {orgs} {makes} [{when}]", _by),
     Form("(anything|everything) {where}", _where),
     Form("how many {things}", _count),
     Form("how many of [the|your|all] {things} {where}", _count),

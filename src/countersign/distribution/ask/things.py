@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from countersign.distribution.ask.conditions import MOST_WAYS, Values, listed, ranged, within
+from countersign.distribution.ask.conditions import MOST_WAYS, Values, listed, only_on, ranged, within
 from countersign.distribution.ask.dates import Range
 from countersign.distribution.ask.names import UNRESOLVED
 from countersign.distribution.ask.query import (
@@ -61,7 +61,7 @@ _NOUN = listed("[a|an|the|the other] {thing}", lambda told: told, is_single=True
 def _modifier(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
     """One or several of a kind before the noun: "Linux", "free", "cozy or horror", "Toolsmith's", "MIT-licensed"."""
     for captured, end in match(
-        "[{non}] ({free}|{paid}|{platforms} [compatible|exclusive]|{platforms} only|{tags} [tagged]|{orgs} ['s]|"
+        "[{non}] ({free}|{paid}|{platforms} {only}|{platforms} [compatible]|{tags} [tagged]|{orgs} ['s]|"
         "{licenses} [licensed|license]|released|unreleased|{channels})",
         reading,
         start,
@@ -73,6 +73,9 @@ def _modifier(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]
 
 def _modified(captured: tuple[tuple[str, Any], ...]) -> AnyCondition | None:
     slot, told = captured[-1] if captured else ("released", None)
+    if slot == "only":
+        only = only_on(value(captured, "platforms"))
+        return None if value(captured, "non") else only
     if slot in ("free", "paid"):
         return Free() if slot == "free" else Not(Free())
     if isinstance(told, Values):
@@ -216,6 +219,7 @@ def _with(found: _Found, captured: tuple[tuple[str, Any], ...]) -> _Found | None
 SLOTS: dict[str, Slot] = {
     "determiner": _DETERMINERS,
     "non": phrases(said("non|not")),
+    "only": phrases(said("only|exclusive|exclusives")),
     "new": phrases(said("new|brand new|newly published|fresh")),
     "modifier": _modifier,
     "things": _things,
