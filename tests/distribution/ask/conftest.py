@@ -9,8 +9,8 @@ import pytest
 from countersign.distribution import app as distribution
 from countersign.distribution.context import Store
 from countersign.settings import Settings
-from tests.distribution.conftest import ROOT_URL
 from tests.distribution.ask.shelf import stocked
+from tests.distribution.conftest import ROOT_URL
 
 
 @pytest.fixture

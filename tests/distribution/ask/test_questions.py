@@ -1,7 +1,7 @@
 """What people ask is answered with exactly what the catalog holds, and what it does not hold is refused."""
 
 from countersign.distribution.context import Store
-from tests.distribution.ask import questions
+from tests.distribution.ask import questions, questions_for_products
 from tests.distribution.ask.shelf import PUBLIC, asked
 
 
@@ -12,7 +12,7 @@ def phrased(text: str) -> list[str]:
 
 async def test_questions_for_products_name_exactly_those(shelf: Store) -> None:
     wrong: list[object] = []
-    for test, text in questions.PRODUCTS:
+    for test, text in questions_for_products.PRODUCTS:
         expected = [item.slug for item in PUBLIC if test(item)]
         for question in phrased(text):
             found = await asked(shelf, question)
@@ -102,7 +102,13 @@ async def test_what_the_catalog_does_not_tell_is_refused_without_a_guess(shelf: 
 
 
 def test_there_are_enough_questions() -> None:
-    lists = (questions.PRODUCTS, questions.COUNTS, questions.ONE_RELEASE, questions.MANY_RELEASES, questions.TEXTS)
+    lists = (
+        questions_for_products.PRODUCTS,
+        questions.COUNTS,
+        questions.ONE_RELEASE,
+        questions.MANY_RELEASES,
+        questions.TEXTS,
+    )
     phrasings = sum(len(phrased(text)) for each in lists for _, text in each)
 
     assert phrasings + len(questions.YES) + len(questions.NO) + len(questions.REFUSED) >= 150

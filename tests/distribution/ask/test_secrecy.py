@@ -6,26 +6,59 @@ import pytest
 
 from countersign.distribution.context import Store
 from countersign.distribution.identity.scopes import Role
-from tests.distribution.ask import questions
+from tests.distribution.ask import questions, questions_for_products
 from tests.distribution.ask.shelf import ITEMS, ORGS, PUBLIC, asked, stocked
 from tests.distribution.world import World
 
 HIDDEN = [item for item in ITEMS if item not in PUBLIC]
 SECRETS = (
-    "hidden-garden", "Hidden Garden", "old-harbour", "Old Harbour", "secret-tag", "Secret-1.0", "Nobody may know",
-    "Hidden notes", "Gone notes", "It was here", "bygone",
-)  # fmt: skip
-PROBES = (
-    "What is Hidden Garden?|What is Hiden Garden?|Who makes Old Harbour?|Compare Hidden Garden and Old Harbour|"
-    "What is the latest version of Hidden Garden?|What changed in Hidden Garden 0.1.0?|Hidden Garden|hidden-garden|"
-    "Does Hidden Garden run on Linux?|What is the license of Old Harbour?|What is Garden?|What is Harbour?|"
-    "Which products are tagged secret-tag?|Which products are licensed under Secret-1.0?|products with hidden in the name|"
-    "What mentions hidden?|Which games start with H?|Which games start with O?|all games|How many games are there?|"
-    "What was released before 2025-02-01?|Which alpha releases are there?|Has Slow Rivers 2.0.0 been released?|"
-    "What changed in Slow Rivers 2.0.0?|Which versions of Slow Rivers are there?|What changed in Quill Pro 1.0.1?|"
-    "Which versions of Quill Pro are there?|What is the newest version of Quill Pro?|List the drafts|archived products|"
-    "What is the latest version of Slow Rivers 2?|products by Empty House|Which publishers are there?"
-).split("|")  # fmt: skip
+    "hidden-garden",
+    "Hidden Garden",
+    "old-harbour",
+    "Old Harbour",
+    "secret-tag",
+    "Secret-1.0",
+    "Nobody may know",
+    "Hidden notes",
+    "Gone notes",
+    "It was here",
+    "bygone",
+)
+PROBES = [
+    "What is Hidden Garden?",
+    "What is Hiden Garden?",
+    "Who makes Old Harbour?",
+    "Compare Hidden Garden and Old Harbour",
+    "What is the latest version of Hidden Garden?",
+    "What changed in Hidden Garden 0.1.0?",
+    "Hidden Garden",
+    "hidden-garden",
+    "Does Hidden Garden run on Linux?",
+    "What is the license of Old Harbour?",
+    "What is Garden?",
+    "What is Harbour?",
+    "Which products are tagged secret-tag?",
+    "Which products are licensed under Secret-1.0?",
+    "products with hidden in the name",
+    "What mentions hidden?",
+    "Which games start with H?",
+    "Which games start with O?",
+    "all games",
+    "How many games are there?",
+    "What was released before 2025-02-01?",
+    "Which alpha releases are there?",
+    "Has Slow Rivers 2.0.0 been released?",
+    "What changed in Slow Rivers 2.0.0?",
+    "Which versions of Slow Rivers are there?",
+    "What changed in Quill Pro 1.0.1?",
+    "Which versions of Quill Pro are there?",
+    "What is the newest version of Quill Pro?",
+    "List the drafts",
+    "archived products",
+    "What is the latest version of Slow Rivers 2?",
+    "products by Empty House",
+    "Which publishers are there?",
+]
 
 
 def everything_of(found: object) -> str:
@@ -39,7 +72,13 @@ async def test_answers_are_the_same_whether_hidden_things_exist_or_not(store: St
         item._replace(versions=tuple(each for each in item.versions if each.status == "published")) for item in PUBLIC
     )
     await stocked(other_store, bare, ORGS)
-    lists = (questions.PRODUCTS, questions.COUNTS, questions.ONE_RELEASE, questions.MANY_RELEASES, questions.TEXTS)
+    lists = (
+        questions_for_products.PRODUCTS,
+        questions.COUNTS,
+        questions.ONE_RELEASE,
+        questions.MANY_RELEASES,
+        questions.TEXTS,
+    )
     every = [*PROBES, *(text.split("|")[0] for each in lists for _, text in each), *questions.REFUSED]
 
     for question in every:
@@ -108,7 +147,7 @@ async def test_a_hostile_title_is_a_title(store: Store) -> None:
     titled = ITEMS[0]._replace(title="Robert'); DROP TABLE product;--")
     await stocked(store, (titled, *ITEMS[1:]))
 
-    found = await asked(store, "What is \"Robert'); DROP TABLE product;--\"?")
+    found = await asked(store, 'What is "Robert\'); DROP TABLE product;--"?')
 
     assert found.rows == (("slow-rivers",),)
     assert (await asked(store, "How many products are there?")).total == len(PUBLIC)

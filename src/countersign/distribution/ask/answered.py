@@ -16,15 +16,14 @@ confidence  1 as asked, 0.8 where names had to be corrected or the words can be 
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import msgspec
 
-from countersign.distribution.ask import fuzzy, replies
 from countersign.distribution.ask import particular_replies as particular
+from countersign.distribution.ask import replies
 from countersign.distribution.ask.grammar import understand
 from countersign.distribution.ask.guesses import guessed
-from countersign.distribution.ask.names import UNRESOLVED, Names, names
+from countersign.distribution.ask.names import Names, names
 from countersign.distribution.ask.particular_replies import UnknownProduct
 from countersign.distribution.ask.query import (
     About,
@@ -39,6 +38,7 @@ from countersign.distribution.ask.query import (
     WhenReleased,
 )
 from countersign.distribution.ask.replies import Reply, ReplyKind
+from countersign.distribution.ask.resolving import Meant, resolved, unresolved
 from countersign.distribution.ask.tokens import Token, TooLong, span, tokens
 from countersign.distribution.ask.unread import unread
 from countersign.distribution.context import Store
@@ -76,15 +76,6 @@ class Answered(msgspec.Struct, frozen=True):
     candidates: tuple[str, ...] = ()
 
 
-class _Meant(NamedTuple):
-    """A query with all its names found; else the name that was not, and what it may mean."""
-
-    query: Query | None
-    name: str = ""
-    candidates: tuple[str, ...] = ()
-    is_org: bool = False
-
-
 async def answered(store: Store, question: str, now: Instant) -> Answered:
     """The answer to the question as of `now`, out of what anybody may see in the catalog."""
     database = store.database
@@ -95,7 +86,7 @@ async def answered(store: Store, question: str, now: Instant) -> Answered:
     named = await names(database, question, found)
     understood = understand(found, named, now)
     for query in understood.queries:
-        meant = await _resolved(database, query)
+        meant = await resolved(database, query)
         if meant.query is not None:
             return await run(store, meant.query, 1.0 if len(understood.queries) == 1 else 0.9)
         if meant.candidates:
@@ -108,9 +99,9 @@ async def _corrected(
 ) -> Answered:
     """The answer with names taken for mistyped ones, or why there is none."""
     left = unread(found, named)
-    best: _Meant | None = None
+    best: Meant | None = None
     for query in understand(found, guessed(question, found, named), now, most=MOST_GUESSES).queries:
-        meant = await _resolved(store.database, query)
+        meant = await resolved(store.database, query)
         if meant.query is not None:
             return await run(store, meant.query, CORRECTED)
         if not _holds_known(meant.name, question, found, named) and _told(meant, left) > _told(best, left):
@@ -126,13 +117,11 @@ async def _corrected(
 
 def _holds_known(name: str, question: str, found: list[Token], named: Names) -> bool:
     """Whether a product of the catalog is named within the name that none has: then the rest of it was not read."""
-    known = (
-        span(question, found, start, end) for start, ways in named["product"].items() for _, end in ways
-    )
+    known = (span(question, found, start, end) for start, ways in named["product"].items() for _, end in ways)
     return any(each in name and each != name for each in known)
 
 
-def _told(meant: _Meant | None, left: Sequence[str]) -> int:
+def _told(meant: Meant | None, left: Sequence[str]) -> int:
     """How well the name stands for what was not read: words that mean nothing else count, others count against it."""
     if meant is None:
         return 0
@@ -152,25 +141,8 @@ async def run(store: Store, query: Query, confidence: float) -> Answered:
 
 async def run_named(store: Store, query: Query, confidence: float) -> Answered:
     """The answer to a typed query in which products and organisations stand by name, whoever wrote it."""
-    meant = await _resolved(store.database, msgspec.convert(_unresolved(msgspec.to_builtins(query)), Query))
+    meant = await resolved(store.database, unresolved(query))
     return _asked_back(meant) if meant.query is None else await run(store, meant.query, confidence)
-
-
-def _unresolved(value: Any) -> Any:
-    """The query with every name marked as one to be looked for."""
-    if isinstance(value, list | tuple):
-        return [_unresolved(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    named = value.get("is") in ("slug", "org")
-    return {
-        name: _marked(each) if name in ("product", "products") or (named and name == "value") else _unresolved(each)
-        for name, each in value.items()
-    }
-
-
-def _marked(value: Any) -> Any:
-    return f"{UNRESOLVED}{value}"[:200] if isinstance(value, str) else [_marked(each) for each in value]
 
 
 def refused(text: str, candidates: Sequence[str] = ()) -> Answered:
@@ -207,39 +179,7 @@ async def _reply(database: Database, query: Query) -> Reply:
             return await replies.which(database, query)
 
 
-class _Unfound(Exception):
-    """A name in a query is no product's or organisation's."""
-
-    def __init__(self, name: str, meant: fuzzy.Meant, *, is_org: bool) -> None:
-        super().__init__(name)
-        self.name, self.meant, self.is_org = name, meant, is_org
-
-
-async def _resolved(database: Database, query: Query) -> _Meant:
-    """The query with each name that has to be looked for replaced by its slug."""
-    try:
-        whole = await _replaced(database, msgspec.to_builtins(query))
-    except _Unfound as unfound:
-        return _Meant(None, unfound.name, tuple(unfound.meant.candidates), unfound.is_org)
-    return _Meant(msgspec.convert(whole, Query))
-
-
-async def _replaced(database: Database, value: Any, *, is_org: bool = False) -> Any:
-    if isinstance(value, dict):
-        by = value.get("is") == "org"
-        return {name: await _replaced(database, each, is_org=by) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [await _replaced(database, each) for each in value]
-    if not (isinstance(value, str) and value.startswith(UNRESOLVED)):
-        return value
-    name = value.removeprefix(UNRESOLVED)
-    meant = await (fuzzy.org(database, name) if is_org else fuzzy.product(database, name))
-    if meant.slug is None:
-        raise _Unfound(name, meant, is_org=is_org)
-    return meant.slug
-
-
-def _asked_back(meant: _Meant) -> Answered:
+def _asked_back(meant: Meant) -> Answered:
     what = "publisher" if meant.is_org else "product"
     if len(meant.candidates) > 1:
         names = ", ".join(meant.candidates[:-1]) + f" or {meant.candidates[-1]}"

@@ -53,7 +53,7 @@ _LAST = re.compile(
     rf"({_NUMBER}) |(?:less|no more|not more) than ({_NUMBER}) (?=\w+ ago )){_UNITS}(?:ago )?"
 )
 _LONGER_AGO = re.compile(rf"(?:more than|over|longer than) ({_NUMBER}) {_UNITS}ago ")
-_ONE_ENDED = (
+_ONE_ENDED: tuple[tuple[re.Pattern[str], Callable[[Range], Range]], ...] = (
     (re.compile("(?:(?:in|during|on|throughout|within|for|from|as of) )?"), lambda told: told),
     (
         re.compile("(?:since|starting|starting in|starting on|beginning in|on or after|in or after) "),
@@ -74,7 +74,12 @@ def when(reading: Reading, start: int) -> Iterator[tuple[Range, int]]:
     """The ranges of time that are told here, the longer phrase first."""
     text, now = " ".join(reading.words[start : start + MOST_WORDS]) + " ", Instant(reading.now)
     found: dict[int, Range] = {}
-    for told, length in (*_two_ended(text, now), *_after_and_before(text, now), *_rolling(text, now), *_one_ended(text, now)):
+    for told, length in (
+        *_two_ended(text, now),
+        *_after_and_before(text, now),
+        *_rolling(text, now),
+        *_one_ended(text, now),
+    ):
         found.setdefault(start + text[:length].count(" "), told)
     yield from ((told, end) for end, told in sorted(found.items(), reverse=True))
 

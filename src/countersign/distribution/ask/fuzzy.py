@@ -18,7 +18,7 @@ MOST_COMBINED = 256
 MOST_TERMS = 400
 MOST_ORGS = 20_000
 MOST_SUGGESTED = 3
-_SMALL = frozenset("the a an of and in on for to".split())
+_SMALL = frozenset(["the", "a", "an", "of", "and", "in", "on", "for", "to"])
 _MAIN = re.compile(r"^(.{3,}?)\s*(?:[:(\[]| [-–—] ).*$")
 
 

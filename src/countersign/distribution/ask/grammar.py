@@ -7,12 +7,13 @@ from countersign.distribution.ask import conditions, things, vocabulary
 from countersign.distribution.ask.particulars import PARTICULARS
 from countersign.distribution.ask.query import Query
 from countersign.distribution.ask.questions import SETS
+from countersign.distribution.ask.releases_asked import RELEASES_ASKED
 from countersign.distribution.ask.templates import Reading, Slot, TooHard, match
 from countersign.distribution.ask.tokens import Token
 from countersign.kernel.clock import Instant
 
 SLOTS: Mapping[str, Slot] = {**vocabulary.SLOTS, **conditions.SLOTS, **things.SLOTS}
-FORMS = (*PARTICULARS, *SETS)
+FORMS = (*RELEASES_ASKED, *PARTICULARS, *SETS)
 MOST_QUERIES = 12
 Names = Mapping[str, Mapping[int, Sequence[tuple[Any, int]]]]
 

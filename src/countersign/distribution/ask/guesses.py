@@ -4,11 +4,59 @@ from countersign.distribution.ask.names import UNRESOLVED, Names
 from countersign.distribution.ask.tokens import Token, span
 
 MOST_WORDS = 6
-_MARKS = frozenset(", ; ( ) $ € £ % < > = | 's".split())
+_MARKS = frozenset([",", ";", "(", ")", "$", "€", "£", "%", "<", ">", "=", "|", "'s"])
 _GLUE = frozenset(
-    "of on for in and or is are was were do does did has have that which with by to from at not it what which when who "
-    "how why where can could should will would than more most run runs support tagged latest newest version versions "
-    "release releases".split()
+    [
+        "of",
+        "on",
+        "for",
+        "in",
+        "and",
+        "or",
+        "is",
+        "are",
+        "was",
+        "were",
+        "do",
+        "does",
+        "did",
+        "has",
+        "have",
+        "that",
+        "which",
+        "with",
+        "by",
+        "to",
+        "from",
+        "at",
+        "not",
+        "it",
+        "what",
+        "which",
+        "when",
+        "who",
+        "how",
+        "why",
+        "where",
+        "can",
+        "could",
+        "should",
+        "will",
+        "would",
+        "than",
+        "more",
+        "most",
+        "run",
+        "runs",
+        "support",
+        "tagged",
+        "latest",
+        "newest",
+        "version",
+        "versions",
+        "release",
+        "releases",
+    ]
 )
 
 

@@ -1,11 +1,14 @@
 """An optional language model (OpenAI's chat completions) that turns a question into a typed query, and nothing more."""
 
 import asyncio
+from typing import Any, cast
 
 import httpx
 import msgspec
 
+from countersign.distribution.ask import statements
 from countersign.distribution.ask.query import (
+    MOST_CONDITIONS,
     Check,
     Count,
     Exists,
@@ -14,7 +17,6 @@ from countersign.distribution.ask.query import (
     Query,
     Releases,
     size,
-    MOST_CONDITIONS,
 )
 from countersign.kernel import clock, telemetry
 from countersign.kernel.clock import Instant
@@ -56,7 +58,21 @@ async def interpreted(settings: Settings, question: str, now: Instant) -> Query 
         query = None if content is None else _DECODER.decode(content)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return None
-    return query if query is not None and _is_small(query) else None
+    return query if query is not None and _is_small(query) and _is_dated(msgspec.to_builtins(query)) else None
+
+
+def _is_dated(value: Any) -> bool:
+    """Whether every moment in the query is one."""
+    if isinstance(value, list | tuple):
+        return all(_is_dated(each) for each in cast("list[Any]", value))
+    if not isinstance(value, dict):
+        return True
+    members = cast("dict[str, Any]", value)
+    try:
+        dated = [statements.instant(members[name]) for name in ("since", "until") if members.get(name)]
+    except ValueError:
+        return False
+    return len(dated) <= len(members) and all(_is_dated(each) for each in members.values())
 
 
 def _fenced(text: str) -> str:

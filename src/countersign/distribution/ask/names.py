@@ -1,4 +1,4 @@
-"""Which words of a question are names: products, organisations, tags, licences, exactly as the public catalog has them."""
+"""Which words of a question are names of the public catalog: products, organisations, tags, licences."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,8 +15,8 @@ MOST_WORDS_OF_NAME = 14
 MOST_WORDS_OF_TAG = 4
 UNRESOLVED = "?"
 """Before a name that is to be looked for: no slug begins so."""
-_FAMILIES = frozenset("gpl agpl lgpl bsd apache mpl cc epl eupl zlib artistic ofl".split())
-_MARKS = frozenset(", ; ( ) $ € £ % < > = | ? 's".split())
+_FAMILIES = frozenset(["gpl", "agpl", "lgpl", "bsd", "apache", "mpl", "cc", "epl", "eupl", "zlib", "artistic", "ofl"])
+_MARKS = frozenset([",", ";", "(", ")", "$", "€", "£", "%", "<", ">", "=", "|", "?", "'s"])
 Names = dict[str, dict[int, list[tuple[Any, int]]]]
 
 

@@ -1,6 +1,7 @@
 """Answers about particular products: their facts are read and put into words."""
 
-from countersign.distribution.ask import phrases, queries, replies, statements
+from countersign.distribution.ask import phrases, queries, statements
+from countersign.distribution.ask.queries import Facts, Release
 from countersign.distribution.ask.query import (
     About,
     AnyCondition,
@@ -21,7 +22,6 @@ from countersign.distribution.ask.query import (
     opposite,
 )
 from countersign.distribution.ask.query import Products as Asked
-from countersign.distribution.ask.queries import Facts, Release
 from countersign.distribution.ask.replies import MOST_ROWS, Reply, day
 from countersign.kernel import clock
 from countersign.kernel.database.port import Database
@@ -124,8 +124,8 @@ async def has_version(database: Database, query: HasVersion) -> Reply:
         text = f"No, {_without(facts, query.version)}"
         return Reply("yes_no", text, ((slug,),), 1, value=False, sources=((slug, None),))
     is_so = query.channel in (None, found.channel)
-    since, until = (moment and statements.instant(moment) for moment in (query.since, query.until))
-    is_then = (since is None or since <= found.published_at) and (until is None or found.published_at < until)
+    is_then = query.since is None or statements.instant(query.since) <= found.published_at
+    is_then = is_then and (query.until is None or found.published_at < statements.instant(query.until))
     text = f"{_release_of(facts.detail.title, found)} was published on {day(found.published_at)}"
     if not is_so:
         text = f"{facts.detail.title} {found.version} is in the {found.channel} channel, not in {query.channel}"
@@ -212,17 +212,17 @@ def _any_of(slugs: list[str]) -> AnyCondition:
 
 def _besides(facts: Facts, where: AnyCondition) -> list[str]:
     """What a good answer adds: all platforms, or the newest release of each channel."""
-    if isinstance(where, On | OnlyOn | Every | Either | Not) and _asks(where, On | OnlyOn):
+    if _asks(where, On) or _asks(where, OnlyOn):
         return [f"It runs on {phrases.platforms([*facts.detail.platforms])}"]
     if _asks(where, Released):
         return [f"Its newest releases: {_channels(facts)}" if facts.detail.channels else "It has no published release"]
     return []
 
 
-def _asks(where: AnyCondition, about: object) -> bool:
+def _asks(where: AnyCondition, about: type[On | OnlyOn | Released]) -> bool:
     if isinstance(where, Every | Either):
         return any(_asks(each, about) for each in where.of)
-    return _asks(where.of, about) if isinstance(where, Not) else isinstance(where, about)  # pyright: ignore
+    return _asks(where.of, about) if isinstance(where, Not) else isinstance(where, about)
 
 
 def _channels(facts: Facts) -> str:
@@ -261,7 +261,11 @@ async def about(database: Database, query: About) -> Reply:
             text = f"{title} has releases in these channels: {_channels(facts)}."
             text = text if detail.channels else f"{title} has no published release."
         case "license":
-            text = f"{title} is licensed under {detail.license}." if detail.license else f"The catalog names no license of {title}."
+            text = (
+                f"{title} is licensed under {detail.license}."
+                if detail.license
+                else f"The catalog names no license of {title}."
+            )
         case "kind":
             text = f"{title} is {_article(facts)}."
         case "homepage":

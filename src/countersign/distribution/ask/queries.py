@@ -165,12 +165,11 @@ PUBLIC_ORGS = """
     WHERE EXISTS (SELECT 1 FROM catalog_public c WHERE c.org_slug = o.slug)
     LIMIT $1
 """
-FACETS = "SELECT DISTINCT f.facet FROM catalog_facet f WHERE f.facet IN ({facets})"
-IS_PUBLIC_FACET = """
-    SELECT 1 FROM catalog_facet f
-    JOIN catalog_public c ON c.product_id = f.product_id
-    WHERE f.facet = $1
-    LIMIT 1
+SELECT = "SELECT "
+HAS_TAG = """
+    EXISTS (
+        SELECT 1 FROM catalog_facet f JOIN catalog_public c ON c.product_id = f.product_id WHERE f.facet = {facet}
+    )
 """
 LICENSES = "SELECT DISTINCT c.license_key, c.license FROM catalog_public c WHERE c.license_key IN ({keys})"
 LICENSES_FROM = """
@@ -215,12 +214,10 @@ async def tags_named(database: Database, tags: Sequence[str]) -> set[str]:
     if not tags:
         return set()
     statement = Statement()
-    text = FACETS.format(facets=statement.list(padded([f"tag:{tag}" for tag in tags])))
-    found: set[str] = set()
-    for (facet,) in await database.scan(text, *statement.values):
-        if await database.fetch_one(IS_PUBLIC_FACET, facet):
-            found.add(facet.removeprefix("tag:"))
-    return found
+    wanted = padded(tags)
+    held = [HAS_TAG.format(facet=statement.value(f"tag:{tag}")) for tag in wanted]
+    row = await database.fetch_one(SELECT + ", ".join(held), *statement.values)
+    return {tag for tag, is_held in zip(wanted, row or (), strict=True) if is_held}
 
 
 async def licenses_named(database: Database, keys: Sequence[str]) -> list[tuple[str, str]]:

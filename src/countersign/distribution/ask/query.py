@@ -20,71 +20,71 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
     """Something that is true of a product, or not."""
 
 
-class OfKind(Condition, tag="kind"):
+class OfKind(Condition, frozen=True, tag="kind"):
     """It is a game, an app or a tool."""
 
     value: Kind
 
 
-class On(Condition, tag="platform"):
+class On(Condition, frozen=True, tag="platform"):
     """It runs on the platform."""
 
     value: Platform
 
 
-class OnlyOn(Condition, tag="only_on"):
+class OnlyOn(Condition, frozen=True, tag="only_on"):
     """It runs on these platforms, each of them, and on no other."""
 
     values: tuple[Platform, ...]
 
 
-class Tagged(Condition, tag="tag"):
+class Tagged(Condition, frozen=True, tag="tag"):
     """It carries the tag."""
 
     value: Text
 
 
-class By(Condition, tag="org"):
+class By(Condition, frozen=True, tag="org"):
     """The organisation with this slug publishes it."""
 
     value: Text
 
 
-class Licensed(Condition, tag="license"):
+class Licensed(Condition, frozen=True, tag="license"):
     """It has this licence; None: none is told."""
 
     value: Text | None
 
 
-class Free(Condition, tag="free"):
+class Free(Condition, frozen=True, tag="free"):
     """Anyone may download it."""
 
 
-class Named(Condition, tag="slug"):
+class Named(Condition, frozen=True, tag="slug"):
     """It is the product with this slug."""
 
     value: Text
 
 
-class Titled(Condition, tag="title"):
+class Titled(Condition, frozen=True, tag="title"):
     """Its title holds all of these words."""
 
     words: tuple[Text, ...]
 
 
-class Mentioning(Condition, tag="mentions"):
+class Mentioning(Condition, frozen=True, tag="mentions"):
     """Title, tags or description hold all of these words, in singular or plural."""
 
     words: tuple[Text, ...]
 
 
-class StartingWith(Condition, tag="starts"):
+class StartingWith(Condition, frozen=True, tag="starts"):
     """Its title begins so, whatever the case."""
 
     value: Text
 
 
-class Released(Condition, tag="released"):
+class Released(Condition, frozen=True, tag="released"):
     """A published release of it is in the channel and in the range; with `first`, its first one is."""
 
     channel: ChannelName | None = None
@@ -93,25 +93,25 @@ class Released(Condition, tag="released"):
     first: bool = False
 
 
-class OnlyChannel(Condition, tag="only_channel"):
+class OnlyChannel(Condition, frozen=True, tag="only_channel"):
     """It has releases, all of them in this channel."""
 
     value: ChannelName
 
 
-class Every(Condition, tag="every"):
+class Every(Condition, frozen=True, tag="every"):
     """All of these are true."""
 
     of: tuple["AnyCondition", ...]
 
 
-class Either(Condition, tag="either"):
+class Either(Condition, frozen=True, tag="either"):
     """One of these is true, or more."""
 
     of: tuple["AnyCondition", ...]
 
 
-class Not(Condition, tag="not"):
+class Not(Condition, frozen=True, tag="not"):
     """This is not true."""
 
     of: "AnyCondition"
@@ -145,7 +145,7 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
 Limit = Annotated[int, msgspec.Meta(ge=1, le=200)]
 
 
-class Products(Asked, tag="products"):
+class Products(Asked, frozen=True, tag="products"):
     """Which products: in catalog order, or by their newest release; `limit` of them."""
 
     where: AnyCondition = ANYTHING
@@ -153,7 +153,7 @@ class Products(Asked, tag="products"):
     limit: Limit | None = None
 
 
-class Releases(Asked, tag="releases"):
+class Releases(Asked, frozen=True, tag="releases"):
     """Which published releases of the products there are in the channel and in the range."""
 
     where: AnyCondition = ANYTHING
@@ -164,32 +164,32 @@ class Releases(Asked, tag="releases"):
     limit: Limit | None = None
 
 
-class Publishers(Asked, tag="publishers"):
+class Publishers(Asked, frozen=True, tag="publishers"):
     """Which organisations publish such products."""
 
     where: AnyCondition = ANYTHING
 
 
-class Count(Asked, tag="count"):
+class Count(Asked, frozen=True, tag="count"):
     """How many of them there are."""
 
     of: Products | Releases | Publishers
 
 
-class Exists(Asked, tag="exists"):
+class Exists(Asked, frozen=True, tag="exists"):
     """Whether there are any."""
 
     of: Products | Releases
 
 
-class Check(Asked, tag="check"):
+class Check(Asked, frozen=True, tag="check"):
     """Whether this is true of each of the products."""
 
     products: tuple[Text, ...]
     where: AnyCondition
 
 
-class Newest(Asked, tag="newest"):
+class Newest(Asked, frozen=True, tag="newest"):
     """The newest (or oldest) published release of the product in the channel, for the platform: `by` the order of
     versions, or by when they were published, which differs where an old line got a late fix."""
 
@@ -201,7 +201,7 @@ class Newest(Asked, tag="newest"):
     about: Literal["version", "moment"] = "version"
 
 
-class Changes(Asked, tag="changes"):
+class Changes(Asked, frozen=True, tag="changes"):
     """What the notes of a release say (None: of the newest), or of all after `after` up to it."""
 
     product: Text
@@ -210,14 +210,14 @@ class Changes(Asked, tag="changes"):
     channel: ChannelName | None = None
 
 
-class WhenReleased(Asked, tag="when"):
+class WhenReleased(Asked, frozen=True, tag="when"):
     """When this version of the product was published."""
 
     product: Text
     version: Text
 
 
-class HasVersion(Asked, tag="has_version"):
+class HasVersion(Asked, frozen=True, tag="has_version"):
     """Whether the product has this version, published, in this channel and in this range."""
 
     product: Text
@@ -227,7 +227,7 @@ class HasVersion(Asked, tag="has_version"):
     until: Moment | None = None
 
 
-class Compare(Asked, tag="compare"):
+class Compare(Asked, frozen=True, tag="compare"):
     """What tells these products apart."""
 
     products: tuple[Text, ...]
@@ -238,7 +238,7 @@ Aspect = Literal[
 ]
 
 
-class About(Asked, tag="about"):
+class About(Asked, frozen=True, tag="about"):
     """What the catalog says of the product."""
 
     product: Text

@@ -1,9 +1,9 @@
-"""The forms of questions about products and releases as sets: which, how many, whether there are any, what is newest."""
+"""The forms of questions about sets of products and releases: which, how many, whether there are any."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from countersign.distribution.ask.conditions import Values, ranged, within
+from countersign.distribution.ask.clauses import ranged, within
 from countersign.distribution.ask.query import (
     ANYTHING,
     By,
@@ -18,6 +18,7 @@ from countersign.distribution.ask.query import (
 )
 from countersign.distribution.ask.templates import Captured, value, values
 from countersign.distribution.ask.things import Things
+from countersign.distribution.ask.values import Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,8 @@ def _exists_releases(captured: Captured) -> Query | None:
 
 
 def _released_when(captured: Captured) -> Query | None:
-    return Releases(ANYTHING, value(captured, "channel"), **ranged(value(captured, "when")))
+    since, until = ranged(value(captured, "when"))
+    return Releases(ANYTHING, value(captured, "channel"), since, until)
 
 
 def _updated_when(captured: Captured) -> Query | None:
@@ -116,7 +118,11 @@ SETS = (
     Form("{list_head} {releases}", _releases),
     Form("{releases}", _releases),
     Form("how many {releases}", _count_releases),
-    Form("(number of|count|count of|count the|the number of|what is the [total] number of|give me the number of) {releases}", _count_releases),
+    Form(
+        "(number of|count|count of|count the|the number of|what is the [total] number of|give me "
+        "the number of) {releases}",
+        _count_releases,
+    ),
     Form("(is there|are there|were there|was there|have there been|has there been) {releases}", _exists_releases),
     Form("what (was|were|got|has been|else was) updated {when}", _updated_when),
     Form("what (was|were|got|has been|is|came|else was) (released|published|out|new|shipped) {when}", _released_when),
@@ -142,7 +148,11 @@ SETS = (
     Form("count [of] {things}", _count),
     Form("how (big|large) is {org} (catalog|catalogue)", _org_has),
     Form("(is|are|were|was) there {things}", _exists),
-    Form("(do|can|could|have) (you|i|we|one) (have|offer|get|find|download|play|list|know|got|see|know of|carry) {things}", _exists),
+    Form(
+        "(do|can|could|have) (you|i|we|one) (have|offer|get|find|download|play|list|know|got|see|"
+        "know of|carry) {things}",
+        _exists,
+    ),
     Form("(does|do|did|has|have) {orgs} {makes} {things}", _exists_by),
     Form("(does|do|is|are|has|have|did|was|were|can) (any|some) {things}", _exists),
     Form("(does|do|is|are|has|have|did|was|were|can) (any|some) {things} {where}", _exists),
@@ -153,4 +163,4 @@ SETS = (
     Form("how many {publishers} {makes} {things}", _count_publishers),
     Form("how many {publishers} (with|of) {things}", _count_publishers),
     Form("how many {publishers} [{here}]", _count_publishers),
-)  # fmt: skip
+)

@@ -12,7 +12,24 @@ from countersign.settings import Settings
 
 _WORD = re.compile(r"[^\W_](?:[\w.+:/-]*[\w+])?")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+)[\"'“(]*$")
-_NEGATIONS = frozenset("no not never none neither nor without cannot isnt doesnt dont hasnt only except".split())
+_NEGATIONS = frozenset(
+    [
+        "no",
+        "not",
+        "never",
+        "none",
+        "neither",
+        "nor",
+        "without",
+        "cannot",
+        "isnt",
+        "doesnt",
+        "dont",
+        "hasnt",
+        "only",
+        "except",
+    ]
+)
 _COUNTED = frozenset((*NUMBERS, *MONTHS, "first", "second", "third", "last", "several", "dozen", "hundred", "thousand"))
 LONGEST = 8_000
 
@@ -39,7 +56,12 @@ def says_the_same(text: str, other: str) -> bool:
     """Whether the other text holds the facts of the text, and no name, number or denial that the text does not."""
     if not other or len(other) > LONGEST or _opening(text) != _opening(other):
         return False
-    return _facts(text) == _facts(other) and _denials(text) == _denials(other)
+    held, told = _words(text), _words(other)
+    return _facts(other) <= held and _facts(text) <= told and _denials(text) == _denials(other)
+
+
+def _words(text: str) -> set[str]:
+    return {word[0] for word in _WORD.finditer(text)}
 
 
 def _opening(text: str) -> str:

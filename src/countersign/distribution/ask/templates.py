@@ -32,7 +32,14 @@ class _Choice(NamedTuple):
     ways: tuple[tuple["_Node", ...], ...]
 
 
-_Node: TypeAlias = _Word | _Slot | _Choice
+class _Phrases(NamedTuple):
+    """A choice among words alone, by their first one."""
+
+    by_first: Mapping[str, Sequence[tuple[str, ...]]]
+    is_optional: bool
+
+
+_Node: TypeAlias = _Word | _Slot | _Choice | _Phrases
 
 
 class Reading:
@@ -60,6 +67,7 @@ class Reading:
         self._slots = slots
         self._known: dict[tuple[str, int], list[tuple[Any, int]]] = {}
         self._steps = 0
+        self._skipped = frozenset(place for place, word in enumerate(self.words) if word in FILLERS)
 
     def slot(self, name: str, start: int) -> list[tuple[Any, int]]:
         """Every value that the slot may have here, with the place after it.
@@ -86,9 +94,19 @@ class Reading:
     def starts(self, place: int) -> Iterator[int]:
         """The place itself, and those after words that mean nothing."""
         yield place
-        while place < len(self.words) and self.words[place] in FILLERS:
+        while place in self._skipped:
             place += 1
             yield place
+
+    def after(self, words: Sequence[str], place: int) -> int | None:
+        """The place after these words, which stand here; None when they do not."""
+        for word in words:
+            while place < len(self.words) and self.words[place] != word and self.words[place] in FILLERS:
+                place += 1
+            if place >= len(self.words) or self.words[place] != word:
+                return None
+            place += 1
+        return place
 
     def is_end(self, place: int) -> bool:
         """Whether nothing that means anything follows."""
@@ -113,11 +131,21 @@ def _sequence(pieces: list[str], place: int) -> tuple[tuple[_Node, ...], int]:
             while pieces[place] not in ("]", ")"):
                 way, place = _sequence(pieces, place + 1)
                 ways.append(way)
-            nodes.append(_Choice((*ways, ()) if piece == "[" else tuple(ways)))
+            nodes.append(_choice(ways, is_optional=piece == "["))
         else:
             nodes.append(_Slot(piece[1:-1]) if piece[0] == "{" else _Word(piece))
         place += 1
     return tuple(nodes), place
+
+
+def _choice(ways: list[tuple[_Node, ...]], *, is_optional: bool) -> _Node:
+    by_first: dict[str, list[tuple[str, ...]]] = {}
+    for way in ways:
+        words = tuple(node.word for node in way if isinstance(node, _Word))
+        if len(words) < len(way) or not words:
+            return _Choice((*ways, ()) if is_optional else tuple(ways))
+        by_first.setdefault(words[0], []).append(words[1:])
+    return _Phrases(by_first, is_optional)
 
 
 def match(template: str, reading: Reading, start: int) -> Iterator[tuple[Captured, int]]:
@@ -136,15 +164,31 @@ def _match(
     if isinstance(first, _Choice):
         for way in first.ways:
             yield from _match(way + rest, reading, start, captured)
-        return
-    for place in reading.starts(start):
-        if isinstance(first, _Word):
-            if place < len(reading.words) and reading.words[place] == first.word:
-                yield from _match(rest, reading, place + 1, captured)
-                return
-        else:
+    elif isinstance(first, _Slot):
+        for place in reading.starts(start):
             for value, end in reading.slot(first.name, place):
                 yield from _match(rest, reading, end, (*captured, (first.name, value)))
+    else:
+        for end in _ends(first, reading, start):
+            yield from _match(rest, reading, end, captured)
+
+
+def _ends(node: _Word | _Phrases, reading: Reading, start: int) -> Iterator[int]:
+    """The places after the word or the phrases, where they stand here."""
+    for place in reading.starts(start):
+        if place < len(reading.words):
+            word = reading.words[place]
+            if isinstance(node, _Word):
+                if word == node.word:
+                    yield place + 1
+                    return
+                continue
+            for rest in node.by_first.get(word, ()):
+                end = reading.after(rest, place + 1)
+                if end is not None:
+                    yield end
+    if isinstance(node, _Phrases) and node.is_optional:
+        yield start
 
 
 def values(captured: Captured, name: str) -> list[Any]:

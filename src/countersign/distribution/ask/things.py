@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from countersign.distribution.ask.conditions import MOST_WAYS, Values, listed, only_on, ranged, within
+from countersign.distribution.ask.clauses import only_on, ranged, within
 from countersign.distribution.ask.dates import Range
 from countersign.distribution.ask.names import UNRESOLVED
 from countersign.distribution.ask.query import (
@@ -21,7 +21,10 @@ from countersign.distribution.ask.query import (
     opposite,
 )
 from countersign.distribution.ask.templates import Reading, Slot, match, value, values
-from countersign.distribution.ask.vocabulary import phrases, said
+from countersign.distribution.ask.values import MOST_WAYS, Values, listed
+from countersign.distribution.ask.vocabulary import phrases
+from countersign.distribution.ask.wordlists import said
+from countersign.distribution.catalog.schemas import ChannelName
 
 MOST_MODIFIERS = 6
 DEFAULT_OF_MANY = 10
@@ -45,11 +48,26 @@ class Things(NamedTuple):
 
 
 _SINGULAR = frozenset(
-    "game app application tool utility product title thing item program release version build".split()
+    [
+        "game",
+        "app",
+        "application",
+        "tool",
+        "utility",
+        "product",
+        "title",
+        "thing",
+        "item",
+        "program",
+        "release",
+        "version",
+        "build",
+    ]
 )
 _DETERMINERS = phrases(
     said(
-        "all|all the|all of the|all your|every|each|any|some|the|a|an|your|available|all available|all of your|other|"
+        "all|all the|all of the|all your|every|each|any|some|the|a|an|your|available|all "
+        "available|all of your|other|"
         "different|public|published|of the|of your|such|any of the|of all the|of all|the available|listed|a few|"
         "every single|only the|of those|these|many|various|more|all other|our|"
     )
@@ -137,21 +155,22 @@ TAILS = (
     "(by|from|of) {orgs}",
     "(that|which) {orgs} {makes}",
     "{neg} {orgs} {neg} {makes} [{when}]",
-    "{neg} {products} {neg} [have|has|had|get|got|gotten|received|receive|offer|publish|published|see|seen|seen so far] [{when}]",
+    "{neg} {products} {neg} [have|has|had|get|got|gotten|received|receive|offer|publish|"
+    "published|see|seen|seen so far] [{when}]",
     "[that|which] {neg} {out} {when}",
     "[that|which] {neg} {out}",
     "{when}",
     "[that|which] {neg} [{out}] (on|in|to) [the] {channel} [channel]",
     "[that|which] {neg} [{channel_said}] {channel} [{release}|ones]",
     "{here}",
-)  # fmt: skip
+)
 
 
 class _Found(NamedTuple):
     """What was said of releases so far."""
 
     where: tuple[AnyCondition, ...] = ()
-    channel: str | None = None
+    channel: ChannelName | None = None
     when: Range | None = None
 
 
@@ -181,7 +200,8 @@ def _named(captured: tuple[tuple[str, Any], ...]) -> Iterator[AnyCondition]:
 
 def _asked(found: _Found, order: Any, limit: int | None) -> Releases | None:
     """The question; `late` says the times of the range."""
-    return Releases(every(found.where), found.channel, order=order, limit=limit, **ranged(found.when))
+    since, until = ranged(found.when)
+    return Releases(every(found.where), found.channel, since, until, order, limit)
 
 
 def _tails(reading: Reading, start: int, found: _Found, left: int) -> Iterator[tuple[_Found, int]]:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 MOST_TOKENS = 120
 _FILLERS = """
-    please kindly actually currently presently just ever yet already still also exactly really simply hey hi hello thanks
-    thank ok okay well , ; now
+    please kindly actually currently presently just ever yet already still also exactly really simply hey hi hello
+    thanks thank ok okay well , ; now
 """
 FILLERS = frozenset(_FILLERS.split())
 """What may stand anywhere and means nothing."""

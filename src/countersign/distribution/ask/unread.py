@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 
-from countersign.distribution.ask import conditions, particulars, questions, things, vocabulary
+from countersign.distribution.ask import clauses, conditions, grammar, things, wordlists
 from countersign.distribution.ask.dates import MONTHS, WEEKDAYS
 from countersign.distribution.ask.grammar import Names
 from countersign.distribution.ask.tokens import FILLERS, Token
@@ -21,14 +21,14 @@ def _known() -> frozenset[str]:
 
 
 def _words() -> Iterator[str]:
-    templates = [form.template for form in (*particulars.PARTICULARS, *questions.SETS)]
-    templates += [clause.template for clause in conditions.CLAUSES]
+    templates = [form.template for form in grammar.FORMS]
+    templates += [clause.template for clause in clauses.CLAUSES]
     templates += [conditions.EXCEPTIONS, *things.RELEASES_AT, *things.TAILS]
     for template in templates:
         yield from (word.strip("()[]|") for part in template.split() for word in part.split("|"))
-    for table in vocabulary.TABLES:
+    for table in wordlists.TABLES:
         yield from (word for phrase in table for word in phrase.split())
-    yield from (*FILLERS, *MONTHS, *WEEKDAYS, *_DATES.split(), *vocabulary.AUXILIARIES, *vocabulary.NEGATIONS)
+    yield from (*FILLERS, *MONTHS, *WEEKDAYS, *_DATES.split(), *wordlists.AUXILIARIES, *wordlists.NEGATIONS)
 
 
 def unread(tokens: list[Token], names: Names) -> list[str]:

@@ -15,10 +15,10 @@ FORGET = "DELETE FROM catalog_public WHERE product_id = $1"
 PUT = """
     INSERT INTO catalog_public (
         product_id, slug, title, name_key, org_slug, kind, platforms, channels, is_free, license, license_key,
-        first_at, last_at
+        tags, first_at, last_at
     )
     VALUES (
-        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
+        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
         (SELECT min(published_at) FROM release WHERE product_id = $1 AND status = 'published'),
         (SELECT max(published_at) FROM release WHERE product_id = $1 AND status = 'published')
     )
@@ -26,7 +26,7 @@ PUT = """
         slug = excluded.slug, title = excluded.title, name_key = excluded.name_key, org_slug = excluded.org_slug,
         kind = excluded.kind, platforms = excluded.platforms, channels = excluded.channels,
         is_free = excluded.is_free, license = excluded.license, license_key = excluded.license_key,
-        first_at = excluded.first_at, last_at = excluded.last_at
+        tags = excluded.tags, first_at = excluded.first_at, last_at = excluded.last_at
 """
 UNNAMED = "SELECT product_id, title, license FROM catalog_public WHERE name_key = '' LIMIT $1"
 PUT_KEYS = "UPDATE catalog_public SET name_key = $2, license_key = $3 WHERE product_id = $1"
@@ -68,6 +68,7 @@ async def put(transaction: Transaction, detail: ProductDetail) -> None:
         int(detail.access == "free"),
         detail.license,
         license_key(detail.license),
+        f" {' '.join(detail.tags)} ",
     )
 
 
