@@ -45,7 +45,7 @@ def of_texts(condition: AnyCondition, item: Item) -> bool:
     title = words(item.title)
     match condition:
         case Titled(wanted):
-            return all(word in title for word in wanted)
+            return {*wanted} <= {*title}
         case Mentioning(wanted):
             held = {*title, *words(" ".join(item.tags)), *words(item.description or "")}
             return all({*forms(word)} & held for word in wanted)
@@ -53,12 +53,17 @@ def of_texts(condition: AnyCondition, item: Item) -> bool:
             return "".join(title).startswith(begin)
         case OnlyChannel(channel):
             return {each.channel for each in item.published} == {channel}
-        case Released(channel, since, until, first):
-            days = sorted(each.day for each in item.published if channel in (None, each.channel))
-            begin, end = (since or "")[:10], (until or "9999")[:10]
-            return any(begin <= day < end for day in (days[:1] if first else days))
+        case Released():
+            return is_released(condition, item)
         case _:
             raise TypeError(condition)
+
+
+def is_released(told: Released, item: Item) -> bool:
+    """Whether a release of the item is as told."""
+    days = sorted(each.day for each in item.published if told.channel in (None, each.channel))
+    begin, end = (told.since or "")[:10], (told.until or "9999")[:10]
+    return any(begin <= day < end for day in (days[:1] if told.first else days))
 
 
 def is_true(condition: AnyCondition, item: Item) -> bool:

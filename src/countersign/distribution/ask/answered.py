@@ -26,19 +26,15 @@ from countersign.distribution.ask.guesses import guessed
 from countersign.distribution.ask.names import Names, names
 from countersign.distribution.ask.particular_replies import UnknownProduct
 from countersign.distribution.ask.query import (
-    About,
-    Changes,
-    Check,
-    Compare,
     Count,
     Exists,
-    HasVersion,
-    Newest,
+    Products,
+    Publishers,
     Query,
-    WhenReleased,
+    Releases,
 )
 from countersign.distribution.ask.replies import Reply, ReplyKind
-from countersign.distribution.ask.resolving import Meant, resolved, unresolved
+from countersign.distribution.ask.resolving import Meant, names_it, resolved, unresolved
 from countersign.distribution.ask.tokens import Token, TooLong, span, tokens
 from countersign.distribution.ask.unread import unread
 from countersign.distribution.context import Store
@@ -46,6 +42,8 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database
 
 MOST_GUESSES = 24
+MOST_UNKNOWN = 6
+"""Names that are looked for, one after another, before none of them is thought to be meant."""
 CORRECTED = 0.8
 CAN_ANSWER = (
     "I answer from the catalog: which products or releases there are or how many, by kind, platform, channel, "
@@ -100,10 +98,14 @@ async def _corrected(
     """The answer with names taken for mistyped ones, or why there is none."""
     left = unread(found, named)
     best: Meant | None = None
+    unknown: list[str] = []
     for query in understand(found, guessed(question, found, named), now, most=MOST_GUESSES).queries:
+        if len(unknown) >= MOST_UNKNOWN or any(names_it(query, name) for name in unknown):
+            continue
         meant = await resolved(store.database, query)
         if meant.query is not None:
             return await run(store, meant.query, CORRECTED)
+        unknown.append(meant.name)
         if not _holds_known(meant.name, question, found, named) and _told(meant, left) > _told(best, left):
             best = meant
     if best is not None:
@@ -161,22 +163,10 @@ async def _reply(database: Database, query: Query) -> Reply:
             return await replies.count(database, query)
         case Exists():
             return await replies.exists(database, query)
-        case Newest():
-            return await particular.newest(database, query)
-        case WhenReleased():
-            return await particular.when(database, query)
-        case HasVersion():
-            return await particular.has_version(database, query)
-        case Changes():
-            return await particular.changes(database, query)
-        case Check():
-            return await particular.check(database, query)
-        case Compare():
-            return await particular.compare(database, query)
-        case About():
-            return await particular.about(database, query)
-        case _:
+        case Products() | Releases() | Publishers():
             return await replies.which(database, query)
+        case _:
+            return await particular.reply(database, query)
 
 
 def _asked_back(meant: Meant) -> Answered:

@@ -50,14 +50,21 @@ def distance(one: str, other: str, most: int) -> int:
 def is_like(asked: str, title: str) -> bool:
     """Whether the asked name is the title but for a typing error or two and small words; numbers have to agree."""
     one, other = words(asked), words(title)
-    if [word for word in one if word.isdigit()] != [word for word in other if word.isdigit()]:
+    if _numbers(one) != _numbers(other):
         return False
-    bare = "".join(word for word in one if word not in _SMALL)
-    wanted = "".join(word for word in other if word not in _SMALL)
+    bare, wanted = _large(one), _large(other)
     if max(len(bare), len(wanted)) < SHORTEST:
         return bare == wanted
     most = 2 if len(bare) >= LONG else 1
     return distance(bare, wanted, most) <= most
+
+
+def _numbers(found: list[str]) -> list[str]:
+    return [word for word in found if word.isdigit()]
+
+
+def _large(found: list[str]) -> str:
+    return "".join(word for word in found if word not in _SMALL)
 
 
 async def product(database: Database, asked: str) -> Meant:
@@ -71,11 +78,14 @@ async def product(database: Database, asked: str) -> Meant:
         return _chosen(respelt)
     terms = [term for ways in spellings for term in ways if term not in _SMALL]
     near = await queries.with_terms(database, terms)
-    like = [name for name in near if is_like(asked, name.title)]
-    if not like:
-        mains = [name for name in near if (main := _MAIN.match(name.title)) and key(main[1]) == key(asked)]
-        like = mains if len(mains) == 1 else []
+    like = [name for name in near if is_like(asked, name.title)] or _by_main_part(asked, near)
     return _chosen(like) if like else Meant(None, _suggested(asked, spellings, near))
+
+
+def _by_main_part(asked: str, near: Sequence[Name]) -> list[Name]:
+    """The one product whose title goes on after the asked name: "Harbour" for "Harbour: Open Sea"."""
+    mains = [name for name in near if (main := _MAIN.match(name.title)) and key(main[1]) == key(asked)]
+    return mains if len(mains) == 1 else []
 
 
 def _chosen(named: Sequence[Name]) -> Meant:
@@ -116,7 +126,7 @@ async def _respelt(database: Database, spellings: list[list[str]]) -> list[Name]
         return []
     keys = ["".join(each) for each in combined(*spellings)]
     named = await queries.products_named(database, keys)
-    asked = "".join(ways[0] for ways in spellings)
+    asked = " ".join(ways[0] for ways in spellings)
     return [name for found in named.values() for name in found if is_like(asked, name.title)]
 
 

@@ -66,6 +66,11 @@ async def _products(database: Database, spans: Spans, tokens: list[Token], found
             # Several products of one title: which is meant has to be asked.
             value = named[0].slug if len(named) == 1 else UNRESOLVED + spans.texts[start, end]
             _put(found, "product", start, end, value)
+    await _products_by_slug(database, spans, found)
+    await _products_by_id(database, spans, tokens, found)
+
+
+async def _products_by_slug(database: Database, spans: Spans, found: Names) -> None:
     slugs: dict[str, list[tuple[int, int]]] = {}
     for (start, end), text in spans.texts.items():
         slugs.setdefault("-".join(words(text)), []).append((start, end))
@@ -73,6 +78,9 @@ async def _products(database: Database, spans: Spans, tokens: list[Token], found
         for start, end in slugs[slug]:
             if not any(end == known for _, known in found["product"].get(start, ())):
                 _put(found, "product", start, end, slug)
+
+
+async def _products_by_id(database: Database, spans: Spans, tokens: list[Token], found: Names) -> None:
     for start, token in enumerate(tokens):
         text = spans.texts.get((start, start + 1), token.word)
         if ids.is_uuid(text.lower()) and (slug := await queries.product_of_id(database, text.lower())):

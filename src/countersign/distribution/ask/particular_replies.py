@@ -1,10 +1,14 @@
 """Answers about particular products: their facts are read and put into words."""
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from countersign.distribution.ask import phrases, queries, statements
 from countersign.distribution.ask.queries import Facts, Release
 from countersign.distribution.ask.query import (
     About,
     AnyCondition,
+    Aspect,
     Changes,
     Check,
     Compare,
@@ -28,6 +32,9 @@ from countersign.kernel.database.port import Database
 
 MOST_NOTES = 20
 LONGEST_NOTES = 4_000
+
+
+Particular: TypeAlias = Newest | WhenReleased | HasVersion | Changes | Check | Compare | About
 
 
 class UnknownProduct(Exception):
@@ -55,6 +62,29 @@ def _reply(slug: str, found: Release, text: str) -> Reply:
     return Reply("releases", text, (pair,), 1, None, (pair,))
 
 
+async def reply(database: Database, query: Particular) -> Reply:
+    """The answer to a question about particular products.
+
+    Raises:
+        UnknownProduct: one of them is none of the public ones.
+    """
+    match query:
+        case Newest():
+            return await newest(database, query)
+        case WhenReleased():
+            return await when(database, query)
+        case HasVersion():
+            return await has_version(database, query)
+        case Changes():
+            return await changes(database, query)
+        case Check():
+            return await check(database, query)
+        case Compare():
+            return await compare(database, query)
+        case About():
+            return await about(database, query)
+
+
 async def newest(database: Database, query: Newest) -> Reply:
     """The newest or oldest release, and the one the other order names where that differs."""
     facts = await known(database, query.product)
@@ -74,17 +104,21 @@ async def newest(database: Database, query: Newest) -> Reply:
         kind = f"{channel} release" if channel else "release"
         return Reply("releases", f"{detail.title} has no published {kind}{where}.", sources=((detail.slug, None),))
     best = found[0]
-    which = "latest" if query.order == "newest" else "first"
-    if query.about == "moment":
-        text = f"The {which} {f'{channel} ' if channel else ''}release of {detail.title}{where}, {best.version}"
-        text += f"{'' if channel else f' ({best.channel})'}, was published on {day(best.published_at)}"
-    else:
-        noun = "version" if query.by == "version" else "release"
-        text = f"The {which} {f'{channel} ' if channel else ''}{noun} of {detail.title}{where} is {best.version}"
-        text += f" ({best.channel}), published on {day(best.published_at)}"
+    text = _newest_text(query, f"{detail.title}{where}", best)
     if other[0].version != best.version:
         text += f". {_other(query, other[0])}"
     return _reply(detail.slug, best, f"{text}.")
+
+
+def _newest_text(query: Newest, about: str, best: Release) -> str:
+    which = "latest" if query.order == "newest" else "first"
+    channel = f"{query.channel} " if query.channel else ""
+    if query.about == "moment":
+        text = f"The {which} {channel}release of {about}, {best.version}"
+        return f"{text}{'' if channel else f' ({best.channel})'}, was published on {day(best.published_at)}"
+    noun = "version" if query.by == "version" else "release"
+    text = f"The {which} {channel}{noun} of {about} is {best.version}"
+    return f"{text} ({best.channel}), published on {day(best.published_at)}"
 
 
 def _other(query: Newest, other: Release) -> str:
@@ -247,34 +281,43 @@ def _summary(facts: Facts) -> str:
 async def about(database: Database, query: About) -> Reply:
     """What the catalog says of the product in one respect."""
     facts = await known(database, query.product)
-    detail, title = facts.detail, facts.detail.title
-    match query.aspect:
-        case "description":
-            text = _summary(facts)
-        case "publisher":
-            text = f"{title} is published by {facts.publisher}."
-        case "platforms":
-            text = f"{title} runs on {phrases.platforms([*detail.platforms])}."
-        case "tags":
-            text = f"{title} is tagged {phrases.joined(detail.tags)}." if detail.tags else f"{title} has no tags."
-        case "channels":
-            text = f"{title} has releases in these channels: {_channels(facts)}."
-            text = text if detail.channels else f"{title} has no published release."
-        case "license":
-            text = (
-                f"{title} is licensed under {detail.license}."
-                if detail.license
-                else f"The catalog names no license of {title}."
-            )
-        case "kind":
-            text = f"{title} is {_article(facts)}."
-        case "homepage":
-            text = f"The homepage of {title} is {detail.homepage} ." if detail.homepage else f"{title} has no homepage."
-        case "access":
-            text = f"{title} is {'free' if detail.access == 'free' else 'not free'}."
-        case _:
-            text = f"{title} was added on {detail.created_at[:10]}."
-    return Reply("text", text, ((detail.slug,),), 1, None, ((detail.slug, None),))
+    text = _SAID[query.aspect](facts)
+    return Reply("text", text, ((facts.detail.slug,),), 1, None, ((facts.detail.slug, None),))
+
+
+def _tags(facts: Facts) -> str:
+    title, tags = facts.detail.title, facts.detail.tags
+    return f"{title} is tagged {phrases.joined(tags)}." if tags else f"{title} has no tags."
+
+
+def _in_channels(facts: Facts) -> str:
+    if not facts.detail.channels:
+        return f"{facts.detail.title} has no published release."
+    return f"{facts.detail.title} has releases in these channels: {_channels(facts)}."
+
+
+def _license(facts: Facts) -> str:
+    title, name = facts.detail.title, facts.detail.license
+    return f"{title} is licensed under {name}." if name else f"The catalog names no license of {title}."
+
+
+def _homepage(facts: Facts) -> str:
+    title, address = facts.detail.title, facts.detail.homepage
+    return f"The homepage of {title} is {address} ." if address else f"The catalog names no homepage of {title}."
+
+
+_SAID: dict[Aspect, Callable[[Facts], str]] = {
+    "description": _summary,
+    "publisher": lambda facts: f"{facts.detail.title} is published by {facts.publisher}.",
+    "platforms": lambda facts: f"{facts.detail.title} runs on {phrases.platforms([*facts.detail.platforms])}.",
+    "tags": _tags,
+    "channels": _in_channels,
+    "license": _license,
+    "kind": lambda facts: f"{facts.detail.title} is {_article(facts)}.",
+    "homepage": _homepage,
+    "access": lambda facts: f"{facts.detail.title} is {'free' if facts.detail.access == 'free' else 'not free'}.",
+    "added": lambda facts: f"{facts.detail.title} was added on {facts.detail.created_at[:10]}.",
+}
 
 
 async def compare(database: Database, query: Compare) -> Reply:

@@ -52,14 +52,20 @@ def _said(condition: AnyCondition) -> tuple[str, str]:
             return "runs", f"on {NAMES[platform]}"
         case OnlyOn(values):
             return "runs", f"only on {platforms(values)}"
+        case Licensed(license):
+            return ("has", "no license") if license is None else ("is", f'licensed under "{license}"')
+        case Released():
+            return _said_of_releases(condition)
+        case _:
+            return _said_of_names(condition)
+
+
+def _said_of_names(condition: AnyCondition) -> tuple[str, str]:
+    match condition:
         case Tagged(tag):
             return "is", f"tagged {tag}"
         case By(org):
             return "is", f"published by {org}"
-        case Licensed(None):
-            return "has", "no license"
-        case Licensed(license):
-            return "is", f'licensed under "{license}"'
         case Free():
             return "is", "free"
         case Named(slug):
@@ -78,14 +84,16 @@ def _said_of_texts(condition: AnyCondition) -> tuple[str, str]:
             return "starts", f'with "{text}"'
         case OnlyChannel(channel):
             return "has", f"only {channel} releases"
-        case Released(channel, since, until, True):
-            return "was", f"first released{f' {channel}' if channel else ''}{_span(since, until)}"
-        case Released(channel, since, until):
-            told = _span(since, until)
-            article = "an" if channel == "alpha" else "a"
-            return "has", f"{article} {f'{channel} ' if channel else ''}release{f' published{told}' if told else ''}"
         case _:
             raise TypeError(f"no simple condition: {condition}")
+
+
+def _said_of_releases(told: Released) -> tuple[str, str]:
+    channel, span = f"{told.channel} " if told.channel else "", _span(told.since, told.until)
+    if told.first:
+        return "was", f"first released{f' {told.channel}' if told.channel else ''}{span}"
+    article = "an" if told.channel == "alpha" else "a"
+    return "has", f"{article} {channel}release{f' published{span}' if span else ''}"
 
 
 def _span(since: str | None, until: str | None) -> str:

@@ -19,6 +19,11 @@ class Meant(NamedTuple):
     is_org: bool = False
 
 
+def names_it(query: Query, name: str) -> bool:
+    """Whether this name is among those that are to be looked for in the query."""
+    return msgspec.json.encode(f"{UNRESOLVED}{name}") in msgspec.json.encode(query)
+
+
 def unresolved(query: Query) -> Query:
     """The query with every name marked as one to be looked for."""
     return msgspec.convert(_unresolved(msgspec.to_builtins(query)), Query)

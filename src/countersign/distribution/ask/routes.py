@@ -1,9 +1,10 @@
 """POST and GET /ask: questions in plain words (API document; decisions 10), in NLWeb's forms as well."""
 
+from collections.abc import AsyncGenerator
 from typing import Any, NamedTuple
 
 from countersign.distribution.ask import asking, nlweb, stream
-from countersign.distribution.ask.schemas import AskAnswer, AskBody, Asked, Asking, Mode, Nested, NlwebAnswer
+from countersign.distribution.ask.schemas import AskAnswer, AskBody, Asked, Asking, Mode, Nested, NlwebAnswer, Preferred
 from countersign.distribution.ask.stream import Told
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
@@ -39,20 +40,25 @@ async def ask(call: Request[Asking, AskBody]) -> Answer:
     """Ask about products and releases in plain words. `stream=true` tells the answer as server-sent events: `start`,
     a `source` each, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
     body = call.body
-    query_id = body.query_id or ids.new_uuid()
-    preferred = body.prefer
-    if isinstance(body.query, Nested):
-        is_streamed = preferred is not None and preferred.streaming
-        mode: Mode = preferred.mode if preferred is not None else "list"
-        question, form = body.query.text, "nested"
-    else:
-        is_streamed, mode = bool(body.streaming), body.mode or body.generate_mode or "list"
-        question, form = body.query, "flat" if body.streaming else "documented"
-    if not question.strip():
-        raise invalid_member("/query/text" if form == "nested" else "/query", "must not be blank")
-    if call.query.stream and form == "flat":
-        form = "documented"
-    return await _told(call, _Wanted(question, query_id, mode, form, is_streamed or call.query.stream))
+    wanted = _nested(body, body.query.text) if isinstance(body.query, Nested) else _plain(body, body.query)
+    if not wanted.question.strip():
+        raise invalid_member("/query/text" if wanted.form == "nested" else "/query", "must not be blank")
+    if call.query.stream:
+        wanted = wanted._replace(is_streamed=True, form="documented" if wanted.form == "flat" else wanted.form)
+    return await _told(call, wanted)
+
+
+def _nested(body: AskBody, question: str) -> _Wanted:
+    preferred = body.prefer or Preferred()
+    return _Wanted(question, body.query_id or ids.new_uuid(), preferred.mode, "nested", preferred.streaming)
+
+
+def _plain(body: AskBody, question: str) -> _Wanted:
+    is_streamed = bool(body.streaming)
+    mode = body.mode or body.generate_mode or "list"
+    return _Wanted(
+        question, body.query_id or ids.new_uuid(), mode, "flat" if is_streamed else "documented", is_streamed
+    )
 
 
 async def ask_by_query(call: Request[Asked, Nothing]) -> Answer:
@@ -61,12 +67,16 @@ async def ask_by_query(call: Request[Asked, Nothing]) -> Answer:
     question = asked.q if asked.q is not None else asked.query
     if question is None:
         raise invalid_parameter("q", "is required")
-    if not question.strip():
-        raise invalid_parameter("q" if asked.q is not None else "query", "must not be blank")
+    _require_said(question, "q" if asked.q is not None else "query")
     form = "flat" if asked.q is None and asked.streaming else "documented"
     mode = asked.mode or asked.generate_mode or "list"
     is_streamed = asked.stream or bool(asked.streaming)
     return await _told(call, _Wanted(question, asked.query_id or ids.new_uuid(), mode, form, is_streamed))
+
+
+def _require_said(question: str, name: str) -> None:
+    if not question.strip():
+        raise invalid_parameter(name, "must not be blank")
 
 
 async def _told(call: Request[Any, Any], wanted: _Wanted) -> Answer:
@@ -87,11 +97,15 @@ async def _told(call: Request[Any, Any], wanted: _Wanted) -> Answer:
         told = await answering()
         return answer.json(nlweb.nested(told.answered, told.answer) if wanted.form == "nested" else told.answer)
     headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
+    return Answer(200, _events(call, wanted, answering), EVENTS, headers)
+
+
+def _events(call: Request[Any, Any], wanted: _Wanted, answering: stream.Answering) -> AsyncGenerator[bytes]:
     if wanted.form == "nested":
-        return Answer(200, stream.nested(wanted.query_id, answering), EVENTS, headers)
+        return stream.nested(wanted.query_id, answering)
     if wanted.form == "flat":
-        return Answer(200, stream.flat(wanted.query_id, answering), EVENTS, headers)
-    return Answer(200, stream.documented(wanted.query_id, answering, store.root_url, call.target), EVENTS, headers)
+        return stream.flat(wanted.query_id, answering)
+    return stream.documented(wanted.query_id, answering, call.context.root_url, call.target)
 
 
 def _accepts_events_alone(accept: str | None) -> bool:

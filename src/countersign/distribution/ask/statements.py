@@ -178,12 +178,14 @@ def _of_product(statement: Statement, told: AnyCondition) -> str:
             return f"c.slug = {statement.value(value)}"
         case OnlyChannel(value):
             return f"c.channels = {statement.value(bits(CHANNELS, [value]))}"
-        case Licensed(None):
-            return "c.license IS NULL"
         case Licensed(value):
-            return f"(c.license IS NOT NULL AND c.license = {statement.value(value)})"
+            return "c.license IS NULL" if value is None else _licensed(statement, value)
         case _:
             return ""
+
+
+def _licensed(statement: Statement, name: str) -> str:
+    return f"(c.license IS NOT NULL AND c.license = {statement.value(name)})"
 
 
 def _of_words(statement: Statement, told: AnyCondition) -> str:
@@ -231,11 +233,14 @@ def _released(statement: Statement, told: Released) -> str:
         return f"({' AND '.join(['c.first_at IS NOT NULL', *conditions])})"
     if told.channel is not None and told.since is None and told.until is None:
         return f"(c.channels & {statement.value(bits(CHANNELS, [told.channel]))}) <> 0"
+    return _released_of_all(statement, told)
+
+
+def _released_of_all(statement: Statement, told: Released) -> str:
     conditions = ["r.status = 'published'"]
     if told.channel is not None:
         conditions.append(f"r.channel = {statement.value(told.channel)}")
-    column = "min(r.published_at)" if told.first else "r.published_at"
-    ranged = _range(statement, column, told.since, told.until)
+    ranged = _range(statement, "min(r.published_at)" if told.first else "r.published_at", told.since, told.until)
     grouped = f" GROUP BY r.product_id HAVING {' AND '.join(ranged)}" if told.first else ""
-    conditions += [] if told.first else ranged
-    return f"c.product_id IN (SELECT r.product_id FROM release r WHERE {' AND '.join(conditions)}{grouped})"
+    where = " AND ".join(conditions if told.first else conditions + ranged)
+    return f"c.product_id IN (SELECT r.product_id FROM release r WHERE {where}{grouped})"

@@ -26,7 +26,7 @@ from countersign.distribution.ask.vocabulary import phrases
 from countersign.distribution.ask.wordlists import said
 from countersign.distribution.catalog.schemas import ChannelName
 
-MOST_MODIFIERS = 6
+MOST_MODIFIERS, MOST_TAILS = 6, 4
 DEFAULT_OF_MANY = 10
 
 
@@ -80,7 +80,7 @@ def _modifier(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]
     """One or several of a kind before the noun: "Linux", "free", "cozy or horror", "Toolsmith's", "MIT-licensed"."""
     for captured, end in match(
         "[{non}] ({free}|{paid}|{platforms} {only}|{platforms} [compatible]|{tags} [tagged]|{orgs} ['s]|"
-        "{licenses} [licensed|license]|released|unreleased|{channels})",
+        "{licenses} [licensed|license]|{was_released}|{channels})",
         reading,
         start,
     ):
@@ -90,17 +90,21 @@ def _modifier(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]
 
 
 def _modified(captured: tuple[tuple[str, Any], ...]) -> AnyCondition | None:
-    slot, told = captured[-1] if captured else ("released", None)
+    slot, told = captured[-1]
     if slot == "only":
-        only = only_on(value(captured, "platforms"))
-        return None if value(captured, "non") else only
-    if slot in ("free", "paid"):
-        return Free() if slot == "free" else Not(Free())
+        return None if value(captured, "non") else only_on(value(captured, "platforms"))
     if isinstance(told, Values):
-        if isinstance(told.condition, By) and told.condition.value.startswith(UNRESOLVED):
-            return None
-        return told.condition if told.joint in ("", "or") or not value(captured, "non") else None
-    return Released()
+        return _of_values(told, is_denied=bool(value(captured, "non")))
+    return _ALONE.get(slot, told)
+
+
+_ALONE: dict[str, AnyCondition] = {"free": Free(), "paid": Not(Free())}
+
+
+def _of_values(told: Values, *, is_denied: bool) -> AnyCondition | None:
+    if isinstance(told.condition, By) and told.condition.value.startswith(UNRESOLVED):
+        return None
+    return told.condition if told.joint in ("", "or") or not is_denied else None
 
 
 def _modifiers(reading: Reading, start: int, left: int = MOST_MODIFIERS) -> Iterator[tuple[list[AnyCondition], int]]:
@@ -176,18 +180,18 @@ class _Found(NamedTuple):
 
 def _releases(reading: Reading, start: int) -> Iterator[tuple[Releases, int]]:
     """Releases, with what is said of them before and after the noun."""
-    seen: set[tuple[Releases, int]] = set()
+    seen: dict[tuple[Releases, int], None] = {}
     for template in RELEASES_AT:
         for captured, end in match(template, reading, start):
             first = _Found(tuple(_named(captured)), value(captured, "channel") or value(captured, "channel_noun"), None)
             order, limit = value(captured, "newest"), value(captured, "number")
             if order and limit is None:
                 limit = 1 if reading.words[end - 1] in _SINGULAR else DEFAULT_OF_MANY
-            for found, stop in _tails(reading, end, first, 4):
-                told = _asked(found, order or "newest", limit)
-                if told is not None and (told, stop) not in seen:
-                    seen.add((told, stop))
-                    yield told, stop
+            seen |= {
+                (_asked(found, order or "newest", limit), stop): None
+                for found, stop in _tails(reading, end, first, MOST_TAILS)
+            }
+    yield from seen
 
 
 def _named(captured: tuple[tuple[str, Any], ...]) -> Iterator[AnyCondition]:
@@ -198,7 +202,7 @@ def _named(captured: tuple[tuple[str, Any], ...]) -> Iterator[AnyCondition]:
             yield By(told)
 
 
-def _asked(found: _Found, order: Any, limit: int | None) -> Releases | None:
+def _asked(found: _Found, order: Any, limit: int | None) -> Releases:
     """The question; `late` says the times of the range."""
     since, until = ranged(found.when)
     return Releases(every(found.where), found.channel, since, until, order, limit)
@@ -218,27 +222,29 @@ def _with(found: _Found, captured: tuple[tuple[str, Any], ...]) -> _Found | None
     """With what a tail says; None where it contradicts what was said, or denies it."""
     if any(values(captured, "neg")):
         return None
+    more: _Found | None = found
     for slot, told in captured:
-        if slot in ("products", "orgs"):
-            found = found._replace(where=(*found.where, told.condition))
-        elif slot == "things":
-            if not told.is_plain:
-                return None
-            found = found._replace(where=(*found.where, told.where))
-        elif slot == "when":
-            if found.when is not None:
-                return None
-            found = found._replace(when=told)
-        elif slot == "channel":
-            if found.channel not in (None, told):
-                return None
-            found = found._replace(channel=told)
+        more = None if more is None else _added(more, slot, told)
+    return more
+
+
+def _added(found: _Found, slot: str, told: Any) -> _Found | None:
+    if slot in ("products", "orgs"):
+        is_second = any(type(each) is type(told.condition) for each in found.where)
+        return None if is_second else found._replace(where=(*found.where, told.condition))
+    if slot == "things":
+        return found._replace(where=(*found.where, told.where)) if told.is_plain else None
+    if slot == "when":
+        return found._replace(when=told) if found.when is None else None
+    if slot == "channel":
+        return found._replace(channel=told) if found.channel in (None, told) else None
     return found
 
 
 SLOTS: dict[str, Slot] = {
     "determiner": _DETERMINERS,
     "non": phrases(said("non|not")),
+    "was_released": phrases(said("released", Released()) | said("unreleased", Not(Released()))),
     "only": phrases(said("only|exclusive|exclusives")),
     "new": phrases(said("new|brand new|newly published|fresh")),
     "modifier": _modifier,

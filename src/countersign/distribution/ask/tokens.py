@@ -93,16 +93,21 @@ def _of_word(text: str, start: int, end: int) -> list[Token]:
 
 def _words(word: str) -> tuple[str, ...]:
     bare = word.replace("'", "")
+    is_short = "'" in word
     if bare in _NOT:
         return (_NOT[bare], "not")
-    if bare in _TWO and (bare != "id" or "'" in word):
+    if bare in _TWO and (bare != "id" or is_short):
         return _TWO[bare]
-    if bare in _MEANT and "'" in word:
+    if bare in _MEANT and is_short:
         return _MEANT[bare]
+    return _possessive(word) if is_short else (bare,)
+
+
+def _possessive(word: str) -> tuple[str, ...]:
     stem, _, ending = word.partition("'")
-    if ending == "s" or (ending == "" and word.endswith("'")):
-        return (stem, "is") if stem in _IS else (stem, "'s")
-    return (bare,)
+    if ending not in ("", "s"):
+        return (word.replace("'", ""),)
+    return (stem, "is") if stem in _IS else (stem, "'s")
 
 
 def span(question: str, found: list[Token], start: int, end: int) -> str:

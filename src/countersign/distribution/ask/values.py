@@ -28,6 +28,7 @@ JOINTS = (
     )
 )
 _JOINT = phrases(JOINTS)
+_OPENING = phrases({each: each for each in ("both", "either", "neither", "")})
 
 
 def listed(
@@ -48,17 +49,19 @@ def listed(
             yield [("", one)], end
 
     def slot(reading: Reading, start: int) -> Iterator[tuple[Values, int]]:
-        for opening in ("both", "either", "neither", ""):
-            at = start + bool(opening)
-            if opening and (start >= len(reading.words) or reading.words[start] != opening):
-                continue
+        for opening, at in _OPENING(reading, start):
             for found, end in _first(chain(reading, at)):
                 told = _joined(found, opening, is_single=is_single)
                 if told is not None:
-                    said_and = tells_joint and all(joint in ("", ",", "and") for joint, _ in found) and len(found) > 1
-                    yield (told._replace(joint="and") if said_and else told), end
+                    yield (_as_said(told, found) if tells_joint else told), end
 
     return slot
+
+
+def _as_said(told: Values, found: list[tuple[str, AnyCondition]]) -> Values:
+    """The values with the joint that was said, whatever it means."""
+    is_and = len(found) > 1 and all(joint in ("", ",", "and") for joint, _ in found)
+    return told._replace(joint="and") if is_and else told
 
 
 def _first(ways: Iterator[tuple[Any, int]]) -> list[tuple[Any, int]]:
@@ -74,21 +77,23 @@ def _first(ways: Iterator[tuple[Any, int]]) -> list[tuple[Any, int]]:
 def _joined(found: list[tuple[str, AnyCondition]], opening: str, *, is_single: bool) -> Values | None:
     held = [condition for joint, condition in found if joint != "not"]
     barred = [opposite(condition) for joint, condition in found if joint == "not"]
-    joints = [joint for joint, _ in found if joint not in ("", "not")]
-    if opening == "neither":
-        return Values(opposite(either(held)), "") if len(held) > 1 and not barred else None
     if opening and len(held) < 2:
         return None
-    explicit = {joint for joint in joints if joint != ","}
-    if not joints:
-        told = Values(held[0], "")
-    elif explicit == {"and", "or"}:
-        told = Values(_mixed(found), "mixed")
-    elif "or" in explicit or is_single:
-        told = Values(either(held), "or")
-    else:
-        told = Values(every(held), "both" if opening else "and")
+    if opening == "neither":
+        return None if barred else Values(opposite(either(held)), "")
+    told = _held(found, held, opening, is_single=is_single)
     return Values(every([told.condition, *barred]), "and") if barred else told
+
+
+def _held(found: list[tuple[str, AnyCondition]], held: list[AnyCondition], opening: str, *, is_single: bool) -> Values:
+    joints = {joint for joint, _ in found} - {"", "not", ","}
+    if len(held) == 1:
+        return Values(held[0], "")
+    if joints == {"and", "or"}:
+        return Values(_mixed(found), "mixed")
+    if "or" in joints or is_single:
+        return Values(either(held), "or")
+    return Values(every(held), "both" if opening else "and")
 
 
 def _mixed(found: list[tuple[str, AnyCondition]]) -> AnyCondition:

@@ -30,7 +30,9 @@ PUT = """
 """
 UNNAMED = "SELECT product_id, title, license FROM catalog_public WHERE name_key = '' LIMIT $1"
 PUT_KEYS = "UPDATE catalog_public SET name_key = $2, license_key = $3 WHERE product_id = $1"
-_LETTERS = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ı": "i", "&": " and "})
+_LETTERS = str.maketrans(
+    {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ı": "i", "&": " and "}
+)
 """Letters that no decomposition takes apart."""
 _SILENT = re.compile(r"[\W_]+")
 
