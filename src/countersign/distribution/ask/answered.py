@@ -15,7 +15,7 @@ query       the typed query that was run
 confidence  1 as asked, 0.8 where names had to be corrected or the words can be read in two ways, 0 when refused
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 import msgspec
 
@@ -97,24 +97,34 @@ async def _corrected(
 ) -> Answered:
     """The answer with names taken for mistyped ones, or why there is none."""
     left = unread(found, named)
-    best: Meant | None = None
-    unknown: list[str] = []
-    for query in understand(found, guessed(question, found, named), now, most=MOST_GUESSES).queries:
-        if len(unknown) >= MOST_UNKNOWN or any(names_it(query, name) for name in unknown):
-            continue
-        meant = await resolved(store.database, query)
-        if meant.query is not None:
-            return await run(store, meant.query, CORRECTED)
-        unknown.append(meant.name)
-        if not _holds_known(meant.name, question, found, named) and _told(meant, left) > _told(best, left):
-            best = meant
-    if best is not None:
+    queries = understand(found, guessed(question, found, named), now, most=MOST_GUESSES).queries
+    tried = [meant async for meant in _tried(store.database, queries)]
+    if tried and tried[-1].query is not None:
+        return await run(store, tried[-1].query, CORRECTED)
+    unknown = [meant for meant in tried if not _holds_known(meant.name, question, found, named)]
+    best = max(unknown, key=lambda meant: _told(meant, left), default=None)
+    if best is not None and _told(best, left) > 0:
         return _asked_back(best)
-    reasons = [*doubts]
-    if left:
-        reasons.append(f"""I do not know what {", ".join(f'"{word}"' for word in left)} means here""")
+    return _not_read(doubts, left)
+
+
+def _not_read(doubts: Sequence[str], left: Sequence[str]) -> Answered:
+    words = ", ".join(f'"{word}"' for word in left)
+    reasons = [*doubts, f"I do not know what {words} means here"] if left else [*doubts]
     why = f": {'; '.join(reasons)}" if reasons else ""
     return refused(f"I cannot tell{why}. {CAN_ANSWER}")
+
+
+async def _tried(database: Database, queries: Sequence[Query]) -> AsyncGenerator[Meant]:
+    """What each query's names may mean, up to the first of which all are found."""
+    unknown: list[str] = []
+    for query in queries:
+        if len(unknown) < MOST_UNKNOWN and not any(names_it(query, name) for name in unknown):
+            meant = await resolved(database, query)
+            unknown.append(meant.name)
+            yield meant
+            if meant.query is not None:
+                return
 
 
 def _holds_known(name: str, question: str, found: list[Token], named: Names) -> bool:
@@ -123,10 +133,8 @@ def _holds_known(name: str, question: str, found: list[Token], named: Names) -> 
     return any(each in name and each != name for each in known)
 
 
-def _told(meant: Meant | None, left: Sequence[str]) -> int:
+def _told(meant: Meant, left: Sequence[str]) -> int:
     """How well the name stands for what was not read: words that mean nothing else count, others count against it."""
-    if meant is None:
-        return 0
     words = [token.word for token in tokens(meant.name) if not token.word[:1].isdigit()]
     return sum(1 if word in left else -1 for word in words)
 

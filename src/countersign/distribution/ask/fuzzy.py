@@ -76,10 +76,13 @@ async def product(database: Database, asked: str) -> Meant:
     respelt = await _respelt(database, spellings)
     if respelt:
         return _chosen(respelt)
-    terms = [term for ways in spellings for term in ways if term not in _SMALL]
-    near = await queries.with_terms(database, terms)
+    near = await queries.with_terms(database, _terms(spellings))
     like = [name for name in near if is_like(asked, name.title)] or _by_main_part(asked, near)
     return _chosen(like) if like else Meant(None, _suggested(asked, spellings, near))
+
+
+def _terms(spellings: list[list[str]]) -> list[str]:
+    return [term for ways in spellings for term in ways if term not in _SMALL]
 
 
 def _by_main_part(asked: str, near: Sequence[Name]) -> list[Name]:

@@ -13,6 +13,7 @@ from countersign.kernel.database.port import Database
 
 MOST_WORDS_OF_NAME = 14
 MOST_WORDS_OF_TAG = 4
+LAST_LETTER = "\U0010ffff"
 UNRESOLVED = "?"
 """Before a name that is to be looked for: no slug begins so."""
 _FAMILIES = frozenset(["gpl", "agpl", "lgpl", "bsd", "apache", "mpl", "cc", "epl", "eupl", "zlib", "artistic", "ofl"])
@@ -122,8 +123,10 @@ async def _licenses(database: Database, spans: Spans, tokens: Sequence[Token], f
 async def _family(database: Database, spans: Spans, start: int, found: Names) -> None:
     """A licence without its version, "GPL", is any of its versions."""
     for end in (start + 2, start + 1):
-        begin = key(spans.texts.get((start, end), "\0"))
-        meant = await queries.licenses_from(database, begin, begin + "\U0010ffff")
-        if meant and begin != "\0":
+        if (start, end) not in spans.texts:
+            continue
+        begin = key(spans.texts[start, end])
+        meant = await queries.licenses_from(database, begin, begin + LAST_LETTER)
+        if meant:
             value = Licensed(meant[0]) if len(meant) == 1 else Either(tuple(Licensed(each) for each in sorted(meant)))
             _put(found, "license", start, end, value)

@@ -101,13 +101,18 @@ async def newest(database: Database, query: Newest) -> Reply:
     ]
     where = f" for {phrases.NAMES[query.platform]}" if query.platform else ""
     if not found:
-        kind = f"{channel} release" if channel else "release"
-        return Reply("releases", f"{detail.title} has no published {kind}{where}.", sources=((detail.slug, None),))
+        return _no_release(facts, query.channel, where)
     best = found[0]
     text = _newest_text(query, f"{detail.title}{where}", best)
     if other[0].version != best.version:
         text += f". {_other(query, other[0])}"
     return _reply(detail.slug, best, f"{text}.")
+
+
+def _no_release(facts: Facts, channel: str | None, where: str = "") -> Reply:
+    kind = f"{channel} release" if channel else "release"
+    text = f"{facts.detail.title} has no published {kind}{where}."
+    return Reply("releases", text, sources=((facts.detail.slug, None),))
 
 
 def _newest_text(query: Newest, about: str, best: Release) -> str:
@@ -178,8 +183,7 @@ async def changes(database: Database, query: Changes) -> Reply:
             database, query.product, channel=query.channel or "", order=("version", "newest"), limit=1
         )
         if not found:
-            text = f"{facts.detail.title} has no published {f'{query.channel} ' if query.channel else ''}release."
-            return Reply("releases", text, sources=((query.product, None),))
+            return _no_release(facts, query.channel)
         release = found[0]
     else:
         wanted = await _version(database, facts, query.version)

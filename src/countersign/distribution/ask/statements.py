@@ -179,12 +179,14 @@ def _of_product(statement: Statement, told: AnyCondition) -> str:
         case OnlyChannel(value):
             return f"c.channels = {statement.value(bits(CHANNELS, [value]))}"
         case Licensed(value):
-            return "c.license IS NULL" if value is None else _licensed(statement, value)
+            return _licensed(statement, value)
         case _:
             return ""
 
 
-def _licensed(statement: Statement, name: str) -> str:
+def _licensed(statement: Statement, name: str | None) -> str:
+    if name is None:
+        return "c.license IS NULL"
     return f"(c.license IS NOT NULL AND c.license = {statement.value(name)})"
 
 
