@@ -28,6 +28,7 @@ ANSWERED = "Member of the answer"
 TITLES = {
     "documents": "The service itself",
     "catalog": "Catalog",
+    "ask": "Questions",
     "publishing": "Products, releases, media",
     "builds": "Files: upload and download",
     "processing": "Drafts that are not wanted any more",

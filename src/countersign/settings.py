@@ -159,6 +159,12 @@ class Settings:
     statement_ttl_s: int = _setting(1209600, "Life of a signed statement of a channel.", "seconds")
     delta_history: int = _setting(3, "Earlier builds from which an update is prepared.", "builds")
     delta_group_mib: int = _setting(256, "Most contents that are compared at once for an update.", "MiB")
+    ask_model_url: str = _setting(
+        "", "Base address of an OpenAI-compatible model that helps with questions (`…/v1`); empty: rules alone.", "URL"
+    )
+    ask_model: str = _setting("", "Name of that model.")
+    ask_model_key: str = _setting("", "Key for that model.", secret=True)
+    ask_model_seconds: int = _setting(5, "How long that model may take before the rules' answer is given.", "seconds")
     page_cache_mib: int = _setting(64, "Memory for encoded catalog pages in each worker.", "MiB")
     catalog_max_age_s: int = _setting(5, "How long others may keep a public catalog answer.", "seconds")
     plan_ttl_s: int = _setting(604800, "How long a proposed plan waits for its approval.", "seconds")

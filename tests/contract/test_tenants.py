@@ -19,6 +19,8 @@ PUBLIC = {
     ("GET", "/healthz"),
     ("GET", "/products"),
     ("GET", "/catalog"),
+    ("GET", "/ask"),
+    ("POST", "/ask"),
     ("GET", "/media/{sha256}"),
     ("GET", "/artifacts/{artifact_id}"),
     ("GET", "/.well-known/oauth-protected-resource"),

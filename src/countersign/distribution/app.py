@@ -9,9 +9,11 @@ from countersign.distribution.accounts import queries as links
 from countersign.distribution.accounts import routes as accounts
 from countersign.distribution.agents import registrations, security_events
 from countersign.distribution.agents import routes as agents
+from countersign.distribution.ask import routes as ask
 from countersign.distribution.batch import routes as batch
 from countersign.distribution.builds import collector
 from countersign.distribution.builds import routes as builds
+from countersign.distribution.catalog import public
 from countersign.distribution.catalog import routes as catalog
 from countersign.distribution.context import PREFIX, VERSIONS, Store
 from countersign.distribution.delivery import routes as delivery
@@ -86,6 +88,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *redeem.ROUTES,
     *batch.ROUTES,
     *jobs.routes(JOB_TYPES),
+    *ask.ROUTES,
     *identity.ROUTES,
     *oauth.ROUTES,
     *agents.ROUTES,
@@ -122,6 +125,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
         )
         stack.push_async_callback(database.close)
         await upgrade(database, MIGRATIONS)
+        await public.complete(database)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
         tokens = AccessTokens(await keys.token_keys(database, master), root_url, root_url)
