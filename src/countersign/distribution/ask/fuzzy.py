@@ -44,7 +44,7 @@ def distance(one: str, other: str, most: int) -> int:
             row.append(cost)
         if min(row) > most:
             return most + 1
-    return row[-1]
+    return min(row[-1], most + 1)
 
 
 def is_like(asked: str, title: str) -> bool:
