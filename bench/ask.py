@@ -59,7 +59,7 @@ def questions(seeded: seed.Seeded) -> list[str]:
 
 async def fill(database: Database) -> None:
     """What the migration writes for products that are there before it."""
-    text = (resources.files(MIGRATIONS) / "0005_ask.sql").read_text()
+    text = (resources.files(MIGRATIONS) / "0006_ask.sql").read_text()
     async with database.transaction() as transaction:
         await transaction.run(text[text.index("INSERT INTO catalog_public") :].rstrip().rstrip(";"))
 
