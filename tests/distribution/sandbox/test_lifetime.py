@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -105,24 +106,26 @@ async def test_whoever_waited_for_a_removed_folder_begins_anew(sandbox: Sandbox,
 async def test_no_call_ever_works_on_removed_files_while_a_sweeper_does_its_worst(
     sandbox: Sandbox, other: Front, world: World
 ) -> None:
-    stopping = False
+    stopping = threading.Event()
 
     def sweep() -> int:
         removed = 0
-        while not stopping:
+        while not stopping.is_set():
             removed += folders.sweep(data_of(world), 0)
         return removed
 
     sweeping = asyncio.create_task(asyncio.to_thread(sweep))
-    for number in range(30):
-        for front in (sandbox.front, other):
-            made = await through(front, sandbox, "POST", "/products", json={**PRODUCT, "slug": f"s{number}"})
-            assert made.status_code in (201, 409), made.text
-            seen = await through(front, sandbox, "GET", f"/products/s{number}")
-            assert seen.status_code == 200
-        await sandbox.front.data_sets.close_unused(0)
-        await other.data_sets.close_unused(0)
-    stopping = True
+    try:
+        for number in range(30):
+            for front in (sandbox.front, other):
+                made = await through(front, sandbox, "POST", "/products", json={**PRODUCT, "slug": f"s{number}"})
+                assert made.status_code in (201, 409), made.text
+                seen = await through(front, sandbox, "GET", f"/products/s{number}")
+                assert seen.status_code == 200
+            await sandbox.front.data_sets.close_unused(0)
+            await other.data_sets.close_unused(0)
+    finally:
+        stopping.set()
 
     assert await sweeping > 0
 
