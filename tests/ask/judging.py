@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-UNABLE = "I cannot tell"
+UNABLE = re.compile(r"I cannot tell\b|.{1,120} has no published version ")
+"""How an answer begins that claims nothing of what was asked; that a version is not there is one (README.md)."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def is_right(line: dict[str, Any], answer: dict[str, Any], known: Catalog) -> bo
     """Whether the answer is exactly what the line expects."""
     if line["kind"] == "refused":
         return is_refusal(line["question"], answer, known)
-    if answer["answer"].startswith(UNABLE):
+    if is_cautious(answer):
         return False
     return bool(_JUDGES[line["kind"]](line, answer, known))
 
@@ -45,12 +46,12 @@ def is_refusal(question: str, answer: dict[str, Any], known: Catalog) -> bool:
     named = {slug for title, slug in known.titles.items() if title.lower() in question.lower()}
     given = _products(answer)
     has_release = any(source["release"] for source in answer["sources"])
-    return answer["answer"].startswith(UNABLE) and not has_release and given <= named
+    return is_cautious(answer) and not has_release and given <= named
 
 
 def is_cautious(answer: dict[str, Any]) -> bool:
     """Whether an answer that is not right at least claims nothing."""
-    return bool(answer["answer"].startswith(UNABLE))
+    return UNABLE.match(answer["answer"]) is not None
 
 
 def _products(answer: dict[str, Any]) -> set[str]:
