@@ -12,7 +12,7 @@ from countersign.kernel.errors import Unavailable
 class NestedDatabase:
     """Reads and writes in one transaction of a database. One task uses it at a time.
 
-    Its transactions are savepoints: durable only once the outer one is, and so is whatever was to happen after their
+    Its transactions are parts of it: durable only once it is, and so is whatever was to happen after their
     commit. After `until_s` (by the monotonic clock) nothing more is begun on it, for others wait for its end: what it
     is asked then is Unavailable.
     """
@@ -21,6 +21,7 @@ class NestedDatabase:
         self._dialect: Dialect = dialect
         self._transaction = transaction
         self._until_s = until_s
+        self._is_spoilt = False
 
     @property
     def dialect(self) -> Dialect:
@@ -45,15 +46,20 @@ class NestedDatabase:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Transaction]:
-        """A block whose writes are undone when it is left by an exception, and otherwise wait for the outer commit."""
-        transaction = self._in_time()
-        async with transaction.savepoint():
-            yield transaction
+        """A block whose writes wait for the outer commit. One that is left by an exception spoils the whole: a savepoint
+        for each would cost two round trips, and whoever nests undoes everything then anyway."""
+        try:
+            yield self._in_time()
+        except BaseException:
+            self._is_spoilt = True
+            raise
 
     async def close(self) -> None:
         """Nothing: the outer transaction ends by itself."""
 
     def _in_time(self) -> Transaction:
+        if self._is_spoilt:
+            raise Unavailable("A part of this transaction has failed; nothing of it will be kept.")
         if clock.monotonic_s() > self._until_s:
             raise Unavailable("This takes too long for one transaction; do less in it, or try again.")
         return self._transaction
