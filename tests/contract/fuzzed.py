@@ -52,14 +52,17 @@ class Fuzzed:
     values: dict[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     artifacts: Sequence[str] = ()
 
-    def run(self, caller: str, folder: Path, *, phases: str, examples: int, seed: int) -> dict[str, Any]:
-        """Run these phases as the caller; the run's report."""
+    def run(
+        self, caller: str, folder: Path, *, phases: str, examples: int, seed: int, at_most_s: int = 0
+    ) -> dict[str, Any]:
+        """Run these phases as the caller; the run's report. With `at_most_s` they are repeated until the time is up."""
         config, report, log = folder / "schemathesis.toml", folder / "report.json", folder / "log.txt"
         config.write_text(self._config())
         command = [
             *(sys.executable, "-m", "schemathesis.cli", "--no-color", "--config-file", str(config), "run"),
             f"{self.running.url}/openapi.json",
             *("--checks", ",".join(CHECKS), "--phases", phases, "--max-examples", str(examples), "--seed", str(seed)),
+            *(("--max-time", str(at_most_s)) if at_most_s else ()),
             *("--continue-on-failure", "--no-shrink", "--generation-database", "none", "--warnings", "off"),
             *("--report", "json", "--report-json-path", str(report)),
             *(word for pair in (self.callers[caller] or {}).items() for word in ("-H", ": ".join(pair))),

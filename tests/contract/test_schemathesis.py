@@ -15,8 +15,9 @@ from tests.figures import Figures
 
 SEED = 8480
 CALLERS = ("anonymous", "key", "player", "publisher")
-FULL = {"examples,coverage": (1, 3_000), "fuzzing": (45, 2_200), "stateful": (300, 300)}
-"""Examples of each operation, and the least number of cases they make: with four callers over 20,000."""
+FULL = {"examples,coverage": (1, 3_000, 0), "fuzzing": (45, 2_800, 0), "stateful": (100, 300, 60)}
+"""Examples of each operation, the least number of cases they make, and seconds until which they are repeated: with
+four callers well over 20,000 cases."""
 SAMPLE = {
     "anonymous": ("fuzzing,stateful", 1),
     "key": ("fuzzing", 1),
@@ -58,9 +59,9 @@ def test_every_request_is_answered_as_described(
     fuzzed: Fuzzed, caller: str, phases: str, tmp_path: Path, figures: Figures
 ) -> None:
     _require(fuzzed, caller)
-    examples, least = FULL[phases]
+    examples, least, at_most_s = FULL[phases]
 
-    report = fuzzed.run(caller, tmp_path, phases=phases, examples=examples, seed=SEED)
+    report = fuzzed.run(caller, tmp_path, phases=phases, examples=examples, seed=SEED, at_most_s=at_most_s)
 
     assert_clean(report)
     cases = report["test_cases"]["generated"]

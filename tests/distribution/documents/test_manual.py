@@ -9,7 +9,7 @@ import pytest
 
 from countersign.distribution import app as distribution
 from countersign.distribution.context import Store
-from countersign.distribution.documents import problems, shared
+from countersign.distribution.documents import problems, serving
 from countersign.distribution.documents.operations import address_of
 from countersign.kernel import clock
 from countersign.settings import Settings
@@ -79,7 +79,7 @@ async def test_the_overview_names_every_endpoint_and_every_document(http: httpx.
     assert overview.text.startswith("# Countersign\n\n> ")
     for each in EVERY_ROUTE:
         assert f"- `{each.method} {address_of(each)}`" in overview.text
-    for name, path in shared.DOCUMENTS.items():
+    for name, path in serving.DOCUMENTS.items():
         assert name == "llms" or f"]({ROOT}{path})" in overview.text
 
 
@@ -143,5 +143,5 @@ async def test_documents_are_kept_checked_and_read_by_any_site(http: httpx.Async
 async def test_the_start_page_leads_to_every_document(world: World) -> None:
     page = await world.http.get("/", headers={"Accept": "text/html"})
 
-    for path in shared.DOCUMENTS.values():
+    for path in serving.DOCUMENTS.values():
         assert f'href="{path}"' in page.text

@@ -4,15 +4,19 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jsonschema
+import msgspec
 import pytest
 
 from countersign import distribution
 from countersign.distribution.documents import openapi, operations, parameters, problems
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.deprecation import Deprecation, deprecated
+from countersign.kernel.http.route import Route, route
 from tools.reference import EVERY_ROUTE
 
 DESCRIPTION: dict[str, Any] = json.loads(
@@ -168,6 +172,56 @@ def _headers_read(tree: ast.Module) -> Iterator[str]:
             name = node.args[0].value
             if isinstance(name, str) and name.islower():
                 yield name
+
+
+def test_structs_of_the_same_name_do_not_get_into_each_others_way() -> None:
+    def named(member: str) -> type[msgspec.Struct]:
+        struct = msgspec.defstruct("Health", [(member, str | None, None)], omit_defaults=True)
+        struct.__module__ = struct.__qualname__ = member
+        return struct
+
+    async def show(call: Any) -> Answer:
+        """Show one of them."""
+        return Answer(204)
+
+    made = (route("GET", f"/{each}", show, answers={200: named(each)}) for each in ("one", "two"))
+    paths = openapi.document((*EVERY_ROUTE, *made), "http://store.example", "countersign")
+
+    content = paths["paths"]["/api/v1/one"]["get"]["responses"]["200"]["content"]
+    name = content["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    assert paths["components"]["schemas"][name]["properties"] == {"one": {"type": "string"}}
+
+
+async def old(call: Any) -> Answer:
+    """Serve what is going to end."""
+    return Answer(204)
+
+
+class Ending(msgspec.Struct, forbid_unknown_fields=True):
+    """A parameter that goes."""
+
+    kind: Annotated[str, deprecated(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/kind")] = ""
+
+
+def test_what_is_deprecated_is_marked_with_its_end() -> None:
+    notice = Deprecation(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/old")
+    made = (
+        route("GET", "/old", old, answers={204: None}, deprecation=notice),
+        route("GET", "/other", old, answers={204: None}, query=Ending),
+    )
+    described = openapi.document((*EVERY_ROUTE, *made), "http://store.example", "countersign")
+    paths = described["paths"]
+
+    gone, other = paths["/api/v1/old"]["get"], paths["/api/v1/other"]["get"]
+    assert (gone["deprecated"], gone["x-sunset"]) == (True, "2026-04-01")
+    assert "endpoint_gone" in gone["responses"]["410"]["x-codes"]
+    assert "deprecated" not in other
+    parameter = other["parameters"][0]
+    assert (parameter["deprecated"], parameter["schema"]["x-sunset"]) == (True, "2026-04-01")
+    assert other["responses"]["410"]["x-codes"] == ["parameter_gone"]
+    for answer in (gone["responses"]["204"], other["responses"]["204"]):
+        named = described["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+        assert {"Deprecation", "Sunset", "Link"} <= set(named["headers"])
 
 
 def test_operations_at_the_root_and_in_the_api_have_ids_of_their_own() -> None:

@@ -3,7 +3,7 @@
 from html import escape
 
 from countersign.distribution.context import Store
-from countersign.distribution.documents import shared
+from countersign.distribution.documents import serving
 from countersign.distribution.identity import pages, visitors
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.visitors import Visitor
@@ -12,11 +12,11 @@ from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.route import Nothing, route
 
 _FOR_PROGRAMS = (
-    ("API description", shared.DOCUMENTS["openapi"]),
-    ("Manual", shared.DOCUMENTS["wiki"]),
-    ("For agents", shared.DOCUMENTS["agents"]),
-    ("For language models", shared.DOCUMENTS["llms"]),
-    ("All of these", shared.DOCUMENTS["api-catalog"]),
+    ("API description", serving.DOCUMENTS["openapi"]),
+    ("Manual", serving.DOCUMENTS["wiki"]),
+    ("For agents", serving.DOCUMENTS["agents"]),
+    ("For language models", serving.DOCUMENTS["llms"]),
+    ("All of these", serving.DOCUMENTS["api-catalog"]),
 )
 
 

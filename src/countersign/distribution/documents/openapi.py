@@ -6,7 +6,7 @@ from functools import lru_cache
 from importlib import import_module
 
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.documents import shared
+from countersign.distribution.documents import serving
 from countersign.distribution.documents.health import API_VERSION
 from countersign.distribution.documents.operations import (
     Operations,
@@ -40,9 +40,9 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
     async def show_openapi(call: Request[Nothing, Nothing]) -> Answer:
         """Describe the API."""
-        return shared.answer(call, encoded(call.context.root_url, cookie_name(call.context)))
+        return serving.answer(call, encoded(call.context.root_url, cookie_name(call.context)))
 
-    return (route("GET", PATH, show_openapi, answers={200: dict}, **shared.OPTIONS),)
+    return (route("GET", PATH, show_openapi, answers={200: dict}, **serving.OPTIONS),)
 
 
 def document(described: Iterable[Route[Store]], root_url: str, cookie: str) -> Document:

@@ -181,9 +181,14 @@ def _impossible(route: Route[Store]) -> set[int]:
 
 def _endings(route: Route[Store]) -> list[type[Refused]]:
     """What a route refuses with when it, or something it takes, has ended."""
-    shapes = (route.query, *(() if route.body is None else (route.body,)))
-    members = [deprecation.MemberGone] if any(deprecation.of_fields(shape) for shape in shapes) else []
+    members = [deprecation.MemberGone] if _ending_members(route) else []
     return [*([] if route.deprecation is None else [deprecation.Gone]), *members]
+
+
+def _ending_members(route: Route[Store]) -> bool:
+    """Whether a parameter of the route, or a member of its body, is deprecated."""
+    shapes = (route.query, *(() if route.body is None else (route.body,)))
+    return any(deprecation.of_fields(shape) for shape in shapes)
 
 
 def _headers(route: Route[Store], status: int) -> Document:
@@ -197,7 +202,7 @@ def _headers(route: Route[Store], status: int) -> Document:
         names.append("Idempotency-Replayed")
     if route.cached and status in (200, 304):
         names += ["ETag", "Cache-Control"]
-    if route.announced:
+    if route.announced or _ending_members(route):
         names += ["Deprecation", "Sunset", "Link"]
     return {name: {"$ref": f"#/components/headers/{name}"} for name in dict.fromkeys(names)}
 

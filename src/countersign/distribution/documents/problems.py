@@ -8,7 +8,7 @@ import msgspec
 
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.distribution.context import Store
-from countersign.distribution.documents import shared
+from countersign.distribution.documents import serving
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.gate import InsufficientScope, SandboxOnly, Unauthenticated
 from countersign.distribution.jobs.refusals import JobCancelled, JobFailed
@@ -87,13 +87,13 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
         shown = page_of(found)
         vary = (("Vary", "Accept"),)
         if "text/html" not in (call.headers.get("accept") or ""):
-            return shared.answer(call, encode(shown), headers=vary)
+            return serving.answer(call, encode(shown), headers=vary)
         page = (
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(shown.title)}</title>'
             f"<h1>{escape(shown.title)}</h1><p><code>{escape(shown.code)}</code>, status {shown.status}</p>"
             f"<p>{escape(shown.meaning)}</p><p>{escape(shown.resolution)}</p></html>"
         )
-        return shared.answer(call, page.encode(), "text/html; charset=utf-8", vary)
+        return serving.answer(call, page.encode(), "text/html; charset=utf-8", vary)
 
     return (
         route(
@@ -103,7 +103,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
             answers={200: ProblemType},
             refusals=(ProblemTypeNotFound,),
             produces=(JSON, "text/html; charset=utf-8", "text/html"),
-            **shared.OPTIONS,
+            **serving.OPTIONS,
         ),
     )
 

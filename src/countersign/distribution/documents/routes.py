@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from countersign.distribution.context import Store
-from countersign.distribution.documents import openapi, problems, reading, wellknown, wiki
+from countersign.distribution.documents import openapi, overview, problems, wellknown, wiki
 from countersign.kernel.http.route import Route
 
 
@@ -14,7 +14,7 @@ def routes(described: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:
         *openapi.routes(every),
         *problems.routes(every),
         *wiki.routes(every),
-        *reading.routes(every),
+        *overview.routes(every),
         *wellknown.ROUTES,
     )
     every += own

@@ -1,5 +1,6 @@
 """JSON Schemas of all that goes over the wire, from the structs: what bodies may be, and what answers are."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
@@ -66,7 +67,7 @@ class Schemas:
         self._by_shape = dict(zip(shapes, found, strict=True))
         received = _structs(bodies)
         for struct in _structs((Problem, OAuthError, *answers)) - received:
-            _as_sent(self.components[struct.__name__], struct)
+            _as_sent(self.components[_name_of(struct, self.components)], struct)
         self._mark(listed)
         for schema in self.components.values():
             schema["description"] = " ".join(schema.get("description", "").split())
@@ -115,6 +116,12 @@ def parameters(shape: type[msgspec.Struct]) -> tuple[Mapping[str, Document], fro
     schema = components[shape.__name__]
     members: Mapping[str, Document] = schema.get("properties", {})
     return {name: _without_null(each) for name, each in members.items()}, frozenset(schema.get("required", ()))
+
+
+def _name_of(struct: type[msgspec.Struct], components: Mapping[str, Document]) -> str:
+    """What a struct is called among the components: its own name, or the whole one where several share that."""
+    whole = re.sub(r"[^a-zA-Z0-9.\-_]", "_", f"{struct.__module__}.{struct.__qualname__}")
+    return struct.__name__ if struct.__name__ in components else whole
 
 
 def _structs(shapes: Iterable[object]) -> set[type[msgspec.Struct]]:

@@ -4,8 +4,8 @@ import re
 from datetime import timedelta
 
 from countersign.distribution.context import Store
-from countersign.distribution.documents import shared
-from countersign.distribution.documents.shared import SharedOptions
+from countersign.distribution.documents import serving
+from countersign.distribution.documents.serving import DocumentOptions
 from countersign.distribution.identity.callers import Request
 from countersign.kernel import clock
 from countersign.kernel.errors import NotFound
@@ -14,7 +14,7 @@ from countersign.kernel.http.route import Nothing, route
 
 LINKSET = "application/linkset+json"
 PROFILE = "https://www.rfc-editor.org/info/rfc9727"
-CATALOG_PATH, SECURITY_PATH = shared.DOCUMENTS["api-catalog"], "/.well-known/security.txt"
+CATALOG_PATH, SECURITY_PATH = serving.DOCUMENTS["api-catalog"], "/.well-known/security.txt"
 VALID = timedelta(days=180)
 _DAY = 86_400 * clock.SECOND
 _PLAIN = "text/plain; charset=utf-8"
@@ -30,13 +30,13 @@ async def show_api_catalog(call: Request[Nothing, Nothing]) -> Answer:
     """List the APIs here and where each is described."""
     root = call.context.root_url
     link = ("Link", f'<{root}{CATALOG_PATH}>; rel="api-catalog"')
-    return shared.answer(call, encode(api_catalog(call.context)), f'{LINKSET}; profile="{PROFILE}"', (link,))
+    return serving.answer(call, encode(api_catalog(call.context)), f'{LINKSET}; profile="{PROFILE}"', (link,))
 
 
 def api_catalog(store: Store) -> dict[str, object]:
     """The linkset (RFC 9264 §4.2): the API, its description, its manual, its metadata and its health."""
     root, base = store.root_url, store.base_url
-    documents = shared.DOCUMENTS
+    documents = serving.DOCUMENTS
     return {
         "linkset": [
             {"anchor": root + CATALOG_PATH, "item": [{"href": base, "title": store.settings.resource_name}]},
@@ -72,7 +72,7 @@ async def show_security(call: Request[Nothing, Nothing]) -> Answer:
         f"Canonical: {store.root_url}{SECURITY_PATH}",
         "Preferred-Languages: en",
     ]
-    return shared.answer(call, ("\n".join(lines) + "\n").encode(), _PLAIN)
+    return serving.answer(call, ("\n".join(lines) + "\n").encode(), _PLAIN)
 
 
 def contacts_of(setting: str) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ def contacts_of(setting: str) -> tuple[str, ...]:
     return tuple(each if ":" in each else f"mailto:{each}" if "@" in each else f"https://{each}" for each in found)
 
 
-_LINKED: SharedOptions = {**shared.OPTIONS, "sends": {**shared.SENDS, 200: (*shared.SENDS[200], "Link")}}
+_LINKED: DocumentOptions = {**serving.OPTIONS, "sends": {**serving.SENDS, 200: (*serving.SENDS[200], "Link")}}
 
 ROUTES = (
     route(
@@ -99,6 +99,6 @@ ROUTES = (
         answers={200: str},
         refusals=(NoSecurityContact,),
         produces=(_PLAIN, "text/plain"),
-        **shared.OPTIONS,
+        **serving.OPTIONS,
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.documents import openapi, problems, shared
+from countersign.distribution.documents import openapi, problems, serving
 from countersign.distribution.documents.health import API_VERSION
 from countersign.distribution.documents.operations import address_of, feature_of
 from countersign.distribution.documents.schemas import ADDITION, Document
@@ -76,9 +76,9 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
     async def show_wiki(call: Request[Nothing, Nothing]) -> Answer:
         """Give the manual as a program reads it: sections, endpoints, error codes, examples."""
-        return shared.answer(call, encoded(call.context.root_url))
+        return serving.answer(call, encoded(call.context.root_url))
 
-    return (route("GET", PATH, show_wiki, answers={200: Wiki}, **shared.OPTIONS),)
+    return (route("GET", PATH, show_wiki, answers={200: Wiki}, **serving.OPTIONS),)
 
 
 def wiki(described: Sequence[Route[Store]], root_url: str) -> Wiki:
@@ -96,7 +96,7 @@ def wiki(described: Sequence[Route[Store]], root_url: str) -> Wiki:
         ],
         endpoints=pages,
         errors=[problems.page_of(each) for _, each in sorted(problems.types(described).items())],
-        documents={name: root_url + path for name, path in shared.DOCUMENTS.items()},
+        documents={name: root_url + path for name, path in serving.DOCUMENTS.items()},
     )
 
 

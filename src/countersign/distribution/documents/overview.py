@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.documents import openapi, shared
+from countersign.distribution.documents import openapi, serving
 from countersign.distribution.documents.operations import address_of, feature_of
 from countersign.distribution.documents.wiki import shared_words
 from countersign.distribution.identity.callers import Request
@@ -30,10 +30,10 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
     async def show_overview(call: Request[Nothing, Nothing]) -> Answer:
         """Give an overview for language models: the documents and endpoints there are."""
-        return shared.answer(call, encoded(call.context.root_url, call.context.settings.resource_name), _PLAIN)
+        return serving.answer(call, encoded(call.context.root_url, call.context.settings.resource_name), _PLAIN)
 
     produces = (_PLAIN, "text/plain", "text/markdown")
-    return (route("GET", PATH, show_overview, answers={200: str}, produces=produces, **shared.OPTIONS),)
+    return (route("GET", PATH, show_overview, answers={200: str}, produces=produces, **serving.OPTIONS),)
 
 
 def overview(described: Sequence[Route[Store]], root_url: str, name: str) -> str:
@@ -48,7 +48,7 @@ def overview(described: Sequence[Route[Store]], root_url: str, name: str) -> str
         "",
         "## Documents",
         "",
-        *(f"- [{each}]({root_url}{shared.DOCUMENTS[each]}): {meaning}" for each, meaning in _MEANINGS.items()),
+        *(f"- [{each}]({root_url}{serving.DOCUMENTS[each]}): {meaning}" for each, meaning in _MEANINGS.items()),
     ]
     for feature in dict.fromkeys(feature_of(each) for each in described):
         lines += ["", f"## {feature}: {openapi.about(feature)}", ""]

@@ -19,7 +19,7 @@ DOCUMENTS: Mapping[str, str] = {
 SENDS: Mapping[int, tuple[str, ...]] = dict.fromkeys((200, 304), ("ETag", "Cache-Control"))
 
 
-class SharedOptions(TypedDict):
+class DocumentOptions(TypedDict):
     """Which of a route's options every document has."""
 
     at_root: bool
@@ -28,7 +28,7 @@ class SharedOptions(TypedDict):
     sends: Mapping[int, tuple[str, ...]]
 
 
-OPTIONS: SharedOptions = {
+OPTIONS: DocumentOptions = {
     "at_root": True,
     "cross_origin": True,
     "reads": ("If-None-Match",),
