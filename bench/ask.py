@@ -82,7 +82,7 @@ async def measure(seeded: seed.Seeded) -> list[tuple[float, str]]:
                 began_s = time.perf_counter()
                 answer = await client.post("/api/v1/ask", json={"query": question})
                 took.append(((time.perf_counter() - began_s) * 1000, question))
-                assert answer.status_code == 200, answer.text
+                assert answer.status_code == 200, (question, answer.text)
     return sorted(took, reverse=True)
 
 

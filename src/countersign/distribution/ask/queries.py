@@ -166,11 +166,8 @@ PUBLIC_ORGS = """
     LIMIT $1
 """
 SELECT = "SELECT "
-HAS_TAG = """
-    EXISTS (
-        SELECT 1 FROM catalog_facet f JOIN catalog_public c ON c.product_id = f.product_id WHERE f.facet = {facet}
-    )
-"""
+HAS_TAG = "EXISTS (SELECT 1 FROM catalog_facet f WHERE f.facet = {facet})"
+IS_PUBLIC_TAG = "SELECT 1 FROM catalog_public c WHERE c.tags LIKE $1 LIMIT 1"
 LICENSES = "SELECT DISTINCT c.license_key, c.license FROM catalog_public c WHERE c.license_key IN ({keys})"
 LICENSES_FROM = """
     SELECT DISTINCT c.license FROM catalog_public c WHERE c.license_key >= $1 AND c.license_key < $2 LIMIT 50
@@ -217,7 +214,9 @@ async def tags_named(database: Database, tags: Sequence[str]) -> set[str]:
     wanted = padded(tags)
     held = [HAS_TAG.format(facet=statement.value(f"tag:{tag}")) for tag in wanted]
     row = await database.fetch_one(SELECT + ", ".join(held), *statement.values)
-    return {tag for tag, is_held in zip(wanted, row or (), strict=True) if is_held}
+    known = {tag for tag, is_held in zip(wanted, row or (), strict=True) if is_held}
+    # A tag of drafts alone is none; what a tag is made of means nothing to LIKE.
+    return {tag for tag in known if await database.scan(IS_PUBLIC_TAG, f"% {tag} %")}
 
 
 async def licenses_named(database: Database, keys: Sequence[str]) -> list[tuple[str, str]]:

@@ -40,11 +40,31 @@ class Nested(msgspec.Struct):
     text: Question
 
 
-class Preferred(msgspec.Struct):
-    """What an NLWeb client prefers; other members are ignored."""
+class Preferred(msgspec.Struct, forbid_unknown_fields=True):
+    """What an NLWeb client prefers; language, form and agent change nothing."""
 
     streaming: bool = False
     mode: Mode = "list"
+    response_format: Short | None = None
+    accept_language: Short | None = msgspec.field(default=None, name="accept-language")
+    user_agent: Short | None = msgspec.field(default=None, name="user-agent")
+
+
+class Context(msgspec.Struct, forbid_unknown_fields=True):
+    """What was said before, as NLWeb tells it; each question is answered by itself."""
+
+    type: Short | None = msgspec.field(default=None, name="@type")
+    prev: Short | list[str] | None = None
+    text: Short | None = None
+    memory: Any = None
+
+
+class Meta(msgspec.Struct, forbid_unknown_fields=True):
+    """Which NLWeb a client speaks."""
+
+    version: Short | None = None
+    api_version: Short | None = None
+    session_context: dict[str, Any] | None = None
 
 
 class AskBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -58,9 +78,9 @@ class AskBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     mode: Mode | None = None
     generate_mode: Mode | None = None
     query_id: Annotated[str, msgspec.Meta(max_length=200)] | None = None
-    context: dict[str, Any] | None = None
+    context: Context | None = None
     prefer: Preferred | None = None
-    meta: dict[str, Any] | None = None
+    meta: Meta | None = None
 
 
 class Result(msgspec.Struct):
