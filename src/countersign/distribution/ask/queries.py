@@ -166,9 +166,12 @@ PUBLIC_ORGS = """
     LIMIT $1
 """
 SELECT = "SELECT "
-HAS_TAG = "EXISTS (SELECT 1 FROM catalog_facet f WHERE f.facet = {facet})"
+# The least of what an index holds in order: asked whether there is any, PostgreSQL would read the whole table for a tag
+# that nothing has, because it expects one in any few rows.
+HAS_TAG = "(SELECT min(f.title) FROM catalog_facet f WHERE f.facet = {facet})"
+HAS_LICENSE = "(SELECT min(c.license) FROM catalog_public c WHERE c.license_key = {key})"
 IS_PUBLIC_TAG = "SELECT 1 FROM catalog_public c WHERE c.tags LIKE $1 LIMIT 1"
-LICENSES = "SELECT DISTINCT c.license_key, c.license FROM catalog_public c WHERE c.license_key IN ({keys})"
+LICENSES = "SELECT DISTINCT c.license FROM catalog_public c WHERE c.license_key = $1 LIMIT 50"
 LICENSES_FROM = """
     SELECT DISTINCT c.license FROM catalog_public c WHERE c.license_key >= $1 AND c.license_key < $2 LIMIT 50
 """
@@ -214,7 +217,7 @@ async def tags_named(database: Database, tags: Sequence[str]) -> set[str]:
     wanted = padded(tags)
     held = [HAS_TAG.format(facet=statement.value(f"tag:{tag}")) for tag in wanted]
     row = await database.fetch_one(SELECT + ", ".join(held), *statement.values)
-    known = {tag for tag, is_held in zip(wanted, row or (), strict=True) if is_held}
+    known = {tag for tag, title in zip(wanted, row or (), strict=True) if title is not None}
     # A tag of drafts alone is none; what a tag is made of means nothing to LIKE.
     return {tag for tag in known if await database.scan(IS_PUBLIC_TAG, f"% {tag} %")}
 
@@ -224,8 +227,11 @@ async def licenses_named(database: Database, keys: Sequence[str]) -> list[tuple[
     if not keys:
         return []
     statement = Statement()
-    text = LICENSES.format(keys=statement.list(padded(keys)))
-    return [(key, name) for key, name in await database.scan(text, *statement.values) if name is not None]
+    wanted = padded(keys)
+    held = [HAS_LICENSE.format(key=statement.value(each)) for each in wanted]
+    row = await database.fetch_one(SELECT + ", ".join(held), *statement.values)
+    known = dict.fromkeys(each for each, name in zip(wanted, row or (), strict=True) if name is not None)
+    return [(each, name) for each in known for (name,) in await database.scan(LICENSES, each)]
 
 
 async def licenses_from(database: Database, begin: str, end: str) -> list[str]:
