@@ -8,6 +8,7 @@ import pytest
 from countersign.distribution.context import Store
 from countersign.kernel import clock
 from tests.distribution.ask.shelf import NOW
+from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import World
 
 QUESTION = "Which tools run on Windows?"
@@ -50,7 +51,7 @@ async def test_get_answers_the_same(shop: World) -> None:
     posted = (await shop.call("POST", "/ask", json={"query": QUESTION, "query_id": "1"})).json()
 
     assert (await shop.call("GET", "/ask", params={"q": QUESTION, "query_id": "1"})).json() == posted
-    assert (await shop.call("GET", "/ask", params={"query": QUESTION, "query_id": "1"})).json() == posted
+    assert (await shop.call("GET", f"{ROOT_URL}/ask", params={"query": QUESTION, "query_id": "1"})).json() == posted
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "a" * 2_001])
@@ -96,7 +97,8 @@ async def test_a_stream_is_not_taken_up_again(shop: World) -> None:
 
 
 async def test_a_nested_question_has_the_meta_form(shop: World) -> None:
-    answer = await shop.call("POST", "/ask", json={"query": {"text": QUESTION, "site": "x"}, "meta": {"version": "1"}})
+    asked = {"query": {"text": QUESTION, "site": "x"}, "meta": {"version": "1"}}
+    answer = await shop.call("POST", f"{ROOT_URL}/ask", json=asked)
 
     body = answer.json()
     assert body["_meta"] == {"response_type": "answer", "version": "0.54"}
@@ -105,8 +107,8 @@ async def test_a_nested_question_has_the_meta_form(shop: World) -> None:
 
 
 async def test_what_cannot_be_told_is_a_failure_or_asks_back(shop: World) -> None:
-    failed = await shop.call("POST", "/ask", json={"query": {"text": "Which game is best?"}})
-    asked = await shop.call("POST", "/ask", json={"query": {"text": "What is Slow?"}})
+    failed = await shop.call("POST", f"{ROOT_URL}/ask", json={"query": {"text": "Which game is best?"}})
+    asked = await shop.call("POST", f"{ROOT_URL}/ask", json={"query": {"text": "What is Slow?"}})
 
     assert failed.json()["error"]["code"] == "NO_RESULTS"
     assert failed.json()["_meta"]["response_type"] == "failure"
@@ -116,7 +118,7 @@ async def test_what_cannot_be_told_is_a_failure_or_asks_back(shop: World) -> Non
 
 async def test_nested_streams_have_named_fragments(shop: World) -> None:
     body = {"query": {"text": QUESTION}, "prefer": {"streaming": True, "mode": "list"}}
-    told = events((await shop.call("POST", "/ask", json=body)).text)
+    told = events((await shop.call("POST", f"{ROOT_URL}/ask", json=body)).text)
 
     assert [name for name, _ in told] == ["start", "result", "complete"]
     assert [data["message_type"] for _, data in told] == ["api_version", "result_batch", "complete"]
@@ -125,7 +127,7 @@ async def test_nested_streams_have_named_fragments(shop: World) -> None:
 
 async def test_flat_streams_have_unnamed_messages(shop: World) -> None:
     parameters = {"query": QUESTION, "streaming": "true", "site": "all", "prev": "", "query_id": "q9"}
-    told = events((await shop.call("GET", "/ask", params=parameters)).text)
+    told = events((await shop.call("GET", f"{ROOT_URL}/ask", params=parameters)).text)
 
     assert {name for name, _ in told} == {""}
     assert [data["message_type"] for _, data in told] == ["api_version", "result_batch", "summary", "complete"]
@@ -133,9 +135,9 @@ async def test_flat_streams_have_unnamed_messages(shop: World) -> None:
 
 
 async def test_generation_without_a_model_is_not_supported(shop: World) -> None:
-    flat = await shop.call("GET", "/ask", params={"query": QUESTION, "mode": "generate"})
+    flat = await shop.call("GET", f"{ROOT_URL}/ask", params={"query": QUESTION, "mode": "generate"})
     body = {"query": {"text": QUESTION}, "prefer": {"mode": "generate"}}
-    nested = await shop.call("POST", "/ask", json=body)
+    nested = await shop.call("POST", f"{ROOT_URL}/ask", json=body)
 
     assert (flat.status_code, flat.json()["code"]) == (400, "not_supported")
     assert nested.json()["error"]["code"] == "NOT_SUPPORTED"
