@@ -14,7 +14,9 @@ import msgspec
 from processes import Cluster
 
 from countersign.distribution.app import opened
+from countersign.distribution.catalog.projection import weights
 from countersign.distribution.catalog.schemas import Channel, Product, ProductDetail, Release
+from countersign.distribution.catalog.words import shortened
 from countersign.distribution.context import Store
 from countersign.distribution.identity import tokens
 from countersign.distribution.redeem import codes
@@ -155,7 +157,7 @@ async def _fill(seeded: Seeded, size: Size) -> None:
 _Table = tuple[str, str, Iterable[tuple[object, ...]]]
 
 
-def _fill_sqlite(path: str, tables: Sequence[_Table]) -> None:
+def _fill_sqlite(path: str, tables: Sequence[_Table], *, index: bool = True) -> None:
     connection = apsw.Connection(path)
     for pragma in ("synchronous = OFF", "foreign_keys = OFF", "cache_size = -500000"):
         connection.execute(f"PRAGMA {pragma}")
@@ -164,12 +166,13 @@ def _fill_sqlite(path: str, tables: Sequence[_Table]) -> None:
             names = columns.split()
             places = ", ".join("?" * len(names))
             connection.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})", rows)
-        connection.execute(FLOOR_INDEX)
+        if index:
+            connection.execute(FLOOR_INDEX)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
 
 
-async def _fill_postgres(url: str, tables: Sequence[_Table]) -> None:
+async def _fill_postgres(url: str, tables: Sequence[_Table], *, index: bool = True) -> None:
     connection = await asyncpg.connect(
         url, server_settings={"search_path": "distribution", "session_replication_role": "replica"}
     )
@@ -177,7 +180,8 @@ async def _fill_postgres(url: str, tables: Sequence[_Table]) -> None:
     for table, columns, rows in tables:
         tag = await connection.copy_records_to_table(table, records=rows, columns=columns.split())
         filled += [table] if tag != "COPY 0" else []
-    await connection.execute(FLOOR_INDEX)
+    if index:
+        await connection.execute(FLOOR_INDEX)
     # Not the empty ones: they would be planned for as empty, until the next ANALYZE.
     await connection.execute(f"VACUUM ANALYZE {', '.join(filled)}")
     await connection.execute("CHECKPOINT")
@@ -273,3 +277,38 @@ def _batch(number: int, product_id: str) -> tuple[object, ...]:
 
 def _codes(made: Sequence[str]) -> Iterator[tuple[object, ...]]:
     return ((codes.digest(code), _batch_id(number % BATCHES), 0) for number, code in enumerate(made))
+
+
+def search_tables(seeded: Seeded) -> list[_Table]:
+    """The catalog's facets and search words, which the pages of products do without."""
+    made = [(each, _product(int(title[-6:]))) for title, each in seeded.pages]
+    described = [
+        (product_id, detail, weights(detail.title, detail.tags, detail.description or ""))
+        for product_id, detail in made
+    ]
+    facets = (
+        (facet, detail.title, product_id)
+        for product_id, detail, _ in described
+        for facet in (
+            f"kind:{detail.kind}",
+            f"org:{detail.org}",
+            *(f"platform:{each}" for each in detail.platforms),
+            *(f"tag:{each}" for each in dict.fromkeys(detail.tags)),
+        )
+    )
+    terms = ((term, product_id, weight) for product_id, _, found in described for term, weight in found.items())
+    every = sorted({term for _, _, found in described for term in found})
+    typos = ((short, term) for term in every for short in sorted(shortened(term)))
+    return [
+        ("catalog_facet", "facet title product_id", facets),
+        ("catalog_term", "term product_id weight", terms),
+        ("catalog_typo", "shortened term", typos),
+    ]
+
+
+def add(seeded: Seeded, tables: Sequence[_Table]) -> None:
+    """Put more rows into the store's tables."""
+    if seeded.database_url.startswith("sqlite"):
+        _fill_sqlite(seeded.database_url.removeprefix("sqlite:///"), tables, index=False)
+    else:
+        asyncio.run(_fill_postgres(seeded.database_url, tables, index=False))

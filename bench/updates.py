@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import hdiffpatch
 
+from countersign.updates import chunks
 from countersign.updates.deltas import making
 from countersign.updates.manifest import File
 
@@ -211,7 +212,7 @@ def side_of(paths: list[tuple[str, Path]]) -> making.Side:
     files: list[File] = []
     for name, path in sorted(paths, key=lambda each: each[0].encode()):
         data = path.read_bytes()
-        files.append(File(name, 0o644, len(data), hashlib.sha256(data).hexdigest(), []))
+        files.append(File(name, 0o644, len(data), hashlib.sha256(data).hexdigest(), chunks.chunk_id(data), []))
     return making.Side(files, lambda file: places[file.path].read_bytes())
 
 

@@ -24,7 +24,8 @@ def describe(tree: Path) -> Manifest:
             listed += cut
             name = path.relative_to(tree).as_posix()
             mode = 0o755 if path.stat().st_mode & 0o111 else 0o644
-            files.append(File(name, mode, len(content), hashlib.sha256(content).hexdigest(), places))
+            digests = hashlib.sha256(content).hexdigest(), chunks.chunk_id(content)
+            files.append(File(name, mode, len(content), *digests, places))
     return Manifest(
         org="bench",
         product_id="",

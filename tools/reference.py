@@ -28,18 +28,23 @@ ANSWERED = "Member of the answer"
 TITLES = {
     "documents": "The service itself",
     "catalog": "Catalog",
+    "ask": "Questions",
     "publishing": "Products, releases, media",
     "builds": "Files: upload and download",
     "processing": "Drafts that are not wanted any more",
     "delivery": "Builds and updates",
     "library": "Library",
     "redeem": "Codes",
+    "batch": "Batches",
     "jobs": "Jobs",
     "identity": "Sign-in, organisations",
     "signing": "Signing keys",
     "oauth": "Tokens, authorization, metadata",
     "agents": "Agents: registration, claim, security events",
     "accounts": "Accounts: sign-up, password reset",
+    "keys": "Keys that anybody takes",
+    "sandbox": "Sandbox",
+    "tools": "Tools for agents (MCP)",
 }
 
 Schema: TypeAlias = Mapping[str, Any]

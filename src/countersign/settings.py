@@ -30,6 +30,9 @@ class Settings:
     database_url: str = _setting("", "postgresql://… ; empty: SQLite files in the data directory.", "URL", secret=True)
     database_pool: int = _setting(10, "PostgreSQL connections of one worker.", "connections")
     read_deadline_s: int = _setting(5, "Longest time a search or scan may take in the database.", "seconds")
+    storage_mib: int = _setting(
+        0, "Most that the SQLite database, and the files beside it, may each take; 0: what the volume has.", "MiB"
+    )
     reserve_mib: int = _setting(64, "Writes are refused with 507 when less is free on the data volume.", "MiB")
     master_key: str = _setting(
         "",
@@ -39,6 +42,9 @@ class Settings:
     master_key_file: str = _setting("", "File that holds the master key, mode 0600.", "path")
     blobs_url: str = _setting(
         "", "s3://bucket/prefix?endpoint=…&region=… ; empty: a folder in the data directory.", "URL"
+    )
+    blobs_beneath: str = _setting(
+        "", "Folder of another store's blobs that are read as well and never changed; empty: none.", "path"
     )
     cdn_url: str = _setting(
         "", "Address before this service's signed blob paths that a CDN serves; empty: none.", "URL"
@@ -71,6 +77,8 @@ class Settings:
     rate_anonymous: int = _setting(120, "Requests of one address without credentials.", "per minute")
     rate_community: int = _setting(600, "Requests of one community key.", "per minute")
     rate_agent: int = _setting(1200, "Requests of one agent key.", "per minute")
+    rate_keys: int = _setting(5, "Keys that one address may take.", "per hour")
+    key_days: int = _setting(30, "How long a key that nobody uses lasts.", "days")
     rate_person: int = _setting(1200, "Requests of one person or OAuth client.", "per minute")
     rate_token: int = _setting(60, "Calls of the token endpoint and sign-in from one address.", "per minute")
     rate_register: int = _setting(
@@ -107,7 +115,10 @@ class Settings:
         "file.",
     )
     smtp_url: str = _setting(
-        "", "smtp://user:password@host:port or smtps://… ; empty: mail goes to the outbox folder.", "URL", secret=True
+        "",
+        "smtp://user:password@host:port or smtps://… ; `discard:`: no mail; empty: mail goes to the outbox folder.",
+        "URL",
+        secret=True,
     )
     mail_from: str = _setting("Countersign <no-reply@localhost>", "Sender of all mail.")
     mail_link_ttl_s: int = _setting(3600, "How long a mailed link works.", "seconds")
@@ -142,9 +153,18 @@ class Settings:
     job_memory_mib: int = _setting(4096, "Memory of a process that works on jobs.", "MiB")
     job_nice: int = _setting(10, "How far jobs step back behind requests, 0 to 19.")
     job_days: int = _setting(30, "How long an ended job can be looked up.", "days")
+    sandboxes: int = _setting(100, "Data sets of the sandbox that this node keeps at a time; 0: none.", "data sets")
+    sandbox_mib: int = _setting(256, "Most that one data set of the sandbox may take.", "MiB")
+    sandbox_idle_s: int = _setting(3600, "How long a data set of the sandbox lasts that nobody uses.", "seconds")
     statement_ttl_s: int = _setting(1209600, "Life of a signed statement of a channel.", "seconds")
     delta_history: int = _setting(3, "Earlier builds from which an update is prepared.", "builds")
     delta_group_mib: int = _setting(256, "Most contents that are compared at once for an update.", "MiB")
+    ask_model_url: str = _setting(
+        "", "Base address of an OpenAI-compatible model that helps with questions (`…/v1`); empty: rules alone.", "URL"
+    )
+    ask_model: str = _setting("", "Name of that model.")
+    ask_model_key: str = _setting("", "Key for that model.", secret=True)
+    ask_model_seconds: int = _setting(5, "How long that model may take before the rules' answer is given.", "seconds")
     page_cache_mib: int = _setting(64, "Memory for encoded catalog pages in each worker.", "MiB")
     catalog_max_age_s: int = _setting(5, "How long others may keep a public catalog answer.", "seconds")
     plan_ttl_s: int = _setting(604800, "How long a proposed plan waits for its approval.", "seconds")

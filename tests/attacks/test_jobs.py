@@ -13,6 +13,7 @@ from countersign.distribution.jobs import queries
 from countersign.distribution.processing import apart, delta, reader
 from countersign.distribution.processing.types import TYPES
 from countersign.kernel import ids
+from countersign.updates.chunks import chunk_id
 from countersign.updates.deltas.program import Order, Wanted, decode
 from countersign.updates.ingest.records import Asked
 from countersign.updates.manifest import File
@@ -134,8 +135,8 @@ async def test_strangers_bytes_are_read_by_a_process_without_rights(works: Works
 
 async def test_deltas_of_strangers_bytes_are_made_by_a_process_without_rights() -> None:
     """Before the first byte of a build is looked at."""
-    side = [File("a", 0o644, 1, hashlib.sha256(b"a").hexdigest(), [])]
-    other = [File("a", 0o644, 1, hashlib.sha256(b"b").hexdigest(), [])]
+    side = [File("a", 0o644, 1, hashlib.sha256(b"a").hexdigest(), chunk_id(b"a"), [])]
+    other = [File("a", 0o644, 1, hashlib.sha256(b"b").hexdigest(), chunk_id(b"b"), [])]
 
     async with apart.started(delta.PROGRAM) as process:
         await process.say(msgspec.msgpack.encode(Order(side, other, 1 << 20, 1 << 30, 60)))

@@ -32,9 +32,11 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/products/{id}/media"): {"kind": "icon", "filename": "i.png", "size": 10, "alt": "an icon"},
     ("POST", "/products/{id}/releases/{version}/artifacts"): {"filename": "new.zip", "size": 10},
     ("POST", "/jobs"): {"type": "artifact.verify", "payload": {"artifact_id": "00000000-0000-4000-8000-000000000000"}},
+    ("POST", "/ask"): {"query": "Which games run on Linux?"},
     ("POST", "/redeem"): {"code": "AAAA-BBBB-CCCC-DDDD"},
     ("POST", "/codes"): {"kind": "license", "products": ["north-public"], "count": 1},
     ("POST", "/codes/{batch_id}/revoke"): {},
+    ("POST", "/batch"): {"operations": [{"method": "GET", "path": "/info"}]},
     ("PUT", "/org"): {"name": "North again"},
     ("POST", "/org/members"): {"email": "new@north.example", "role": "viewer"},
     ("POST", "/org/clients"): {"name": "ci", "scopes": ["read:products"]},
@@ -48,14 +50,18 @@ QUERIES: dict[tuple[str, str], dict[str, str]] = {
     ("DELETE", "/org/clients"): {"client_id": "cc_none"},
     ("GET", "/products/{id}/releases/{version}/delta"): {"from": "0.9.0"},
     ("GET", "/blobs/{sha256}"): {"expires": "1", "filename": "a", "signature": "b"},
+    ("GET", "/ask"): {"q": "Which games run on Linux?"},
     ("GET", "/auth/setup"): {"token": "none"},
     ("POST", "/auth/setup"): {"token": "none"},
 }
 
 
+_BELOW = {route.path for route in ROUTES if not route.at_root}
+
+
 def key(route: Route[Store]) -> tuple[str, str]:
-    """How the tables name a route."""
-    return route.method, route.path
+    """How the tables name a route; those that are offered at the root as well are told apart."""
+    return route.method, f"ROOT{route.path}" if route.at_root and route.path in _BELOW else route.path
 
 
 BY_KEY: dict[tuple[str, str], Route[Store]] = {key(route): route for route in ROUTES}

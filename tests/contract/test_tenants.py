@@ -9,13 +9,18 @@ from countersign.distribution import app as distribution
 from countersign.distribution.app import ROUTES
 from tests.contract.scenes import BY_KEY, OBJECTS, QUERIES, SCOPES, SLUGS, Scene, everything, key
 
+SANDBOX = ("", "/api/v1/health", "/api/v1/telemetry")
 # Anyone may call these; what they show to whom is tested with the catalog and the artifacts.
 PUBLIC = {
     ("GET", "/health"),
     ("GET", "/info"),
+    # Each operation as if it came alone: tested with the batch.
+    ("POST", "/batch"),
     ("GET", "/healthz"),
     ("GET", "/products"),
     ("GET", "/catalog"),
+    ("GET", "/ask"),
+    ("POST", "/ask"),
     ("GET", "/media/{sha256}"),
     ("GET", "/artifacts/{artifact_id}"),
     ("GET", "/.well-known/oauth-protected-resource"),
@@ -28,7 +33,10 @@ PUBLIC = {
     ("GET", "/auth/signin"),
     ("GET", "/auth/signup"),
     ("GET", "/auth/reset"),
+    *(("GET", f"{where}/sandbox{path}") for where in ("", "ROOT") for path in SANDBOX),
 }
+# Anyone may take a key, a few in an hour; tested with the keys.
+KEYS = {(method, f"{where}/api/keys") for method in ("GET", "POST") for where in ("", "ROOT")}
 # The address itself, a form's contents, or the session cookie is what lets a caller in.
 OWN_CREDENTIALS = {
     ("GET", "/"),
@@ -46,6 +54,8 @@ OWN_CREDENTIALS = {
     ("GET", "/auth/claim"),
     ("POST", "/auth/claim"),
     ("POST", "/healthz"),
+    # Each message as its tool's own request: tested with the tools.
+    ("POST", "/mcp"),
     ("GET", "/auth/authorize"),
     ("POST", "/auth/authorize"),
     ("GET", "/auth/agents"),
@@ -125,7 +135,7 @@ MEMBERS = tuple(caller for caller in HOLDS if "north" in caller or caller.starts
 
 
 def test_every_route_has_its_place_in_the_tables() -> None:
-    reads = (PUBLIC, OWN_CREDENTIALS, READS_OF_PRODUCTS, READS_OF_BUILDS)
+    reads = (PUBLIC, KEYS, OWN_CREDENTIALS, READS_OF_PRODUCTS, READS_OF_BUILDS)
     placed = [each for table in (*reads, WRITES_OF_PRODUCTS, OF_AN_ORGANISATION, OF_THE_CALLER) for each in table]
 
     assert sorted(placed) == sorted(key(route) for route in ROUTES)

@@ -10,7 +10,6 @@ import pytest
 
 from countersign.distribution import app as distribution
 from countersign.distribution.context import Store
-from countersign.kernel.http.app import App
 from countersign.settings import Settings
 from tests.distribution.world import World
 from tests.servers.s3 import Bucket
@@ -98,7 +97,7 @@ def pattern(size: int, seed: int = 1) -> bytes:
 
 async def put_and_cut(store: Store, address: str, pieces: Iterable[bytes], content_range: str | None, size: int) -> int:
     """Send pieces of a body of `size` bytes, then cut the connection; the status nobody gets to see, 0 for none."""
-    app: App[Store] = distribution.create(store)
+    app = distribution.create(store)
     path = httpx.URL(address).raw_path
     headers = [(b"content-length", b"%d" % size)]
     if content_range is not None:

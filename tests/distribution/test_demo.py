@@ -7,7 +7,6 @@ import httpx
 
 from countersign.distribution import app as distribution
 from countersign.distribution import demo
-from countersign.kernel.http.app import App
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL, with_settings
 from tests.distribution.world import World
@@ -101,7 +100,7 @@ async def test_it_is_the_same_everywhere(demo_world: World, settings: Settings, 
     other = with_settings(settings, data=str(tmp_path / "other"), database_url="")
     async with distribution.opened(other, ROOT_URL, is_loopback=True) as store:
         await demo.seed(store)
-        twin: App[Any] = distribution.create(store)
+        twin = distribution.create(store)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(twin), base_url=ROOT_URL) as http:
             theirs = await http.get("/api/v1/catalog", params={"limit": 60})
 

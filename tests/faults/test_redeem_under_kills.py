@@ -4,10 +4,8 @@ import asyncio
 import json
 import random
 import statistics
-import time
 import uuid
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -15,6 +13,7 @@ import pytest
 from countersign.distribution.context import Store
 from tests.faults import shop, wire
 from tests.faults.lives import Lives
+from tests.faults.nemesis import Nemesis
 from tests.faults.wire import Answer
 from tests.figures import Figures
 
@@ -22,10 +21,6 @@ PERSONS, USES, CLIENTS = 300, 100, 64
 KILLS, STINTS_FULL, KILLS_A_STINT = 5, 10, 50
 """1,000 kills in all: 10 stints of 50 on each database, so that an interrupted run goes on with the next stint."""
 FIRST_TRIES_A_LIFE = 75
-WITHIN_S = (0.05, 0.35)
-LEAD_S = (0.0, 0.05)
-"""How long before the kill the crowd is let in: long enough to be at work then, too short to be done."""
-
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One stint, or with --full all."""
@@ -60,44 +55,6 @@ class Round:
             self.replays += 1
             assert is_replay
             assert (answer.status, answer.body) == (first.status, first.body)
-
-
-class Nemesis:
-    """Kills the store at chosen moments of its lives, and starts it again."""
-
-    def __init__(self, lives: Lives, seed: int) -> None:
-        self.lives = lives
-        self.chance = random.Random(seed)
-        self.kills = 0
-        self.restarts_s: list[float] = []
-
-    async def restart(self) -> None:
-        """Start the store and wait until it answers."""
-        began_s = time.monotonic()
-        self.lives.begin()
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", self.lives.port)
-            except OSError:
-                self.lives.require_alive()
-                assert time.monotonic() < began_s + 30
-                await asyncio.sleep(0.005)
-                continue
-            writer.close()
-            await writer.wait_closed()
-            self.restarts_s.append(time.monotonic() - began_s)
-            return
-
-    async def strike(self, before: Callable[[], None]) -> None:
-        """Let the life go on for a random while, do something shortly before its end, kill it, start the next."""
-        lead_s = self.chance.uniform(*LEAD_S)
-        await asyncio.sleep(self.chance.uniform(*WITHIN_S) - lead_s)
-        before()
-        await asyncio.sleep(lead_s)
-        self.lives.require_alive()
-        self.lives.kill()
-        self.kills += 1
-        await self.restart()
 
 
 async def redeem(lives: Lives, about: Round, owner: str) -> None:

@@ -67,7 +67,7 @@ def build(
                 frames[name] = chunks.compress(chunk)
             mine.append(places[name])
         mode = 0o755 if path in executables else 0o644
-        files.append(File(path, mode, len(data), hashlib.sha256(data).hexdigest(), mine))
+        files.append(File(path, mode, len(data), hashlib.sha256(data).hexdigest(), chunks.chunk_id(data), mine))
     manifest = Manifest(
         org="toolsmith",
         product_id="0199",

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from countersign.updates.chunks import chunk_id
 from countersign.updates.deltas import applying, making, patch, windows
 from countersign.updates.deltas.applying import DeltaRefused, Target, contents
 from countersign.updates.deltas.bytewise import difference, total
@@ -27,7 +28,7 @@ MIB = 1 << 20
 def side(files: Files) -> Side:
     """The files as the maker sees them."""
     listed = [
-        File(path, 0o644, len(data), hashlib.sha256(data).hexdigest(), [])
+        File(path, 0o644, len(data), hashlib.sha256(data).hexdigest(), chunk_id(data), [])
         for path, data in sorted(files.items(), key=lambda item: item[0].encode())
     ]
     return Side(listed, lambda file: files[file.path])

@@ -9,7 +9,7 @@ from countersign.cli.starting import Service
 from countersign.distribution import app, demo
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, setup
-from countersign.kernel.http.app import App
+from countersign.distribution.sandbox.front import Front
 from countersign.settings import BadSetting, Settings
 
 
@@ -26,7 +26,7 @@ async def opened(settings: Settings, place: Place) -> AsyncGenerator[Store]:
 
 
 @asynccontextmanager
-async def serving(store: Store, tends: bool) -> AsyncGenerator[App[Store]]:
+async def serving(store: Store, tends: bool) -> AsyncGenerator[Front]:
     """The store's application until the block is left; the one worker that `tends` speaks for the node, removes what
     has expired and keeps the processes that work on jobs.
 
@@ -38,7 +38,10 @@ async def serving(store: Store, tends: bool) -> AsyncGenerator[App[Store]]:
             await stack.enter_async_context(app.sole_node(store.settings))
             await stack.enter_async_context(app.tended(store))
             await stack.enter_async_context(worker.beside(store))
-        yield app.create(store)
+        workers = worker.COMMAND if store.settings.job_workers else ()
+        front = app.create(store, workers=workers)
+        stack.push_async_callback(front.close)
+        yield front
 
 
 async def prepare(store: Store, is_demo: bool) -> str:

@@ -2,17 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from countersign.distribution.accounts import queries as links
 from countersign.distribution.accounts import routes as accounts
 from countersign.distribution.agents import registrations, security_events
 from countersign.distribution.agents import routes as agents
+from countersign.distribution.ask import routes as ask
+from countersign.distribution.batch import routes as batch
 from countersign.distribution.builds import collector
 from countersign.distribution.builds import routes as builds
+from countersign.distribution.catalog import public
 from countersign.distribution.catalog import routes as catalog
-from countersign.distribution.context import PREFIX, Store
+from countersign.distribution.context import PREFIX, VERSIONS, Store
 from countersign.distribution.delivery import routes as delivery
 from countersign.distribution.documents import health, home
 from countersign.distribution.documents import routes as documents
@@ -24,6 +27,8 @@ from countersign.distribution.issuers import queries as issuers
 from countersign.distribution.jobs import queries as job_table
 from countersign.distribution.jobs import routes as jobs
 from countersign.distribution.jobs.kinds import AnyJobType
+from countersign.distribution.keys import queries as api_keys
+from countersign.distribution.keys import routes as key_routes
 from countersign.distribution.library import routes as library
 from countersign.distribution.oauth import authorization_code, consents
 from countersign.distribution.oauth import routes as oauth
@@ -33,7 +38,12 @@ from countersign.distribution.publishing import media_routes
 from countersign.distribution.publishing import routes as publishing
 from countersign.distribution.redeem import issue
 from countersign.distribution.redeem import routes as redeem
+from countersign.distribution.sandbox import folders, original
+from countersign.distribution.sandbox import routes as sandbox
+from countersign.distribution.sandbox.front import Front
+from countersign.distribution.sandbox.parts import Parts
 from countersign.distribution.signing import routes as signing
+from countersign.distribution.tools import routes as tools
 from countersign.distribution.uses import Uses
 from countersign.kernel import telemetry
 from countersign.kernel.blobs.open import open_blobs
@@ -57,13 +67,15 @@ from countersign.settings import BadSetting, Settings
 
 SCHEMA = "distribution"
 MIGRATIONS = "countersign.distribution.migrations"
-VERSIONS = ("catalog", "identity")
 COLLECT_EVERY_S = 300
 NODE_PATIENCE_S = 10
+DATABASE_FILE = "distribution.sqlite"
+BLOBS_FOLDER = "blobs"
+BOUNDED_COUNTERS = 1_024
 
 JOB_TYPES: tuple[AnyJobType, ...] = types.TYPES
 
-ROUTES: tuple[Route[Store], ...] = (
+_FEATURES: tuple[Route[Store], ...] = (
     *health.ROUTES,
     *home.ROUTES,
     *catalog.ROUTES,
@@ -74,7 +86,9 @@ ROUTES: tuple[Route[Store], ...] = (
     *delivery.ROUTES,
     *library.ROUTES,
     *redeem.ROUTES,
+    *batch.ROUTES,
     *jobs.routes(JOB_TYPES),
+    *ask.ROUTES,
     *identity.ROUTES,
     *oauth.ROUTES,
     *agents.ROUTES,
@@ -82,7 +96,10 @@ ROUTES: tuple[Route[Store], ...] = (
     *signing.ROUTES,
     *security_events.ROUTES,
     *accounts.routes(registrations.revoke_all_of),
+    *key_routes.ROUTES,
+    *sandbox.ROUTES,
 )
+ROUTES: tuple[Route[Store], ...] = (*_FEATURES, *tools.routes(_FEATURES))
 
 
 @asynccontextmanager
@@ -97,16 +114,18 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
     await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
     master = _master_key(settings, data)
     async with AsyncExitStack() as stack:
-        url = settings.database_url or f"sqlite:///{(data / 'distribution.sqlite').absolute()}"
+        url = settings.database_url or f"sqlite:///{(data / DATABASE_FILE).absolute()}"
         database = await open_database(
             url,
             schema=SCHEMA,
             pool=settings.database_pool,
             read_deadline_s=settings.read_deadline_s,
             reserve_bytes=settings.reserve_mib << 20,
+            most_bytes=settings.storage_mib << 20,
         )
         stack.push_async_callback(database.close)
         await upgrade(database, MIGRATIONS)
+        await public.complete(database)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
         tokens = AccessTokens(await keys.token_keys(database, master), root_url, root_url)
@@ -120,7 +139,13 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             root_url=root_url,
             is_loopback=is_loopback,
             database=database,
-            blobs=open_blobs(settings.blobs_url, data / "blobs", reserve_bytes=settings.reserve_mib << 20),
+            blobs=open_blobs(
+                settings.blobs_url,
+                data / BLOBS_FOLDER,
+                reserve_bytes=settings.reserve_mib << 20,
+                most_bytes=settings.storage_mib << 20,
+                beneath=settings.blobs_beneath,
+            ),
             counters=counters,
             mail=mail,
             versions=watched.current,
@@ -148,7 +173,8 @@ def _master_key(settings: Settings, data: Path) -> MasterKey:
 
 
 def _counters(settings: Settings, data: Path) -> Counters:
-    local = SharedMemoryCounters(data)
+    # A store that is bounded has few callers.
+    local = SharedMemoryCounters(data, BOUNDED_COUNTERS) if settings.storage_mib else SharedMemoryCounters(data)
     if not settings.counters_url:
         return local
     # Its client takes a fifth of a second to import, which only those who configure it should wait for.
@@ -185,17 +211,43 @@ async def sole_node(settings: Settings) -> AsyncGenerator[None]:
         yield
 
 
-def create(store: Store, routes: Sequence[Route[Store]] = ROUTES) -> App[Store]:
-    """The store's HTTP application: every feature's routes, and the documents made from them."""
+def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Sequence[str] = ()) -> Front:
+    """The store's HTTP application: every feature's routes, the documents made from them, and the sandbox in which the
+    same routes work on other data. `workers` is the command of a process that works on the sandbox's jobs."""
+    put_together = Parts(
+        opening=lambda settings, root_url, is_loopback: opened(settings, root_url, is_loopback=is_loopback),
+        application=lambda data_set: _application(data_set, routes, store.root_url),
+        template=original.template(MIGRATIONS),
+        workers=workers,
+    )
+    app = _application(store, routes, store.root_url)
+    return Front(app, store, put_together, _limiter(store), _proxies(store.settings))
+
+
+def _application(store: Store, routes: Sequence[Route[Store]], problems_url: str) -> App[Store]:
     settings = store.settings
     policy = Policy(
-        root_url=store.root_url,
+        root_url=problems_url,
         prefix=PREFIX,
-        trusted_proxies=frozenset(part.strip() for part in settings.trusted_proxies.split(",") if part.strip()),
+        trusted_proxies=_proxies(settings),
         log_requests=settings.log_requests,
         pages_bytes=settings.page_cache_mib << 20,
         max_age_s=settings.catalog_max_age_s,
     )
+    described = (*routes, *documents.routes(routes))
+    return App(
+        described,
+        store,
+        database=store.database,
+        gate=Gate(store),
+        limiter=_limiter(store),
+        versions=store.versions,
+        policy=policy,
+    )
+
+
+def _limiter(store: Store) -> RateLimiter:
+    settings = store.settings
     quotas = {
         "anonymous": settings.rate_anonymous,
         "community": settings.rate_community,
@@ -203,26 +255,28 @@ def create(store: Store, routes: Sequence[Route[Store]] = ROUTES) -> App[Store]:
         "person": settings.rate_person,
         "token": settings.rate_token,
     }
-    described = (*routes, *documents.routes(routes))
-    return App(
-        described,
-        store,
-        database=store.database,
-        gate=Gate(store),
-        limiter=RateLimiter(store.counters, quotas),
-        versions=store.versions,
-        policy=policy,
-    )
+    return RateLimiter(store.counters, quotas)
 
 
-def tended(store: Store) -> AbstractAsyncContextManager[None]:
-    """While the block lasts, what has expired is removed every few minutes."""
-    return repeated(lambda: tend(store), every_s=COLLECT_EVERY_S)
+def _proxies(settings: Settings) -> frozenset[str]:
+    return frozenset(part.strip() for part in settings.trusted_proxies.split(",") if part.strip())
+
+
+@asynccontextmanager
+async def tended(store: Store) -> AsyncGenerator[None]:
+    """While the block lasts, what has expired is removed every few minutes; at its begin, what an earlier server left
+    of the sandbox."""
+    await asyncio.to_thread(folders.clean, Path(store.settings.data))
+    async with repeated(lambda: tend(store), every_s=COLLECT_EVERY_S):
+        yield
 
 
 async def tend(store: Store) -> None:
     """Remove what has expired: uploads, unused blobs, abandoned code batches, old idempotency records, sessions, codes
-    and tokens of others, mailed links, registrations; and write down when agents were last used."""
+    and tokens of others, mailed links, registrations, keys, data sets of the sandbox; and write down when agents and
+    keys were last used."""
+    # First, so that no key is forgotten that was just used.
+    await _record_uses(store)
     await gc.sweep(store)
     await collector.collect(store)
     await issue.collect_abandoned(store)
@@ -235,7 +289,8 @@ async def tend(store: Store) -> None:
         await registrations.forget_old(transaction)
         await links.forget_old(transaction)
         await job_table.forget_old(transaction, store.settings.job_days)
-    await _record_uses(store)
+        await api_keys.forget_unused(transaction, store.settings.key_days)
+    await asyncio.to_thread(folders.sweep, Path(store.settings.data), store.settings.sandbox_idle_s)
 
 
 async def _record_uses(store: Store) -> None:
@@ -245,3 +300,4 @@ async def _record_uses(store: Store) -> None:
         async with store.database.transaction() as transaction:
             await registrations.record_uses(transaction, used)
             await consents.record_uses(transaction, used)
+            await api_keys.record_uses(transaction, used)

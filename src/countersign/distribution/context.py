@@ -16,6 +16,8 @@ from countersign.kernel.security.sealed import Signer
 from countersign.settings import Settings
 
 PREFIX = "/api/v1"
+VERSIONS = ("catalog", "identity")
+"""What is counted when it changes, in the order of the numbers that `Store.versions` reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,8 @@ class Store:
     """One running store. `root_url` has no trailing slash; `is_loopback` tells that it is reached from this
     machine alone; `versions` reads the counters of catalog and identity, never older than the call. Of the signers,
     `cursors` signs page cursors, `addresses` signed addresses and forms, `codes` what people type. `key_sets`
-    keeps the keys of trusted issuers."""
+    keeps the keys of trusted issuers. `way_in` is what a caller without a credential is told to do, where that is not
+    to obtain a token."""
 
     settings: Settings
     root_url: str
@@ -41,6 +44,7 @@ class Store:
     key_sets: KeySets
     uses: Uses
     jobs: Engine
+    way_in: str = ""
 
     @property
     def base_url(self) -> str:

@@ -110,6 +110,7 @@ CREATE TABLE release (
     UNIQUE (product_id, version)
 );
 CREATE INDEX release_by_newest ON release (product_id, published_at DESC, sort_key DESC, id DESC);
+CREATE INDEX release_by_moment ON release (published_at, channel, product_id) WHERE status = 'published';
 
 CREATE TABLE media (
     id TEXT PRIMARY KEY,
@@ -521,3 +522,42 @@ CREATE TABLE delta_pair (
     created_at BIGINT NOT NULL,
     PRIMARY KEY (from_artifact, to_artifact)
 );
+
+-- Keys that anybody takes without asking: `key_hash` is SHA-256 of the key. One that is not used for long is removed.
+CREATE TABLE api_key (
+    key_hash BLOB PRIMARY KEY,
+    tier TEXT NOT NULL CHECK (tier IN ('community', 'sandbox', 'agent')),
+    created_at BIGINT NOT NULL,
+    used_at BIGINT NOT NULL
+);
+CREATE INDEX api_key_by_use ON api_key (used_at);
+
+-- Questions: one narrow row for each public product, with what its published releases add up to. Drafts, archived
+-- products and unpublished releases leave no trace here, so that no answer made from it can tell of them.
+
+-- The rows lie in the order of the catalog, so that reading all of them in order is one pass. `tags` is ' one two ' ;
+-- `name_key` and `license_key` are title and licence as they are looked up, '' until they were written; `platforms` and
+-- `channels` have one bit for each, in the order of the API's lists; `first_at` and `last_at` are of published releases.
+CREATE TABLE catalog_public (
+    product_id TEXT NOT NULL REFERENCES product (id),
+    slug TEXT NOT NULL,
+    title TEXT NOT NULL,
+    name_key TEXT NOT NULL,
+    org_slug TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    platforms BIGINT NOT NULL,
+    channels BIGINT NOT NULL,
+    is_free BIGINT NOT NULL,
+    license TEXT,
+    license_key TEXT NOT NULL,
+    first_at BIGINT,
+    last_at BIGINT,
+    tags TEXT NOT NULL,
+    PRIMARY KEY (title, product_id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX catalog_public_by_product ON catalog_public (product_id);
+CREATE INDEX catalog_public_by_slug ON catalog_public (slug);
+CREATE INDEX catalog_public_by_name ON catalog_public (name_key, title, product_id);
+CREATE INDEX catalog_public_by_org ON catalog_public (org_slug, title, product_id);
+CREATE INDEX catalog_public_by_license ON catalog_public (license_key, license);
+CREATE INDEX catalog_public_by_newest ON catalog_public (last_at DESC, title, product_id);

@@ -35,6 +35,11 @@ def seeded(seed: str) -> Generator[None]:
         _seeded = before
 
 
+def derived_uuid(namespace: str, name: str) -> str:
+    """The UUIDv5 of a name within a namespace, itself a UUID (RFC 9562 §5.5): the same for the same two."""
+    return str(uuid.uuid5(uuid.UUID(namespace), name))
+
+
 def is_uuid(text: str) -> bool:
     """Whether the text has the 8-4-4-4-12 hexadecimal shape of a UUID."""
     return _UUID.fullmatch(text) is not None

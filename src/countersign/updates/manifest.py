@@ -8,17 +8,18 @@ import msgspec
 PAYLOAD_TYPE = "application/vnd.countersign.manifest+json"
 
 Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
-"""SHA-256 of a file, or BLAKE3 of a chunk, in lower-case hexadecimal."""
+"""SHA-256 or BLAKE3 in lower-case hexadecimal."""
 
 
 class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file: relative path, mode (0o644 or 0o755), size in bytes, SHA-256, and its chunks as positions in the
-    manifest's `chunks`, in order."""
+    """A file: relative path, mode (0o644 or 0o755), size in bytes, both digests, and its chunks as positions in the
+    manifest's `chunks`, in order. Others know files by SHA-256; BLAKE3 is what reads a large installation quickly."""
 
     path: str
     mode: int
     size: int
     sha256: Digest
+    blake3: Digest
     chunks: list[int]
 
 

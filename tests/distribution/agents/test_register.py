@@ -229,10 +229,10 @@ async def test_what_an_agent_calls_itself_is_shown_and_cannot_harm(world: World)
     assert "x" * 121 not in page.text
 
 
-async def test_t50_no_request_is_carried_inside_another(world: World) -> None:
-    # Whoever brings a batch has to show here that it checks scopes for each operation and takes no /auth address.
+async def test_t50_nobody_registers_inside_another_request(world: World) -> None:
     body = {"operations": [{"method": "POST", "path": "/auth/register", "body": {"type": "anonymous"}}]}
 
     answered = await world.http.post("/api/v1/batch", json=body)
 
-    assert (answered.status_code, answered.json()["code"]) == (404, "route_not_found")
+    (result,) = answered.json()["results"]
+    assert (answered.status_code, result["status"], result["body"]["code"]) == (200, 400, "not_batchable")

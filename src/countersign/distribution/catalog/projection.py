@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from countersign.distribution.catalog import public
 from countersign.distribution.catalog.schemas import Channel, Media, Product, ProductDetail, Release
 from countersign.distribution.catalog.words import shortened, words
 from countersign.kernel import clock
@@ -100,6 +101,7 @@ async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = 
         encode([release for release, _ in newest]),
         etag_of(encoded),
     )
+    await public.put(transaction, detail)
     if reindex:
         await _index(transaction, detail, org_slug)
     await versions.bump(transaction, "catalog")

@@ -1,7 +1,7 @@
 """GET /products, /products/{id}, /products/{id}/releases, /catalog."""
 
 from collections.abc import AsyncIterator
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import msgspec
 
@@ -146,8 +146,8 @@ def _next(call: Request[ReleasesQuery, Nothing], found: queries.Entry, channel: 
     parameters = {"limit": str(call.query.limit), "cursor": cursor.write(call.context.cursors, position)}
     if channel:
         parameters["channel"] = channel
-    path = call.target.split("?")[0]
-    return ("Link", f'<{call.context.root_url}{path}?{urlencode(parameters)}>; rel="next"')
+    path = f"/products/{quote(call.path['id'], safe='')}/releases"
+    return ("Link", f'<{call.context.base_url}{path}?{urlencode(parameters)}>; rel="next"')
 
 
 async def _sees(call: Request[ReleasesQuery, Nothing], found: queries.Entry) -> int:

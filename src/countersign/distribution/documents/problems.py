@@ -10,7 +10,7 @@ from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.distribution.context import Store
 from countersign.distribution.documents import serving
 from countersign.distribution.identity.callers import Request
-from countersign.distribution.identity.gate import InsufficientScope, Unauthenticated
+from countersign.distribution.identity.gate import InsufficientScope, SandboxOnly, Unauthenticated
 from countersign.distribution.jobs.refusals import JobCancelled, JobFailed
 from countersign.distribution.processing.ingest import ArtifactDamaged
 from countersign.kernel.errors import InvalidRequest, NotFound, Refused, StorageFull, Unavailable
@@ -27,6 +27,7 @@ EVERYWHERE: tuple[type[Refused], ...] = (
     InvalidRequest,
     Unauthenticated,
     InsufficientScope,
+    SandboxOnly,
     NotFound,
     RouteNotFound,
     MethodNotAllowed,

@@ -1,4 +1,5 @@
-"""The caller of a request: an anonymous address, a person, an OAuth client, or an agent that is nobody's yet."""
+"""The caller of a request: an anonymous address, a person, an OAuth client, an agent that is nobody's yet, a
+self-serve key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,15 +19,16 @@ class Caller:
 
     `orgs` maps each organisation's id to the scopes held in it (role and token together); `scopes` is what the
     token itself carries, None for a person's own session, which needs none. `through` is the registration or the
-    consent by which somebody else acts for the person.
+    consent by which somebody else acts for the person. `granted_quota` is a quota of its own, where it has one.
     """
 
-    kind: Literal["anonymous", "person", "client", "agent"]
+    kind: Literal["anonymous", "person", "client", "agent", "key"]
     id: str
     orgs: Mapping[str, frozenset[str]] = field(default_factory=lambda: _NO_ROLES)
     scopes: frozenset[str] | None = frozenset()
     email: str | None = None
     through: str | None = None
+    granted_quota: str | None = None
 
     @property
     def key(self) -> str:
@@ -36,7 +38,7 @@ class Caller:
     @property
     def quota(self) -> str:
         """Which rate limit counts this caller."""
-        return _QUOTAS[self.kind]
+        return self.granted_quota or _QUOTAS[self.kind]
 
     @property
     def is_anonymous(self) -> bool:

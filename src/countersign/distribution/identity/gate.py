@@ -1,7 +1,7 @@
 """The gate: from a request's credentials to its caller, and the refusals that name the way in (RFC 6750, 9728)."""
 
-from countersign.distribution.context import Store
-from countersign.distribution.identity import tokens
+from countersign.distribution.context import PREFIX, Store
+from countersign.distribution.identity import provisioned, tokens
 from countersign.distribution.identity.callers import Caller, anonymous
 from countersign.kernel.errors import Refused, invalid_parameter
 from countersign.kernel.http.call import Headers
@@ -29,6 +29,15 @@ class InsufficientScope(Refused):
     resolution = "Obtain a token with the scope that WWW-Authenticate names."
 
 
+class SandboxOnly(Refused):
+    """The key opens the sandbox alone, and this is the service itself."""
+
+    status = 403
+    code = "sandbox_only"
+    title = "For the sandbox only"
+    resolution = "Send this key to the same path below ROOT/sandbox/api/v1, or get a key of the tier agent."
+
+
 def metadata(store: Store) -> str:
     """The parameter of a challenge that leads to the way in (RFC 9728 §5.1)."""
     return f'resource_metadata="{store.root_url}/.well-known/oauth-protected-resource"'
@@ -40,7 +49,30 @@ def unauthenticated(
     """The refusal of a request without any credential, with its challenge (agent-auth 7.2). It names the scope that
     the address needs: a client that is not told asks for every scope there is, and few hold all (RFC 6750 §3)."""
     challenge = f"Bearer {metadata(store)}{_needed(scope)}"
-    return Unauthenticated(detail, resolution=resolution, headers={"WWW-Authenticate": challenge})
+    remedy = resolution or store.way_in or None
+    return Unauthenticated(detail, resolution=remedy, headers={"WWW-Authenticate": challenge})
+
+
+def rejected(store: Store, why: str, scope: str | None = None) -> Unauthenticated:
+    """The refusal of a credential that does not hold."""
+    challenge = f'Bearer error="invalid_token", error_description="{why}", {metadata(store)}{_needed(scope)}'
+    return Unauthenticated(why, headers={"WWW-Authenticate": challenge})
+
+
+def credential_of(headers: Headers) -> str | None:
+    """The one credential of a request: a bearer token, or what X-API-Key holds; empty where Authorization is of
+    another form, None where nothing is sent.
+
+    Raises:
+        InvalidRequest: more than one was sent.
+    """
+    authorization, api_key = headers.get("authorization"), headers.get("x-api-key")
+    if headers.count("authorization") + headers.count("x-api-key") > 1:
+        raise invalid_parameter("Authorization", "is one credential too many; send one of them only")
+    if authorization is None:
+        return api_key
+    kind, _, token = authorization.partition(" ")
+    return "" if kind.lower() != "bearer" or "," in token else token.strip()
 
 
 def _needed(scope: str | None) -> str:
@@ -57,25 +89,35 @@ class Gate:
         self._metadata = metadata(store)
 
     async def caller_of(self, headers: Headers, address: str, scope: str | None = None) -> Caller:
-        """Whoever the Authorization header names (X-API-Key is another spelling of it); anonymous without one. A
-        refusal names the scope that the address needs.
+        """Whoever the Authorization header names, by a token or a self-serve key (X-API-Key is another spelling of it);
+        anonymous without one. A refusal names the scope that the address needs.
 
         Raises:
-            Unauthenticated: the token is malformed, expired, revoked, or not one of this service.
+            Unauthenticated: the token is malformed, expired, revoked, or not one of this service; the key is unknown.
+            SandboxOnly: the key is for the sandbox.
             InvalidRequest: more than one credential was sent.
         """
-        authorization = headers.get("authorization")
-        api_key = headers.get("x-api-key")
-        if authorization is None and api_key is None:
+        credential = credential_of(headers)
+        if credential is None:
             return anonymous(address)
-        if headers.count("authorization") + headers.count("x-api-key") > 1:
-            raise invalid_parameter("Authorization", "is one credential too many; send one of them only")
-        if authorization is None:
-            raise self._rejected("the key is not known", scope)
-        kind, _, token = authorization.partition(" ")
-        if kind.lower() != "bearer" or not token.strip() or "," in token:
-            raise self._rejected("the Authorization header must read: Bearer TOKEN", scope)
-        return await self._caller_with(token.strip(), scope)
+        if provisioned.is_key(credential):
+            return await self._caller_with_key(credential, scope)
+        if not credential:
+            raise rejected(self._store, "the Authorization header must read: Bearer TOKEN", scope)
+        return await self._caller_with(credential, scope)
+
+    async def _caller_with_key(self, key: str, scope: str | None) -> Caller:
+        found = await provisioned.known(self._store, key)
+        if found is None:
+            raise rejected(self._store, "the key is not known, or was not used for too long", scope)
+        if found.tier == "sandbox":
+            remedy = (
+                f"Send it to {self._store.root_url}/sandbox{PREFIX}, or get a key for this address: "
+                f"GET {self._store.root_url}/api/keys?tier=agent"
+            )
+            raise SandboxOnly("this key is for the sandbox", resolution=remedy)
+        self._store.uses.note(found.id)
+        return found.caller
 
     async def _caller_with(self, token: str, scope: str | None) -> Caller:
         # First, as it brings the signing keys of the moment: a token of a key that was dropped ends with it.
@@ -84,7 +126,7 @@ class Gate:
             claims = self._store.tokens.verify(token)
         except InvalidToken as error:
             why = "the token is expired, malformed, or not one of this service"
-            raise self._rejected(why, scope) from error
+            raise rejected(self._store, why, scope) from error
         name = digest(token)
         known = self._callers.get(name)
         if known is not None and known[0] == identity:
@@ -93,7 +135,7 @@ class Gate:
         caller = await tokens.caller_from(self._store.database, claims)
         if caller is None:
             self._callers.pop(name, None)
-            raise self._rejected("the token was revoked", scope)
+            raise rejected(self._store, "the token was revoked", scope)
         if len(self._callers) >= _CACHED_CALLERS:
             self._callers.clear()
         self._callers[name] = (identity, caller)
@@ -113,12 +155,12 @@ class Gate:
         """
         if caller.is_anonymous:
             raise unauthenticated(self._store, "this needs a token", scope=scope)
+        if caller.kind == "key":
+            headers = {"WWW-Authenticate": f'Bearer error="insufficient_scope", {self._metadata}{_needed(scope)}'}
+            remedy = "Obtain a token: a key is nobody, and reads what is public."
+            raise InsufficientScope("this is no key's to do", resolution=remedy, headers=headers)
         if scope is not None and not caller.allows(scope):
             challenge = f'Bearer error="insufficient_scope", scope="{scope}", {self._metadata}'
             remedy = f"Obtain a token with the scope {scope}."
             headers = {"WWW-Authenticate": challenge}
             raise InsufficientScope(f"this needs the scope {scope}", resolution=remedy, headers=headers)
-
-    def _rejected(self, why: str, scope: str | None) -> Unauthenticated:
-        challenge = f'Bearer error="invalid_token", error_description="{why}", {self._metadata}{_needed(scope)}'
-        return Unauthenticated(why, headers={"WWW-Authenticate": challenge})

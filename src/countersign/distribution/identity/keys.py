@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from countersign.kernel import clock
 from countersign.kernel.database import versions
-from countersign.kernel.database.port import Database, Reader
+from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.security.jose import AccessTokens, KeyRing
 from countersign.kernel.security.masterkey import MasterKey
@@ -15,6 +15,7 @@ NAME = "token-keys"
 PURPOSE = "token-keys"
 STORED = "SELECT sealed FROM service_key WHERE name = $1"
 STORE = "INSERT INTO service_key (name, sealed, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+FORGET = "DELETE FROM service_key WHERE name = $1"
 REPLACE = "UPDATE service_key SET sealed = $2, created_at = $3 WHERE name = $1 AND sealed = $4"
 
 
@@ -53,6 +54,11 @@ async def stored_keys(reader: Reader, master: MasterKey) -> KeyRing | None:
     """
     row = await reader.fetch_one(STORED, NAME)
     return None if row is None else KeyRing.from_json(unseal(master, bytes(row[0]), PURPOSE))
+
+
+async def forget(transaction: Transaction) -> None:
+    """Remove the ring: whoever opens the database next signs with a key of its own."""
+    await transaction.run(FORGET, NAME)
 
 
 async def rotate(database: Database, master: MasterKey, *, drop_previous: bool) -> KeyRing:

@@ -1,6 +1,6 @@
 """SQL of organisations, people, memberships, clients and sessions."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -124,6 +124,7 @@ DELETE_SESSIONS_OF = "DELETE FROM session WHERE person_id = $1"
 IS_REVOKED = "SELECT 1 FROM revoked_token WHERE jti = $1"
 REVOKE_TOKEN = "INSERT INTO revoked_token (jti, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 DELETE_OLD_REVOCATIONS = "DELETE FROM revoked_token WHERE expires_at <= $1"
+TIER_OF_KEY = "SELECT tier FROM api_key WHERE key_hash = $1 AND used_at > $2"
 REGISTRATION_GRANT = "SELECT id, generation, status, person_id, scopes FROM registration WHERE id = $1"
 CONSENT_GRANT = """
     SELECT c.id, c.generation, 'claimed', c.person_id, c.scopes
@@ -210,6 +211,14 @@ async def revoke_token(transaction: Transaction, jti: str, expires_at: Instant) 
 async def forget_old_revocations(transaction: Transaction) -> int:
     """Remove revocations of tokens that have expired since; how many there were."""
     return await transaction.run(DELETE_OLD_REVOCATIONS, clock.now())
+
+
+async def tier_of_key(
+    reader: Reader, key_hash: bytes, used_since: Instant
+) -> Literal["community", "sandbox", "agent"] | None:
+    """What the self-serve key with this hash is for, if it was made or used since."""
+    row = await reader.fetch_one(TIER_OF_KEY, key_hash, used_since)
+    return None if row is None else row[0]
 
 
 async def grant(reader: Reader, grant_id: str) -> Grant | None:

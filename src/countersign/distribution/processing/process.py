@@ -126,7 +126,7 @@ def _manifest(artifact: Artifact, contents: Contents) -> Manifest:
                     numbers[name] = len(listed)
                     listed.append(Chunk(name.hex(), size))
             positions = [numbers[name] for name, _ in found.chunks]
-            files.append(File(found.path, found.mode, found.size, found.sha256.hex(), positions))
+            files.append(File(found.path, found.mode, found.size, found.sha256.hex(), found.blake3.hex(), positions))
     return Manifest(
         org=artifact.org,
         product_id=artifact.product_id,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from countersign.kernel.blobs.layout import PIECE_BYTES
+from countersign.kernel.blobs.room import Room
 from countersign.kernel.errors import StorageFull, Unavailable
 
 P = ParamSpec("P")
@@ -71,19 +72,6 @@ async def in_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwarg
     return await asyncio.wrap_future(pool.submit(refusing))
 
 
-def require_room(folder: Path, reserve_bytes: int) -> None:
-    """Refuse before the volume is full.
-
-    Raises:
-        StorageFull: less than `reserve_bytes` are free.
-    """
-    volume = os.statvfs(folder)
-    free = volume.f_bavail * volume.f_frsize
-    if free < reserve_bytes:
-        text = f"The volume of the blobs has {free} bytes free, and {reserve_bytes} are kept in reserve."
-        raise StorageFull(text)
-
-
 def sync_folder(folder: Path) -> None:
     """Make names that were added to the folder, or taken from it, survive a loss of power."""
     held = Descriptor(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -113,12 +101,12 @@ class Arriving:
     reached by a later or a slower writer.
     """
 
-    def __init__(self, pool: Executor, path: Path, reserve_bytes: int) -> None:
+    def __init__(self, pool: Executor, path: Path, room: Room) -> None:
         make_folder(path.parent)
-        require_room(path.parent, reserve_bytes)
+        room.require(path.parent)
         self._pool = pool
         self.path = path
-        self._reserve_bytes = reserve_bytes
+        self._room = room
         self._held = Descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         self._hash = hashlib.sha256()
         self._working: list[Future[None]] = []
@@ -148,11 +136,12 @@ class Arriving:
 
     def _write(self, piece: bytes | bytearray) -> None:
         with refusals():
+            self._room.take(len(piece))
             write_all(self._held, memoryview(piece))
             self._unflushed += len(piece)
             if self._unflushed >= _FLUSH_BYTES:
                 self._unflushed = 0
-                require_room(self.path.parent, self._reserve_bytes)
+                self._room.require(self.path.parent)
                 os.fdatasync(self._held.fd)
 
     def _drop(self) -> None:

@@ -13,6 +13,7 @@ from countersign.kernel.blobs import disk, layout
 from countersign.kernel.blobs.layout import PIECE_BYTES, Span
 from countersign.kernel.blobs.pieces import in_pieces
 from countersign.kernel.blobs.port import Part, Staged
+from countersign.kernel.blobs.room import Room
 from countersign.kernel.clock import SECOND, Instant
 from countersign.kernel.errors import NotFound, Unavailable
 
@@ -25,12 +26,22 @@ class LocalBlobs:
     `staging/<upload>/` holds a file for each part, named by its bytes; `sealed/ab/cd/<sha256>` the blobs.
     A file gets its name by rename once its bytes are on the disk, and is never written to again; a stop at
     any moment leaves an unnamed file in `staging` at worst, which `discard` removes.
-    Writing is refused when less than `reserve_bytes` would stay free.
+    Writing is refused when less than `reserve_bytes` would stay free, or all files would take more than `most_bytes`
+    (0: there is no such bound). The blobs sealed in the directory `beneath` can be read here too; nothing is ever
+    changed there.
     """
 
-    def __init__(self, root: Path, *, reserve_bytes: int = 64 * 1024 * 1024) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        reserve_bytes: int = 64 * 1024 * 1024,
+        most_bytes: int = 0,
+        beneath: Path | None = None,
+    ) -> None:
         self._root = root
-        self._reserve_bytes = reserve_bytes
+        self._beneath = beneath
+        self._room = Room(root, reserve_bytes, most_bytes)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="blobs")
 
     async def stage(self, upload: str, offset: int, chunks: AsyncIterator[bytes]) -> Part:
@@ -43,7 +54,7 @@ class LocalBlobs:
         if offset < 0:
             raise ValueError(f"a part cannot begin at {offset}")
         folder = self._upload(upload)
-        arriving = await disk.in_thread(self._pool, disk.Arriving, self._pool, folder / _unnamed(), self._reserve_bytes)
+        arriving = await disk.in_thread(self._pool, disk.Arriving, self._pool, folder / _unnamed(), self._room)
         try:
             async with aclosing(in_pieces(chunks)) as pieces:
                 async for piece in pieces:
@@ -74,11 +85,11 @@ class LocalBlobs:
         """See BlobStore."""
         if not layout.is_digest(sha256):
             return None
-        return await disk.in_thread(self._pool, _size, self._sealed(sha256))
+        return await disk.in_thread(self._pool, _size, self._readable(sha256))
 
     async def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
         """See BlobStore; ends at the blob's end when `stop` lies beyond it."""
-        held = await disk.in_thread(self._pool, _open_blob, self._sealed(sha256))
+        held = await disk.in_thread(self._pool, _open_blob, self._readable(sha256))
         while start < stop:
             count = min(PIECE_BYTES, stop - start)
             piece = await disk.in_thread(self._pool, held.read, start, count)
@@ -89,7 +100,7 @@ class LocalBlobs:
 
     async def file(self, sha256: str, folder: Path) -> Path:
         """See BlobStore; it is the blob itself."""
-        path = self._sealed(sha256)
+        path = self._readable(sha256)
         if await disk.in_thread(self._pool, _size, path) is None:
             raise NotFound("There is no such blob.")
         return path
@@ -126,6 +137,11 @@ class LocalBlobs:
     def _sealed(self, sha256: str) -> Path:
         return self._root / layout.sealed_name(sha256)
 
+    def _readable(self, sha256: str) -> Path:
+        """Where the blob is read: here, or beneath where it is only there."""
+        own = self._sealed(sha256)
+        return own if self._beneath is None or own.exists() else self._beneath / layout.sealed_name(sha256)
+
     def _seal(self, folder: Path, laid: Sequence[Span], announced: str | None) -> str:
         disk.make_folder(folder)
         whole = folder / _unnamed()
@@ -133,7 +149,8 @@ class LocalBlobs:
             if len(laid) == 1 and laid[0].is_whole_part:
                 digest = _link_part(folder, laid[0].part, whole)
             else:
-                disk.require_room(folder, self._reserve_bytes)
+                self._room.require(folder)
+                self._room.take(sum(span.stop - span.start for span in laid))
                 digest = _assemble(folder, laid, whole)
             layout.check_digest(digest, announced)
             whole.chmod(stat.S_IRUSR | stat.S_IRGRP)
@@ -147,7 +164,7 @@ class LocalBlobs:
 
     def _check(self) -> None:
         disk.make_folder(self._root)
-        disk.require_room(self._root, self._reserve_bytes)
+        self._room.require(self._root)
         path = self._root / f".check-{ids.new_uuid()}"
         try:
             held = disk.Descriptor(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)

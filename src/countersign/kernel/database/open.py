@@ -15,12 +15,13 @@ async def open_database(
     pool: int = 10,
     read_deadline_s: float = 5.0,
     reserve_bytes: int = sqlite.RESERVE_BYTES,
+    most_bytes: int = 0,
 ) -> Database:
     """Open the database at the address: `sqlite:////absolute/file.db` or `postgresql://…`.
 
     On PostgreSQL the service's tables live in `schema`, which is created when missing, and `pool` is the number of
     connections. A SQLite file is one service's alone, so that it needs no schema; `reserve_bytes` is the room on
-    its volume that writes leave free.
+    its volume that writes leave free, `most_bytes` its greatest length (0: any).
 
     Raises:
         Unavailable: the file cannot be opened, or the server cannot be reached.
@@ -28,7 +29,9 @@ async def open_database(
     """
     if url.startswith(SQLITE):
         path = Path(url.removeprefix(SQLITE))
-        return await sqlite.open_sqlite(path, read_deadline_s=read_deadline_s, reserve_bytes=reserve_bytes)
+        return await sqlite.open_sqlite(
+            path, read_deadline_s=read_deadline_s, reserve_bytes=reserve_bytes, most_bytes=most_bytes
+        )
     if url.startswith(("postgresql://", "postgres://")):
         return await postgres.open_postgres(url, schema=schema, pool=pool, read_deadline_s=read_deadline_s)
     raise ValueError("a database address begins with sqlite:/// or postgresql://")

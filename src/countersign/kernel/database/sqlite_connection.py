@@ -23,6 +23,8 @@ CACHE_KIB = {"read": 8 * 1024, "write": 64 * 1024}
 """Whoever writes touches a page at random in every index, and reads those again that are in the log."""
 
 OPEN_PATIENCE_MS = 5_000
+PAGE_BYTES = 4096
+"""SQLite's own choice, which no file of ours differs from."""
 MMAP_BYTES = 2 * 1024 * 1024 * 1024
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
 
@@ -103,8 +105,9 @@ class Connection(Protocol):
         ...
 
 
-def connect(path: Path, *, use: Literal["write", "read"]) -> Connection:
-    """A connection to the file, which a writer creates. A reader cannot write.
+def connect(path: Path, *, use: Literal["write", "read"], most_bytes: int = 0) -> Connection:
+    """A connection to the file, which a writer creates. A reader cannot write. The file is not let grow beyond
+    `most_bytes`; 0: as far as the volume goes.
 
     Journal in WAL mode with synchronous=FULL: a COMMIT has reached the disk (fsync) when it returns.
 
@@ -131,6 +134,8 @@ def connect(path: Path, *, use: Literal["write", "read"]) -> Connection:
         connection.pragma("temp_store", "MEMORY")
         if use == "read":
             connection.pragma("query_only", "ON")
+        elif most_bytes:
+            connection.pragma("max_page_count", max(1, most_bytes // PAGE_BYTES))
     except apsw.Error as error:
         refuse(error)
     return connection

@@ -114,11 +114,11 @@ class SqliteWriter:
     anew: PostgreSQL's rule. Reads go on.
     """
 
-    def __init__(self, path: Path, *, busy_timeout_s: float, reserve_bytes: int) -> None:
+    def __init__(self, path: Path, *, busy_timeout_s: float, reserve_bytes: int, most_bytes: int = 0) -> None:
         self._path = path
         self._busy_timeout_s = busy_timeout_s
         self._reserve_bytes = reserve_bytes
-        self._connection = sqlite.connect(path, use="write")
+        self._connection = sqlite.connect(path, use="write", most_bytes=most_bytes)
         self._connection.set_busy_timeout(0)
         self._thread = ThreadPoolExecutor(1, "sqlite-writer")
         self._using = threading.Lock()

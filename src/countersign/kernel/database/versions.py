@@ -52,7 +52,7 @@ class Versions:
             LookupError: the table has no row of one of the names.
         """
         if self._database.dialect == "sqlite":
-            return await self._read()
+            return await self.read()
         if self._next is None:
             self._next = asyncio.create_task(self._read_after(self._running))
             self._next.add_done_callback(_take)
@@ -63,9 +63,10 @@ class Versions:
             await asyncio.wait([running])
         # From here on whoever asks needs a later read than this one.
         self._running, self._next = self._next, None
-        return await self._read()
+        return await self.read()
 
-    async def _read(self) -> tuple[int, ...]:
+    async def read(self) -> tuple[int, ...]:
+        """The same by a read of the caller's own, for whoever is in a transaction; raises as `current`."""
         numbers = dict(await self._database.fetch(_EVERY_NUMBER))
         missing = [name for name in self._names if name not in numbers]
         if missing:

@@ -183,7 +183,7 @@ class App(Generic[ContextT]):
         exchange = exchange_of(outer, inner)
         try:
             found, path = await self._match(exchange)
-            route = callable_inside(found, inner.most_bytes)
+            route = callable_inside(found, inner)
             await self._count(route, outer.caller, exchange)
             if within is not None:
                 # What is awaited once the effect is durable would wait for it in vain.
@@ -257,7 +257,7 @@ class App(Generic[ContextT]):
             return answer
         is_shared = call.caller.is_anonymous
         caching = self._public if is_shared else "private, no-cache"
-        answer.headers = (*answer.headers, ("Cache-Control", caching), ("Vary", "Authorization, Accept"))
+        answer.headers = (*answer.headers, ("Cache-Control", caching), ("Vary", "Authorization, X-API-Key, Accept"))
         if answer.etag is None and isinstance(answer.body, bytes):
             answer.etag = conditional.etag_of(answer.body)
         if is_shared and exchange.versions and exchange.deprecations == route.announced:

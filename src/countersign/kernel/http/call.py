@@ -20,6 +20,8 @@ STATE_KEY = "stopping"
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
+ASGIApp: TypeAlias = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+
 
 class Caller(Protocol):
     """Whoever sends a request, as far as the HTTP kernel needs to know them."""
@@ -101,13 +103,14 @@ INNER_BYTES = 16 << 20
 @dataclass(frozen=True, slots=True)
 class Inner:
     """A request inside another. `target` is the whole path with its query, as it would be sent; `headers` have
-    lower-case names; `most_bytes` is what the answer's body may have."""
+    lower-case names; `most_bytes` is what the answer's body may have; `batched` tells that it is one of several."""
 
     method: str
     target: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     most_bytes: int = INNER_BYTES
+    batched: bool = False
 
 
 ContextT = TypeVar("ContextT")

@@ -30,6 +30,7 @@ class Exchange:
         "raw_path",
         "receive",
         "request_id",
+        "root_path",
         "route_path",
         "send",
         "started",
@@ -42,6 +43,7 @@ class Exchange:
         self.method: str = scope["method"]
         self.raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         self.query_string: bytes = scope["query_string"]
+        self.root_path: str = scope.get("root_path", "")
         self.headers = Headers(scope["headers"])
         self.receive = receive
         self.stopping: asyncio.Event | None = scope.get("state", {}).get(STATE_KEY)
@@ -61,9 +63,10 @@ class Exchange:
 
     @property
     def target(self) -> str:
-        """The path and query as they were sent; for `instance` in problems and for links."""
+        """The path and query as they were sent, what an application around this one took off the front included; for
+        `instance` in problems and for links."""
         query = b"?" + self.query_string if self.query_string else b""
-        return (self.raw_path + query).decode("latin-1")
+        return self.root_path + (self.raw_path + query).decode("latin-1")
 
     async def body(self, limit: int) -> bytes:
         """The whole body.

@@ -153,11 +153,13 @@ async def lock(database: Database, transaction: Transaction, key: Key) -> None:
 
 async def remember(transaction: Transaction, key: Key, answer: Answer, *, secret: bool) -> None:
     """Store the answer as the key's own, in the transaction of its effect. The bodies of streams and those over
-    1 MiB are left out: their routes derive them anew from what they stored.
+    1 MiB are left out: their routes derive them anew from what they stored. A passing answer is not stored at all.
 
     Raises:
         InProgress: another node stored an answer meanwhile; the effect must be undone.
     """
+    if answer.is_passing:
+        return
     headers, body, kept = _stored(key, answer, secret=secret)
     now = clock.now()
     await transaction.run(FORGET_EXPIRED, key.hash, clock.later(now, seconds=-VALID_S))

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.call import STATE_KEY, Call, ContextT, Inner, Message, NotBatchable
 from countersign.kernel.http.exchange import Exchange
 from countersign.kernel.http.route import Route
 
-EVENTS = "text/event-stream"
 
 def exchange_of(outer: Call[Any, Any, Any, Any], inner: Inner) -> Exchange:
     """The inner request as if it had come over the wire, from where the outer one came."""
@@ -40,35 +39,42 @@ async def _unsent(_message: Message) -> None:
     raise AssertionError("an answer to an inner request is handed over, never sent")
 
 
-def callable_inside(route: Route[ContextT], most_bytes: int) -> Route[ContextT]:
+def callable_inside(route: Route[ContextT], inner: Inner) -> Route[ContextT]:
     """The route as it is called inside another request.
 
     Raises:
-        NotBatchable: it reads or answers a stream, or looks at credentials of its own.
+        NotBatchable: it reads or answers a stream, cannot answer with JSON, looks at credentials of its own, or is
+            never one of several.
     """
-    if route.streams or route.own_credentials or EVENTS in route.produces[:1]:
+    if inner.batched and route.alone:
+        raise NotBatchable("a batch holds no other batch")
+    if route.streams or route.own_credentials or JSON not in route.produces:
         raise NotBatchable("what is read or answered as a stream, or signs in, is called by itself")
-    return _whole(route, most_bytes)
+    return _whole(route, inner.most_bytes)
 
 
 def _whole(route: Route[ContextT], most_bytes: int) -> Route[ContextT]:
-    """The route with its streamed answers collected before its transaction commits, so that one that is too long
-    leaves no effect."""
+    """The route with its streamed answers collected before its transaction commits, so that one that is too long, or
+    no JSON, leaves no effect."""
+    derive = route.derive
 
     async def collected(call: Call[ContextT, Any, Any, Any]) -> Answer:
-        answer = await route.handler(call)
-        answer.body = await _collected(answer, most_bytes)
-        return answer
+        return await _collected(await route.handler(call), most_bytes)
 
-    return replace(route, handler=collected)
+    async def derived(call: Call[ContextT, Any, Any, Any], replayed: Answer) -> Answer:
+        return replayed if derive is None else await _collected(await derive(call, replayed), most_bytes)
+
+    return replace(route, handler=collected, derive=derived)
 
 
-async def _collected(answer: Answer, most_bytes: int) -> bytes:
-    """The answer's whole body.
+async def _collected(answer: Answer, most_bytes: int) -> Answer:
+    """The answer with its whole body.
 
     Raises:
-        NotBatchable: it has more than `most_bytes` bytes.
+        NotBatchable: it has more than `most_bytes` bytes, or is no JSON.
     """
+    if answer.body != b"" and answer.media_type != JSON:
+        raise NotBatchable(f"this would answer with {answer.media_type}: ask for JSON, or call it by itself")
     pieces: list[bytes] = []
     if isinstance(answer.body, bytes):
         pieces.append(answer.body)
@@ -79,7 +85,7 @@ async def _collected(answer: Answer, most_bytes: int) -> bytes:
             pieces.append(piece)
             if size > most_bytes:
                 break
-    body = b"".join(pieces)
-    if len(body) > most_bytes:
+    answer.body = b"".join(pieces)
+    if len(answer.body) > most_bytes:
         raise NotBatchable(f"the answer has more than {most_bytes} bytes")
-    return body
+    return answer

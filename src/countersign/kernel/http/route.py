@@ -53,6 +53,7 @@ class Options(TypedDict, total=False):
     deprecation: Deprecation
     at_root: bool
     cross_origin: bool
+    alone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class Route(Generic[ContextT]):
     at_root     the path is relative to the root address, not to the versioned API
     cross_origin  pages of any site may send this and read the answer, never with cookies; preflights are answered
     announced   follows from the rest: what every answer says is deprecated, the route or members of its answers
+    alone       it is never one of several requests in a batch
     """
 
     method: str
@@ -123,6 +125,7 @@ class Route(Generic[ContextT]):
     at_root: bool = False
     cross_origin: bool = False
     announced: tuple[Deprecation, ...] = ()
+    alone: bool = False
 
 
 def shapes(answers: Mapping[int, object]) -> list[object]:

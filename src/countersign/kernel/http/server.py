@@ -6,9 +6,9 @@ import gc
 import resource
 import signal
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import uvloop
 from uvicorn.config import Config
@@ -16,14 +16,12 @@ from uvicorn.server import ServerState
 
 from countersign.kernel import telemetry
 from countersign.kernel.http import workers
-from countersign.kernel.http.call import STATE_KEY, Receive, Send
+from countersign.kernel.http.call import STATE_KEY, ASGIApp
 from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarded, watch
 
 BACKLOG = 2048
 COLLECTED_AFTER = (50_000, 20, 50)
 LAST_CALL_S = 0.1
-
-ASGIApp: TypeAlias = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
 class Listener(NamedTuple):

@@ -52,13 +52,14 @@ class Contents:
         """Read the member to its end and send what it is."""
         entry = member.entry
         if entry.kind != "file":
-            self.tell(Found(entry.path, entry.kind, 0, entry.mode, entry.target, b"", [], None))
+            self.tell(Found(entry.path, entry.kind, 0, entry.mode, entry.target, b"", b"", [], None))
             return
         looked = _Looked(entry)
         pieces = looked.through(member.pieces)
         found = [self._chunk(chunk) for chunk in chunks.cut(pieces)] if self._wants_chunks else _drained(pieces)
         start = launch.of(entry.path, entry.mode, bytes(looked.head))
-        self.tell(Found(entry.path, "file", looked.size, entry.mode, "", looked.digest.digest(), found, start))
+        sha256, name = looked.sha256.digest(), looked.blake3.digest()
+        self.tell(Found(entry.path, "file", looked.size, entry.mode, "", sha256, name, found, start))
         if looked.note is not None and self._wants_chunks and self._notes < MOST_NOTES:
             self._notes += 1
             self.tell(Noted(entry.path, bytes(looked.note)))
@@ -120,7 +121,8 @@ class _Looked:
 
     def __init__(self, entry: Entry) -> None:
         self.size = 0
-        self.digest = hashlib.sha256()
+        self.sha256 = hashlib.sha256()
+        self.blake3 = blake3.blake3()
         self.head = bytearray()
         self.note: bytearray | None = bytearray() if _says_what_it_holds(entry) else None
 
@@ -128,7 +130,8 @@ class _Looked:
         """The same pieces, looked at."""
         for piece in pieces:
             self.size += len(piece)
-            self.digest.update(piece)
+            self.sha256.update(piece)
+            self.blake3.update(piece)
             if len(self.head) < launch.HEAD_BYTES:
                 self.head += piece[: launch.HEAD_BYTES - len(self.head)]
             if self.note is not None:

@@ -31,6 +31,7 @@ class Found(msgspec.Struct, frozen=True, tag="found"):
     mode: int
     target: str
     sha256: bytes
+    blake3: bytes
     chunks: list[tuple[bytes, int]]
     launch: Launch | None
 

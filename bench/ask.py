@@ -1,0 +1,107 @@
+"""POST /ask over 100,000 products: several hundred mixed questions, each asked once; p50 and p95 of one caller."""
+
+import asyncio
+import random
+import statistics
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from importlib import resources
+from pathlib import Path
+
+import httpx
+import seed
+from processes import Cores, postgres
+
+from countersign.distribution.app import MIGRATIONS, create, opened
+from countersign.kernel.database.port import Database
+
+PRODUCTS = 100_000
+QUESTIONS = 400
+AIM_P95_MS = 100.0
+KINDS = ("games", "apps", "tools", "products")
+PLATFORMS = ("Linux", "Windows", "macOS")
+TEMPLATES = (
+    "What is the latest version of {title}?", "Does {title} run on {platform}?", "What is {title}?",
+    "Who makes {title}?", "What changed in {title} 1.0.0?", "When was {title} 1.0.0 released?",
+    "Compare {title} and {other}", "What is the latest version of {typo}?", "Does {typo} run on {platform}?",
+    "Which {kind} run on {platform}?", "How many {kind} run on {platform} but not on {another}?",
+    "Which free {kind} are there?", "How many {kind} are tagged {tag}?", "{tag} {kind} for {platform}",
+    "Which {kind} have a beta but no stable release?", "How many {kind} does Benchmark Works publish?",
+    "Which {kind} were released on 2026-01-02?", "How many releases were published on 2026-01-01?",
+    "Which {kind} have not been updated since 2026-01-02?", "What are the 5 newest {kind}?",
+    'Which {kind} have "{word}" in the title?', "games about {word}", "Is there a {tag} tool for {platform}?",
+    "How much does {title} cost?", "Which {kind} are the best?", "What is the latest version of Unheard Of Thing?",
+)  # fmt: skip
+
+
+def typo(title: str, chance: random.Random) -> str:
+    """The title with two letters of its first word swapped."""
+    place = chance.randrange(1, 3)
+    return title[:place] + title[place + 1] + title[place] + title[place + 2 :]
+
+
+def questions(seeded: seed.Seeded) -> list[str]:
+    """The same mixed questions every time."""
+    chance = random.Random(1)
+    titles = [title for title, _ in seeded.pages]
+    made: list[str] = []
+    for number in range(QUESTIONS):
+        title = chance.choice(titles)
+        platform, another = chance.sample(PLATFORMS, 2)
+        words = {"title": title, "other": chance.choice(titles), "typo": typo(title, chance), "platform": platform}
+        words |= {"another": another, "kind": chance.choice(KINDS), "tag": chance.choice(("quiet", "harbor", "river"))}
+        words["word"] = chance.choice(("Lantern", "Meadow", title[-6:]))
+        made.append(TEMPLATES[number % len(TEMPLATES)].format(**words))
+    return made
+
+
+async def fill(database: Database) -> None:
+    """What the migration writes for products that are there before it."""
+    text = (resources.files(MIGRATIONS) / "0006_ask.sql").read_text()
+    async with database.transaction() as transaction:
+        await transaction.run(text[text.index("INSERT INTO catalog_public") :].rstrip().rstrip(";"))
+
+
+async def measure(seeded: seed.Seeded) -> list[tuple[float, str]]:
+    """How long each question took, in milliseconds, slowest first."""
+    settings = seed.settings_of(seeded)
+    async with opened(settings, seed.ROOT_URL, is_loopback=True) as store:
+        await fill(store.database)
+    async with opened(settings, seed.ROOT_URL, is_loopback=True) as store:
+        if store.database.dialect == "postgres":
+            async with store.database.transaction() as transaction:
+                await transaction.run("ANALYZE catalog_public")
+        transport = httpx.ASGITransport(create(store))
+        async with httpx.AsyncClient(transport=transport, base_url=seed.ROOT_URL) as client:
+            for question in questions(seeded)[: len(TEMPLATES)]:
+                await client.post("/api/v1/ask", json={"query": question})
+            took: list[tuple[float, str]] = []
+            for question in questions(seeded):
+                began_s = time.perf_counter()
+                answer = await client.post("/api/v1/ask", json={"query": question})
+                took.append(((time.perf_counter() - began_s) * 1000, question))
+                assert answer.status_code == 200, (question, answer.text)
+    return sorted(took, reverse=True)
+
+
+def main(engines: list[str]) -> None:
+    """Print the figures of each engine, and the slowest questions."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        cluster = stack.enter_context(postgres(Cores.of_machine())) if "postgres" in engines else None
+        for engine in engines:
+            with seed.new(engine, seed.Size(PRODUCTS), folder, cluster) as seeded:
+                seed.add(seeded, seed.search_tables(seeded))
+                took = asyncio.run(measure(seeded))
+            times = [each for each, _ in took]
+            p95 = statistics.quantiles(times, n=20)[-1]
+            sys.stdout.write(
+                f"{engine}: p50 {statistics.median(times):.1f} ms, p95 {p95:.1f} ms (aim {AIM_P95_MS:.0f})\n"
+            )
+            sys.stdout.writelines(f"    {each:7.1f} ms  {question}\n" for each, question in took[:8])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["sqlite", "postgres"])

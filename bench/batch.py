@@ -1,0 +1,124 @@
+"""POST /batch of 50 operations beside the same 50 calls one after another, each over one keep-alive connection.
+
+Reads are products by slug; writes are redemptions, each of a new code. What is compared is the time until the last
+answer has arrived; a ratio of 4 is a batch that takes a quarter of the time.
+"""
+
+import http.client
+import json
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import harness
+import seed
+from harness import Bench
+from processes import Worker, worker
+
+OPERATIONS, TIMES, QUICK_TIMES = 50, 100, 15
+SIZE = seed.Size(products=1_000, persons=2_000, codes=100_000)
+WANTED = 4.0
+
+Operation = dict[str, Any]
+
+
+class Kind(NamedTuple):
+    """One comparison: its name, the batch's mode, and where its operations come from."""
+
+    name: str
+    mode: str
+    operations: Callable[[], list[Operation]]
+
+
+class Client:
+    """One connection that is kept."""
+
+    def __init__(self, served: Worker, token: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
+        self._connection.connect()
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def call(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        """One request and its whole answer."""
+        self._connection.request(method, f"/api/v1{path}", body, self._headers)
+        answer = self._connection.getresponse()
+        return answer.status, answer.read()
+
+    def alone_s(self, operations: list[Operation]) -> float:
+        """Seconds for the operations one after another.
+
+        Raises:
+            RuntimeError: one failed.
+        """
+        sent = [(each["method"], each["path"], json.dumps(each["body"]).encode() if "body" in each else None)
+                for each in operations]  # fmt: skip
+        began_s = time.perf_counter()
+        statuses = {self.call(*each)[0] for each in sent}
+        elapsed_s = time.perf_counter() - began_s
+        if statuses != {200}:
+            raise RuntimeError(f"calls were answered {statuses}")
+        return elapsed_s
+
+    def together_s(self, operations: list[Operation], mode: str) -> float:
+        """Seconds for the operations as one batch.
+
+        Raises:
+            RuntimeError: one failed.
+        """
+        body = json.dumps({"operations": operations, "mode": mode}).encode()
+        began_s = time.perf_counter()
+        status, answer = self.call("POST", "/batch", body)
+        elapsed_s = time.perf_counter() - began_s
+        if status != 200 or {each["status"] for each in json.loads(answer)["results"]} != {200}:
+            raise RuntimeError(f"the batch was answered {status}: {answer[:500]!r}")
+        return elapsed_s
+
+
+def kinds(seeded: seed.Seeded) -> list[Kind]:
+    """Reads, and writes in both modes."""
+    codes, slugs = iter(seeded.codes), iter(seeded.slugs * 1_000)
+
+    def reads() -> list[Operation]:
+        return [{"method": "GET", "path": f"/products/{next(slugs)}"} for _ in range(OPERATIONS)]
+
+    def writes() -> list[Operation]:
+        return [{"method": "POST", "path": "/redeem", "body": {"code": next(codes)}} for _ in range(OPERATIONS)]
+
+    return [
+        Kind("reads", "parallel", reads),
+        Kind("writes, parallel", "parallel", writes),
+        Kind("writes, atomic", "atomic", writes),
+    ]
+
+
+def measure(bench: Bench, database: str) -> None:
+    """Each kind, calls and batches in turn."""
+    found: dict[str, object] = {}
+    with seed.new(database, SIZE, bench.folder, bench.cluster) as seeded:
+        place = {"database_url": seeded.database_url, "data": str(seeded.data), "writes": True}
+        with worker({"contender": "ours", **place}, bench.folder, bench.cores) as served:
+            client = Client(served, seeded.tokens[0])
+            for kind in kinds(seeded):
+                alone: list[float] = []
+                together: list[float] = []
+                for number in range((QUICK_TIMES if bench.options.is_quick else TIMES) + 3):
+                    times = client.alone_s(kind.operations()), client.together_s(kind.operations(), kind.mode)
+                    # The first three warm both up.
+                    if number >= 3:
+                        alone.append(times[0])
+                        together.append(times[1])
+                alone_ms, together_ms = (statistics.median(each) * 1000 for each in (alone, together))
+                ratio = statistics.median(one / other for one, other in zip(alone, together, strict=True))
+                print(f"\n{kind.name} on {database}: {alone_ms:.1f} ms alone, {together_ms:.1f} ms as a batch")
+                found[kind.name] = {
+                    "alone_ms": round(alone_ms, 2), "batch_ms": round(together_ms, 2), "ratio": round(ratio, 2),
+                }  # fmt: skip
+                bench.aim(f"{database}, {kind.name}, 50 calls to one batch", ratio, WANTED)
+    bench.other[database] = found
+
+
+if __name__ == "__main__":
+    with harness.bench("batch", "POST /batch of 50 beside 50 calls", needs_load=False) as running:
+        for each in running.options.databases:
+            measure(running, each)

@@ -1,0 +1,186 @@
+"""A question answered: `answered(store, question, now)` reads it, runs the typed query and says what was found.
+
+`Answered` has, whatever was asked:
+
+kind        products  `rows` are 1-tuples of slugs: which products
+            releases  `rows` are pairs (slug, version)
+            count     `total` is the number, `rows` is empty
+            yes_no    `value` is the boolean, `rows` the products it is about (those found, for "is there …")
+            text      a description, a comparison, publishers; `rows` are the products or organisations it is about
+            refused   not understood, unknown or ambiguous; `rows` is empty, `query` None unless partly understood
+rows        in the order of the answer, the first 200; `total` is how many there are
+text        the answer in words, made of nothing but rows
+sources     product and release each statement is from, with its address
+query       the typed query that was run
+confidence  1 as asked, 0.8 where names had to be corrected or the words can be read in two ways, 0 when refused
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+
+import msgspec
+
+from countersign.distribution.ask import particular_replies as particular
+from countersign.distribution.ask import replies
+from countersign.distribution.ask.grammar import understand
+from countersign.distribution.ask.guesses import guessed
+from countersign.distribution.ask.names import Names, names
+from countersign.distribution.ask.particular_replies import UnknownProduct
+from countersign.distribution.ask.query import (
+    Count,
+    Exists,
+    Products,
+    Publishers,
+    Query,
+    Releases,
+)
+from countersign.distribution.ask.replies import Reply, ReplyKind
+from countersign.distribution.ask.resolving import Meant, names_it, resolved, unresolved
+from countersign.distribution.ask.tokens import Token, TooLong, span, tokens
+from countersign.distribution.ask.unread import unread
+from countersign.distribution.context import Store
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Database
+
+MOST_GUESSES = 24
+MOST_UNKNOWN = 6
+"""Names that are looked for, one after another, before none of them is thought to be meant."""
+CORRECTED = 0.8
+CAN_ANSWER = (
+    "I answer from the catalog: which products or releases there are or how many, by kind, platform, channel, "
+    "publisher, tag, licence, price being free or not, title and date; the newest version of a product, when it was "
+    "released and what changed; whether a product runs on a platform; who publishes it; and how products compare."
+)
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where a statement of an answer is from; `release` is a version of the product."""
+
+    product: str
+    release: str | None
+    url: str
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """A question answered; the head of this file tells the members."""
+
+    kind: ReplyKind
+    text: str
+    rows: tuple[tuple[str, ...], ...]
+    total: int
+    value: bool | None
+    sources: tuple[Source, ...]
+    query: Query | None
+    confidence: float
+    candidates: tuple[str, ...] = ()
+
+
+async def answered(store: Store, question: str, now: Instant) -> Answered:
+    """The answer to the question as of `now`, out of what anybody may see in the catalog."""
+    database = store.database
+    try:
+        found = tokens(question)
+    except TooLong as long:
+        return refused(f"I cannot tell: the question has {long}. Ask a shorter one.")
+    named = await names(database, question, found)
+    understood = understand(found, named, now)
+    for query in understood.queries:
+        meant = await resolved(database, query)
+        if meant.query is not None:
+            return await run(store, meant.query, 1.0 if len(understood.queries) == 1 else 0.9)
+        if meant.candidates:
+            return _asked_back(meant)
+    return await _corrected(store, question, found, named, understood.doubts, now)
+
+
+async def _corrected(
+    store: Store, question: str, found: list[Token], named: Names, doubts: Sequence[str], now: Instant
+) -> Answered:
+    """The answer with names taken for mistyped ones, or why there is none."""
+    left = unread(found, named)
+    queries = understand(found, guessed(question, found, named), now, most=MOST_GUESSES).queries
+    tried = [meant async for meant in _tried(store.database, queries)]
+    if tried and tried[-1].query is not None:
+        return await run(store, tried[-1].query, CORRECTED)
+    unknown = [meant for meant in tried if not _holds_known(meant.name, question, found, named)]
+    best = max(unknown, key=lambda meant: _told(meant, left), default=None)
+    if best is not None and _told(best, left) > 0:
+        return _asked_back(best)
+    return _not_read(doubts, left)
+
+
+def _not_read(doubts: Sequence[str], left: Sequence[str]) -> Answered:
+    words = ", ".join(f'"{word}"' for word in left)
+    reasons = [*doubts, f"I do not know what {words} means here"] if left else [*doubts]
+    why = f": {'; '.join(reasons)}" if reasons else ""
+    return refused(f"I cannot tell{why}. {CAN_ANSWER}")
+
+
+async def _tried(database: Database, queries: Sequence[Query]) -> AsyncGenerator[Meant]:
+    """What each query's names may mean, up to the first of which all are found."""
+    unknown: list[str] = []
+    for query in queries:
+        if len(unknown) < MOST_UNKNOWN and not any(names_it(query, name) for name in unknown):
+            meant = await resolved(database, query)
+            unknown.append(meant.name)
+            yield meant
+            if meant.query is not None:
+                return
+
+
+def _holds_known(name: str, question: str, found: list[Token], named: Names) -> bool:
+    """Whether a product of the catalog is named within the name that none has: then the rest of it was not read."""
+    known = (span(question, found, start, end) for start, ways in named["product"].items() for _, end in ways)
+    return any(each in name and each != name for each in known)
+
+
+def _told(meant: Meant, left: Sequence[str]) -> int:
+    """How well the name stands for what was not read: words that mean nothing else count, others count against it."""
+    words = [token.word for token in tokens(meant.name) if not token.word[:1].isdigit()]
+    return sum(1 if word in left else -1 for word in words)
+
+
+async def run(store: Store, query: Query, confidence: float) -> Answered:
+    """The answer to a typed query, whoever made it."""
+    try:
+        reply = await _reply(store.database, query)
+    except UnknownProduct as unknown:
+        return refused(f'I cannot tell: the catalog has no product called "{unknown}".')
+    sources = tuple(_source(store, slug, version) for slug, version in reply.sources)
+    return Answered(reply.kind, reply.text, reply.rows, reply.total, reply.value, sources, query, confidence)
+
+
+async def run_named(store: Store, query: Query, confidence: float) -> Answered:
+    """The answer to a typed query in which products and organisations stand by name, whoever wrote it."""
+    meant = await resolved(store.database, unresolved(query))
+    return _asked_back(meant) if meant.query is None else await run(store, meant.query, confidence)
+
+
+def refused(text: str, candidates: Sequence[str] = ()) -> Answered:
+    """No answer, and why."""
+    return Answered("refused", text, (), 0, None, (), None, 0.0, tuple(candidates))
+
+
+def _source(store: Store, slug: str, version: str | None) -> Source:
+    address = f"{store.base_url}/products/{slug}"
+    return Source(slug, version, address if version is None else f"{address}/releases")
+
+
+async def _reply(database: Database, query: Query) -> Reply:
+    match query:
+        case Count():
+            return await replies.count(database, query)
+        case Exists():
+            return await replies.exists(database, query)
+        case Products() | Releases() | Publishers():
+            return await replies.which(database, query)
+        case _:
+            return await particular.reply(database, query)
+
+
+def _asked_back(meant: Meant) -> Answered:
+    what = "publisher" if meant.is_org else "product"
+    if len(meant.candidates) > 1:
+        names = ", ".join(meant.candidates[:-1]) + f" or {meant.candidates[-1]}"
+        return refused(f'I cannot tell which {what} you mean by "{meant.name}": {names}?', meant.candidates)
+    text = f'I cannot tell: I know no {what} called "{meant.name}".'
+    return refused(f"{text} Did you mean {meant.candidates[0]}?" if meant.candidates else text, meant.candidates)

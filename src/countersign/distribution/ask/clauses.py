@@ -1,0 +1,255 @@
+"""What can be said of products, one phrase at a time, and the condition each phrase means."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from countersign.distribution.ask.dates import Range
+from countersign.distribution.ask.query import (
+    ANYTHING,
+    AnyCondition,
+    Either,
+    Every,
+    Free,
+    Licensed,
+    Mentioning,
+    Not,
+    On,
+    OnlyChannel,
+    OnlyOn,
+    Released,
+    StartingWith,
+    Titled,
+    every,
+)
+from countersign.distribution.ask.templates import Captured, Reading, value, values
+from countersign.distribution.ask.values import Values, signed
+from countersign.distribution.ask.wordlists import ALL_PLATFORMS
+from countersign.kernel import clock
+
+Builder = Callable[[Captured, Reading], AnyCondition | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A way to say something of products; the builder answers None where it cannot mean that."""
+
+    template: str
+    build: Builder
+
+
+def of(slot: str) -> Builder:
+    """A builder of what the slot says, or of its opposite after a negation."""
+    return lambda captured, reading: signed(
+        value(captured, slot), reading, *values(captured, "neg"), *values(captured, "no")
+    )
+
+
+def so(condition: AnyCondition) -> Builder:
+    """A builder of a condition without values."""
+    return lambda captured, reading: signed(
+        Values(condition, ""), reading, *values(captured, "neg"), *values(captured, "no")
+    )
+
+
+def ranged(told: Range | None) -> tuple[str | None, str | None]:
+    """The range as the typed query writes it: since, until."""
+    if told is None:
+        return None, None
+    since, until = (None if moment is None else clock.rfc3339(moment) for moment in told)
+    return since, until
+
+
+def within(condition: AnyCondition, told: Range | None, *, first: bool = False) -> AnyCondition:
+    """The condition with all its releases in the range."""
+    if isinstance(condition, Every | Either):
+        return msgspec.structs.replace(condition, of=tuple(within(each, told, first=first) for each in condition.of))
+    if isinstance(condition, Not):
+        return Not(within(condition.of, told, first=first))
+    if isinstance(condition, Released):
+        since, until = ranged(told)
+        return Released(condition.channel, since, until, first=first)
+    return condition
+
+
+def _released(captured: Captured, reading: Reading) -> AnyCondition | None:
+    told: Values = value(captured, "channels") or Values(Released(), "")
+    ranged_too = Values(within(told.condition, value(captured, "when")), told.joint)
+    return signed(ranged_too, reading, *values(captured, "neg"), *values(captured, "no"))
+
+
+def _debuted(captured: Captured, reading: Reading) -> AnyCondition | None:
+    told = within(Released(), value(captured, "when"), first=True)
+    return signed(Values(told, ""), reading, *values(captured, "neg"))
+
+
+def _last_updated(captured: Captured, reading: Reading) -> AnyCondition | None:
+    told: Range = value(captured, "when")
+    late = [Not(within(Released(), Range(told.until, None)))] if told.until is not None else []
+    return signed(Values(every([within(Released(), told), *late]), ""), reading, *values(captured, "neg"))
+
+
+def only_on(told: Values) -> AnyCondition | None:
+    """On these platforms, each of them, and on no other; None where it cannot mean that."""
+    held = told.condition.of if isinstance(told.condition, Every | Either) else (told.condition,)
+    named = [each.value for each in held if isinstance(each, On)]
+    if len(named) != len(held) or told.joint == "or":
+        return None
+    return OnlyOn(tuple(each for each in ALL_PLATFORMS if each in named))
+
+
+def _only_on(captured: Captured, reading: Reading) -> AnyCondition | None:
+    only = only_on(value(captured, "platforms"))
+    return None if only is None else signed(Values(only, ""), reading, *values(captured, "neg"))
+
+
+def _only_channel(captured: Captured, reading: Reading) -> AnyCondition | None:
+    return signed(Values(OnlyChannel(value(captured, "channel")), ""), reading, *values(captured, "neg"))
+
+
+def _titled(captured: Captured, reading: Reading) -> AnyCondition | None:
+    return signed(Values(Titled(value(captured, "topic")), ""), reading, *values(captured, "neg"))
+
+
+def _mentioning(captured: Captured, reading: Reading) -> AnyCondition | None:
+    return signed(Values(Mentioning(value(captured, "topic")), ""), reading, *values(captured, "neg"))
+
+
+def _starting(captured: Captured, reading: Reading) -> AnyCondition | None:
+    told = StartingWith(" ".join(value(captured, "topic")))
+    return signed(Values(told, ""), reading, *values(captured, "neg"))
+
+
+def _org_released(captured: Captured, reading: Reading) -> AnyCondition | None:
+    by: Values = value(captured, "orgs")
+    if value(captured, "when") is None:
+        return signed(by, reading, *values(captured, "neg"))
+    return every([by.condition, within(Released(), value(captured, "when"))]) if not value(captured, "neg") else None
+
+
+_ALL = every([On(each) for each in ALL_PLATFORMS])
+_WHOSE = "(whose (title|name|titles|names)|with (a|the) (title|name) that|with titles that|with names that)"
+_INSIDE = "in [the|its|their|a] (title|titles|name|names)"
+_LICENSE = "(license|licence|licenses|licences)"
+
+CLAUSES = (
+    Clause("{neg} {runs} only [{on}] {platforms}", _only_on),
+    Clause("{neg} only {runs} [{on}] {platforms}", _only_on),
+    Clause("{neg} [{runs}] (only|exclusively|solely) [{runs}] [{on}] {platforms}", _only_on),
+    Clause("{neg} only support {platforms}", _only_on),
+    Clause("{neg} only supports {platforms}", _only_on),
+    Clause("{neg} (exclusive|exclusively available) (to|on|for) {platforms}", _only_on),
+    Clause("{neg} [{runs}] [{on}] {platforms} (only|exclusively|alone|exclusive|exclusives)", _only_on),
+    Clause(
+        "{neg} [{runs}] [{on}] {platforms} and (nothing|nowhere|no other platform|on nothing|on "
+        "no other platform) [else]",
+        _only_on,
+    ),
+    Clause("{neg} [{runs}] [{on}] (nothing but|no platform but|no other platform than) {platforms}", _only_on),
+    Clause(
+        "{neg} {runs} {on} (all|every|each|all of the|all six|all the) [supported|available] (platforms|platform)",
+        so(_ALL),
+    ),
+    Clause(
+        "{neg} (support|supports|supporting) (all|every|each|all six|all the) [supported|"
+        "available] (platforms|platform)",
+        so(_ALL),
+    ),
+    Clause("{neg} [{on}] (all|every) (platforms|platform)", so(_ALL)),
+    Clause("{neg} {runs} [{on}] {platforms}", of("platforms")),
+    Clause("{neg} (support|supports|supporting|target|targets|targeting|supported on) {platforms}", of("platforms")),
+    Clause("{neg} {on} {platforms}", of("platforms")),
+    Clause("{neg} compatible with {platforms}", of("platforms")),
+    Clause("{neg} {platforms} compatible", of("platforms")),
+    Clause(
+        "{neg} [{with}] {no} [native] {platforms} (version|versions|port|ports|build|builds|"
+        "edition|editions|client|support|release|releases)",
+        of("platforms"),
+    ),
+    Clause("{neg} {made} (by|from) [either] {orgs}", of("orgs")),
+    Clause("{neg} (by|from|of|belonging to|belongs to|belong to|owned by) {orgs}", of("orgs")),
+    Clause("{neg} {orgs} {neg} {makes} [{when}]", _org_released),
+    Clause("{neg} {orgs} (product|products)", of("orgs")),
+    Clause(
+        "{neg} (tagged|labelled|labeled|marked|categorised|categorized|classified|filed) [as|"
+        "with|under] [the tag|the tags] {tags}",
+        of("tags"),
+    ),
+    Clause("{neg} {with} {no} [the] (tag|tags|label|labels|keyword) {tags}", of("tags")),
+    Clause("{neg} {with} {no} {tags} (tag|tags|label)", of("tags")),
+    Clause("{neg} (carry|carries|carrying|bear|bearing|use|using) [the] (tag|tags|label) {tags}", of("tags")),
+    Clause("{neg} (carry|carries|carrying) [the] {tags} (tag|tags|label)", of("tags")),
+    Clause("{neg} for {tags}", of("tags")),
+    Clause("{neg} in [the] (category|genre|tag) {tags}", of("tags")),
+    Clause("{neg} in [the] {tags} (category|genre|tag|categories|genres)", of("tags")),
+    Clause("{neg} {free}", so(Free())),
+    Clause("{neg} {paid}", so(Not(Free()))),
+    Clause(
+        "{neg} (licensed|released|published|available|distributed|offered|shipped|made "
+        "available) (under|with|as) [a|an|the|either] {licenses}",
+        of("licenses"),
+    ),
+    Clause("{neg} under [a|an|the|either] {licenses}", of("licenses")),
+    Clause("{neg} {licenses} licensed", of("licenses")),
+    Clause("{neg} {with} {no} [the] {licenses}", of("licenses")),
+    Clause("{neg} (use|uses|using|carry|carries) [a|an|the] {licenses}", of("licenses")),
+    Clause(f"{{neg}} {{with}} [the] {_LICENSE} {{licenses}}", of("licenses")),
+    Clause("{neg} {licenses}", of("licenses")),
+    Clause(
+        f"{{neg}} {{with}} {{no}} [stated|known] {_LICENSE} [at all]",
+        lambda captured, reading: signed(
+            Values(Not(Licensed(None)), ""), reading, *values(captured, "neg"), *values(captured, "no")
+        ),
+    ),
+    Clause("{neg} [{with}] {no} {channels} {release} [{out}] {when}", _released),
+    Clause(
+        "{neg} [{with}] {no} {release} [{out}] (in|on|from) [the] {channels} [channel|channels] [{when}]", _released
+    ),
+    Clause("{neg} (only|exclusively) [{with}] {channel} [{release}]", _only_channel),
+    Clause("{neg} [{with}] {channel} {release} only", _only_channel),
+    Clause("{neg} [{with}] (only|nothing but|no other than|just) {channel} {release}", _only_channel),
+    Clause("{neg} [{with}] {no} {channels} {release}", _released),
+    Clause("{neg} {with} {no} {channels} [{when}]", _released),
+    Clause(
+        "{neg} (available|released|published|out|offered|shipped|{runs}) (in|on|as|from|to|via) "
+        "[a|an|the] {channels} [channel|channels|release|releases|build|builds] [{when}]",
+        _released,
+    ),
+    Clause("{neg} (in|on) [the] {channels} [channel|channels] [{when}]", _released),
+    Clause("{neg} {channels} {updated} {when}", _released),
+    Clause("{neg} {debuted} {when}", _debuted),
+    Clause("{neg} {last_updated} {when}", _last_updated),
+    Clause("{neg} [{with}] {no} [new] {release} [{out}] {when}", _released),
+    Clause("{neg} [with] {updated} {when}", _released),
+    Clause("{neg} {with} {no} (published|public) {release}", _released),
+    Clause("{neg} {with} {no} {release} [at all]", _released),
+    Clause("{neg} (released|published|come out|came out|been released) [at all]", _released),
+    Clause("{neg} [a|an] {kinds}", of("kinds")),
+    Clause("{neg} (called|named|titled) {topic}", _titled),
+    Clause(f"{{neg}} {{with}} [the word|the words] {{topic}} {_INSIDE}", _titled),
+    Clause(
+        f"{_WHOSE} {{neg}} (contains|contain|containing|includes|include|has|have|mentions|"
+        f"mention) [the word|the words] {{topic}}",
+        _titled,
+    ),
+    Clause(
+        f"{{neg}} (containing|contain|contains|including|include|mentioning|mention) [the word|"
+        f"the words] {{topic}} {_INSIDE}",
+        _titled,
+    ),
+    Clause(
+        f"{_WHOSE} {{neg}} (starts|begins|start|begin) with [the letter|the letters|the word|an|a] {{topic}}", _starting
+    ),
+    Clause(
+        "{neg} (start|starts|starting|begin|begins|beginning) with [the letter|the letters|the word] {topic}", _starting
+    ),
+    Clause(
+        "{neg} (about|matching|match|mentioning|mention|mentions|related to|concerning|dealing "
+        "with|on the topic of|to do with) {topic}",
+        _mentioning,
+    ),
+    Clause("{neg} {tags}", of("tags")),
+    Clause("{neg} the (product|products) {products}", of("products")),
+    Clause("{here}", lambda captured, reading: ANYTHING),
+)

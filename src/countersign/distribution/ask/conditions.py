@@ -1,0 +1,155 @@
+"""Conditions of several phrases: "that run on Linux and are free, except those by Orrery", and the slots they need."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from countersign.distribution.ask import dates
+from countersign.distribution.ask.clauses import CLAUSES
+from countersign.distribution.ask.query import (
+    ANYTHING,
+    AnyCondition,
+    By,
+    Named,
+    Released,
+    Tagged,
+    either,
+    every,
+    opposite,
+)
+from countersign.distribution.ask.templates import Reading, Slot, match, values
+from countersign.distribution.ask.values import MOST_WAYS, listed
+from countersign.distribution.ask.vocabulary import phrases
+from countersign.distribution.ask.wordlists import said
+
+EXCEPTIONS = (
+    "(except|except for|excluding|other than|besides|apart from|minus|but not|with the exception of|not counting|"
+    "not including|and not|without|leaving out|aside from) [for] [the|all|any|those|the ones|ones] "
+)
+_AND = phrases(
+    said("and|but|, and|, but|and also|as well as|plus|yet|while|and that|and which|and who|but which|but that|,|")
+)
+_OR = phrases(said("or|, or|or that|or which|or else|or who|or which are"))
+_RELATIVE = "[that|which|who|where|those that|ones that|the ones that|those which|those|ones]"
+
+
+def _clause(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
+    """One phrase that says something of products."""
+    seen: set[tuple[AnyCondition, int]] = set()
+    for each in CLAUSES:
+        for captured, end in match(f"{_RELATIVE} {each.template}", reading, start):
+            told = each.build(captured, reading) if end > start else None
+            if told is not None and (told, end) not in seen:
+                seen.add((told, end))
+                yield told, end
+        if len(seen) > MOST_WAYS:
+            return
+
+
+def _exception(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
+    for captured, end in match(f"{EXCEPTIONS} ({{products}}|{{things}}|{{clause}})", reading, start):
+        slot, told = captured[-1]
+        if slot == "products":
+            yield opposite(told.condition), end
+        elif slot == "things":
+            if told.is_plain and told.where != ANYTHING:
+                yield opposite(told.where), end
+        else:
+            yield opposite(told), end
+
+
+def _unit(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
+    """A clause, an exception, or conditions in parentheses."""
+    yield from _grouped(reading, start)
+    yield from reading.slot("exception", start)
+    for captured, end in match("{neg} neither {clause} [,] nor {clause}", reading, start):
+        yield every([opposite(each) for each in values(captured, "clause")]), end
+    yield from reading.slot("clause", start)
+
+
+def _grouped(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
+    is_not = reading.words[start : start + 1] == ["not"]
+    opening = start + is_not
+    if reading.words[opening : opening + 1] != ["("]:
+        return
+    for told, end in reading.slot("where", opening + 1):
+        if reading.words[end : end + 1] == [")"]:
+            yield opposite(told) if is_not else told, end + 1
+
+
+def _all_of(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
+    """Clauses one after another, with or without `and` between them."""
+    for told, end in _first_units(reading, start):
+        for place in reading.starts(end):
+            for _, after in _AND(reading, place):
+                for rest, stop in reading.slot("all_of", after):
+                    if stop > end:
+                        yield every([told, rest]), stop
+        yield told, end
+
+
+def _first_units(reading: Reading, start: int) -> list[tuple[AnyCondition, int]]:
+    return reading.slot("unit", start)[:MOST_WAYS]
+
+
+def _where(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
+    """Conditions joined by `and`, which binds more, and `or`; the longest way first."""
+    found: dict[tuple[AnyCondition, int], None] = {}
+    for told, end in reading.slot("all_of", start)[:MOST_WAYS]:
+        for _, after in _OR(reading, end):
+            for rest, stop in reading.slot("where", after):
+                found[either([told, rest]), stop] = None
+        found[told, end] = None
+    yield from sorted(list(found)[:MOST_WAYS], key=lambda way: -way[1])
+
+
+def _product(slug: Any) -> AnyCondition:
+    return Named(slug)
+
+
+SLOTS: dict[str, Slot] = {
+    "when": dates.when,
+    "on": phrases(said("on|for|with|under|in|on both|natively on|to|via|through|on the|in the|for the|inside|using")),
+    "with": phrases(
+        said(
+            "with|having|have|has|had|got|get|gets|getting|offer|offers|offering|include|includes|"
+            "including|ship|ships|publish|publishes|provide|provides|with at least|receive|received|"
+            "contain|containing|that got|come with|comes with|there is|gotten|saw|see|"
+        )
+    ),
+    "no": phrases(
+        {
+            **said(
+                "no|without|without a|without an|without any|lack|lacks|lacking|missing|lack a|lack an|"
+                "lacks a|lacks an|lacking a|lacking an|not a|not an|not any|not one|without the|none of "
+                "the|lacked|miss|misses|missing a|missing an|lacking any|lack any|without even a|without "
+                "a single|not a single",
+                True,
+            ),
+            **said(
+                "a|an|any|some|at least one|one or more|the|their|its|new|a new|a published|published||"
+                "any new|at least a|at least an|one",
+                False,
+            ),
+        }
+    ),
+    "platforms": listed("[the|my] {platform} [platform|devices|device|machines]", lambda told: told),
+    "channels": listed(
+        "[a|an|any|the|no] {channel} [release|version|build|channel|update]", lambda told: Released(told)
+    ),
+    "tags": listed("[a|an|the|tag|tagged|as] {tag}", lambda told: Tagged(told)),
+    "orgs": listed(
+        "[the|publisher|the publisher|the organisation|the company|the studio|the developer|by] {org}",
+        lambda told: By(told),
+        is_single=True,
+    ),
+    "licenses": listed("[the|a|an] {license} [license|licence|licenses|licences]", lambda told: told, is_single=True),
+    "kinds": listed("[a|an|the] {kind}", lambda told: told, is_single=True),
+    "products": listed(
+        "[the|the game|the app|the tool|the product] {product}", _product, is_single=True, tells_joint=True
+    ),
+    "clause": _clause,
+    "exception": _exception,
+    "unit": _unit,
+    "all_of": _all_of,
+    "where": _where,
+}

@@ -1,0 +1,60 @@
+"""From a question to the typed queries it may mean: every word that means something has to be accounted for."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from countersign.distribution.ask import conditions, things, vocabulary
+from countersign.distribution.ask.particulars import PARTICULARS
+from countersign.distribution.ask.query import Query
+from countersign.distribution.ask.questions import SETS
+from countersign.distribution.ask.releases_asked import RELEASES_ASKED
+from countersign.distribution.ask.templates import Reading, Slot, TooHard, match
+from countersign.distribution.ask.tokens import Token
+from countersign.kernel.clock import Instant
+
+SLOTS: Mapping[str, Slot] = {**vocabulary.SLOTS, **conditions.SLOTS, **things.SLOTS}
+FORMS = (*RELEASES_ASKED, *PARTICULARS, *SETS)
+MOST_QUERIES = 12
+Names = Mapping[str, Mapping[int, Sequence[tuple[Any, int]]]]
+
+
+class Understood(NamedTuple):
+    """What a question may mean, the likeliest first, and why other ways of reading it were given up."""
+
+    queries: list[Query]
+    doubts: list[str]
+
+
+def understand(tokens: Sequence[Token], names: Names, now: Instant, *, most: int = MOST_QUERIES) -> Understood:
+    """The queries that the question's words stand for; none where a word would be left over."""
+    reading = Reading(tokens, SLOTS, names, now)
+    found: list[Query] = []
+    try:
+        for query in _queries(reading):
+            if query not in found:
+                found.append(query)
+            if len(found) >= most:
+                break
+    except TooHard:
+        reading.doubts.append("the question can be read in too many ways: ask a shorter one")
+    # Where one way to read it has two meanings, the other ways are not to be trusted either.
+    return Understood([] if reading.doubts else found, list(dict.fromkeys(reading.doubts)))
+
+
+def _queries(reading: Reading) -> Iterator[Query]:
+    starts = dict.fromkeys(end for _, end in match("{polite}", reading, 0))
+    for start in (0, *(each for each in starts if each)):
+        for form in FORMS:
+            for captured, end in match(f"{form.template}", reading, start):
+                if not _is_end(reading, end):
+                    continue
+                query = form.build(captured)
+                if query is not None:
+                    yield query
+
+
+def _is_end(reading: Reading, place: int) -> bool:
+    """Whether nothing that means anything follows."""
+    if reading.is_end(place):
+        return True
+    return any(reading.is_end(end) for _, end in match("{here}", reading, place))

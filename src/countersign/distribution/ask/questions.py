@@ -1,0 +1,166 @@
+"""The forms of questions about sets of products and releases: which, how many, whether there are any."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from countersign.distribution.ask.clauses import ranged, within
+from countersign.distribution.ask.query import (
+    ANYTHING,
+    By,
+    Count,
+    Exists,
+    Products,
+    Publishers,
+    Query,
+    Released,
+    Releases,
+    every,
+)
+from countersign.distribution.ask.templates import Captured, value, values
+from countersign.distribution.ask.things import Things
+from countersign.distribution.ask.values import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A way to ask; the builder answers None where the words cannot mean that."""
+
+    template: str
+    build: Callable[[Captured], Query | None]
+
+
+def _where(captured: Captured) -> Query | None:
+    return Products(value(captured, "where"))
+
+
+def _products(captured: Captured) -> Query | None:
+    told: Things = value(captured, "things")
+    more = values(captured, "where")
+    return Products(every([told.where, *more]), told.order, told.limit)
+
+
+def _of_these(captured: Captured) -> Query | None:
+    told: Values = value(captured, "products")
+    return Products(every([told.condition, value(captured, "where")]))
+
+
+def _last(captured: Captured) -> Query | None:
+    told: Things = value(captured, "things")
+    return Products(told.where, value(captured, "last_by"), 1) if told.is_plain else None
+
+
+def _count(captured: Captured) -> Query | None:
+    told: Things = value(captured, "things")
+    return Count(Products(every([told.where, *values(captured, "where")]))) if told.is_plain else None
+
+
+def _count_where(captured: Captured) -> Query | None:
+    return Count(Products(value(captured, "where")))
+
+
+def _exists(captured: Captured) -> Query | None:
+    told: Things = value(captured, "things")
+    return Exists(Products(every([told.where, *values(captured, "where")]))) if told.is_plain else None
+
+
+def _exists_by(captured: Captured) -> Query | None:
+    told: Things = value(captured, "things")
+    by: Values = value(captured, "orgs")
+    return Exists(Products(every([told.where, by.condition]))) if told.is_plain else None
+
+
+def _by(captured: Captured) -> Query | None:
+    by: Values = value(captured, "orgs")
+    when = value(captured, "when")
+    return Products(every([by.condition, within(Released(), when)]) if when else by.condition)
+
+
+def _releases(captured: Captured) -> Query | None:
+    return value(captured, "releases")
+
+
+def _count_releases(captured: Captured) -> Query | None:
+    told: Releases = value(captured, "releases")
+    return Count(told) if told.limit is None else None
+
+
+def _exists_releases(captured: Captured) -> Query | None:
+    told: Releases = value(captured, "releases")
+    return Exists(told) if told.limit is None else None
+
+
+def _released_when(captured: Captured) -> Query | None:
+    since, until = ranged(value(captured, "when"))
+    return Releases(ANYTHING, value(captured, "channel"), since, until)
+
+
+def _updated_when(captured: Captured) -> Query | None:
+    return Products(within(Released(), value(captured, "when")))
+
+
+def _publishers(captured: Captured) -> Query | None:
+    told: Things | None = value(captured, "things")
+    if told is None:
+        return Publishers()
+    return Publishers(told.where) if told.is_plain else None
+
+
+def _count_publishers(captured: Captured) -> Query | None:
+    told = _publishers(captured)
+    return Count(told) if isinstance(told, Publishers) else None
+
+
+def _org_has(captured: Captured) -> Query | None:
+    return Count(Products(By(value(captured, "org"))))
+
+
+SETS = (
+    Form("{list_head} {releases}", _releases),
+    Form("{releases}", _releases),
+    Form("how many {releases}", _count_releases),
+    Form(
+        "(number of|count|count of|count the|the number of|what is the [total] number of|give me "
+        "the number of) {releases}",
+        _count_releases,
+    ),
+    Form("(is there|are there|were there|was there|have there been|has there been) {releases}", _exists_releases),
+    Form("what (was|were|got|has been|else was) updated {when}", _updated_when),
+    Form("what (was|were|got|has been|is|came|else was) (released|published|out|new|shipped) {when}", _released_when),
+    Form("what (came|comes) out {when}", _released_when),
+    Form("what is new {when}", _released_when),
+    Form("{list_head} {things} (was|were|is|are|has|has been|have been|had) [the] {last_by}", _last),
+    Form("{list_head} {things} [that|which] {last_by}", _last),
+    Form("{list_head} of {products} {where}", _of_these),
+    Form("{list_head} [one] of these {where} {products}", _of_these),
+    Form("{list_head} {things}", _products),
+    Form("{things}", _products),
+    Form("what {where}", _where),
+    Form("(which|who) {where}", _where),
+    Form("what (does|do|did|has|have) {orgs} {makes} [{when}]", _by),
+    Form("what (is|are) {made} (by|from) {orgs}", _by),
+    Form("[{list_head}] what {orgs} {makes} [{when}]", _by),
+    Form("(anything|everything) {where}", _where),
+    Form("how many {things}", _count),
+    Form("how many of [the|your|all] {things} {where}", _count),
+    Form("how many {things} of {products}", lambda captured: None),
+    Form("how many {where}", _count_where),
+    Form("[what is|tell me|give me] [the] [total] (number|count|total) of {things}", _count),
+    Form("count [of] {things}", _count),
+    Form("how (big|large) is {org} (catalog|catalogue)", _org_has),
+    Form("(is|are|were|was) there {things}", _exists),
+    Form(
+        "(do|can|could|have) (you|i|we|one) (have|offer|get|find|download|play|list|know|got|see|"
+        "know of|carry) {things}",
+        _exists,
+    ),
+    Form("(does|do|did|has|have) {orgs} {makes} {things}", _exists_by),
+    Form("(does|do|is|are|has|have|did|was|were|can) (any|some) {things}", _exists),
+    Form("(does|do|is|are|has|have|did|was|were|can) (any|some) {things} {where}", _exists),
+    Form("{list_head} [all|all the|the|every] {publishers} [{here}]", _publishers),
+    Form("{list_head} [the|of the] {publishers} {makes} {things}", _publishers),
+    Form("{list_head} [the|all] {publishers} (of|with|behind) {things}", _publishers),
+    Form("who (is behind|are the makers of|are the publishers of|{makes}) {things}", _publishers),
+    Form("how many {publishers} {makes} {things}", _count_publishers),
+    Form("how many {publishers} (with|of) {things}", _count_publishers),
+    Form("how many {publishers} [{here}]", _count_publishers),
+)

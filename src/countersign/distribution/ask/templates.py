@@ -1,0 +1,201 @@
+"""Patterns of questions: words, {slots}, [what may be left out], (this|or that), matched by trying every way."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from countersign.distribution.ask.tokens import FILLERS, Token
+
+MOST_STEPS = 300_000
+_PIECE = re.compile(r"\{\w+\}|[\[\]()|]|[^\s\[\](){}|]+")
+
+Captured: TypeAlias = tuple[tuple[str, Any], ...]
+"""The values of the slots that were passed, in order."""
+
+Slot: TypeAlias = Callable[["Reading", int], Iterator[tuple[Any, int]]]
+
+
+class TooHard(Exception):
+    """There are more ways to read the question than are tried."""
+
+
+class _Word(NamedTuple):
+    word: str
+
+
+class _Slot(NamedTuple):
+    name: str
+
+
+class _Choice(NamedTuple):
+    ways: tuple[tuple["_Node", ...], ...]
+
+
+class _Phrases(NamedTuple):
+    """A choice among words alone, by their first one."""
+
+    by_first: Mapping[str, Sequence[tuple[str, ...]]]
+    is_optional: bool
+
+
+_Node: TypeAlias = _Word | _Slot | _Choice | _Phrases
+
+
+class Reading:
+    """A question while it is read: its words, what its spans may name, and what was found so far at each place.
+
+    `names` tells for a kind of name (product, org, tag, license) what begins at a place, as values with their ends.
+    `doubts` are reasons for which a way of reading it was given up.
+    """
+
+    def __init__(
+        self,
+        found: Sequence[Token],
+        slots: Mapping[str, Slot],
+        names: Mapping[str, Mapping[int, Sequence[tuple[Any, int]]]],
+        now: int,
+        *,
+        is_loose: bool = False,
+    ) -> None:
+        self.tokens = found
+        self.words = [token.word if not token.is_quoted else "" for token in found]
+        self.names = names
+        self.now = now
+        self.is_loose = is_loose
+        self.doubts: list[str] = []
+        self._slots = slots
+        self._known: dict[tuple[str, int], list[tuple[Any, int]]] = {}
+        self._steps = 0
+        self._skipped = frozenset(place for place, word in enumerate(self.words) if word in FILLERS)
+
+    def slot(self, name: str, start: int) -> list[tuple[Any, int]]:
+        """Every value that the slot may have here, with the place after it.
+
+        Raises:
+            TooHard: too much was tried already.
+        """
+        place = (name, start)
+        if place not in self._known:
+            self._known[place] = []
+            self._known[place] = list(self._slots[name](self, start))
+        return self._known[place]
+
+    def step(self) -> None:
+        """Count one more attempt.
+
+        Raises:
+            TooHard: too much was tried already.
+        """
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise TooHard
+
+    def starts(self, place: int) -> Iterator[int]:
+        """The place itself, and those after words that mean nothing."""
+        yield place
+        while place in self._skipped:
+            place += 1
+            yield place
+
+    def after(self, words: Sequence[str], place: int) -> int | None:
+        """The place after these words, which stand here; None when they do not."""
+        for word in words:
+            while place < len(self.words) and self.words[place] != word and self.words[place] in FILLERS:
+                place += 1
+            if place >= len(self.words) or self.words[place] != word:
+                return None
+            place += 1
+        return place
+
+    def is_end(self, place: int) -> bool:
+        """Whether nothing that means anything follows."""
+        return all(word in FILLERS for word in self.words[place:])
+
+
+@lru_cache(maxsize=1024)
+def _compiled(template: str) -> tuple[_Node, ...]:
+    pieces = _PIECE.findall(template)
+    nodes, place = _sequence(pieces, 0)
+    if place != len(pieces):
+        raise ValueError(f"unbalanced: {template}")
+    return nodes
+
+
+def _sequence(pieces: list[str], place: int) -> tuple[tuple[_Node, ...], int]:
+    nodes: list[_Node] = []
+    while place < len(pieces) and pieces[place] not in ("]", ")", "|"):
+        piece = pieces[place]
+        if piece in ("[", "("):
+            ways: list[tuple[_Node, ...]] = []
+            while pieces[place] not in ("]", ")"):
+                way, place = _sequence(pieces, place + 1)
+                ways.append(way)
+            nodes.append(_choice(ways, is_optional=piece == "["))
+        else:
+            nodes.append(_Slot(piece[1:-1]) if piece[0] == "{" else _Word(piece))
+        place += 1
+    return tuple(nodes), place
+
+
+def _choice(ways: list[tuple[_Node, ...]], *, is_optional: bool) -> _Node:
+    by_first: dict[str, list[tuple[str, ...]]] = {}
+    for way in ways:
+        words = tuple(node.word for node in way if isinstance(node, _Word))
+        if len(words) < len(way) or not words:
+            return _Choice((*ways, ()) if is_optional else tuple(ways))
+        by_first.setdefault(words[0], []).append(words[1:])
+    return _Phrases(by_first, is_optional)
+
+
+def match(template: str, reading: Reading, start: int) -> Iterator[tuple[Captured, int]]:
+    """Every way in which the template fits here, the longer optional part first: slot values, place after it."""
+    yield from _match(_compiled(template), reading, start, ())
+
+
+def _match(
+    nodes: tuple[_Node, ...], reading: Reading, start: int, captured: Captured
+) -> Iterator[tuple[Captured, int]]:
+    reading.step()
+    if not nodes:
+        yield captured, start
+        return
+    first, rest = nodes[0], nodes[1:]
+    if isinstance(first, _Choice):
+        for way in first.ways:
+            yield from _match(way + rest, reading, start, captured)
+    elif isinstance(first, _Slot):
+        for place in reading.starts(start):
+            for value, end in reading.slot(first.name, place):
+                yield from _match(rest, reading, end, (*captured, (first.name, value)))
+    else:
+        for end in _ends(first, reading, start):
+            yield from _match(rest, reading, end, captured)
+
+
+def _ends(node: _Word | _Phrases, reading: Reading, start: int) -> Iterator[int]:
+    """The places after the word or the phrases, where they stand here."""
+    for place in reading.starts(start):
+        if place < len(reading.words):
+            word = reading.words[place]
+            if isinstance(node, _Word):
+                if word == node.word:
+                    yield place + 1
+                    return
+                continue
+            for rest in node.by_first.get(word, ()):
+                end = reading.after(rest, place + 1)
+                if end is not None:
+                    yield end
+    if isinstance(node, _Phrases) and node.is_optional:
+        yield start
+
+
+def values(captured: Captured, name: str) -> list[Any]:
+    """All values of the slot."""
+    return [value for key, value in captured if key == name]
+
+
+def value(captured: Captured, name: str, default: Any = None) -> Any:
+    """The first value of the slot."""
+    return next((value for key, value in captured if key == name), default)

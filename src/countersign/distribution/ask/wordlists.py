@@ -1,0 +1,294 @@
+"""The words of questions: what each of them means, in one table for every place where they may stand."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias, get_args
+
+from countersign.distribution.ask.query import ANYTHING, AnyCondition, Either, OfKind, On
+from countersign.distribution.catalog.schemas import Platform
+
+Phrases: TypeAlias = Mapping[str, Any]
+
+
+def said(text: str, value: Any = True) -> dict[str, Any]:
+    """The phrases of the text, separated by `|`, all with one value."""
+    return dict.fromkeys((phrase.strip() for phrase in text.split("|")), value)
+
+
+ALL_PLATFORMS: tuple[Platform, ...] = get_args(Platform)
+_MOBILE = Either((On("android"), On("ios")))
+_DESKTOP = Either((On("windows"), On("macos"), On("linux")))
+
+KINDS: dict[str, AnyCondition] = {
+    **said("game|games|video game|video games|computer game|computer games|videogame|videogames", OfKind("game")),
+    **said("app|apps|application|applications", OfKind("app")),
+    **said("tool|tools|utility|utilities", OfKind("tool")),
+}
+THINGS: dict[str, AnyCondition] = {
+    **KINDS,
+    **said(
+        "product|products|title|titles|product titles|game titles|products titles|thing|things|"
+        "item|items|software|program|programs|programmes|anything|"
+        "something|everything|stuff|one|ones|catalog entry|catalog entries|software products|pieces of software|"
+        "software titles|those|them|entries",
+        ANYTHING,
+    ),
+}
+PLATFORMS: dict[str, AnyCondition] = {
+    **said("windows|win|microsoft windows|windows pcs|windows pc|windows machines|windows computers", On("windows")),
+    **said("macos|mac os|mac|macs|os x|osx|mac os x|apple macos|a mac|my mac", On("macos")),
+    **said("linux|gnu linux|gnu / linux|linux machines", On("linux")),
+    **said("android|android phones|android devices|android phone|android tablets", On("android")),
+    **said("ios|iphone|iphones|ipad|ipads|ios devices|an iphone|an ipad|my iphone|my ipad|iphone os", On("ios")),
+    **said("web|browser|browsers|web browser|web browsers|a browser|my browser|a web browser", On("web")),
+    **said("mobile|mobile devices|mobiles|phones|smartphones|mobile phones|mobile platforms", _MOBILE),
+    **said("desktop|desktops|desktop computers|desktop platforms", _DESKTOP),
+}
+CHANNELS = {
+    **said("stable|stables", "stable"),
+    **said("beta|betas", "beta"),
+    **said("nightly|nightlies", "nightly"),
+    **said("alpha|alphas", "alpha"),
+}
+RELEASE = said("version|versions", "version") | said("release|build|update|releases|builds|updates", "date")
+ONE_RELEASE = said("version", "version") | said("release|build|update", "date")
+FREE = said(
+    "free|free of charge|for free|gratis|free to play|free to download|free to use|at no "
+    "cost|at no charge|for nothing|"
+    "without charge|free for everyone|free for anyone|downloadable for free|available for "
+    "free|cost free|cost nothing|"
+    "costs nothing|downloadable by anyone|free downloads|offered for free|free as in beer|freely available|"
+    "available free of charge|downloadable without paying"
+)
+PAID = said(
+    "paid|entitled|cost money|costs money|for sale|require a purchase|requires a purchase|need to be bought|"
+    "must be bought|have to be bought|commercial|require an entitlement|requires an entitlement|paid for|"
+    "need an entitlement|needs an entitlement|has to be bought|payware"
+)
+ORDER = {
+    **said(
+        "newest|latest|most recent|most recently updated|most recently released|most recently "
+        "published|last updated|"
+        "last released|recently updated|recently released|freshest|last",
+        "newest",
+    ),
+    **said("oldest|earliest|least recently updated|least recently released|longest untouched", "oldest"),
+}
+LAST_BY = {
+    **said(
+        "newest|most recent|most recently updated|updated most recently|updated last|released last|latest|"
+        "released most recently|most recently released|last updated|last released|published last|"
+        "published most recently|most recently published|has the newest release|got the latest update|"
+        "has the most recent release|has the latest release|had the most recent release|came out last|"
+        "came out most recently|had the latest release",
+        "newest",
+    ),
+    **said(
+        "oldest|least recently updated|updated least recently|earliest|longest without an update|"
+        "gone longest without an update|has the oldest newest release",
+        "oldest",
+    ),
+}
+VERSION_ORDER = {
+    **said(
+        "latest|newest|most recent|last|current|most current|most up to date|up to date|most recently released|"
+        "most recently published|present",
+        "newest",
+    ),
+    **said("oldest|first|earliest|initial|original|very first", "oldest"),
+}
+NUMBERS = {
+    **{str(number): number for number in range(1, 201)},
+    **{
+        word: number
+        for number, word in enumerate(
+            [
+                "one",
+                "two",
+                "three",
+                "four",
+                "five",
+                "six",
+                "seven",
+                "eight",
+                "nine",
+                "ten",
+                "eleven",
+                "twelve",
+                "thirteen",
+                "fourteen",
+                "fifteen",
+                "sixteen",
+                "seventeen",
+                "eighteen",
+                "nineteen",
+                "twenty",
+            ],
+            1,
+        )
+    },
+    **said("dozen|a dozen", 12),
+}
+RUNS = said(
+    "run|runs|running|work|works|working|play|plays|played|playable|available|availability|"
+    "usable|used|use|compatible|"
+    "launch|launches|exist|exists|offered|come|comes|ship|ships|shipped|shipping|out|released|published|install|"
+    "installs|installed|installable|supported|obtainable|run natively|runs natively|native|"
+    "provided|get|found|ported|"
+    "distributed|made|built|start|starts|live|lives|run fine|work well|operate|operates|executable|"
+    "run well|get used|be used|be played|be run|be installed"
+)
+MADE = said(
+    "made|published|developed|released|created|written|produced|built|distributed|sold|offered|provided|issued|"
+    "designed|coming|come|comes|put out|shipped|programmed|authored"
+)
+MAKES = said(
+    "make|makes|made|publish|publishes|published|develop|develops|developed|has|have|had|offer|offers|offered|"
+    "release|releases|released|create|creates|created|produce|produces|produced|sell|sells|sold|provide|provides|"
+    "provided|ship|ships|shipped|write|writes|wrote|build|builds|built|distribute|distributes|distributed|"
+    "put out|puts out|got|own|owns|bring out|brought out|maintain|maintains|publishing|making|issue|issued|issues"
+)
+OUT = said(
+    "released|published|come out|came out|out|shipped|ship|available|issued|appear|appeared|launched|launch|made|"
+    "made available|put out|get released|get published|become available|became available|be released|go out|"
+    "went out|pushed out|been released|been published|published on|released on|drop|dropped|land|landed"
+)
+UPDATED = said(
+    "updated|released|published|shipped|came out|come out|out|got a release|got an update|"
+    "had a release|had an update|"
+    "have a release|have an update|received an update|received a release|saw a release|saw "
+    "an update|gotten an update|"
+    "with a release|with an update|a release|an update|any release|any update|any releases|any updates|"
+    "a new release|a new version|got a new version|received a new version|got a new release|releases|updates|"
+    "have new releases|got updates|had releases|with releases|with updates|got updated|got released|"
+    "gotten a release|received updates|a version|new versions|new releases|seen a release|seen an update|"
+    "seen any release|seen any update|have releases|have updates|appeared|shipped a release|shipped an update|"
+    "shipped anything|a new build|new builds|a fresh release|release anything|publish anything|publish a release|"
+    "get a release|get an update|get updates|receive an update|receive a release|have new versions|had new releases"
+)
+DEBUTED = said(
+    "first released|first published|first came out|launched|debuted|first appeared|first shipped|first available|"
+    "premiered|first come out|released for the first time|published for the first time|made "
+    "their debut|made its debut|"
+    "first launched|have their first release|had their first release|had its first release|initially released|"
+    "originally released|came out for the first time|saw their first release|first out|have a first release|"
+    "got their first release|newly released|newly published|first seen"
+)
+LAST_UPDATED = said(
+    "last updated|last released|most recently updated|last published|most recently released|last had a release|"
+    "last got a release|last got an update|latest released|last came out"
+)
+ASPECTS = {
+    **said("description|summary|purpose|idea|point", "description"),
+    **said(
+        "publisher|developer|maker|author|creator|vendor|organisation|organization|company|"
+        "studio|manufacturer|makers|"
+        "developers|publishers|team|owner",
+        "publisher",
+    ),
+    **said(
+        "platform|platforms|operating system|operating systems|os|oses|systems|system|supported platforms|devices|"
+        "supported operating systems|device|supported systems|platform support",
+        "platforms",
+    ),
+    **said("tag|tags|label|labels|category|categories|genre|genres|keywords|topics", "tags"),
+    **said("channel|channels|release channel|release channels", "channels"),
+    **said("license|licence|licenses|licences|licensing|software license|software licence|licensing terms", "license"),
+    **said("kind|type|sort|product kind|product type|kind of product|type of product", "kind"),
+    **said("homepage|home page|website|web site|site|url|web address|web page|webpage|website address", "homepage"),
+}
+PUBLISHERS = said(
+    "publisher|publishers|organisation|organisations|organization|organizations|company|companies|studio|studios|"
+    "developer|developers|maker|makers|vendor|vendors|orgs|org|teams|team"
+)
+HERE = said(
+    "in the catalog|in the catalogue|in the store|in your catalog|in your store|in this catalog|in this store|here|"
+    "on the store|on your store|in your catalogue|from the store|in the shop|on this store|"
+    "in total|altogether|overall|"
+    "in all|do you have|do you offer|do you list|do you sell|do you know|do you carry|are there|is there|there are|"
+    "there is|exist|exists|are available|is available|available|are listed|listed|can i get|"
+    "can i download|can i find|"
+    "you have|you offer|you know|you list|do we have|we have|have you got|at all|for me|are on offer|on offer|"
+    "does the catalog have|does the store have|does the catalog list|does the catalog contain|in existence|"
+    "does the store offer|does the catalog hold|are in the catalog|are in the store|is in the catalog|"
+    "can i choose from|are public|are published|are offered|that exist|right now|at the "
+    "moment|at present|as of now|"
+    "as of today|so far|to date|these days|does the store list|does the catalogue have|are in the catalogue|"
+    "that you have|that you offer|anywhere|on the market|in stock|listed here|available here|are listed here"
+)
+LIST_HEADS = said(
+    "which|what|list|show|show me|give me|give me a list of|find|find me|display|name|tell me|tell me about|"
+    "tell me which|tell me what|list me|list all|list out|what are|which are|what is|which is|what were|what was|"
+    "i want|i want to see|i need|i am looking for|looking for|search for|get|get me|show me a list of|a list of|"
+    "list of|show a list of|enumerate|i would like to see|i would like|who has|see|let me see|print|"
+    "can i see|can i have|could i see|may i see|could i have|i want a list of|what are some of|name all of|"
+    "what other|which other|show us|give us|in which|return|present|provide|provide a list of|look up|fetch"
+)
+POLITE = said(
+    "can you tell me|could you tell me|would you tell me|can you show me|could you show me|i want to know|"
+    "i would like to know|do you know|tell me|let me know|i wonder|i am wondering|i need to know|can you list|"
+    "could you list|can you say|could you say|question|my question is|i was wondering|we want to know|"
+    "can you give me|could you give me|can you find|could you find|can you check|could you check|check|"
+    "can anyone tell me|i have a question|say|explain|remind me|quick question|can you name|could you name|"
+    "can you tell|could you tell|will you tell me|so|and|for my notes|just to be sure|out of curiosity|"
+    "do you happen to know|any idea|any chance you know|can you explain|help me find|help me find out|"
+    "find out|tell us|i would love to know|i am curious|would you know|can you see|can you look up|"
+    "could you look up|can you remind me|could you remind me"
+)
+AUXILIARIES = frozenset(
+    [
+        "do",
+        "does",
+        "did",
+        "can",
+        "could",
+        "will",
+        "would",
+        "may",
+        "might",
+        "are",
+        "is",
+        "was",
+        "were",
+        "be",
+        "been",
+        "being",
+        "has",
+        "have",
+        "had",
+        "am",
+        "able",
+        "i",
+        "you",
+        "we",
+        "one",
+        "they",
+        "it",
+        "to",
+    ]
+)
+NEGATIONS = frozenset(["not", "never"])
+
+TABLES: tuple[Phrases, ...] = (
+    THINGS,
+    PLATFORMS,
+    CHANNELS,
+    RELEASE,
+    FREE,
+    PAID,
+    ORDER,
+    LAST_BY,
+    VERSION_ORDER,
+    NUMBERS,
+    RUNS,
+    MADE,
+    MAKES,
+    OUT,
+    UPDATED,
+    DEBUTED,
+    LAST_UPDATED,
+    ASPECTS,
+    PUBLISHERS,
+    HERE,
+    LIST_HEADS,
+    POLITE,
+)

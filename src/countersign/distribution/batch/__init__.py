@@ -1,0 +1,1 @@
+"""Several calls in one request: independent of each other, or all of them or none."""

@@ -1,0 +1,86 @@
+"""POST /batch: up to 50 operations in one request (API document; decisions 7)."""
+
+from typing import cast
+
+from countersign.distribution.batch import rules, run
+from countersign.distribution.batch.run import BatchCall, BatchRolledBack
+from countersign.distribution.batch.schemas import BatchRequest, BatchResponse
+from countersign.kernel.http.answer import Answer, encode
+from countersign.kernel.http.call import Inner, NotBatchable
+from countersign.kernel.http.idempotency import HEADER
+from countersign.kernel.http.route import route
+
+SHOWN = frozenset(
+    {"location", "link", "retry-after", "preference-applied", "idempotency-replayed", "www-authenticate", "batch-id"}
+)
+"""What of an answer's headers its result repeats, with the entity tag."""
+
+
+async def prepare_batch(call: BatchCall) -> list[Answer] | None:
+    """Run what needs no transaction of the batch's own, before that is begun."""
+    requests = _requests(call)
+    if call.body.mode == "parallel":
+        return await run.parallel(call, requests)
+    # Nobody holds the writer by reading; and whoever is nobody may write nothing.
+    if call.caller.is_anonymous or all(each.method == "GET" for each in requests):
+        return (await run.in_order(call, requests))[0]
+    return None
+
+
+async def run_batch(call: BatchCall) -> Answer:
+    """Run several operations: independent of each other, or all of them or none.
+
+    `mode` is `parallel` or `atomic`. An atomic batch runs in order in one transaction; from its first answer of 400 or
+    more on nothing is run or kept, and every other operation is answered 424 `batch_rolled_back`.
+    """
+    if call.prepared is None:
+        answers = await run.atomic(call, _requests(call))
+    else:
+        answers = cast("list[Answer]", call.prepared)
+    # What may succeed when it is simply tried again must not be the answer to its key for a day.
+    is_passing = any(each.status == 429 or each.status >= 500 for each in answers)
+    return Answer(200, b'{"results":[%b]}' % b",".join(map(_result, answers)), is_passing=is_passing)
+
+
+async def tell_again(call: BatchCall, replayed: Answer) -> Answer:
+    """An answer that was too long to store: writes are told again by their own keys, reads are made anew."""
+    call.prepared = await run.parallel(call, _requests(call))
+    told = await run_batch(call)
+    told.headers = replayed.headers
+    return told
+
+
+def _requests(call: BatchCall) -> list[Inner]:
+    key = call.headers.get(HEADER)
+    bare = None if key is None else key.strip().strip('"').lower()
+    return rules.requests_of(call.body.operations, call.context.base_url, bare)
+
+
+def _result(answer: Answer) -> bytes:
+    """The answer as an element of `results`; its body is JSON already."""
+    body = cast("bytes", answer.body) or b"{}"
+    if not body.startswith(b"{"):
+        body = b'{"items":%b}' % body
+    headers = {name: value for name, value in answer.headers if name.lower() in SHOWN}
+    if answer.etag is not None:
+        headers["ETag"] = answer.etag
+    told = b',"headers":%b' % encode(headers) if headers else b""
+    return b'{"status":%d,"body":%b%b}' % (answer.status, body, told)
+
+
+ROUTES = (
+    route(
+        "POST",
+        "/batch",
+        run_batch,
+        body=BatchRequest,
+        prepare=prepare_batch,
+        derive=tell_again,
+        answers={200: BatchResponse},
+        refusals=(NotBatchable, BatchRolledBack),
+        writes=True,
+        secret=True,
+        alone=True,
+        documented=True,
+    ),
+)

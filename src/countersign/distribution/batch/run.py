@@ -1,0 +1,90 @@
+"""The two ways to run the operations of a batch: several at once, or one after another in one transaction."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from countersign.distribution.batch.schemas import BatchRequest
+from countersign.distribution.context import VERSIONS, Store
+from countersign.distribution.identity.callers import Request
+from countersign.kernel import clock
+from countersign.kernel.database.nested import NestedDatabase
+from countersign.kernel.database.versions import Versions
+from countersign.kernel.errors import Refused
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.call import Inner, Within
+from countersign.kernel.http.problems import problem
+from countersign.kernel.http.route import Nothing
+
+AT_ONCE = 8
+ATOMIC_S = 5.0
+"""How long one transaction may last: on SQLite every other writer waits for it."""
+
+BatchCall = Request[Nothing, BatchRequest]
+
+
+class BatchRolledBack(Refused):
+    """Another operation of an atomic batch failed, so that none of them has had an effect."""
+
+    status = 424
+    code = "batch_rolled_back"
+    title = "Batch rolled back"
+    resolution = "Look at the result that failed_index names, correct its operation, and send the whole batch again."
+
+
+class _Undone(Exception):
+    """Leaves the transaction's block, so that the batch's effects are taken back."""
+
+
+async def parallel(call: BatchCall, requests: Sequence[Inner]) -> list[Answer]:
+    """The answers to requests that do not depend on each other; at most eight run at a time."""
+    answers = [Answer()] * len(requests)
+    waiting = iter(enumerate(requests))
+
+    async def work() -> None:
+        for index, request in waiting:
+            answers[index] = await call.ask(request)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(AT_ONCE, len(requests))):
+            group.create_task(work())
+    return answers
+
+
+async def in_order(
+    call: BatchCall, requests: Sequence[Inner], within: Within[Store] | None = None
+) -> tuple[list[Answer], bool]:
+    """The answers one after another, and whether all are good: after the first that is not, none is run, and all the
+    others are told that they have had no effect."""
+    answers: list[Answer] = []
+    for request in requests:
+        answer = await call.ask(request, within)
+        if answer.status >= 400:
+            return _rolled_back(call.context, requests, len(answers), answer), False
+        answers.append(answer)
+    return answers, True
+
+
+async def atomic(call: BatchCall, requests: Sequence[Inner]) -> list[Answer]:
+    """The answers in order, all in the call's transaction; of a batch that fails nothing is kept."""
+    store, transaction = call.context, call.transaction
+    nested = NestedDatabase(store.database.dialect, transaction, until_s=clock.monotonic_s() + ATOMIC_S)
+    context = replace(store, database=nested, versions=Versions(nested, VERSIONS).read)
+    answers: list[Answer] = []
+    try:
+        async with transaction.savepoint():
+            answers, is_good = await in_order(call, requests, Within(context, nested))
+            if not is_good:
+                raise _Undone
+    except _Undone:
+        return answers
+    return answers
+
+
+def _rolled_back(store: Store, requests: Sequence[Inner], failed: int, answer: Answer) -> list[Answer]:
+    told = f"operation {failed} was answered {answer.status}, so that nothing of the batch was kept"
+    refused = BatchRolledBack(told, members={"failed_index": failed})
+    return [
+        answer if index == failed else problem(refused, store.root_url, each.target)
+        for index, each in enumerate(requests)
+    ]

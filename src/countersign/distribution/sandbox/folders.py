@@ -1,0 +1,249 @@
+"""The folders of the sandbox's data sets: made whole, held while they are used, removed when nobody does.
+
+    sandboxes/lock             held by whoever makes a data set, so that they are counted one after the other
+    sandboxes/template-<hash>  what every data set is a copy of; its blobs are read where they are
+    sandboxes/<name>/lock      held shared by whoever works on the data set, alone by whoever removes it; its
+                               modification time is when the data set was last used
+    sandboxes/new-…, gone-…    on the way in, on the way out; what a killed process left is removed at the next start
+
+Whoever got a lock looks whether its file is still the one of that name: the folder may have been removed while they
+waited. All of this blocks, and belongs in a thread.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from countersign.kernel import clock, ids
+from countersign.kernel.blobs.disk import Descriptor
+from countersign.kernel.errors import Refused, Unavailable
+
+FOLDER = "sandboxes"
+LOCK = "lock"
+TEMPLATE = "template-"
+SPARED_S = 300
+"""A data set that was used within so many seconds is not dropped to make room for another one."""
+_TRANSIENT = ("new-", "gone-")
+
+
+class SandboxesFull(Refused):
+    """The node keeps as many data sets of the sandbox as it may, and all of them were used lately."""
+
+    status = 503
+    code = "sandboxes_full"
+    title = "Sandbox full"
+    resolution = "Wait for the seconds in Retry-After, then try again."
+
+
+class Template(NamedTuple):
+    """What data sets are copies of: a name that changes with its contents, and how it is filled."""
+
+    name: str
+    fill: Callable[[Path], None]
+
+
+def check(data: Path, most: int) -> None:
+    """Find out whether there may be sandboxes here.
+
+    Raises:
+        SandboxesFull: they are switched off.
+        Unavailable: the folder cannot be written to.
+    """
+    if not most:
+        raise _full()
+    with _refusals():
+        (data / FOLDER).mkdir(mode=0o700, exist_ok=True)
+        _locked(data / FOLDER / LOCK, fcntl.LOCK_SH).close()
+
+
+def used_within(data: Path, seconds: float) -> int:
+    """How many data sets were used in the last so many seconds."""
+    since = clock.later(clock.now(), seconds=-seconds)
+    return sum(used_at >= since for _, used_at in _by_age(data / FOLDER))
+
+
+def held(data: Path, name: str, idle_s: float) -> Descriptor | None:
+    """Hold the data set until the descriptor is closed, so that nobody removes it; None when there is none. One that
+    was idle for too long is removed first.
+
+    Raises:
+        Unavailable: the folder cannot be used.
+    """
+    folder = data / FOLDER / name
+    with _refusals():
+        for _ in range(100):
+            if _is_idle(folder, idle_s):
+                _remove(folder, lambda: _is_idle(folder, idle_s))
+            with suppress(FileNotFoundError):
+                lock = Descriptor(folder / LOCK, os.O_RDWR)
+                fcntl.flock(lock.fd, fcntl.LOCK_SH)
+                if _is_of(lock, folder / LOCK):
+                    touch(folder)
+                    return lock
+                continue
+            return None
+    raise Unavailable("the data set is just being removed", headers={"Retry-After": "1"})
+
+
+def touch(folder: Path) -> None:
+    """Note that the data set is used now."""
+    now = clock.now() * 1000
+    with suppress(FileNotFoundError):
+        os.utime(folder / LOCK, ns=(now, now))
+
+
+def original(data: Path, template: Template) -> Path:
+    """Where the template is, or will be."""
+    return data / FOLDER / (TEMPLATE + template.name)
+
+
+def make(data: Path, name: str, template: Template, *, most: int, idle_s: float) -> None:
+    """Make the data set, a copy of the template (which is made first where it is missing), unless it is there.
+
+    Raises:
+        SandboxesFull: there are as many as there may be, and none that could be dropped.
+        Unavailable: the folder cannot be used.
+    """
+    parent = data / FOLDER
+    with _refusals(), _alone(parent):
+        if (parent / name).is_dir():
+            return
+        _make_room(parent, most, idle_s)
+        source = original(data, template)
+        if not source.is_dir():
+            _fill(parent, source, template)
+        fresh = parent / f"new-{ids.new_uuid()}"
+        fresh.mkdir(mode=0o700)
+        # Files alone: the folder of blobs is read where it is by all copies.
+        for path in [each for each in source.iterdir() if each.is_file()]:
+            shutil.copyfile(path, fresh / path.name)
+            (fresh / path.name).chmod(0o600)
+        (fresh / LOCK).touch(mode=0o600)
+        touch(fresh)
+        fresh.rename(parent / name)
+
+
+def clean(data: Path) -> None:
+    """Remove what an earlier server left: every data set that nobody holds, and what was on its way.
+
+    Raises:
+        Unavailable: the folder cannot be used.
+    """
+    parent = data / FOLDER
+    if not parent.is_dir():
+        return
+    with _refusals(), _alone(parent):
+        for folder, _ in _by_age(parent):
+            _remove(folder, lambda: True)
+        for path in parent.iterdir():
+            if path.name.startswith(_TRANSIENT):
+                shutil.rmtree(path)
+
+
+def sweep(data: Path, idle_s: float) -> int:
+    """Remove the data sets that nobody has used for so long; how many there were.
+
+    Raises:
+        Unavailable: the folder cannot be used.
+    """
+    parent = data / FOLDER
+    with _refusals():
+        oldest = clock.later(clock.now(), seconds=-idle_s)
+        idle = [folder for folder, used_at in _by_age(parent) if used_at < oldest]
+        return sum(_remove(folder, lambda folder=folder: _is_idle(folder, idle_s)) for folder in idle)
+
+
+def _make_room(parent: Path, most: int, idle_s: float) -> None:
+    known = _by_age(parent)
+    now = clock.now()
+    spared_since = clock.later(now, seconds=-min(idle_s, SPARED_S))
+    for folder, used_at in list(known):
+        if len(known) < most or used_at >= spared_since:
+            break
+        if _remove(folder, lambda folder=folder, used_at=used_at: _used_at(folder) == used_at):
+            known.remove((folder, used_at))
+    if len(known) >= most:
+        raise _full()
+
+
+def _full() -> SandboxesFull:
+    return SandboxesFull("the sandbox has no room for another data set", headers={"Retry-After": "60"})
+
+
+def _fill(parent: Path, source: Path, template: Template) -> None:
+    for other in parent.glob(f"{TEMPLATE}*"):
+        shutil.rmtree(other)
+    fresh = parent / f"new-{ids.new_uuid()}"
+    fresh.mkdir(mode=0o700)
+    template.fill(fresh)
+    fresh.rename(source)
+
+
+def _remove(folder: Path, still: Callable[[], bool]) -> bool:
+    """Remove the data set, if nobody holds it and, once we do, it still may go."""
+    with suppress(FileNotFoundError, BlockingIOError):
+        lock = _locked(folder / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_of(lock, folder / LOCK) and still():
+            gone = folder.with_name(f"gone-{ids.new_uuid()}")
+            folder.rename(gone)
+            shutil.rmtree(gone)
+            return True
+    return False
+
+
+def _by_age(parent: Path) -> list[tuple[Path, int]]:
+    """Every data set with the moment of its last use, the oldest first."""
+    found = [(folder, used_at) for folder in _named(parent) if (used_at := _used_at(folder)) is not None]
+    return sorted(found, key=lambda each: each[1])
+
+
+def _named(parent: Path) -> Iterator[Path]:
+    with suppress(FileNotFoundError):
+        yield from (each for each in parent.iterdir() if not each.name.startswith((*_TRANSIENT, TEMPLATE, LOCK)))
+
+
+def _used_at(folder: Path) -> int | None:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return (folder / LOCK).stat().st_mtime_ns // 1000
+    return None
+
+
+def _is_idle(folder: Path, idle_s: float) -> bool:
+    used_at = _used_at(folder)
+    return used_at is not None and used_at < clock.later(clock.now(), seconds=-idle_s)
+
+
+def _is_of(lock: Descriptor, path: Path) -> bool:
+    """Whether the file that is locked is the one of that name still."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(lock.fd), path.stat())
+    return False
+
+
+def _locked(path: Path, how: int) -> Descriptor:
+    flags = os.O_RDWR | (os.O_CREAT if path.parent.name == FOLDER else 0)
+    lock = Descriptor(path, flags)
+    fcntl.flock(lock.fd, how)
+    return lock
+
+
+@contextmanager
+def _alone(parent: Path) -> Generator[None]:
+    parent.mkdir(mode=0o700, exist_ok=True)
+    lock = _locked(parent / LOCK, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        lock.close()
+
+
+@contextmanager
+def _refusals() -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(f"The folder of the sandbox cannot be used: {error.strerror}.") from error

@@ -1,0 +1,72 @@
+"""GET /sandbox, /sandbox/api/v1/health and /sandbox/api/v1/telemetry, below the versioned address and at the root."""
+
+import asyncio
+from pathlib import Path
+
+from countersign.distribution.context import Store
+from countersign.distribution.identity.callers import Request
+from countersign.distribution.sandbox import folders
+from countersign.distribution.sandbox.folders import SandboxesFull
+from countersign.distribution.sandbox.schemas import SandboxHealth, SandboxMetadata, SandboxTelemetry
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.formats import FORMATS, FormatQuery, shown
+from countersign.kernel.http.route import Nothing, Route, route
+
+ENVIRONMENT = "sandbox"
+ACTIVE_S = 900
+
+
+async def show_sandbox(call: Request[FormatQuery, Nothing]) -> Answer:
+    """Tell what the sandbox is: free, isolated, with keys that anybody may take."""
+    told = SandboxMetadata(sandbox=True, status="ok", environment=ENVIRONMENT, free_tier=True, self_serve_keys=True)
+    return shown(told, call.query.format)
+
+
+async def show_sandbox_health(call: Request[FormatQuery, Nothing]) -> Answer:
+    """Check that a data set of the sandbox could be made."""
+    await asyncio.to_thread(folders.check, Path(call.context.settings.data), call.context.settings.sandboxes)
+    return shown(SandboxHealth("ok", ENVIRONMENT), call.query.format)
+
+
+async def show_sandbox_telemetry(call: Request[FormatQuery, Nothing]) -> Answer:
+    """Count who called the sandbox in the last 15 minutes."""
+    active = await asyncio.to_thread(folders.used_within, Path(call.context.settings.data), ACTIVE_S)
+    return shown(SandboxTelemetry("ok", active), call.query.format)
+
+
+def _routes(*, at_root: bool) -> tuple[Route[Store], ...]:
+    metadata = route(
+        "GET",
+        "/sandbox",
+        show_sandbox,
+        query=FormatQuery,
+        answers={200: SandboxMetadata},
+        produces=FORMATS,
+        documented=not at_root,
+        at_root=at_root,
+    )
+    health = route(
+        "GET",
+        "/sandbox/api/v1/health",
+        show_sandbox_health,
+        query=FormatQuery,
+        answers={200: SandboxHealth},
+        refusals=(SandboxesFull,),
+        produces=FORMATS,
+        documented=not at_root,
+        at_root=at_root,
+    )
+    telemetry = route(
+        "GET",
+        "/sandbox/api/v1/telemetry",
+        show_sandbox_telemetry,
+        query=FormatQuery,
+        answers={200: SandboxTelemetry},
+        produces=FORMATS,
+        documented=not at_root,
+        at_root=at_root,
+    )
+    return metadata, health, telemetry
+
+
+ROUTES = (*_routes(at_root=False), *_routes(at_root=True))

@@ -1,0 +1,105 @@
+"""The tools of the store: which there are for a caller, and calling one as a request in the caller's own name."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, cast
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+
+from countersign.distribution.context import Store
+from countersign.distribution.identity.callers import Caller, Request
+from countersign.distribution.tools.operation import BadArgument, Operation, operation
+from countersign.kernel.http.answer import Answer, encode
+from countersign.kernel.http.route import Nothing, Route
+from countersign.kernel.mcp import tools as mcp
+from countersign.kernel.mcp.messages import INTERNAL_ERROR, Fault
+from countersign.kernel.mcp.tools import Outcome, ToolList, UnknownTool
+
+ToolCall = Request[Nothing, Nothing]
+
+NAMES: Mapping[tuple[str, str], str] = MappingProxyType(
+    {
+        ("GET", "/health"): "get_health",
+        ("GET", "/info"): "get_info",
+        ("GET", "/products"): "list_products",
+        ("GET", "/products/{id}"): "get_product",
+        ("GET", "/products/{id}/releases"): "list_releases",
+        ("GET", "/library"): "get_library",
+        ("POST", "/redeem"): "redeem_code",
+        ("POST", "/batch"): "run_batch",
+        ("POST", "/jobs"): "create_job",
+        ("GET", "/jobs/{job_id}"): "get_job",
+        ("GET", "/sandbox"): "get_sandbox",
+        ("GET", "/sandbox/api/v1/health"): "get_sandbox_health",
+        ("GET", "/sandbox/api/v1/telemetry"): "get_sandbox_telemetry",
+        ("POST", "/ask"): "ask",
+    }
+)
+"""Every documented operation that is of use to an agent in the middle of its work. Keys and tokens are got before."""
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class StoreTools:
+    """The tools made from the store's routes. Callers who may call the same ones share the encoded list."""
+
+    def __init__(self, routes: Iterable[Route[Store]]) -> None:
+        found: dict[str, Operation] = {}
+        for each in routes:
+            name = NAMES.get((each.method, each.path))
+            if name is not None and name not in found:
+                found[name] = operation(name, each)
+        self._operations: Mapping[str, Operation] = found
+        self._lists: dict[frozenset[str], ToolList] = {}
+
+    async def listed(self, context: ToolCall) -> ToolList:
+        """The tools whose scope the caller's token carries."""
+        seen = {name: each for name, each in self._operations.items() if _may(context.caller, each.route)}
+        names = frozenset(seen)
+        if names not in self._lists:
+            self._lists[names] = ToolList(each.tool for each in seen.values())
+        return self._lists[names]
+
+    async def call(self, context: ToolCall, name: str, arguments: bytes) -> Outcome:
+        """Send the request that the tool stands for, in the caller's name.
+
+        Raises:
+            UnknownTool: there is no such tool for this caller.
+            Fault: the service failed, or cannot be reached now.
+        """
+        wanted = self._operations.get(name)
+        if wanted is None or not _may(context.caller, wanted.route):
+            raise UnknownTool(name)
+        try:
+            request = wanted.request(_decode(arguments))
+        except BadArgument as refused:
+            return mcp.refused(refused.detail)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return mcp.refused("the arguments are no JSON object in UTF-8")
+        return _outcome(await context.ask(request))
+
+
+def _may(caller: Caller, route: Route[Store]) -> bool:
+    if route.scope is not None:
+        return not caller.is_anonymous and caller.allows(route.scope)
+    return not (route.signed_in and caller.is_anonymous)
+
+
+def _outcome(answer: Answer) -> Outcome:
+    body = cast("bytes", answer.body) or b"{}"
+    if answer.status >= 500:
+        raise Fault(INTERNAL_ERROR, str(_decode(body).get("detail", "the service cannot do its work now")))
+    if answer.status >= 400:
+        told = _decode(body)
+        return mcp.refused("\n".join(str(told[name]) for name in ("detail", "resolution") if name in told))
+    if body.startswith(b"{"):
+        return mcp.answered(body)
+    return mcp.answered(b'{"items":%b,"next_cursor":%b}' % (body, encode(_next_cursor(answer))))
+
+
+def _next_cursor(answer: Answer) -> str | None:
+    """Where the next page of an array begins, which over HTTP only the Link header tells."""
+    link = dict(answer.headers).get("Link", "")
+    query = urlsplit(link.removeprefix("<").partition(">")[0]).query
+    return next(iter(parse_qs(query).get("cursor", ())), None)

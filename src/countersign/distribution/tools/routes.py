@@ -1,0 +1,77 @@
+"""POST {root_url}/mcp: the store for agents that speak the Model Context Protocol."""
+
+from collections.abc import Iterable
+
+from countersign import __version__
+from countersign.distribution.context import Store
+from countersign.distribution.tools.offered import StoreTools, ToolCall
+from countersign.kernel.errors import Refused
+from countersign.kernel.http.answer import JSON, Answer
+from countersign.kernel.http.call import BodyTooLarge
+from countersign.kernel.http.decode import UnsupportedMediaType
+from countersign.kernel.http.route import MEBIBYTE, Route, route
+from countersign.kernel.mcp import origin
+from countersign.kernel.mcp.server import EVENTS, Implementation, Server
+
+NAME = "countersign-store"
+TITLE = "Countersign store"
+INSTRUCTIONS = (
+    "A store of games, apps and tools: their catalog and releases, and the library of whoever the token belongs to. "
+    "Products are named by slug or id. A list that has a next_cursor goes on when it is given as cursor. Only the "
+    "tools that the token allows are listed; without one, those that anybody may use."
+)
+
+
+class ForeignOrigin(Refused):
+    """A page of another site sent its reader's browser here."""
+
+    status = 403
+    code = "foreign_origin"
+    title = "Origin not allowed"
+    resolution = "Call from the store's own pages, from this machine, or from a program that is no browser."
+
+
+def routes(offered: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:
+    """The endpoint whose tools are made from these routes."""
+    tools = StoreTools(offered)
+    about = Implementation(NAME, TITLE, __version__, INSTRUCTIONS)
+    servers = {with_2026: Server(about, tools, with_2026=with_2026) for with_2026 in (False, True)}
+
+    async def speak_mcp(call: ToolCall) -> Answer:
+        """Answer one message of the Model Context Protocol, or a batch of them."""
+        if not origin.is_allowed(call.headers.get("origin"), call.context.root_url):
+            raise ForeignOrigin("this Origin may not send requests here")
+        _require_json(call.headers.get("content-type"))
+        body = await _body(call)
+        reply = await servers[call.context.settings.mcp_2026].answer(call, call.headers, body)
+        return Answer(reply.status, reply.body, reply.media_type, (("Cache-Control", "no-store"),))
+
+    return (
+        route(
+            "POST",
+            "/mcp",
+            speak_mcp,
+            answers={200: dict, 202: None},
+            refusals=(ForeignOrigin, UnsupportedMediaType, BodyTooLarge),
+            streams=True,
+            takes=JSON,
+            produces=(JSON, EVENTS),
+            at_root=True,
+        ),
+    )
+
+
+def _require_json(content_type: str | None) -> None:
+    media_type, _, parameters = (content_type or "").partition(";")
+    charset = parameters.strip().lower().replace('"', "")
+    if media_type.strip().lower() != JSON or charset not in ("", "charset=utf-8"):
+        raise UnsupportedMediaType(f"the body must be sent as {JSON}")
+
+
+async def _body(call: ToolCall) -> bytes:
+    body = bytearray()
+    async for piece in call.chunks():
+        body += piece
+        if len(body) > MEBIBYTE:
+            raise BodyTooLarge(f"the body may have {MEBIBYTE} bytes at most")
+    return bytes(body)

@@ -1,0 +1,27 @@
+"""A store whose catalog questions are asked about."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from countersign.distribution import app as distribution
+from countersign.distribution.context import Store
+from countersign.settings import Settings
+from tests.distribution.ask.shelf import stocked
+from tests.distribution.conftest import ROOT_URL
+
+
+@pytest.fixture
+async def shelf(store: Store) -> Store:
+    """The store with the shelf's products."""
+    return await stocked(store)
+
+
+@pytest.fixture
+async def other_store(settings: Settings, tmp_path: Path) -> AsyncIterator[Store]:
+    """A second, empty store."""
+    apart = replace(settings, data=str(tmp_path / "other"), database_url="")
+    async with distribution.opened(apart, ROOT_URL, is_loopback=True) as opened:
+        yield opened

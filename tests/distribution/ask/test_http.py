@@ -1,0 +1,148 @@
+"""POST and GET /ask: the documented answer, its stream, and what clients of NLWeb send and read."""
+
+import json
+from typing import Any
+
+import pytest
+
+from countersign.distribution.context import Store
+from countersign.kernel import clock
+from tests.distribution.ask.shelf import NOW
+from tests.distribution.world import World
+
+QUESTION = "Which tools run on Windows?"
+TITLES = ("Hammer", "Slow Rivers: Maps", "Whose Keys?")
+
+
+@pytest.fixture
+def shop(world: World, shelf: Store) -> World:
+    """The shelf, over HTTP."""
+    assert world.store is shelf
+    return world
+
+
+def events(text: str) -> list[tuple[str, Any]]:
+    """The events of a stream: name, decoded data."""
+    found: list[tuple[str, Any]] = []
+    for block in text.strip().split("\n\n"):
+        members = dict(line.split(": ", 1) for line in block.split("\n"))
+        found.append((members.get("event", ""), json.loads(members["data"])))
+    return found
+
+
+async def test_the_documented_question_has_the_documented_answer(shop: World) -> None:
+    answer = await shop.call("POST", "/ask", json={"query": QUESTION})
+
+    body = answer.json()
+    assert answer.status_code == 200
+    assert all(title in body["answer"] for title in TITLES)
+    assert [source["product"] for source in body["sources"]] == ["hammer", "slow-rivers-maps", "whose-keys"]
+    assert body["sources"][0]["url"].endswith("/api/v1/products/hammer")
+    assert body["query"] == {
+        "ask": "products",
+        "where": {"is": "every", "of": [{"is": "kind", "value": "tool"}, {"is": "platform", "value": "windows"}]},
+    }
+    assert body["confidence"] == 1
+    assert [each["schema_object"]["@type"] for each in body["results"]] == ["SoftwareApplication"] * 3
+
+
+async def test_get_answers_the_same(shop: World) -> None:
+    posted = (await shop.call("POST", "/ask", json={"query": QUESTION, "query_id": "1"})).json()
+
+    assert (await shop.call("GET", "/ask", params={"q": QUESTION, "query_id": "1"})).json() == posted
+    assert (await shop.call("GET", "/ask", params={"query": QUESTION, "query_id": "1"})).json() == posted
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "a" * 2_001])
+async def test_an_empty_or_endless_question_is_refused_by_name(shop: World, text: str) -> None:
+    posted = await shop.call("POST", "/ask", json={"query": text})
+    got = await shop.call("GET", "/ask", params={"q": text})
+
+    assert (posted.status_code, posted.json()["errors"][0]["pointer"]) == (400, "/query")
+    assert (got.status_code, got.json()["errors"][0]["parameter"]) == (400, "q")
+
+
+async def test_without_a_question_there_is_no_answer(shop: World) -> None:
+    answer = await shop.call("GET", "/ask")
+
+    assert (answer.status_code, answer.json()["errors"][0]["parameter"]) == (400, "q")
+
+
+async def test_a_question_of_two_thousand_characters_is_answered(shop: World) -> None:
+    answer = await shop.call("POST", "/ask", json={"query": "which games " + "x " * 994})
+
+    assert answer.status_code == 200
+    assert answer.json()["sources"] == []
+
+
+async def test_a_stream_tells_start_sources_deltas_and_the_whole_answer(shop: World) -> None:
+    whole = (await shop.call("POST", "/ask", json={"query": QUESTION, "query_id": "q1"})).json()
+    answer = await shop.call("POST", "/ask", params={"stream": "true"}, json={"query": QUESTION, "query_id": "q1"})
+
+    told = events(answer.text)
+    assert answer.headers["content-type"] == "text/event-stream"
+    assert [name for name, _ in told][:4] == ["start", "source", "source", "source"]
+    assert told[0] == ("start", {"id": "q1"})
+    assert [data for name, data in told if name == "source"] == whole["sources"]
+    assert "".join(data["text"] for name, data in told if name == "delta") == whole["answer"]
+    assert told[-1] == ("done", whole)
+
+
+async def test_a_stream_is_not_taken_up_again(shop: World) -> None:
+    headers = {"Last-Event-ID": "7"}
+
+    assert (await shop.call("GET", "/ask", params={"q": "x", "stream": "true"}, headers=headers)).status_code == 204
+    assert (await shop.call("GET", "/ask", params={"q": "x"}, headers=headers)).status_code == 200
+
+
+async def test_a_nested_question_has_the_meta_form(shop: World) -> None:
+    answer = await shop.call("POST", "/ask", json={"query": {"text": QUESTION, "site": "x"}, "meta": {"version": "1"}})
+
+    body = answer.json()
+    assert body["_meta"] == {"response_type": "answer", "version": "0.54"}
+    assert [each["name"] for each in body["results"]] == [*TITLES]
+    assert body["results"][0]["grounding"]["source_urls"]
+
+
+async def test_what_cannot_be_told_is_a_failure_or_asks_back(shop: World) -> None:
+    failed = await shop.call("POST", "/ask", json={"query": {"text": "Which game is best?"}})
+    asked = await shop.call("POST", "/ask", json={"query": {"text": "What is Slow?"}})
+
+    assert failed.json()["error"]["code"] == "NO_RESULTS"
+    assert failed.json()["_meta"]["response_type"] == "failure"
+    assert asked.json()["_meta"]["response_type"] == "elicitation"
+    assert {"Slow Rivers", "Slow Rivers: Maps"} <= {*asked.json()["elicitation"]["questions"][0]["options"]}
+
+
+async def test_nested_streams_have_named_fragments(shop: World) -> None:
+    body = {"query": {"text": QUESTION}, "prefer": {"streaming": True, "mode": "list"}}
+    told = events((await shop.call("POST", "/ask", json=body)).text)
+
+    assert [name for name, _ in told] == ["start", "result", "complete"]
+    assert [data["message_type"] for _, data in told] == ["api_version", "result_batch", "complete"]
+    assert told[-1][1]["_meta"]["response_type"] == "answer"
+
+
+async def test_flat_streams_have_unnamed_messages(shop: World) -> None:
+    parameters = {"query": QUESTION, "streaming": "true", "site": "all", "prev": "", "query_id": "q9"}
+    told = events((await shop.call("GET", "/ask", params=parameters)).text)
+
+    assert {name for name, _ in told} == {""}
+    assert [data["message_type"] for _, data in told] == ["api_version", "result_batch", "summary", "complete"]
+    assert {data["query_id"] for _, data in told} == {"q9"}
+
+
+async def test_generation_without_a_model_is_not_supported(shop: World) -> None:
+    flat = await shop.call("GET", "/ask", params={"query": QUESTION, "mode": "generate"})
+    body = {"query": {"text": QUESTION}, "prefer": {"mode": "generate"}}
+    nested = await shop.call("POST", "/ask", json=body)
+
+    assert (flat.status_code, flat.json()["code"]) == (400, "not_supported")
+    assert nested.json()["error"]["code"] == "NOT_SUPPORTED"
+
+
+async def test_time_is_told_from_the_clock(shop: World) -> None:
+    with clock.fixed(NOW):
+        answer = await shop.call("GET", "/ask", params={"q": "What was released last week?"})
+
+    assert {source["release"] for source in answer.json()["sources"]} == {"1.1.0-nightly.3", "4.1.0", "1.0.0"}

@@ -1,0 +1,114 @@
+"""What people ask is answered with exactly what the catalog holds, and what it does not hold is refused."""
+
+from countersign.distribution.context import Store
+from tests.distribution.ask import questions, questions_for_products
+from tests.distribution.ask.shelf import PUBLIC, asked
+
+
+def phrased(text: str) -> list[str]:
+    """The ways to ask, which bars separate."""
+    return text.split("|")
+
+
+async def test_questions_for_products_name_exactly_those(shelf: Store) -> None:
+    wrong: list[object] = []
+    for test, text in questions_for_products.PRODUCTS:
+        right = [item for item in PUBLIC if test(item)]
+        expected = ("products", tuple((item.slug,) for item in right), len(right))
+        for question in phrased(text):
+            found = await asked(shelf, question)
+            unsaid = [item.title for item in right if item.title not in found.text]
+            if unsaid or (found.kind, found.rows, found.total) != expected:
+                wrong.append((question, found.rows, unsaid, found.query))
+
+    assert not wrong
+
+
+async def test_questions_for_a_number_tell_it(shelf: Store) -> None:
+    wrong: list[object] = []
+    for expected, text in questions.COUNTS:
+        for question in phrased(text):
+            found = await asked(shelf, question)
+            if (found.kind, found.total) != ("count", expected) or str(expected) not in found.text.split():
+                wrong.append((question, found.kind, found.total, expected, found.text))
+
+    assert not wrong
+
+
+async def test_questions_for_yes_or_no_begin_with_it(shelf: Store) -> None:
+    wrong: list[object] = []
+    for expected, asked_for in ((True, questions.YES), (False, questions.NO)):
+        for question in asked_for:
+            found = await asked(shelf, question)
+            opening = "Yes" if expected else "No"
+            if found.value is not expected or not found.text.startswith(opening):
+                wrong.append((question, found.kind, found.value, found.text))
+
+    assert not wrong
+
+
+async def test_questions_for_a_release_name_exactly_that(shelf: Store) -> None:
+    wrong: list[object] = []
+    for expected, text in questions.ONE_RELEASE:
+        for question in phrased(text):
+            found = await asked(shelf, question)
+            if found.rows != (expected,) or expected[1] not in found.text:
+                wrong.append((question, found.rows, expected, found.text))
+
+    assert not wrong
+
+
+async def test_questions_for_releases_name_exactly_those(shelf: Store) -> None:
+    wrong: list[object] = []
+    for expected, text in questions.MANY_RELEASES:
+        for question in phrased(text):
+            found = await asked(shelf, question)
+            if {*found.rows} != expected or found.kind != "releases":
+                wrong.append((question, found.rows, expected, found.text))
+
+    assert not wrong
+
+
+async def test_questions_for_the_newest_name_them_in_order(shelf: Store) -> None:
+    wrong: list[object] = []
+    for expected, text in questions.FIRST_PRODUCTS:
+        for question in phrased(text):
+            found = await asked(shelf, question)
+            if [row[0] for row in found.rows] != expected:
+                wrong.append((question, found.rows, expected, found.text))
+
+    assert not wrong
+
+
+async def test_questions_about_a_product_tell_what_the_catalog_says(shelf: Store) -> None:
+    wrong: list[object] = []
+    for expected, text in questions.TEXTS:
+        for question in phrased(text):
+            found = await asked(shelf, question)
+            if found.kind != "text" or expected not in found.text:
+                wrong.append((question, found.kind, found.text, expected))
+
+    assert not wrong
+
+
+async def test_what_the_catalog_does_not_tell_is_refused_without_a_guess(shelf: Store) -> None:
+    wrong: list[object] = []
+    for question in questions.REFUSED:
+        found = await asked(shelf, question)
+        if found.kind != "refused" or found.rows or found.sources or found.confidence or found.query:
+            wrong.append((question, found.kind, found.text))
+
+    assert not wrong
+
+
+def test_there_are_enough_questions() -> None:
+    lists = (
+        questions_for_products.PRODUCTS,
+        questions.COUNTS,
+        questions.ONE_RELEASE,
+        questions.MANY_RELEASES,
+        questions.TEXTS,
+    )
+    phrasings = sum(len(phrased(text)) for each in lists for _, text in each)
+
+    assert phrasings + len(questions.YES) + len(questions.NO) + len(questions.REFUSED) >= 150

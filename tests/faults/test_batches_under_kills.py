@@ -1,0 +1,124 @@
+"""Atomic batches, and a server that is killed in the middle of them: each is there whole, or not at all."""
+
+import asyncio
+import json
+import statistics
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from countersign.distribution.context import Store
+from tests.faults import shop, wire
+from tests.faults.lives import Lives
+from tests.faults.nemesis import Nemesis
+from tests.figures import Figures
+
+KILLS, KILLS_FULL = 10, 120
+CLIENTS, PRODUCTS = 6, 8
+ROWS = "SELECT p.slug, r.status FROM product p LEFT JOIN release r ON r.product_id = p.id WHERE p.slug LIKE 'batch-%'"
+
+
+@dataclass
+class Sent:
+    """One batch: what it was answered, if anything."""
+
+    number: int
+    key: str = field(default_factory=lambda: str(uuid.uuid4()))
+    statuses: list[int] | None = None
+
+    @property
+    def body(self) -> bytes:
+        """Products, each with a published release."""
+        operations: list[dict[str, Any]] = []
+        for place in range(PRODUCTS):
+            slug = f"batch-{self.number}-{place}"
+            made = {"slug": slug, "title": slug, "kind": "game", "platforms": ["linux"]}
+            operations += [
+                {"method": "POST", "path": "/products", "body": made},
+                {"method": "POST", "path": f"/products/{slug}/releases", "body": {"version": "1", "channel": "stable"}},
+                {"method": "POST", "path": f"/products/{slug}/releases/1/publish"},
+            ]
+        return json.dumps({"mode": "atomic", "operations": operations}).encode()
+
+
+async def send(lives: Lives, token: str, batch: Sent) -> None:
+    """Send the batch as soon as somebody listens, once; a cut connection leaves it unanswered."""
+    headers = {"Idempotency-Key": batch.key}
+    while True:
+        try:
+            answer = await wire.call(lives.port, "POST", "/api/v1/batch", token=token, headers=headers, body=batch.body)
+        except ConnectionRefusedError:
+            await asyncio.sleep(0.01)
+            continue
+        except (OSError, EOFError):
+            return
+        # 409: the first try of the key still runs, as far as the database knows.
+        if answer.status == 200:
+            batch.statuses = [each["status"] for each in json.loads(answer.body)["results"]]
+        return
+
+
+async def kept(store: Store) -> dict[int, list[str | None]]:
+    """The releases' statuses of the products that there are, by the number of their batch."""
+    found: dict[int, list[str | None]] = {}
+    for slug, status in await store.database.fetch(ROWS):
+        found.setdefault(int(slug.split("-")[1]), []).append(status)
+    return found
+
+
+async def play(store: Store, nemesis: Nemesis, token: str, kills: int) -> list[Sent]:
+    """Let clients send batches one after another, each once, until the kills are done; after each, what is there is
+    whole."""
+    batches: list[Sent] = []
+    is_over = False
+
+    async def client() -> None:
+        while not is_over:
+            batches.append(Sent(len(batches)))
+            await send(nemesis.lives, token, batches[-1])
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(CLIENTS):
+            group.create_task(client())
+        while nemesis.kills < kills:
+            await nemesis.strike(lambda: None)
+            for number, statuses in (await kept(store)).items():
+                assert statuses == ["published"] * PRODUCTS, number
+        is_over = True
+    return batches
+
+
+async def repeat(lives: Lives, token: str, batches: list[Sent]) -> None:
+    """Send those without an answer again; then all have taken effect."""
+    for each in batches:
+        while each.statuses is None:
+            await send(lives, token, each)
+        assert set(each.statuses) <= {200, 201}
+
+
+async def test_a_batch_is_there_whole_or_not_at_all_when_the_server_is_killed(
+    lives: Lives, database_url: str, is_full: bool, figures: Figures
+) -> None:
+    async with shop.opened(lives, database_url) as store:
+        token = await shop.publisher(store, await shop.organisation(store))
+        nemesis = Nemesis(lives, seed=1)
+        await nemesis.restart()
+
+        batches = await play(store, nemesis, token, KILLS_FULL if is_full else KILLS)
+
+        there = (await kept(store)).keys()
+        cut = {each.number for each in batches if each.statuses is None}
+        assert {each.number for each in batches} - cut <= there
+        await repeat(lives, token, batches)
+        assert len(await kept(store)) == len(batches)
+
+    figures |= {
+        "kills": nemesis.kills,
+        "batches": len(batches),
+        "acknowledged": len(batches) - len(cut),
+        "cut_and_kept": len(cut & there),
+        "cut_and_not_kept": len(cut - there),
+        "halves": 0,
+        "lost": 0,
+        "ready_again_p50_s": round(statistics.median(nemesis.restarts_s), 3),
+    }

@@ -1,0 +1,97 @@
+"""A directory of blobs that may take so much and no more, and one that reads what another has sealed."""
+
+import asyncio
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from countersign.kernel.blobs.local import LocalBlobs
+from countersign.kernel.errors import NotFound, StorageFull
+from tests.kernel.blobs.traffic import arriving, digest_of
+
+MIB = 1 << 20
+MOST = 4 * MIB
+
+
+def content(size: int) -> bytes:
+    """So many bytes that repeat nowhere in sight."""
+    return hashlib.shake_256(size.to_bytes(4)).digest(size)
+
+
+def taken(root: Path) -> int:
+    """The bytes of all files."""
+    return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+
+
+async def sealed(blobs: LocalBlobs, name: str, data: bytes) -> str:
+    """A sealed blob of the data."""
+    part = await blobs.stage(name, 0, arriving(data))
+    digest = await blobs.seal(name, [part], len(data), None)
+    await blobs.discard(name)
+    return digest
+
+
+async def test_what_would_be_more_than_the_bound_is_refused_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
+    blobs = LocalBlobs(tmp_path, reserve_bytes=0, most_bytes=MOST)
+    kept = await sealed(blobs, "kept", content(3 * MIB))
+
+    with pytest.raises(StorageFull):
+        await blobs.stage("up", 0, arriving(content(2 * MIB)))
+
+    assert taken(tmp_path) == 3 * MIB
+    assert await blobs.size(kept) == 3 * MIB
+
+
+async def test_many_at_once_do_not_take_more_than_the_bound(tmp_path: Path) -> None:
+    blobs = LocalBlobs(tmp_path, reserve_bytes=0, most_bytes=MOST)
+
+    outcomes = await asyncio.gather(
+        *(blobs.stage(f"up{number}", 0, arriving(content(MIB))) for number in range(12)), return_exceptions=True
+    )
+
+    refused = [each for each in outcomes if isinstance(each, StorageFull)]
+    assert taken(tmp_path) <= MOST
+    assert 0 < len(refused) < 12
+    assert not [each for each in outcomes if isinstance(each, Exception) and each not in refused]
+
+
+async def test_parts_that_are_put_together_count_too(tmp_path: Path) -> None:
+    blobs = LocalBlobs(tmp_path, reserve_bytes=0, most_bytes=MOST)
+    data = content(3 * MIB)
+    parts = [await blobs.stage("up", at, arriving(data[at : at + MIB])) for at in range(0, 3 * MIB, MIB)]
+
+    with pytest.raises(StorageFull):
+        await blobs.seal("up", parts, 3 * MIB, None)
+
+    assert taken(tmp_path) == 3 * MIB
+
+
+async def test_room_that_was_given_back_is_there_again(tmp_path: Path) -> None:
+    blobs = LocalBlobs(tmp_path, reserve_bytes=0, most_bytes=MOST)
+    first = await sealed(blobs, "first", content(3 * MIB))
+
+    await blobs.delete(first)
+
+    assert await sealed(blobs, "second", content(3 * MIB))
+
+
+async def test_what_is_sealed_beneath_is_read_here_and_never_changed(tmp_path: Path) -> None:
+    below = LocalBlobs(tmp_path / "below", reserve_bytes=0)
+    shared, data = await sealed(below, "shared", content(1_000)), content(1_000)
+    above = LocalBlobs(tmp_path / "above", reserve_bytes=0, beneath=tmp_path / "below")
+    own = await sealed(above, "own", b"own")
+
+    read = b"".join([piece async for piece in above.read(shared, 0, 1_000)])
+    path = await above.file(shared, tmp_path)
+    again = await sealed(above, "again", data)
+    await above.delete(shared)
+
+    assert read == data
+    assert path.read_bytes() == data
+    assert again == shared == digest_of(data)
+    assert await above.size(shared) == await below.size(shared) == 1_000
+    assert await below.size(own) is None
+    assert [digest async for digest, _ in above.sealed()] == [own]
+    with pytest.raises(NotFound):
+        await above.file("0" * 64, tmp_path)

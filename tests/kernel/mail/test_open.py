@@ -1,0 +1,24 @@
+"""Which way mail takes, by its address."""
+
+from pathlib import Path
+
+import pytest
+
+from countersign.kernel.mail.message import BadAddress
+from countersign.kernel.mail.open import open_mail
+
+
+async def test_mail_that_is_discarded_goes_nowhere(tmp_path: Path) -> None:
+    mail = open_mail("discard:", "Store <no-reply@store.example>", tmp_path)
+
+    await mail.check()
+    await mail.send("somebody@example.com", "subject", "text")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_bad_address_is_refused_all_the_same(tmp_path: Path) -> None:
+    mail = open_mail("discard:", "Store <no-reply@store.example>", tmp_path)
+
+    with pytest.raises(BadAddress):
+        await mail.send("a@example.com, b@example.com", "subject", "text")

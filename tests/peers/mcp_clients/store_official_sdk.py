@@ -1,0 +1,27 @@
+"""The official Python SDK as a client of the store, without a token: lists, calls, is refused, asks for what is not."""
+
+import asyncio
+import json
+import sys
+
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+
+async def main(url: str, mode: str) -> None:
+    """Print what was seen as one JSON object."""
+    async with Client(streamable_http_client(url), mode=mode) as client:
+        seen: dict[str, object] = {"revision": client.protocol_version}
+        seen["tools"] = [each.name for each in (await client.list_tools()).tools]
+        seen["got"] = (await client.call_tool("list_products", {"limit": 2})).structured_content
+        refused = await client.call_tool("get_product", {"id": "nothing"})
+        seen["refused"] = [refused.is_error, refused.content[0].model_dump()["text"]]
+        try:
+            await client.call_tool("redeem_code", {"code": "A"})
+        except MCPError as error:
+            seen["unknown"] = [error.error.code, error.error.message]
+    sys.stdout.write(json.dumps(seen))
+
+
+asyncio.run(main(*sys.argv[1:]))
