@@ -193,18 +193,18 @@ def _ending_members(route: Route[Store]) -> bool:
 
 def _headers(route: Route[Store], status: int) -> Document:
     """The headers of an answer with this status."""
-    names = ["X-Request-Id", *(_LIMITS if route.counted else ()), *route.sends.get(status, ())]
-    if status in (429, 503):
-        names.append("Retry-After")
-    if status == 401:
-        names.append("WWW-Authenticate")
-    if route.writes and status < HTTPStatus.TOO_MANY_REQUESTS:
-        names.append("Idempotency-Replayed")
-    if route.cached and status in (200, 304):
-        names += ["ETag", "Cache-Control"]
-    if route.announced or _ending_members(route):
-        names += ["Deprecation", "Sunset", "Link"]
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in dict.fromkeys(names)}
+    sent: Mapping[tuple[str, ...], bool] = {
+        ("X-Request-Id",): True,
+        _LIMITS: route.counted,
+        tuple(route.sends.get(status, ())): True,
+        ("Retry-After",): status in (429, 503),
+        ("WWW-Authenticate",): status == 401,
+        ("Idempotency-Replayed",): route.writes and status < HTTPStatus.TOO_MANY_REQUESTS,
+        ("ETag", "Cache-Control"): route.cached and status in (200, 304),
+        ("Deprecation", "Sunset", "Link"): bool(route.announced) or _ending_members(route),
+    }
+    names = dict.fromkeys(name for group, is_sent in sent.items() if is_sent for name in group)
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
 def example_components(routes: Iterable[Route[Store]], root_url: str) -> Document:
