@@ -129,6 +129,7 @@ ROUTES = (
         answers={200: OneOf((AskAnswer, NlwebAnswer)), 204: None},
         refusals=(ModeNotSupported,),
         produces=("application/json", EVENTS),
+        reads=("Last-Event-ID",),
         documented=True,
     ),
     route(
@@ -139,6 +140,7 @@ ROUTES = (
         answers={200: AskAnswer, 204: None},
         refusals=(ModeNotSupported,),
         produces=("application/json", EVENTS),
+        reads=("Last-Event-ID",),
         documented=True,
     ),
 )
