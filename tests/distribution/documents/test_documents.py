@@ -193,7 +193,8 @@ async def test_scopes_parameters_and_bodies_are_described_as_they_are(
 
 async def test_bodies_that_work_are_valid_by_the_description(description: dict[str, Any]) -> None:
     for (method, path), body in BODIES.items():
-        address = path.removeprefix("ROOT") if path.startswith("ROOT") or path in description["paths"] else PREFIX + path
+        is_at_root = path.startswith("ROOT") or path in description["paths"]
+        address = path.removeprefix("ROOT") if is_at_root else PREFIX + path
         content = description["paths"][address][method.lower()]["requestBody"]["content"]["application/json"]
         schema = {**content["schema"], "components": description["components"]}
         jsonschema.validate(body, schema)
