@@ -1,6 +1,6 @@
 """SQL of questions about particular products, and of the names that questions use."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -166,10 +166,12 @@ PUBLIC_ORGS = """
     LIMIT $1
 """
 SELECT = "SELECT "
+MOST_COLUMNS = 1_024
+"""Of one row: SQLite has 2,000 at most, PostgreSQL 1,664."""
 # The least of what an index holds in order: asked whether there is any, PostgreSQL would read the whole table for a tag
 # that nothing has, because it expects one in any few rows.
-HAS_TAG = "(SELECT min(f.title) FROM catalog_facet f WHERE f.facet = {facet})"
-HAS_LICENSE = "(SELECT min(c.license) FROM catalog_public c WHERE c.license_key = {key})"
+HAS_TAG = "(SELECT min(f.title) FROM catalog_facet f WHERE f.facet = {value})"
+HAS_LICENSE = "(SELECT min(c.license) FROM catalog_public c WHERE c.license_key = {value})"
 IS_PUBLIC_TAG = "SELECT 1 FROM catalog_public c WHERE c.tags LIKE $1 LIMIT 1"
 LICENSES = "SELECT DISTINCT c.license FROM catalog_public c WHERE c.license_key = $1 LIMIT 50"
 LICENSES_FROM = """
@@ -213,11 +215,7 @@ async def tags_named(database: Database, tags: Sequence[str]) -> set[str]:
     """Which of the tags a public product carries."""
     if not tags:
         return set()
-    statement = Statement()
-    wanted = padded(tags)
-    held = [HAS_TAG.format(facet=statement.value(f"tag:{tag}")) for tag in wanted]
-    row = await database.fetch_one(SELECT + ", ".join(held), *statement.values)
-    known = {tag for tag, title in zip(wanted, row or (), strict=True) if title is not None}
+    known = await _held(database, HAS_TAG, {f"tag:{tag}": tag for tag in tags})
     # A tag of drafts alone is none; what a tag is made of means nothing to LIKE.
     return {tag for tag in known if await database.scan(IS_PUBLIC_TAG, f"% {tag} %")}
 
@@ -226,12 +224,21 @@ async def licenses_named(database: Database, keys: Sequence[str]) -> list[tuple[
     """Licences of public products by their key: key, licence."""
     if not keys:
         return []
-    statement = Statement()
-    wanted = padded(keys)
-    held = [HAS_LICENSE.format(key=statement.value(each)) for each in wanted]
-    row = await database.fetch_one(SELECT + ", ".join(held), *statement.values)
-    known = dict.fromkeys(each for each, name in zip(wanted, row or (), strict=True) if name is not None)
+    known = await _held(database, HAS_LICENSE, {each: each for each in keys})
     return [(each, name) for each in known for (name,) in await database.scan(LICENSES, each)]
+
+
+async def _held(database: Database, has: str, wanted: Mapping[str, str]) -> list[str]:
+    """What those values stand for that the catalog holds, each once."""
+    values = list(wanted)
+    known: list[str] = []
+    for start in range(0, len(values), MOST_COLUMNS):
+        statement = Statement()
+        asked = padded(values[start : start + MOST_COLUMNS])
+        held = [has.format(value=statement.value(each)) for each in asked]
+        row = await database.fetch_one(SELECT + ", ".join(held), *statement.values)
+        known += [wanted[each] for each, found in zip(asked, row or (), strict=True) if found is not None]
+    return list(dict.fromkeys(known))
 
 
 async def licenses_from(database: Database, begin: str, end: str) -> list[str]:
