@@ -165,13 +165,19 @@ PUBLIC_ORGS = """
     WHERE EXISTS (SELECT 1 FROM catalog_public c WHERE c.org_slug = o.slug)
     LIMIT $1
 """
-SELECT = "SELECT "
-MOST_COLUMNS = 1_024
-"""Of one row: SQLite has 2,000 at most, PostgreSQL 1,664."""
 # The least of what an index holds in order: asked whether there is any, PostgreSQL would read the whole table for a tag
-# that nothing has, because it expects one in any few rows.
-HAS_TAG = "(SELECT min(f.title) FROM catalog_facet f WHERE f.facet = {value})"
-HAS_LICENSE = "(SELECT min(c.license) FROM catalog_public c WHERE c.license_key = {value})"
+# that nothing has, because it expects one in any few rows. One question of many rows: as many columns are more than a
+# row may have, and each is planned by itself.
+HAS_TAG = """
+    WITH wanted(value) AS (VALUES {values})
+    SELECT w.value FROM wanted w
+    WHERE (SELECT min(f.title) FROM catalog_facet f WHERE f.facet = w.value) IS NOT NULL
+"""
+HAS_LICENSE = """
+    WITH wanted(value) AS (VALUES {values})
+    SELECT w.value FROM wanted w
+    WHERE (SELECT min(c.license) FROM catalog_public c WHERE c.license_key = w.value) IS NOT NULL
+"""
 IS_PUBLIC_TAG = "SELECT 1 FROM catalog_public c WHERE c.tags LIKE $1 LIMIT 1"
 LICENSES = "SELECT DISTINCT c.license FROM catalog_public c WHERE c.license_key = $1 LIMIT 50"
 LICENSES_FROM = """
@@ -230,15 +236,10 @@ async def licenses_named(database: Database, keys: Sequence[str]) -> list[tuple[
 
 async def _held(database: Database, has: str, wanted: Mapping[str, str]) -> list[str]:
     """What those values stand for that the catalog holds, each once."""
-    values = list(wanted)
-    known: list[str] = []
-    for start in range(0, len(values), MOST_COLUMNS):
-        statement = Statement()
-        asked = padded(values[start : start + MOST_COLUMNS])
-        held = [has.format(value=statement.value(each)) for each in asked]
-        row = await database.fetch_one(SELECT + ", ".join(held), *statement.values)
-        known += [wanted[each] for each, found in zip(asked, row or (), strict=True) if found is not None]
-    return list(dict.fromkeys(known))
+    statement = Statement()
+    values = ", ".join(f"({statement.value(each)})" for each in padded(list(wanted)))
+    rows = await database.fetch(has.format(values=values), *statement.values)
+    return list(dict.fromkeys(wanted[each] for (each,) in rows))
 
 
 async def licenses_from(database: Database, begin: str, end: str) -> list[str]:
