@@ -168,9 +168,25 @@ CLAUSES = (
         of("platforms"),
     ),
     Clause("{neg} {made} (by|from) [either] {orgs}", of("orgs")),
+    Clause(
+        "{neg} [{made}] (by|from|of) [a|an|any] (someone|anyone|somebody|anybody|others|everyone|everybody|another "
+        "{publishers}|{publishers}|other {publishers}|all {publishers}|people|somebody else|someone else|anyone else) "
+        "(other than|but|except|besides|apart from|not|different from|outside|outside of|except for|than|but not) "
+        "{orgs}",
+        lambda captured, reading: signed(value(captured, "orgs"), reading, True, *values(captured, "neg")),
+    ),
+    Clause(
+        "{neg} [{made}] (by|from|of) (other {publishers}|others) than {orgs}",
+        lambda captured, reading: signed(value(captured, "orgs"), reading, True, *values(captured, "neg")),
+    ),
+    Clause(
+        "{neg} {orgs} {neg} {makes} (no|none)",
+        lambda captured, reading: signed(value(captured, "orgs"), reading, True, *values(captured, "neg")),
+    ),
+    Clause("{neg} [one|part|some] of {orgs} ['s] ({thing}|catalog|catalogue|line|range)", of("orgs")),
     Clause("{neg} (by|from|of|belonging to|belongs to|belong to|owned by) {orgs}", of("orgs")),
     Clause("{neg} {orgs} {neg} {makes} [{when}]", _org_released),
-    Clause("{neg} {orgs} (product|products)", of("orgs")),
+    Clause("{neg} [a|an] {orgs} ['s] (product|products)", of("orgs")),
     Clause(
         "{neg} (tagged|labelled|labeled|marked|categorised|categorized|classified|filed) [as|"
         "with|under] [the tag|the tags] {tags}",

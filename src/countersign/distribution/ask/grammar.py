@@ -42,7 +42,7 @@ def understand(tokens: Sequence[Token], names: Names, now: Instant, *, most: int
 
 
 def _queries(reading: Reading) -> Iterator[Query]:
-    starts = dict.fromkeys(end for _, end in match("{polite}", reading, 0))
+    starts = dict.fromkeys(end for _, end in match("{polite} {polite} {polite}", reading, 0))
     for start in (0, *(each for each in starts if each)):
         for form in FORMS:
             for captured, end in match(f"{form.template}", reading, start):

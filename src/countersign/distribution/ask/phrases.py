@@ -10,6 +10,7 @@ from countersign.distribution.ask.query import (
     Every,
     Free,
     Licensed,
+    MakerOf,
     Mentioning,
     Named,
     Not,
@@ -66,6 +67,8 @@ def _said_of_names(condition: AnyCondition) -> tuple[str, str]:
             return "is", f"tagged {tag}"
         case By(org):
             return "is", f"published by {org}"
+        case MakerOf(slug):
+            return "is", f"published by the publisher of {slug}"
         case Free():
             return "is", "free"
         case Named(slug):

@@ -50,6 +50,12 @@ class By(Condition, frozen=True, tag="org"):
     value: Text
 
 
+class MakerOf(Condition, frozen=True, tag="maker_of"):
+    """The organisation that publishes the product with this slug publishes it."""
+
+    value: Text
+
+
 class Licensed(Condition, frozen=True, tag="license"):
     """It has this licence; None: none is told."""
 
@@ -123,6 +129,7 @@ AnyCondition: TypeAlias = (
     | OnlyOn
     | Tagged
     | By
+    | MakerOf
     | Licensed
     | Free
     | Named

@@ -15,6 +15,7 @@ from countersign.distribution.ask.query import (
     Every,
     Free,
     Licensed,
+    MakerOf,
     Mentioning,
     Named,
     Not,
@@ -175,6 +176,8 @@ def _of_product(statement: Statement, told: AnyCondition) -> str:
             return f"c.platforms = {statement.value(bits(PLATFORMS, [*values]))}"
         case By(value):
             return f"c.org_slug = {statement.value(value)}"
+        case MakerOf(value):
+            return f"c.org_slug IN (SELECT d.org_slug FROM catalog_public d WHERE d.slug = {statement.value(value)})"
         case Free():
             return "c.is_free = 1"
         case Named(value):
