@@ -20,18 +20,25 @@ from collections.abc import AsyncGenerator, Sequence
 import msgspec
 
 from countersign.distribution.ask import particular_replies as particular
-from countersign.distribution.ask import replies
+from countersign.distribution.ask import extreme_replies, replies, version_replies
 from countersign.distribution.ask.grammar import understand
 from countersign.distribution.ask.guesses import guessed
 from countersign.distribution.ask.names import Names, names
 from countersign.distribution.ask.particular_replies import UnknownProduct
 from countersign.distribution.ask.query import (
     Count,
+    CountOf,
     Exists,
+    IsNewer,
+    IsNewest,
+    Most,
+    NewestOfEach,
+    Noting,
     Products,
     Publishers,
     Query,
     Releases,
+    Same,
 )
 from countersign.distribution.ask.replies import Reply, ReplyKind
 from countersign.distribution.ask.resolving import Meant, names_it, resolved, unresolved
@@ -192,6 +199,12 @@ async def _reply(database: Database, query: Query) -> Reply:
             return await replies.exists(database, query)
         case Products() | Releases() | Publishers():
             return await replies.which(database, query)
+        case Most():
+            return await extreme_replies.most(database, query)
+        case NewestOfEach():
+            return await extreme_replies.newest_of_each(database, query)
+        case IsNewest() | IsNewer() | Noting() | CountOf() | Same():
+            return await version_replies.reply(database, query)
         case _:
             return await particular.reply(database, query)
 

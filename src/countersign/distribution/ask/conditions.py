@@ -54,7 +54,7 @@ def _clause(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
 
 def _exception(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
     for template in (
-        f"{EXCEPTIONS} ({{products}}|{{things}}|{{orgs}}|{{platforms}}|{{clause}})",
+        f"{EXCEPTIONS} ({{products}}|{{things}}|{{orgs}}|{{clause}})",
         f"[with|,|and|but] [the|those|anything|everything|all] ({{products}}|{{things}}|{{orgs}}|{{clause}}) {EXCLUDED}",
     ):
         yield from _excepted(reading, start, template)

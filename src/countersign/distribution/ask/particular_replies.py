@@ -180,7 +180,7 @@ async def changes(database: Database, query: Changes) -> Reply:
         return await _changes_since(database, facts, query.after, query.version)
     if query.version is None:
         found = await queries.releases(
-            database, query.product, channel=query.channel or "", order=("version", "newest"), limit=1
+            database, query.product, channel=query.channel or "", order=("date", query.order), limit=1
         )
         if not found:
             return _no_release(facts, query.channel)

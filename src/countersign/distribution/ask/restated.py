@@ -12,6 +12,7 @@ MOST_PARTS = 6
 MOST_RESTATED = 14
 _BREAK = re.compile(r"[.!?;:…]+(?=\s|$)|\s+[-–—]+\s*(?=\S)|\s*[–—]\s*|\n+")
 _COMMA = re.compile(r"\s*,\s+")
+_EITHER = re.compile(f"{_BREAK.pattern}|{_COMMA.pattern}")
 _CHAT = re.compile(
     r"(?:hi|hello|hey|hiya|howdy|good (?:morning|day|evening|afternoon)|greetings|dear|thanks?|thank you|thx|cheers|"
     r"sorry|excuse me|pardon|please|ok|okay|well|right then|so|quick question|question|one question|a question|"
@@ -62,10 +63,10 @@ class _Part(NamedTuple):
 def restated(question: str, tokens: Sequence[Token], names: Names) -> list[str]:
     """Questions that mean the same where this one means anything, the likeliest first."""
     found: dict[str, None] = {}
-    for breaks in (_BREAK, _COMMA):
+    for breaks in (_BREAK, _COMMA, _EITHER):
         parts = _parts(question, tokens, names, breaks)
-        if 1 < len(parts) <= MOST_PARTS:
-            for each in _joined(parts):
+        if 1 <= len(parts) <= MOST_PARTS:
+            for each in _joined(parts) if len(parts) > 1 else [parts[0].text]:
                 text = " ".join(each.split()).strip(" ,")
                 if text and text != question:
                     found[text] = None
