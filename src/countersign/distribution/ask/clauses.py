@@ -79,6 +79,12 @@ def _released(captured: Captured, reading: Reading) -> AnyCondition | None:
     return signed(ranged_too, reading, *values(captured, "neg"), *values(captured, "no"))
 
 
+def _has_release(captured: Captured, reading: Reading) -> AnyCondition | None:
+    """None where "releases" stands alone: then releases are asked for, not products."""
+    is_said = value(captured, "with") or value(captured, "no")
+    return _released(captured, reading) if is_said else None
+
+
 def _debuted(captured: Captured, reading: Reading) -> AnyCondition | None:
     told = within(Released(), value(captured, "when"), first=True)
     return signed(Values(told, ""), reading, *values(captured, "neg"))
@@ -239,7 +245,7 @@ CLAUSES = (
     Clause("{neg} [{with}] {no} [new] {release} [{out}] {when}", _released),
     Clause("{neg} [with] {updated} {when}", _released),
     Clause("{neg} {with} {no} (published|public) {release}", _released),
-    Clause("{neg} {with} {no} {release} [at all]", _released),
+    Clause("{neg} {with} {no} {release} [at all]", _has_release),
     Clause("{neg} (released|published|come out|came out|been released) [at all]", _released),
     Clause("{neg} [a|an] {kinds}", of("kinds")),
     Clause("{neg} (called|named|titled) {topic}", _titled),

@@ -73,8 +73,10 @@ def _excepted(reading: Reading, start: int, template: str) -> Iterator[tuple[Any
 
 
 def _unit(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
-    """A clause, an exception, or conditions in parentheses."""
+    """A clause, an exception, conditions in parentheses, or all that one relative pronoun begins."""
     yield from _grouped(reading, start)
+    if reading.words[start : start + 1] in (["that"], ["which"], ["who"]):
+        yield from reading.slot("where", start + 1)
     yield from reading.slot("exception", start)
     for captured, end in match("{neg} neither {clause} [,] nor {clause}", reading, start):
         yield every([opposite(each) for each in values(captured, "clause")]), end
@@ -153,8 +155,9 @@ SLOTS: dict[str, Slot] = {
         said(
             "with|having|have|has|had|got|get|gets|getting|offer|offers|offering|include|includes|"
             "including|ship|ships|publish|publishes|provide|provides|with at least|receive|received|"
-            "contain|containing|that got|come with|comes with|there is|gotten|saw|see|"
+            "contain|containing|that got|come with|comes with|there is|gotten|saw|see"
         )
+        | said("", False)
     ),
     "no": phrases(
         {

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from countersign.distribution.ask.query import ANYTHING, By, CountOf, Either, Most, Products, Query, Releases
+from countersign.distribution.ask.particulars import slugs
+from countersign.distribution.ask.query import ANYTHING, By, Compare, CountOf, Either, Most, Products, Query, Releases
 from countersign.distribution.ask.questions import Form
 from countersign.distribution.ask.templates import Captured, Slot, value, values
 from countersign.distribution.ask.things import Things
@@ -52,9 +53,8 @@ def _most(captured: Captured) -> Query | None:
     if told is None or value(captured, "counted") == "channels":
         return None
     if isinstance(told, Values):
-        if not isinstance(told.condition, Either):
-            return None
-        return Most(value(captured, "counted"), told.condition, value(captured, "channel"), value(captured, "extreme"))
+        wanted = Most(value(captured, "counted"), told.condition, value(captured, "channel"), value(captured, "extreme"))
+        return _between(told, wanted)
     if not told.is_plain:
         return None
     return Most(value(captured, "counted"), told.where, value(captured, "channel"), value(captured, "extreme"))
@@ -67,7 +67,12 @@ def _most_of_orgs(captured: Captured) -> Query | None:
 
 def _more_recent(captured: Captured) -> Query | None:
     told: Values = value(captured, "products")
-    return Products(told.condition, value(captured, "recency"), 1) if isinstance(told.condition, Either) else None
+    return _between(told, Products(told.condition, value(captured, "recency"), 1))
+
+
+def _between(told: Values, wanted: Most | Products) -> Query | None:
+    """Which of the named products it is, and the facts of each."""
+    return Compare(slugs(told), wanted) if isinstance(told.condition, Either) else None
 
 
 def _debut(order: Any) -> Any:

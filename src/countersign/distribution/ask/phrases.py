@@ -162,7 +162,8 @@ def releases(asked: Releases, *, is_one: bool = False) -> str:
     """The releases in words: "beta releases of games that run on Linux published since 2026-03-01"."""
     noun = f"{f'{asked.channel} ' if asked.channel else ''}{'release' if is_one else 'releases'}"
     told = _span(asked.since, asked.until)
-    above = f" after version {asked.above}" if asked.above else ""
+    above = "".join(f" not in {each}" for each in asked.barred)
+    above += f" after version {asked.above}" if asked.above else ""
     above += f" before version {asked.below}" if asked.below else ""
     about = "" if asked.where == ANYTHING else f" of {_about(asked.where)}"
     return f"{noun}{f' published{told}' if told else ''}{above}{about}"

@@ -162,7 +162,7 @@ class Products(Asked, frozen=True, tag="products"):
 
 class Releases(Asked, frozen=True, tag="releases"):
     """Which published releases of the products there are in the channel and in the range, with versions above the one
-    and below the other."""
+    and below the other, and not in the barred channels."""
 
     where: AnyCondition = ANYTHING
     channel: ChannelName | None = None
@@ -172,6 +172,7 @@ class Releases(Asked, frozen=True, tag="releases"):
     limit: Limit | None = None
     above: Text | None = None
     below: Text | None = None
+    barred: tuple[ChannelName, ...] = ()
 
 
 class Publishers(Asked, frozen=True, tag="publishers"):
@@ -296,9 +297,10 @@ class Same(Asked, frozen=True, tag="same"):
 
 
 class Compare(Asked, frozen=True, tag="compare"):
-    """What tells these products apart."""
+    """What tells these products apart, after which of them it is that was asked for."""
 
     products: tuple[Text, ...]
+    which: Most | Products | None = None
 
 
 Aspect = Literal[

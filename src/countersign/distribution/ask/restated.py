@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from countersign.distribution.ask.dates import MONTHS, WEEKDAYS
 from countersign.distribution.ask.names import Names
 from countersign.distribution.ask.tokens import Token
-from countersign.distribution.ask.wordlists import PLATFORMS
+from countersign.distribution.ask.wordlists import CHANNELS, KINDS, OPEN_SOURCE, PLATFORMS, RELEASE
 
 MOST_PARTS = 6
 MOST_RESTATED = 14
@@ -35,29 +36,46 @@ _LIMIT = re.compile(
     r"\b(?:only|not|no|never|without|except|but|unless|n't|than|most|least|best|worst|cheap\w*|price\w*|cost\w*|rat\w+|"
     r"review\w*|popular|euros?|dollars?|pounds?|bucks|budget|under|over|hat\w+|dislik\w+|don't|won't|can't|\d+)\b|[$€£]"
 )
+_TELLING = frozenset(
+    word
+    for table in (KINDS, CHANNELS, OPEN_SOURCE, RELEASE)
+    for phrase in table
+    for word in phrase.split()
+    if word not in ("video", "computer", "whose", "is", "code", "with", "are")
+) | frozenset(
+    (
+        *(*MONTHS, *WEEKDAYS, "free", "paid", "paying", "buy", "own", "week", "weeks", "month", "months", "year"),
+        *("years", "day", "days", "today", "yesterday", "since", "before", "after", "until", "weekend", "licence"),
+        *("license", "proprietary", "gratis", "updated", "released", "published", "native", "offline"),
+    )
+)
 _PRONOUN = re.compile(
     r"\b(?P<own>its|their|his|her)\b(?!\w)|\b(?P<it>it|that one|this one|that|this|them|they|these|those|the two|"
     r"the (?:game|app|tool|product|program|thing))\b",
     re.IGNORECASE,
 )
+_DENIED = re.compile(r"\b(?:no|not|never|none|neither|without)\b|n['’]t\b")
+_ONES = re.compile(r"(?i)\b(?:ones|one|of (?:them|those|these)|they|them|those|these)\b")
 _HOW_MANY = re.compile(r"(?:and )?how many(?: (?:are|is|of them are|do you have|would that be))?(?: there)?(?: of them)?")
 _WHETHER = re.compile(
     r"(?:and )?(?:does (?:it|that|this|such a thing|one) exist|do (?:they|these|those|any) exist|is there (?:one|such a "
     r"thing|any|anything)|are there any|(?:is|was) (?:it|that) (?:so|true|right|correct|possible|there)|"
     r"is that (?:a thing)|right|correct|true|true or false|yes or no|yes|yeah|or not|or no|do you have (?:it|one|any|that)|"
-    r"got any|possible|available|do you know)"
+    r"got any|possible|available|do you know|(?:is|are|does|do|did|was|has|have|can)n['’]t (?:it|they|there|that))"
 )
-_LEADS = re.compile(r"(?:(?:and|but|so|now|then|also|just|well|or|because)[\s,]+)+", re.IGNORECASE)
+_LEADS = re.compile(r"(?:(?:and|but|so|now|then|also|just|well|because)[\s,]+)+", re.IGNORECASE)
 
 
 class _Part(NamedTuple):
-    """A part of the question: its text, and the names in it."""
+    """A part of the question: its text, the names in it, and from its first to its last word that says something of
+    products, as kinds, tags, licences, channels and times do."""
 
     text: str
     products: tuple[str, ...]
     orgs: tuple[str, ...]
     platforms: tuple[str, ...]
     is_name: bool
+    said: str
 
 
 def restated(question: str, tokens: Sequence[Token], names: Names) -> list[str]:
@@ -82,7 +100,8 @@ def _parts(question: str, tokens: Sequence[Token], names: Names, breaks: re.Patt
             cuts.append((start, mark.start()))
             start = mark.end()
     cuts.append((start, len(question)))
-    made = (_part(question, tokens, held, first, last) for first, last in cuts)
+    told = _told(tokens, names)
+    made = (_part(question, tokens, held, told, (first, last)) for first, last in cuts)
     return [part for part in made if part is not None]
 
 
@@ -99,9 +118,26 @@ def _held(tokens: Sequence[Token], names: Names) -> list[tuple[int, int, str]]:
     return found
 
 
+def _told(tokens: Sequence[Token], names: Names) -> frozenset[int]:
+    """The places of words that say something of products, other than names of them and platforms."""
+    found = {
+        place
+        for kind in ("tag", "license")
+        for start, ways in names[kind].items()
+        for _, end in ways
+        for place in range(start, end)
+    }
+    return frozenset((*found, *(place for place, token in enumerate(tokens) if token.word in _TELLING)))
+
+
 def _part(
-    question: str, tokens: Sequence[Token], held: Sequence[tuple[int, int, str]], first: int, last: int
+    question: str,
+    tokens: Sequence[Token],
+    held: Sequence[tuple[int, int, str]],
+    told: frozenset[int],
+    cut: tuple[int, int],
 ) -> _Part | None:
+    first, last = cut
     text = _plain(question[first:last])
     within = [each for each in held if first <= tokens[each[0]].start < last]
     if not text or (not within and not _CHAT.sub("", f"{text.lower()} ").strip(" ,!?.")):
@@ -117,7 +153,15 @@ def _part(
         tuple(name for name, kind in said if kind == "org"),
         _platforms(words) if not products else (),
         any(bare.rstrip("?!. ").lower() == name.lower() for name, _ in said),
+        _span(question, tokens, [place for place in told if first <= tokens[place].start < last], within),
     )
+
+
+def _span(
+    question: str, tokens: Sequence[Token], told: Sequence[int], within: Sequence[tuple[int, int, str]]
+) -> str:
+    places = [place for place in told if not any(first <= place < end for first, end, _ in within)]
+    return question[tokens[min(places)].start : tokens[max(places)].end] if places else ""
 
 
 def _plain(text: str) -> str:
@@ -148,17 +192,17 @@ def _joined(parts: Sequence[_Part]) -> Iterator[str]:
     if _HOW_MANY.fullmatch(last.lower()):
         yield f"how many {before}"
     if _WHETHER.fullmatch(last.lower()):
-        yield f"is there {before}"
-        yield f"are there {before}"
-        yield before
-        yield f"is {before}"
+        # What "no, is there?" wants to hear, a Yes or a No, nobody can tell.
+        yield from () if _DENIED.search(before.lower()) else _whether(before)
         return
     for place in (len(parts) - 1, 0):
         rest = [part for at, part in enumerate(parts) if at != place]
         if all(_is_context(part, is_before=place > 0) for part in rest):
             yield from _with(parts[place].text, rest)
-    if len(parts) > 1 and not any(part.is_name for part in parts):
-        yield " ".join(part.text for part in parts)
+
+
+def _whether(said: str) -> Iterator[str]:
+    yield from (f"is there {said}", f"are there {said}", said, f"is it true that {said}", f"is {said}")
 
 
 def _is_context(part: _Part, *, is_before: bool) -> bool:
@@ -190,6 +234,11 @@ def _with(asking: str, context: Sequence[_Part]) -> Iterator[str]:
         yield asking
         return
     asker = [part for part in context if _ASKER.match(part.text.lower()) and not part.is_name]
+    said = [part.said for part in asker if not _words(part.said) <= _words(asking)]
+    if said:
+        if len(said) == 1 and not any(part.products or part.orgs or part.platforms for part in asker):
+            yield from _of_kind(asking, said[0])
+        return
     subjects = [part.text for part in context if part not in asker]
     products = list(dict.fromkeys(name for part in asker for name in part.products))
     platforms = list(dict.fromkeys(name for part in asker for name in part.platforms))
@@ -203,6 +252,19 @@ def _with(asking: str, context: Sequence[_Part]) -> Iterator[str]:
     yield from _substituted(asking, subject)
     if not _PRONOUN.search(asking):
         yield from _appended(asking, subject, is_platform=not subjects and bool(platforms) and not products)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", text.lower()))
+
+
+def _of_kind(asking: str, said: str) -> Iterator[str]:
+    """What the asker spoke of, in place of "ones" or "them"."""
+    if found := _ONES.search(asking):
+        yield asking[: found.start()] + said + asking[found.end() :]
+        return
+    if found := re.match(r"(?i)(?:which|what)\s+(?=(?:are|is|run|runs|have|has|were|can|do|work|support|cost|would|came)\b)", asking):
+        yield f"{found[0]}{said} {asking[found.end() :]}"
 
 
 def _substituted(asking: str, subject: str) -> Iterator[str]:
@@ -222,6 +284,9 @@ def _substituted(asking: str, subject: str) -> Iterator[str]:
 
 def _appended(asking: str, subject: str, *, is_platform: bool) -> Iterator[str]:
     if is_platform:
+        if _platforms(re.findall(r"[^\W_]+", asking.lower())):
+            yield asking
+            return
         yield f"{asking} for {subject}"
         yield f"{asking} on {subject}"
         return

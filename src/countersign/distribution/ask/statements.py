@@ -139,6 +139,7 @@ def _of_releases(statement: Statement, asked: Releases) -> str:
     conditions = ["r.status = 'published'", *_range(statement, "r.published_at", asked.since, asked.until)]
     if asked.channel is not None:
         conditions.append(f"r.channel = {statement.value(asked.channel)}")
+    conditions += [f"r.channel <> {statement.value(each)}" for each in asked.barred]
     if asked.above is not None:
         conditions.append(f"r.sort_key > {statement.value(sort_key(asked.above))}")
     if asked.below is not None:

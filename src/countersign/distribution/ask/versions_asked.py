@@ -136,7 +136,7 @@ VERSIONS_ASKED = (
     ),
     Form(f"(is|was) {{product}} 's {{newest}} [{{channel}}] {{one_release}} {V} {{version}}", _is_newest),
     Form(f"(is|was) [the] {{newest}} {{product}} [{{channel}}] [{{one_release}}] {V} {{version}}", _is_newest),
-    Form(f"(is|was) {{product}} (at|on|up to) {V} {{version}}", _is_newest),
+    Form(f"is {{product}} (at|on|up to) {V} {{version}}", _is_newest),
     *(Form(f"(am i|are we) {{newest}} with {each}", _is_newest) for each in RELEASE_OF),
     *(Form(f"(is|was) {each} [an|a] (outdated|out of date|old|obsolete|superseded) [{{one_release}}]", _any_newer) for each in RELEASE_OF),
     *(Form(f"(is|was|are) {each} {NEWER} than [{{product}}] {V} {{version}} [of {{product}}]", _is_newer) for each in RELEASE_OF),
