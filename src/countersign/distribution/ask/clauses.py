@@ -15,6 +15,7 @@ from countersign.distribution.ask.query import (
     Licensed,
     Mentioning,
     Not,
+    OfKind,
     On,
     OnlyChannel,
     OnlyOn,
@@ -22,6 +23,7 @@ from countersign.distribution.ask.query import (
     StartingWith,
     Titled,
     every,
+    opposite,
 )
 from countersign.distribution.ask.templates import Captured, Reading, value, values
 from countersign.distribution.ask.values import Values, signed
@@ -105,6 +107,12 @@ def only_on(told: Values) -> AnyCondition | None:
     return OnlyOn(tuple(each for each in ALL_PLATFORMS if each in named))
 
 
+def _running(captured: Captured, reading: Reading) -> AnyCondition | None:
+    """On the platforms; what is played on them is a game."""
+    told = signed(value(captured, "platforms"), reading, *values(captured, "neg"))
+    return every([OfKind("game"), told]) if told is not None and value(captured, "runs") == "play" else told
+
+
 def _only_on(captured: Captured, reading: Reading) -> AnyCondition | None:
     only = only_on(value(captured, "platforms"))
     return None if only is None else signed(Values(only, ""), reading, *values(captured, "neg"))
@@ -163,7 +171,19 @@ CLAUSES = (
         so(_ALL),
     ),
     Clause("{neg} [{on}] (all|every) (platforms|platform)", so(_ALL)),
-    Clause("{neg} {runs} [{on}] {platforms}", of("platforms")),
+    Clause("{neg} {runs} [{on}] {platforms}", _running),
+    Clause("{neg} {runs} (everywhere|anywhere|on everything)", so(_ALL)),
+    Clause("{neg} (get|have|obtain|use|download|be had|had|gotten|try|{runs}) {free}", so(Free())),
+    Clause(
+        "{neg} (skip|skips|skipping|unavailable on|unavailable for|missing on|missing from|absent from|absent on|"
+        "ignore|ignores|leave out|leaves out|lacking on|exclude|excludes) {platforms}",
+        lambda captured, reading: signed(value(captured, "platforms"), reading, True, *values(captured, "neg")),
+    ),
+    Clause("(none|nothing|not one|not any) {when}", lambda captured, reading: opposite(_released(captured, reading))),
+    Clause("(from|of) {when}", _released),
+    Clause("{neg} (test|try|beta test|use|get|have) [out] [in|as|on] [a|the] {channels} [{release}|channel]", _released),
+    Clause("{neg} (beta test|beta testing)", so(Released("beta"))),
+    Clause("{neg} (only|exclusively|just) (in|on|as|available in|out in|available as) [the|a|an] {channel} [channel]", _only_channel),
     Clause("{neg} (support|supports|supporting|target|targets|targeting|supported on) {platforms}", of("platforms")),
     Clause("{neg} {on} {platforms}", of("platforms")),
     Clause("{neg} compatible with {platforms}", of("platforms")),

@@ -80,6 +80,11 @@ def _unit(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
     yield from reading.slot("exception", start)
     for captured, end in match("{neg} neither {clause} [,] nor {clause}", reading, start):
         yield every([opposite(each) for each in values(captured, "clause")]), end
+    for captured, end in match("{neg} either {clause} [,] or {clause}", reading, start):
+        told = either(values(captured, "clause"))
+        yield opposite(told) if any(values(captured, "neg")) else told, end
+    for captured, end in match("both {clause} and {clause}", reading, start):
+        yield every(values(captured, "clause")), end
     yield from reading.slot("clause", start)
 
 

@@ -12,6 +12,8 @@ from countersign.distribution.ask.query import (
     Either,
     Every,
     Named,
+    Not,
+    OnlyChannel,
     Query,
     Released,
 )
@@ -43,6 +45,19 @@ def _check(captured: Captured) -> Query | None:
     return Check(slugs(told), value(captured, "where"))
 
 
+def _check_timeless(captured: Captured) -> Query | None:
+    """What will be released nobody can tell; what a product will run on is what it runs on."""
+    told = value(captured, "where")
+    return None if is_of_releases(told) else _check(captured)
+
+
+def is_of_releases(told: AnyCondition) -> bool:
+    """Whether the condition is about what was released, and when."""
+    if isinstance(told, Every | Either):
+        return any(is_of_releases(each) for each in told.of)
+    return is_of_releases(told.of) if isinstance(told, Not) else isinstance(told, Released | OnlyChannel)
+
+
 def _check_platforms(captured: Captured) -> Query | None:
     on: Values = value(captured, "platforms")
     return Check((value(captured, "product"),), on.condition)
@@ -71,7 +86,7 @@ def _any_release(captured: Captured) -> Query | None:
 
 _WHAT = "(what is|what was|what are|which is|what|which|show|show me|tell me|give me|tell me about|find|name)"
 
-_DO = "(does|do|did|can|could|will|is|are|was|were|has|have|had|would|should)"
+_DO = "(does|do|did|can|could|is|are|was|were|has|have|had|should)"
 
 _MADE_IT = (
     "(makes|made|publishes|published|develops|developed|created|creates|released|releases|is "
@@ -222,6 +237,7 @@ PARTICULARS = (
     Form("where is {product} 's (homepage|website|home page)", _about("homepage")),
     # Yes or no
     Form(f"{_DO} {{products}} [both|all] {{where}}", _check),
+    Form("(will|would) {products} [both|all] {where}", _check_timeless),
     Form("is it (true|correct|right) that {products} [both|all] {where}", _check),
     Form("(true|correct) that {products} {where}", _check),
     Form(
@@ -262,6 +278,10 @@ PARTICULARS = (
         "made it to|made it into|got to|come to|out as|out in|out on|moved to|in|into|on|a|marked|seen|had|go|hit) [a|the] {channels} "
         "[channel|release|version|status|stage|state|build|ones]",
         _check_channels,
+    ),
+    Form(
+        "(is|has|did) {product} [come|left|leave|got|gotten] (out of|past|over|beyond|left) (beta|alpha|testing|early access) [testing]",
+        lambda captured: Check((value(captured, "product"),), Released("stable")),
     ),
     Form("(is|was) {product} {channels} [software|release|version|quality]", _check_channels),
     Form(

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from countersign.distribution.ask.clauses import ranged, within
 from countersign.distribution.ask.query import (
     ANYTHING,
@@ -10,6 +12,7 @@ from countersign.distribution.ask.query import (
     Count,
     Exists,
     Named,
+    OfKind,
     Products,
     Publishers,
     Query,
@@ -72,9 +75,23 @@ def _exists_by(captured: Captured) -> Query | None:
 
 def _by(captured: Captured) -> Query | None:
     """What came out in a period is releases; without one, what somebody makes is products."""
+    if any(values(captured, "neg")):
+        return None
     by: Values = value(captured, "orgs")
     when = value(captured, "when")
     return Releases(by.condition, value(captured, "channel"), *ranged(when)) if when else Products(by.condition)
+
+
+def _exists_of(captured: Captured) -> Query | None:
+    by: Values = value(captured, "orgs")
+    told: Releases = value(captured, "releases")
+    if told.limit is not None:
+        return None
+    return Exists(msgspec.structs.replace(told, where=every([told.where, by.condition])))
+
+
+def _games(captured: Captured) -> Query | None:
+    return Products(every([OfKind("game"), *values(captured, "where")]))
 
 
 def _by_exists(captured: Captured) -> Query | None:
@@ -170,6 +187,9 @@ SETS = (
     Form("{list_head} [one] of these {where} {products}", _of_these),
     Form("{list_head} {things}", _products),
     Form("{things}", _products),
+    Form("(what|which) (can|could|may|should|do) (i|we|you|one|people|they|someone) play [{where}]", _games),
+    Form("(what|which) (is|are) [there] (playable|to play) [{where}]", _games),
+    Form("(has|have|did|does|do) {orgs} {makes} {releases}", _exists_of),
     Form("what {where}", _where),
     Form("(which|who) {where}", _where),
     Form("what [{channel}] [{release}] (does|do|did|has|have) {orgs} {neg} {makes} [{when}]", _by),
@@ -196,6 +216,8 @@ SETS = (
     Form("(does|do|did|has|have) {orgs} {makes} {things}", _exists_by),
     Form("(does|do|is|are|has|have|did|was|were|can) (any|some) {things}", _exists),
     Form("(does|do|is|are|has|have|did|was|were|can) (any|some) {things} {where}", _exists),
+    Form("(has|is|was|did|does|do|were|can) (anything|something|any product|any of them) {where}",
+         lambda captured: Exists(Products(value(captured, "where")))),
     Form("{list_head} [all|all the|the|every] {publishers} [{here}]", _publishers),
     Form("{list_head} [the|of the] {publishers} {makes} {things}", _publishers),
     Form("{list_head} [the|all] {publishers} (of|with|behind) {things}", _publishers),

@@ -204,6 +204,10 @@ RELEASES_ASKED = (
     Form("(which|what) [{channel}] {one_release} (does|do|did|has|can) {product} [currently] (have|at|on|offer|reached|reach|ship|got|in)", _newest),
     Form("(which|what) {one_release} (is|was) {product} [{channel}] (at|on|up to|in)", _newest),
     Form("{product} {one_release} [number]", _newest),
+    Form(
+        "[{list_head}] [the] highest [{channel}] {one_release} [number] (of|for) {product}",
+        lambda captured: Newest(value(captured, "product"), channel=value(captured, "channel"), by="version"),
+    ),
     Form("how far (is|has) {product} [got|come]", _newest),
     Form("[{list_head}] [the] version number of [the] {newest} [{channel}] {product} [{one_release}]", _newest),
     # Changes
@@ -287,6 +291,7 @@ RELEASES_ASKED = (
         for each in _RELEASE_OF
     ),
     *(Form(f"did {each} {{out}} [{{when}}]", _has_version) for each in _RELEASE_OF),
+    *(Form(f"(does|did) {each} exist", _has_version) for each in _RELEASE_OF),
     *(
         Form(f"(is|was) there {article} {each} [{{out}}]", _has_version)
         for article in ("[a|an|any]",)

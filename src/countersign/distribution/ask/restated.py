@@ -142,7 +142,9 @@ def _part(
     within = [each for each in held if first <= tokens[each[0]].start < last]
     if not text or (not within and not _CHAT.sub("", f"{text.lower()} ").strip(" ,!?.")):
         return None
-    said = [(question[tokens[start].start : tokens[end - 1].end], kind) for start, end, kind in within]
+    said = [
+        (question[tokens[start].start : tokens[_versioned(tokens, end) - 1].end], kind) for start, end, kind in within
+    ]
     words = [token.word for token in tokens if first <= token.start < last]
     products = tuple(name for name, kind in said if kind == "product")
     bare = re.sub(r"^(?:the (?:game|app|tool|product) |regarding |about |as for |concerning |re |for |on |with )", "", text,
@@ -155,6 +157,13 @@ def _part(
         any(bare.rstrip("?!. ").lower() == name.lower() for name, _ in said),
         _span(question, tokens, [place for place in told if first <= tokens[place].start < last], within),
     )
+
+
+def _versioned(tokens: Sequence[Token], end: int) -> int:
+    """The place after a version that follows a name."""
+    while end < len(tokens) and tokens[end].word in ("version", "v", "release"):
+        end += 1
+    return end + 1 if end < len(tokens) and any(letter.isdigit() for letter in tokens[end].word) else end
 
 
 def _span(
@@ -214,7 +223,7 @@ def _is_context(part: _Part, *, is_before: bool) -> bool:
 
 
 def _without_names(part: _Part, text: str) -> str:
-    for name in (*part.products, *part.orgs):
+    for name in sorted((*part.products, *part.orgs), key=len, reverse=True):
         text = text.replace(name.lower(), " ")
     return text
 
@@ -290,7 +299,7 @@ def _appended(asking: str, subject: str, *, is_platform: bool) -> Iterator[str]:
         yield f"{asking} for {subject}"
         yield f"{asking} on {subject}"
         return
-    for joint in (" of ", " ", " by ", " in ", " for "):
+    for joint in (" of ", " ", " by ", " in ", " for ", " than "):
         yield f"{asking}{joint}{subject}"
     yield f"{subject} {asking}"
     yield f"{subject}'s {asking}"

@@ -72,7 +72,7 @@ _DETERMINERS = phrases(
         "every single|only the|of those|these|many|various|more|all other|our|"
     )
 )
-_MODIFIER = phrases(said("and|,|, and", "and") | said("or", "or") | {"": "and"})
+_MODIFIER = phrases(said("and|,|, and|but|yet|, but", "and") | said("or", "or") | {"": "and"})
 _NOUN = listed("[a|an|the|the other] {thing}", lambda told: told, is_single=True)
 
 

@@ -173,6 +173,8 @@ RUNS = said(
     "provided|get|found|ported|"
     "distributed|made|built|start|starts|live|lives|run fine|work well|operate|operates|executable|"
     "run well|get used|be used|be played|be run|be installed"
+) | said(
+    "play|plays|played|playable|be played|be playable|to play|get played|play well", "play"
 )
 MADE = said(
     "made|published|developed|released|created|written|produced|built|distributed|sold|offered|provided|issued|"
