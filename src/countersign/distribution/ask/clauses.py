@@ -181,7 +181,7 @@ CLAUSES = (
     ),
     Clause("(none|nothing|not one|not any) {when}", lambda captured, reading: opposite(_released(captured, reading))),
     Clause("(from|of) {when}", _released),
-    Clause("{neg} (test|try|beta test|use|get|have) [out] [in|as|on] [a|the] {channels} [{release}|channel]", _released),
+    Clause("{neg} (test|try|beta test) [out] [in|as|on] [a|the] {channels} [{release}|channel]", _released),
     Clause("{neg} (beta test|beta testing)", so(Released("beta"))),
     Clause("{neg} (only|exclusively|just) (in|on|as|available in|out in|available as) [the|a|an] {channel} [channel]", _only_channel),
     Clause("{neg} (support|supports|supporting|target|targets|targeting|supported on) {platforms}", of("platforms")),

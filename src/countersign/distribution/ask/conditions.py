@@ -182,7 +182,7 @@ SLOTS: dict[str, Slot] = {
     ),
     "platforms": listed("[the|my|a|an|your|our|his|her|any] {platform} [platform|devices|device|machines]", lambda told: told),
     "channels": listed(
-        "[a|an|any|the|no] {channel} [release|version|build|channel|update]", lambda told: Released(told)
+        "[a|an|any|the] {channel} [release|version|build|channel|update]", lambda told: Released(told)
     ),
     "tags": listed("[a|an|the|tag|tagged|as] {tag}", lambda told: Tagged(told)),
     "orgs": listed(

@@ -138,7 +138,7 @@ EXTREMES_ASKED = (
     Form("[{list_head}] {orgs} 's {newest} [{channel}] (release|update|build|version)", _last_of_org),
     Form("[{list_head}] {org} 's [{number}] {order} [{number}] {thing}", _order_of_org),
     Form("(which|what) [{channel}] {release} (is|was|came out|came) [the] {newest} [{here}|of all|overall]", _one_release),
-    Form("[the] {newest} {channel_noun} [of all|overall|{here}]", _one_release),
+    Form("[{list_head}] [the] {newest} ({channel_noun}|{channel} [{release}]) [of all|overall|{here}]", _one_release),
     Form("[{list_head}] [the] {newest} [{channel}] {release} (of all|overall|of them all|of everything)", _one_release),
     Form("{list_head} {things} (has|had|got|have) [the] {newest} ({channel} [{release}]|{release})", _one_release),
     # How many

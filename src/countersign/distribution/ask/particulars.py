@@ -12,10 +12,9 @@ from countersign.distribution.ask.query import (
     Either,
     Every,
     Named,
-    Not,
-    OnlyChannel,
     Query,
     Released,
+    is_of_releases,
 )
 from countersign.distribution.ask.questions import Form
 from countersign.distribution.ask.templates import Captured, value, values
@@ -49,13 +48,6 @@ def _check_timeless(captured: Captured) -> Query | None:
     """What will be released nobody can tell; what a product will run on is what it runs on."""
     told = value(captured, "where")
     return None if is_of_releases(told) else _check(captured)
-
-
-def is_of_releases(told: AnyCondition) -> bool:
-    """Whether the condition is about what was released, and when."""
-    if isinstance(told, Every | Either):
-        return any(is_of_releases(each) for each in told.of)
-    return is_of_releases(told.of) if isinstance(told, Not) else isinstance(told, Released | OnlyChannel)
 
 
 def _check_platforms(captured: Captured) -> Query | None:

@@ -365,6 +365,13 @@ def opposite(condition: AnyCondition) -> AnyCondition:
     return condition.of if isinstance(condition, Not) else Not(condition)
 
 
+def is_of_releases(told: AnyCondition) -> bool:
+    """Whether the condition is about what was released, and when."""
+    if isinstance(told, Every | Either):
+        return any(is_of_releases(each) for each in told.of)
+    return is_of_releases(told.of) if isinstance(told, Not) else isinstance(told, Released | OnlyChannel)
+
+
 def size(condition: AnyCondition) -> int:
     """How many conditions it is made of."""
     if isinstance(condition, Every | Either):

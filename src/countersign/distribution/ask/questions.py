@@ -161,7 +161,7 @@ SETS = (
         "what (was|were|got|has been|else was|have been) updated {when}",
         lambda captured: Products(within(Released(), value(captured, "when"))),
     ),
-    Form("what (was|were|got|has been|is|came|else was) (released|published|out|new|shipped|launched|put out) {when}", _released_when),
+    Form("what (was|were|got|has been|is|came|else was) (released|published|out|new|shipped|put out) {when}", _released_when),
     Form("[list] [the] (updates|news|new stuff|new things) (of|from|in|for|since|during) {when}", _released_when),
     Form("[list] [the] (updates|news|new stuff|new things|what is new|updated|released|published|out) {when}", _released_when),
     Form("(anything|something|everything) (new|released|published|updated|out|that came out|shipped|fresh) {when}", _released_when),

@@ -135,6 +135,10 @@ RELEASES_ASKED = (
     *(Form(f"{each} {_NEWEST_TAIL}", _newest) for each in _NEWEST_OF),
     Form(f"(what|which) [{{channel}}] {{release}} of {{product}} (is|was) [the] {{newest}} {_NEWEST_TAIL}", _newest),
     Form("(what|which) [{channel}] (version|release|build) (is|was) [the] {newest} (of|for) {product}", _newest),
+    Form(
+        "(what|which) [{channel}] {one_release} of {product} (is|was) [the] {newest} [{channel}] [one|{one_release}]",
+        _newest,
+    ),
     Form("(what|which) version is {product} [at|on|in|up to|currently at]", _newest),
     Form("what is {product} at", _newest),
     Form("(what|which) is [the] {newest} {release} {product} (has|got|released|published)", _newest),

@@ -18,6 +18,7 @@ from countersign.distribution.ask.query import (
     Releases,
     either,
     every,
+    is_of_releases,
     opposite,
 )
 from countersign.distribution.ask.templates import Reading, Slot, match, value, values
@@ -244,6 +245,14 @@ def _with(found: _Found, captured: tuple[tuple[str, Any], ...], template: str) -
     return more
 
 
+def _without(found: _Found, told: AnyCondition) -> _Found | None:
+    """Without releases of some products, or those in a channel; None for what only products have or have not."""
+    if isinstance(told, Not) and isinstance(told.of, Released):
+        is_channel = told.of == Released(told.of.channel) and told.of.channel is not None and found.channel is None
+        return found._replace(barred=(*found.barred, told.of.channel)) if is_channel and told.of.channel else None
+    return None if is_of_releases(told) else found._replace(where=(*found.where, told))
+
+
 def _added(found: _Found, slot: str, told: Any) -> _Found | None:
     if slot in ("products", "orgs"):
         is_second = any(type(each) is type(told.condition) for each in found.where)
@@ -251,7 +260,7 @@ def _added(found: _Found, slot: str, told: Any) -> _Found | None:
     if slot == "things":
         return found._replace(where=(*found.where, told.where)) if told.is_plain else None
     if slot == "exception":
-        return found._replace(where=(*found.where, told))
+        return _without(found, told)
     if slot == "when":
         return found._replace(when=told) if found.when is None else None
     if slot == "channel":

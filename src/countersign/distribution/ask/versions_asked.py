@@ -226,6 +226,6 @@ NOTES_ASKED = (
          f"{_A} {{topic}} (added|introduced|brought|fixed|mentioned|included|come|new|changed|removed|land|appear|arrive)",
          _noting),
     Form(f"(since when|since which {{release}}|from which {{release}} on) (does|has|did|can) {{product}} {_GOT} {_A} {{topic}}", _noting),
-    Form(f"(what|which) [{{channel}}] {{release}} of {{product}} [do i need for|first had|should i get for] {_A} {{topic}}", _noting),
+    Form(f"(what|which) [{{channel}}] {{release}} of {{product}} (do i need for|first had|should i get for|do i need to get) {_A} {{topic}}", _noting),
     Form(f"(which|what) {{release}} notes of {{product}} (mention|have|contain|include) {_A} {{topic}}", _noting),
 )
