@@ -151,7 +151,11 @@ CLAUSES = (
     Clause("{neg} {runs} only [{on}] {platforms}", _only_on),
     Clause("{neg} only {runs} [{on}] {platforms}", _only_on),
     Clause("{neg} [{runs}] (only|exclusively|solely) [{runs}] [{on}] {platforms}", _only_on),
+    Clause("{neg} [{runs}] [{on}] exactly {platforms}", _only_on),
     Clause("{neg} only support {platforms}", _only_on),
+    Clause("{neg} {with} {platforms} as (their|its|the) only (platform|system|operating system)", _only_on),
+    Clause("{neg} {channel} only", _only_channel),
+    Clause("{neg} (exist|exists|available) only (as|in) [a|the] {channel} [{release}]", _only_channel),
     Clause("{neg} only supports {platforms}", _only_on),
     Clause("{neg} (exclusive|exclusively available) (to|on|for) {platforms}", _only_on),
     Clause("{neg} [{runs}] [{on}] {platforms} (only|exclusively|alone|exclusive|exclusives)", _only_on),
@@ -187,7 +191,9 @@ CLAUSES = (
     Clause("{neg} (support|supports|supporting|target|targets|targeting|supported on) {platforms}", of("platforms")),
     Clause("{neg} {on} {platforms}", of("platforms")),
     Clause("{neg} compatible with {platforms}", of("platforms")),
-    Clause("{neg} {platforms} compatible", of("platforms")),
+    Clause("{neg} {platforms} (compatible|based|friendly)", of("platforms")),
+    Clause("{neg} {platforms} (users|people|owners|gamers|players) [{neg} {runs}]", of("platforms")),
+    Clause("{neg} [{runs}] (for|by) {platforms} (users|people|owners|gamers|players)", of("platforms")),
     Clause(
         "{neg} [{with}] {no} [native] {platforms} (version|versions|port|ports|build|builds|"
         "edition|editions|client|support|release|releases)",

@@ -78,7 +78,7 @@ def _unit(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
     if reading.words[start : start + 1] in (["that"], ["which"], ["who"]):
         yield from reading.slot("where", start + 1)
     yield from reading.slot("exception", start)
-    for captured, end in match("{neg} neither {clause} [,] nor {clause}", reading, start):
+    for captured, end in match("{neg} [{runs}] neither {clause} [,] nor {clause}", reading, start):
         yield every([opposite(each) for each in values(captured, "clause")]), end
     for captured, end in match("{neg} either {clause} [,] or {clause}", reading, start):
         told = either(values(captured, "clause"))
@@ -180,7 +180,7 @@ SLOTS: dict[str, Slot] = {
             ),
         }
     ),
-    "platforms": listed("[the|my|a|an|your|our|his|her|any] {platform} [platform|devices|device|machines]", lambda told: told),
+    "platforms": listed("[the|my|a|an|your|our|his|her|any] {platform} [platform|devices|device|machines|users|owners|based]", lambda told: told),
     "channels": listed(
         "[a|an|any|the] {channel} [release|version|build|channel|update]", lambda told: Released(told)
     ),

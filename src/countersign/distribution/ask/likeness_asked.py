@@ -102,6 +102,13 @@ LIKENESS_ASKED = (
     Form("what (sets|tells) {product} (apart from|from) {product} [apart]", _compare_two),
     Form("what (sets|tells) {products} apart", _compare),
     Form("(how is|how are|in what is) {product} (like|unlike|similar to|different to) {product}", _compare_two),
+    Form("(how|in what way) (do|does|are|is) {products} (differ|compare|different) [in|in terms of|by|on|for|with] [their] {aspect}", _compare),
+    Form("(difference|differences) (between|of) {products} in {aspect}", _compare),
+    Form("(which|what) {aspect} (do|does|are|can|is) [both] {products} [both] (share|have in common|run on|support|available on|run|have|both have|use|both run on)", _compare),
+    Form("(on|for|in|under) (which|what) {aspect} (do|does|are|can|is) [both] {products} [both] (run|available|work|licensed|published)", _compare),
+    Form("[{list_head}] [the] {aspect} of [both] {products}", _compare),
+    Form("(what|who) (is|are) [the] {aspect} of {products}", _compare),
+    Form("[the] {newest} (versions|version|releases) of {products} (side by side|compared|next to each other)", _compare),
     Form("{products}", _compare),
     # Access
     Form(f"{_NEED} [need to|have to|got to|needs to] {_PAY} {{product}} {_BEFORE}", _must_pay),

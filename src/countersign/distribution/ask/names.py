@@ -84,7 +84,7 @@ async def _products_by_main_part(database: Database, spans: Spans, tokens: list[
     for start, end in numbered[:MOST_NUMBERED]:
         named = await fuzzy.by_main_part(database, spans.texts[start, end])
         if named is not None:
-            _put(found, "product", start, end, named.slug)
+            found["product"][start] = [(named.slug, end)]
 
 
 async def _products_by_slug(database: Database, spans: Spans, found: Names) -> None:

@@ -91,6 +91,8 @@ _RUN = (
     "usable|exist|come|published|supports|compatible|target|be played|be used|be run|ship)"
 )
 
+_SAID_ONCE = "[the|the game|the app|the tool|the product|the program]"
+
 PARTICULARS = (
     Form("compare {products} [with each other]", _compare),
     Form("compare {product} (with|to|against|versus|vs) {product}", _compare_two),
@@ -111,7 +113,14 @@ PARTICULARS = (
     Form("what do {products} have in common", _compare),
     Form("(how|in what way) (is|does) {product} (different|differ) from {product}", _compare_two),
     # About
-    Form("is {product} [a|an] {kind} or [a|an] {kind}", _about("kind")),
+    Form("[is|was] {product} [a|an] {kind} or [a|an] {kind}", _about("kind")),
+    Form("(what|which) (category|kind|sort|type) of {thing} is {product}", _about("kind")),
+    Form("[in a few words|in one sentence|in a sentence|in short|in brief|who or] what is {product}", _about("description")),
+    Form("{product} (is|does) what", _about("description")),
+    Form("[let me know|tell me] what {product} (does|is)", _about("description")),
+    Form("do you have (information|info|details|anything|something) (on|about) {product}", _about("description")),
+    Form("do you (know|have|list|carry|offer) {product}", _about("description")),
+    Form("(what|why) (do|would|should|could|might) (people|i|one|we|you|anyone|someone) use {product} [for]", _about("description")),
     Form("what (is|are) {product}", _about("description")),
     Form(
         "(describe|explain|tell me [more|something] about|what can you tell me about|what is "
@@ -198,6 +207,17 @@ PARTICULARS = (
         _about("platforms"),
     ),
     Form("where is {product} {runs}", _about("platforms")),
+    Form("(which|what) {aspect} does {product} (publish to|publish on|release to|ship to|belong to|come in|exist in)", _aspect),
+    Form(
+        "(can|could|may) (i|you|we|one) (get|try|download|test|use|have|play) [a|an|the|any] {channels} "
+        "[release|version|build] (of|for) {product}",
+        _check_channels,
+    ),
+    Form(
+        "(can|could|may) (i|you|we|one) (get|try|download|test|use|have|play) {product} (in|as) [a|an|the] {channels} [release|version|build]",
+        _check_channels,
+    ),
+    Form("(is|was) {product} (out|released|published|available)", _any_release),
     Form("{product} (runs|works|is available|is) (on|for) (what|which) [{aspect}]", _about("platforms")),
     Form(f"(on|for|in) (what|which) [{{aspect}}] (does|can|do|will|is) [i|you|we|one] {{product}} {_RUN}", _about("platforms")),
     Form("(what|where) (can|do|could) (i|you|we|one) (run|play|use|install|get) {product} (on|with)", _about("platforms")),

@@ -232,13 +232,16 @@ class Newest(Asked, frozen=True, tag="newest"):
 
 
 class Changes(Asked, frozen=True, tag="changes"):
-    """What the notes of a release say (None: of the newest, or the oldest), or of all after `after` up to it."""
+    """What the notes of a release say (None: of the newest, or the oldest), or of all after `after` up to it, or of
+    all in the range."""
 
     product: Text
     version: Text | None = None
     after: Text | None = None
     channel: ChannelName | None = None
     order: Literal["newest", "oldest"] = "newest"
+    since: Moment | None = None
+    until: Moment | None = None
 
 
 class WhenReleased(Asked, frozen=True, tag="when"):

@@ -75,6 +75,17 @@ def _between(captured: Captured) -> Query | None:
     return Changes(value(captured, "product"), version=last[0] if last else None, after=first)
 
 
+def _later(captured: Captured) -> Query | None:
+    last, first = values(captured, "version")[:2]
+    return Changes(value(captured, "product"), version=last, after=first)
+
+
+def _releases_when(captured: Captured) -> Query | None:
+    """What changed in a period: the releases in it, with their notes."""
+    since, until = ranged(value(captured, "when"))
+    return Changes(value(captured, "product"), since=since, until=until)
+
+
 _WHAT = "(what is|what was|what are|which is|what|which|show|show me|tell me|give me|tell me about|find|name)"
 
 _V = "[version|release|build|v]"
@@ -122,7 +133,8 @@ _CHANGED = (
 )
 
 _NOTES = (
-    "[what are|what were|what do|what does|show|show me|give me|list|read|read me|tell me|"
+    "[what are|what were|what do|what does|summarise|summarize|sum up|list all|list every|all|every|describe|explain|"
+    "what do i read in|what can i read in|show|show me|give me|list|read|read me|tell me|"
     "display|find|what is|what was in|"
     "what is in] [the|all] "
     ""
@@ -183,7 +195,17 @@ RELEASES_ASKED = (
     Form("[what is|what was] {product} 's (release date|launch date)", _first_moment),
     Form("since when is {product} (available|out)", _first_moment),
     *(Form(f"{each} [release|publication] date", _when) for each in _RELEASE_OF),
-    *(Form(f"{each} when", _when) for each in _RELEASE_OF),
+    *(Form(f"{each} [was|is] [{{out}}] (when|what day|which day|on what day)", _when) for each in _RELEASE_OF),
+    *(Form(f"[the] day of (publication|release) of {each}", _when) for each in _RELEASE_OF),
+    *(
+        Form(f"is it (true|right|correct) that {each} [was|is|has] [been] {{out}} [{{when}}]", _has_version)
+        for each in _RELEASE_OF
+    ),
+    Form("when did {product} (get|receive|see|ship|have|release|publish) [its|the|a|an] {newest} [{channel}] {one_release}", _moment),
+    Form("when did {product} (get|receive|see|ship|have|release|publish) [its|the|a|an] {newest} {channel}", _moment),
+    Form("when was there (last|most recently) [a|an|any] [{channel}] {release} (of|for|to) {product}", _moment),
+    Form("(since when|how long) (is|has|was) {product} [been] (out|around|available|published|released|there|new)", _first_moment),
+    Form("when was {product} new", _first_moment),
     *(
         Form(
             f"(in|on|during) (which|what) (year|month|day|week|quarter|date) (was|did|is|were) {each} [{{out}}] [in|on]", _when
@@ -212,11 +234,18 @@ RELEASES_ASKED = (
         "[{list_head}] [the] highest [{channel}] {one_release} [number] (of|for) {product}",
         lambda captured: Newest(value(captured, "product"), channel=value(captured, "channel"), by="version"),
     ),
+    Form("(what|which) [{channel}] {one_release} of {product} (is|was) (out|available|there) [{here}]", _newest),
+    Form("[{list_head}] [the] {newest} [{channel}] [one] (i|you|we|one) can get (of|for) {product}", _newest),
+    Form("[{list_head}] [the] {newest} [{channel}] one (of|for|from) {product}", _newest),
+    Form("(which|what) [{channel}] {one_release} of {product} (should|do|would|can) (i|we|you|one) (get|have|use|install|download|take|run)", _newest),
+    Form("(which|what) [{channel}] {one_release} did {product} (start|begin|debut) with",
+         lambda captured: Newest(value(captured, "product"), channel=value(captured, "channel"), order="oldest")),
+    Form("what is {product} up to", _newest),
     Form("how far (is|has) {product} [got|come]", _newest),
     Form("[{list_head}] [the] version number of [the] {newest} [{channel}] {product} [{one_release}]", _newest),
     # Changes
     *(Form(f"{_CHANGED} [in|with|by|for|to] {each}", _changes) for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF)),
-    *(Form(f"{_NOTES} [of|for|in|from|to] {each} [say|contain]", _changes) for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF)),
+    *(Form(f"{_NOTES} [of|for|in|from|to|on|about] {each} [say|contain]", _changes) for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF)),
     *(
         Form(f"{each} ['s] [full|complete] (release notes|changelog|changes|notes|change log|patch notes)", _changes)
         for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF, "{product}")
@@ -237,6 +266,61 @@ RELEASES_ASKED = (
         Form(f"{each} (what is in it|what is new|what changed|what is in|what is inside)", _changes)
         for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF)
     ),
+    *(Form(f"what (do|did|does) [the] (notes|release notes|changelog) (say|tell|contain) [about|of|on|for] {each}", _changes)
+      for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF)),
+    *(
+        Form(
+            f"(tell me about|tell me [more|something] about|describe|explain|what is|what was|what is there to say about|"
+            f"more about|info on|info about|details of|details on|about|summarise|what about) {each} [about]",
+            _changes,
+        )
+        for each in _RELEASE_OF
+    ),
+    *(
+        Form(f"{each} (changed|brought|brings|adds|added|fixes|fixed|introduced|contains|changes|did) what", _changes)
+        for each in (*_RELEASE_OF, *_NEWEST_OF)
+    ),
+    *(
+        Form(f"(did|does|has|is|was) {each} (fix|change|add|bring|improve|introduce) (anything|something)", _changes)
+        for each in _RELEASE_OF
+    ),
+    *(
+        Form(
+            f"(what|which) (has been|got|was|were|has|have been|is|are) (fixed|added|changed|improved|introduced|new|different|"
+            f"removed|done) [in|with|by|for|to|of] {each}",
+            _changes,
+        )
+        for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF)
+    ),
+    *(
+        Form(
+            f"what (did|does|do|will|would) {each} (change|bring|add|fix|contain|include|introduce|improve|give|offer|do) "
+            "[us|me|you|to the table|along|with it|new|for me]",
+            _changes,
+        )
+        for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF)
+    ),
+    *(
+        Form(
+            f"[{{list_head}}] [the] {start} (between|from) [version|versions|release|releases|{{product}}] {_V} {{version}} "
+            f"(and|to|until|through) [{{product}}] {_V} {{version}} [of|in|for] [{{product}}]",
+            _between,
+        )
+        for start in (_CHANGED, _NOTES, "[what is|what are|what were] [the] (difference|differences|changes)")
+    ),
+    *(
+        Form(
+            f"[{{list_head}}] (how|in what way|in which way) (does|do|did|is) {each} (differ from|different from|compare to|"
+            f"compare with|improve on|different to) [{{product}}] {_V} {{version}}",
+            _later,
+        )
+        for each in _RELEASE_OF
+    ),
+    Form(f"[{{list_head}}] (everything|all|anything) (that|which) [has] [been] (changed|new|happened|added|fixed|came) (in|to|with) {{product}} (since|after) {_V} {{version}}",
+         lambda captured: Changes(value(captured, "product"), after=value(captured, "version"))),
+    Form(f"what (have|did|do) (i|we) (missed|miss|get) (since|after) {{product}} {_V} {{version}}",
+         lambda captured: Changes(value(captured, "product"), after=value(captured, "version"))),
+    *(Form(f"{start} (in|with|for|to) {{product}} {{when}}", _releases_when) for start in (_CHANGED, _NOTES)),
     Form("(release notes|changelog|change log|changes|notes|patch notes|what is new) {product}", _changes),
     *(Form(f"{_WHAT} {{product}} 's {_V} {{version}} (release notes|changelog|changes|notes)", _changes) for _ in "1"),
     *(

@@ -18,7 +18,7 @@ from countersign.distribution.ask.templates import Captured, Slot, value, values
 from countersign.distribution.ask.things import Things
 from countersign.distribution.ask.values import Values
 from countersign.distribution.ask.vocabulary import phrases
-from countersign.distribution.ask.wordlists import said
+from countersign.distribution.ask.wordlists import CHANNELS, RELEASE, VERSION_ORDER, said
 
 SLOTS: dict[str, Slot] = {
     "side": phrases(
@@ -93,7 +93,13 @@ def _next(captured: Captured) -> Query | None:
     return Releases(told.where, told.channel, None, None, order, 1, told.above, told.below)
 
 
+_NO_NOTE = frozenset(word for table in (VERSION_ORDER, CHANNELS, RELEASE) for each in table for word in each.split())
+
+
 def _noting(captured: Captured) -> Query | None:
+    """None where the words are about releases, not about what is in them."""
+    if _NO_NOTE & {*value(captured, "topic")}:
+        return None
     return Noting(value(captured, "product"), value(captured, "topic"))
 
 
@@ -213,6 +219,7 @@ VERSIONS_ASKED = (
     Form(f"[{{list_head}}] [the|all] {{product}} ['s] (changes|release notes|notes|changelog) (since|after) {V} {{version}}", _since),
 )
 NOTES_ASKED = (
+    Form(f"(which|what) {{product}} [{{channel}}] {{release}} {_GAVE} {_A} {{topic}} (in it|in its notes|in the notes)", _noting),
     Form(f"(in|with|since|from|as of) (which|what) [{{product}} ['s]] [{{channel}}] {{release}} (did|does|has|is|was) "
          f"{{product}} {_GOT} {_A} {{topic}}", _noting),
     Form(f"(which|what) [{{channel}}] {{release}} of {{product}} {_GAVE} {_A} {{topic}}", _noting),
