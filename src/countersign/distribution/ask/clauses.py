@@ -81,6 +81,11 @@ def _released(captured: Captured, reading: Reading) -> AnyCondition | None:
     return signed(ranged_too, reading, *values(captured, "neg"), *values(captured, "no"))
 
 
+def _not_released(captured: Captured, reading: Reading) -> AnyCondition | None:
+    told = _released(captured, reading)
+    return None if told is None else opposite(told)
+
+
 def _has_release(captured: Captured, reading: Reading) -> AnyCondition | None:
     """None where "releases" stands alone: then releases are asked for, not products."""
     is_said = value(captured, "with") or value(captured, "no")
@@ -183,11 +188,14 @@ CLAUSES = (
         "ignore|ignores|leave out|leaves out|lacking on|exclude|excludes) {platforms}",
         lambda captured, reading: signed(value(captured, "platforms"), reading, True, *values(captured, "neg")),
     ),
-    Clause("(none|nothing|not one|not any) {when}", lambda captured, reading: opposite(_released(captured, reading))),
+    Clause("(none|nothing|not one|not any) {when}", _not_released),
     Clause("(from|of) {when}", _released),
     Clause("{neg} (test|try|beta test) [out] [in|as|on] [a|the] {channels} [{release}|channel]", _released),
     Clause("{neg} (beta test|beta testing)", so(Released("beta"))),
-    Clause("{neg} (only|exclusively|just) (in|on|as|available in|out in|available as) [the|a|an] {channel} [channel]", _only_channel),
+    Clause(
+        "{neg} (only|exclusively|just) (in|on|as|available in|out in|available as) [the|a|an] {channel} [channel]",
+        _only_channel,
+    ),
     Clause("{neg} (support|supports|supporting|target|targets|targeting|supported on) {platforms}", of("platforms")),
     Clause("{neg} {on} {platforms}", of("platforms")),
     Clause("{neg} compatible with {platforms}", of("platforms")),

@@ -55,7 +55,8 @@ def _clause(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
 def _exception(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
     for template in (
         f"{EXCEPTIONS} ({{products}}|{{things}}|{{orgs}}|{{clause}})",
-        f"[with|,|and|but] [the|those|anything|everything|all] ({{products}}|{{things}}|{{orgs}}|{{clause}}) {EXCLUDED}",
+        f"[with|,|and|but] [the|those|anything|everything|all] ({{products}}|{{things}}|{{orgs}}|{{clause}}) "
+        f"{EXCLUDED}",
     ):
         yield from _excepted(reading, start, template)
 
@@ -180,10 +181,11 @@ SLOTS: dict[str, Slot] = {
             ),
         }
     ),
-    "platforms": listed("[the|my|a|an|your|our|his|her|any] {platform} [platform|devices|device|machines|users|owners|based]", lambda told: told),
-    "channels": listed(
-        "[a|an|any|the] {channel} [release|version|build|channel|update]", lambda told: Released(told)
+    "platforms": listed(
+        "[the|my|a|an|your|our|his|her|any] {platform} [platform|devices|device|machines|users|owners|based]",
+        lambda told: told,
     ),
+    "channels": listed("[a|an|any|the] {channel} [release|version|build|channel|update]", lambda told: Released(told)),
     "tags": listed("[a|an|the|tag|tagged|as] {tag}", lambda told: Tagged(told)),
     "orgs": listed(
         "[the|publisher|the publisher|the organisation|the company|the studio|the developer|by|either] ({org}|{maker})",

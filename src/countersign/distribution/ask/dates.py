@@ -31,7 +31,11 @@ _PERIODS = (
     ("ordinal_quarter", r"(?:the )?(first|second|third|fourth) quarter(?: of)?(?: (\d{4}))?"),
     ("half", r"(?:the )?(first|second|last) half(?: of (\d{4}|this year|last year))?"),
     ("half", r"h([12])(?: of)?(?: (\d{4}))?"),
-    ("feast", r"(halloween|christmas eve|christmas day|christmas|new year 's eve|new year 's day|valentine 's day)(?: of)?(?: (\d{4}))?"),
+    (
+        "feast",
+        r"(halloween|christmas eve|christmas day|christmas|new year 's eve|new year 's day|valentine 's "
+        r"day)(?: of)?(?: (\d{4}))?",
+    ),
     ("month", rf"({_MONTH})(?: of)?(?: ,)?(?: (\d{{4}}))?"),
     ("month_of", rf"({_MONTH})(?: of)? (this|last) year"),
     ("year", r"(?:the year )?(\d{4})"),
@@ -52,12 +56,19 @@ class Range(NamedTuple):
 _COMPILED = [(name, re.compile(f"{pattern} ")) for name, pattern in _PERIODS]
 _UNITS = rf"({_UNIT})s? "
 _LAST = re.compile(
-    rf"(?:(?:in|within|over|during|for|throughout|of|from) )?(?:the (?:last|past|previous) (?:({_NUMBER}) )?|(?:last|past) "
+    rf"(?:(?:in|within|over|during|for|throughout|of|from) )?(?:the (?:last|past|previous) (?:({_NUMBER}) "
+    rf")?|(?:last|past) "
     rf"({_NUMBER}) |(?:less|no more|not more) than ({_NUMBER}) (?=\w+ ago )){_UNITS}(?:ago )?"
 )
 _LONGER_AGO = re.compile(rf"(?:more than|over|longer than) ({_NUMBER}) {_UNITS}ago ")
 _ONE_ENDED: tuple[tuple[re.Pattern[str], Callable[[Range], Range]], ...] = (
-    (re.compile("(?:(?:in|during|on|throughout|within|for|from|as of|of|over|all of|in all of|anytime in|any time in|some time in|sometime in) )?"), lambda told: told),
+    (
+        re.compile(
+            "(?:(?:in|during|on|throughout|within|for|from|as of|of|over|all of|in all of|anytime in|any time "
+            "in|some time in|sometime in) )?"
+        ),
+        lambda told: told,
+    ),
     (
         re.compile(
             "(?:(?:since|from) the (?:start|beginning) of|since|starting in|starting on|starting from|starting|"

@@ -204,7 +204,9 @@ def _notes(facts: Facts, release: Release) -> str:
 
 async def _changes_when(database: Database, facts: Facts, query: Changes) -> Reply:
     slug, title = facts.detail.slug, facts.detail.title
-    found = await queries.releases(database, slug, channel=query.channel or "", order=("date", "oldest"), limit=MOST_ROWS)
+    found = await queries.releases(
+        database, slug, channel=query.channel or "", order=("date", "oldest"), limit=MOST_ROWS
+    )
     since = statements.instant(query.since) if query.since is not None else 0
     held = [each for each in found if since <= each.published_at]
     if query.until is not None:

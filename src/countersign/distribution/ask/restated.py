@@ -56,11 +56,15 @@ _PRONOUN = re.compile(
 )
 _DENIED = re.compile(r"\b(?:no|not|never|none|neither|without)\b|n['’]t\b")
 _ONES = re.compile(r"(?i)\b(?:ones|one|of (?:them|those|these)|they|them|those|these)\b")
-_HOW_MANY = re.compile(r"(?:and )?how many(?: (?:are|is|of them are|do you have|would that be))?(?: there)?(?: of them)?")
+_HOW_MANY = re.compile(
+    r"(?:and )?how many(?: (?:are|is|of them are|do you have|would that be))?(?: there)?(?: of them)?"
+)
 _WHETHER = re.compile(
-    r"(?:and )?(?:does (?:it|that|this|such a thing|one) exist|do (?:they|these|those|any) exist|is there (?:one|such a "
+    r"(?:and )?(?:does (?:it|that|this|such a thing|one) exist|do (?:they|these|those|any) exist|is "
+    r"there (?:one|such a "
     r"thing|any|anything)|are there any|(?:is|was) (?:it|that) (?:so|true|right|correct|possible|there)|"
-    r"is that (?:a thing)|right|correct|true|true or false|yes or no|yes|yeah|or not|or no|do you have (?:it|one|any|that)|"
+    r"is that (?:a thing)|right|correct|true|true or false|yes or no|yes|yeah|or not|or no|do you have "
+    r"(?:it|one|any|that)|"
     r"got any|possible|available|do you know|(?:is|are|does|do|did|was|has|have|can)n['’]t (?:it|they|there|that))"
 )
 _LEADS = re.compile(r"(?:(?:and|but|so|now|then|also|just|well|because)[\s,]+)+", re.IGNORECASE)
@@ -147,8 +151,12 @@ def _part(
     ]
     words = [token.word for token in tokens if first <= token.start < last]
     products = tuple(name for name, kind in said if kind == "product")
-    bare = re.sub(r"^(?:the (?:game|app|tool|product) |regarding |about |as for |concerning |re |for |on |with )", "", text,
-                  flags=re.IGNORECASE)
+    bare = re.sub(
+        r"^(?:the (?:game|app|tool|product) |regarding |about |as for |concerning |re |for |on |with )",
+        "",
+        text,
+        flags=re.IGNORECASE,
+    )
     return _Part(
         text,
         products,
@@ -166,9 +174,7 @@ def _versioned(tokens: Sequence[Token], end: int) -> int:
     return end + 1 if end < len(tokens) and any(letter.isdigit() for letter in tokens[end].word) else end
 
 
-def _span(
-    question: str, tokens: Sequence[Token], told: Sequence[int], within: Sequence[tuple[int, int, str]]
-) -> str:
+def _span(question: str, tokens: Sequence[Token], told: Sequence[int], within: Sequence[tuple[int, int, str]]) -> str:
     places = [place for place in told if not any(first <= place < end for first, end, _ in within)]
     return question[tokens[min(places)].start : tokens[max(places)].end] if places else ""
 
@@ -272,7 +278,9 @@ def _of_kind(asking: str, said: str) -> Iterator[str]:
     if found := _ONES.search(asking):
         yield asking[: found.start()] + said + asking[found.end() :]
         return
-    if found := re.match(r"(?i)(?:which|what)\s+(?=(?:are|is|run|runs|have|has|were|can|do|work|support|cost|would|came)\b)", asking):
+    if found := re.match(
+        r"(?i)(?:which|what)\s+(?=(?:are|is|run|runs|have|has|were|can|do|work|support|cost|would|came)\b)", asking
+    ):
         yield f"{found[0]}{said} {asking[found.end() :]}"
 
 

@@ -172,7 +172,8 @@ TAILS = (
     "[that|which] {neg} [{channel_said}] {channel} [{release}|ones]",
     "{here}",
     "[,] (except|except for|excluding|not|but not|without|other than|besides|apart from|leaving out|and not|minus|"
-    "ignoring|not counting|but no|no|and no) [any|the|those in|those in the|in|in the] ({channel}|{channel_noun}) [ones|{release}|channel] "
+    "ignoring|not counting|but no|no|and no) [any|the|those in|those in the|in|in the] ({channel}|"
+    "{channel_noun}) [ones|{release}|channel] "
     "[(and|or|nor|and no|,) ({channel}|{channel_noun}) [ones|{release}|channel]]",
     "[,] {exception}",
 )

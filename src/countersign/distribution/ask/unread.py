@@ -43,6 +43,9 @@ def unread(tokens: list[Token], names: Names) -> list[str]:
     left = [
         token.word
         for place, token in enumerate(tokens)
-        if place not in named and not token.is_quoted and token.word not in known_words() and not token.word[:1].isdigit()
+        if place not in named
+        and not token.is_quoted
+        and token.word not in known_words()
+        and not token.word[:1].isdigit()
     ]
     return list(dict.fromkeys(left))
