@@ -84,7 +84,8 @@ async def _products_by_main_part(database: Database, spans: Spans, tokens: list[
     for start, end in numbered[:MOST_NUMBERED]:
         named = await fuzzy.by_main_part(database, spans.texts[start, end])
         if named is not None:
-            found["product"][start] = [(named.slug, end)]
+            longer = [way for way in found["product"][start] if way[1] > end]
+            found["product"][start] = [*longer, (named.slug, end)]
 
 
 async def _products_by_slug(database: Database, spans: Spans, found: Names) -> None:

@@ -202,15 +202,18 @@ def _notes(facts: Facts, release: Release) -> str:
     return f"{head}: {said}" if said else f"{head}, has no notes."
 
 
+def _is_within(release: Release, query: Changes) -> bool:
+    """Whether it was published in the range."""
+    is_late = query.since is None or statements.instant(query.since) <= release.published_at
+    return is_late and (query.until is None or release.published_at < statements.instant(query.until))
+
+
 async def _changes_when(database: Database, facts: Facts, query: Changes) -> Reply:
     slug, title = facts.detail.slug, facts.detail.title
     found = await queries.releases(
         database, slug, channel=query.channel or "", order=("date", "oldest"), limit=MOST_ROWS
     )
-    since = statements.instant(query.since) if query.since is not None else 0
-    held = [each for each in found if since <= each.published_at]
-    if query.until is not None:
-        held = [each for each in held if each.published_at < statements.instant(query.until)]
+    held = [each for each in found if _is_within(each, query)]
     if not held:
         return Reply("releases", f"{title} has no release in that time.", sources=((slug, None),))
     pairs = tuple((slug, release.version) for release in held)

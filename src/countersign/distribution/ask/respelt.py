@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import islice
 from itertools import product as combined
 
 from countersign.distribution.ask.fuzzy import distance
@@ -30,13 +31,13 @@ def respelt(question: str, tokens: Sequence[Token], left: Sequence[str]) -> Iter
     if not 0 < len(wrong) <= MOST_WRONG or any(_is_name(question, token) for token in wrong):
         return
     ways = [_meant(token.word) if len(token.word) >= SHORTEST - 1 else () for token in wrong]
-    for count, words in enumerate(combined(*ways)):
-        if count >= MOST_RESPELT:
-            return
-        text = question
-        for token, word in reversed(list(zip(wrong, words, strict=True))):
-            text = text[: token.start] + word + text[token.end :]
-        yield text
+    yield from (_replaced(question, wrong, words) for words in islice(combined(*ways), MOST_RESPELT))
+
+
+def _replaced(question: str, wrong: Sequence[Token], words: Sequence[str]) -> str:
+    for token, word in reversed(list(zip(wrong, words, strict=True))):
+        question = question[: token.start] + word + question[token.end :]
+    return question
 
 
 def _is_name(question: str, token: Token) -> bool:

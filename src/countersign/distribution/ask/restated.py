@@ -1,7 +1,8 @@
 """Other ways to put a question of several parts: the name first, a remark about the asker, a greeting, a tail."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from countersign.distribution.ask.dates import MONTHS, WEEKDAYS
@@ -144,27 +145,34 @@ def _part(
     first, last = cut
     text = _plain(question[first:last])
     within = [each for each in held if first <= tokens[each[0]].start < last]
-    if not text or (not within and not _CHAT.sub("", f"{text.lower()} ").strip(" ,!?.")):
+    if not within and _is_chat(text):
         return None
     said = [
         (question[tokens[start].start : tokens[_versioned(tokens, end) - 1].end], kind) for start, end, kind in within
     ]
     words = [token.word for token in tokens if first <= token.start < last]
-    products = tuple(name for name, kind in said if kind == "product")
-    bare = re.sub(
-        r"^(?:the (?:game|app|tool|product) |regarding |about |as for |concerning |re |for |on |with )",
-        "",
-        text,
-        flags=re.IGNORECASE,
-    )
+    products = _of_kind_said(said, "product")
     return _Part(
         text,
         products,
-        tuple(name for name, kind in said if kind == "org"),
+        _of_kind_said(said, "org"),
         _platforms(words) if not products else (),
-        any(bare.rstrip("?!. ").lower() == name.lower() for name, _ in said),
+        _LEAD_OF_NAME.sub("", text.lower()).rstrip("?!. ") in [name.lower() for name, _ in said],
         _span(question, tokens, [place for place in told if first <= tokens[place].start < last], within),
     )
+
+
+_LEAD_OF_NAME = re.compile(
+    r"^(?:the (?:game|app|tool|product) |regarding |about |as for |concerning |re |for |on |with )"
+)
+
+
+def _is_chat(text: str) -> bool:
+    return not _CHAT.sub("", f"{text.lower()} ").strip(" ,!?.")
+
+
+def _of_kind_said(said: Sequence[tuple[str, str]], kind: str) -> tuple[str, ...]:
+    return tuple(name for name, each in said if each == kind)
 
 
 def _versioned(tokens: Sequence[Token], end: int) -> int:
@@ -245,28 +253,31 @@ def _is_subject(part: _Part) -> bool:
 
 def _with(asking: str, context: Sequence[_Part]) -> Iterator[str]:
     """The asking part with what the others are about in it."""
-    if not context:
-        yield asking
-        return
     asker = [part for part in context if _ASKER.match(part.text.lower()) and not part.is_name]
+    subjects = [part.text for part in context if part not in asker]
+    named = [part for part in asker if part.products or part.orgs or part.platforms]
     said = [part.said for part in asker if not _words(part.said) <= _words(asking)]
     if said:
-        if len(said) == 1 and not any(part.products or part.orgs or part.platforms for part in asker):
-            yield from _of_kind(asking, said[0])
-        return
-    subjects = [part.text for part in context if part not in asker]
-    products = list(dict.fromkeys(name for part in asker for name in part.products))
-    platforms = list(dict.fromkeys(name for part in asker for name in part.platforms))
-    orgs = list(dict.fromkeys(name for part in asker for name in part.orgs))
-    if len(context) == len(asker) and not (products or platforms or orgs):
+        yield from _of_kind(asking, said[0]) if len(said) == 1 and not named else ()
+    elif not subjects and not named:
         yield asking
-        return
-    subject = " ".join(subjects) or " and ".join(products or orgs or platforms)
-    if subjects and (products or platforms or orgs):
-        return
+    elif not (subjects and named):
+        yield from _about(asking, subjects, named)
+
+
+def _about(asking: str, subjects: Sequence[str], named: Sequence[_Part]) -> Iterator[str]:
+    """The asking part about the subjects, or about what the asker named."""
+    products = _all(part.products for part in named)
+    spoken = products or _all(part.orgs for part in named) or _all(part.platforms for part in named)
+    subject = " ".join(subjects) or " and ".join(spoken)
     yield from _substituted(asking, subject)
     if not _PRONOUN.search(asking):
-        yield from _appended(asking, subject, is_platform=not subjects and bool(platforms) and not products)
+        is_platform = not subjects and not products and any(part.platforms for part in named)
+        yield from _appended(asking, subject, is_platform=is_platform)
+
+
+def _all(named: Iterable[tuple[str, ...]]) -> list[str]:
+    return list(dict.fromkeys(chain.from_iterable(named)))
 
 
 def _words(text: str) -> set[str]:

@@ -264,9 +264,11 @@ def _added(found: _Found, slot: str, told: Any) -> _Found | None:
         return _without(found, told)
     if slot == "when":
         return found._replace(when=told) if found.when is None else None
-    if slot == "channel":
-        return found._replace(channel=told) if found.channel in (None, told) and not found.barred else None
-    return found
+    return _in_channel(found, told) if slot == "channel" else found
+
+
+def _in_channel(found: _Found, told: Any) -> _Found | None:
+    return found._replace(channel=told) if found.channel in (None, told) and not found.barred else None
 
 
 SLOTS: dict[str, Slot] = {
