@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from countersign.distribution.ask.query import (
+    ANYTHING,
     About,
     AnyCondition,
     Aspect,
@@ -122,7 +123,8 @@ PARTICULARS = (
     Form("{product} (is|does) what", _about("description")),
     Form("[let me know|tell me] what {product} (does|is)", _about("description")),
     Form("do you have (information|info|details|anything|something) (on|about) {product}", _about("description")),
-    Form("do you (know|have|list|carry|offer) {product}", _about("description")),
+    Form("do you know {product}", _about("description")),
+    Form("do you (have|list|carry|offer) {product}", lambda captured: Check((value(captured, "product"),), ANYTHING)),
     Form(
         "(what|why) (do|would|should|could|might) (people|i|one|we|you|anyone|someone) use {product} [for]",
         _about("description"),
