@@ -157,14 +157,23 @@ def _part(
         products,
         _of_kind_said(said, "org"),
         _platforms(words) if not products else (),
-        _LEAD_OF_NAME.sub("", text.lower()).rstrip("?!. ") in [name.lower() for name, _ in said],
-        _span(question, tokens, [place for place in told if first <= tokens[place].start < last], within),
+        _is_bare(text, said),
+        _span(question, tokens, _places(tokens, told, cut), within),
     )
 
 
 _LEAD_OF_NAME = re.compile(
     r"^(?:the (?:game|app|tool|product) |regarding |about |as for |concerning |re |for |on |with )"
 )
+
+
+def _is_bare(text: str, said: Sequence[tuple[str, str]]) -> bool:
+    """Whether there is a name in the text and nothing else."""
+    return _LEAD_OF_NAME.sub("", text.lower()).rstrip("?!. ") in [name.lower() for name, _ in said]
+
+
+def _places(tokens: Sequence[Token], told: frozenset[int], cut: tuple[int, int]) -> list[int]:
+    return [place for place in told if cut[0] <= tokens[place].start < cut[1]]
 
 
 def _is_chat(text: str) -> bool:
@@ -253,27 +262,38 @@ def _is_subject(part: _Part) -> bool:
 
 def _with(asking: str, context: Sequence[_Part]) -> Iterator[str]:
     """The asking part with what the others are about in it."""
-    asker = [part for part in context if _ASKER.match(part.text.lower()) and not part.is_name]
-    subjects = [part.text for part in context if part not in asker]
+    asker = [part for part in context if _is_asker(part)]
+    subjects = [part.text for part in context if not _is_asker(part)]
     named = [part for part in asker if part.products or part.orgs or part.platforms]
-    said = [part.said for part in asker if not _words(part.said) <= _words(asking)]
+    said = _unsaid(asking, asker)
     if said:
         yield from _of_kind(asking, said[0]) if len(said) == 1 and not named else ()
-    elif not subjects and not named:
-        yield asking
-    elif not (subjects and named):
+    elif subjects or named:
         yield from _about(asking, subjects, named)
+    else:
+        yield asking
+
+
+def _is_asker(part: _Part) -> bool:
+    return _ASKER.match(part.text.lower()) is not None and not part.is_name
+
+
+def _unsaid(asking: str, asker: Sequence[_Part]) -> list[str]:
+    """What the asker said of products that the asking part does not say again."""
+    return [part.said for part in asker if not _words(part.said) <= _words(asking)]
 
 
 def _about(asking: str, subjects: Sequence[str], named: Sequence[_Part]) -> Iterator[str]:
-    """The asking part about the subjects, or about what the asker named."""
+    """The asking part about the subjects, or about what the asker named; nothing where there are both."""
+    if subjects and named:
+        return
     products = _all(part.products for part in named)
-    spoken = products or _all(part.orgs for part in named) or _all(part.platforms for part in named)
+    platforms = [] if products else _all(part.platforms for part in named)
+    spoken = products or _all(part.orgs for part in named) or platforms
     subject = " ".join(subjects) or " and ".join(spoken)
     yield from _substituted(asking, subject)
     if not _PRONOUN.search(asking):
-        is_platform = not subjects and not products and any(part.platforms for part in named)
-        yield from _appended(asking, subject, is_platform=is_platform)
+        yield from _appended(asking, subject, is_platform=bool(platforms))
 
 
 def _all(named: Iterable[tuple[str, ...]]) -> list[str]:
