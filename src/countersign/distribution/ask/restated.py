@@ -262,16 +262,17 @@ def _is_subject(part: _Part) -> bool:
 
 def _with(asking: str, context: Sequence[_Part]) -> Iterator[str]:
     """The asking part with what the others are about in it."""
-    asker = [part for part in context if _is_asker(part)]
+    asker = list(filter(_is_asker, context))
     subjects = [part.text for part in context if not _is_asker(part)]
-    named = [part for part in asker if part.products or part.orgs or part.platforms]
+    named = list(filter(_names_any, asker))
     said = _unsaid(asking, asker)
     if said:
-        yield from _of_kind(asking, said[0]) if len(said) == 1 and not named else ()
-    elif subjects or named:
-        yield from _about(asking, subjects, named)
-    else:
-        yield asking
+        return iter([] if named else _of_kind(asking, said[0]))
+    return _about(asking, subjects, named) if subjects or named else iter([asking])
+
+
+def _names_any(part: _Part) -> bool:
+    return bool(part.products or part.orgs or part.platforms)
 
 
 def _is_asker(part: _Part) -> bool:
@@ -287,13 +288,15 @@ def _about(asking: str, subjects: Sequence[str], named: Sequence[_Part]) -> Iter
     """The asking part about the subjects, or about what the asker named; nothing where there are both."""
     if subjects and named:
         return
-    products = _all(part.products for part in named)
-    platforms = [] if products else _all(part.platforms for part in named)
-    spoken = products or _all(part.orgs for part in named) or platforms
-    subject = " ".join(subjects) or " and ".join(spoken)
-    yield from _substituted(asking, subject)
+    platforms = [] if _all(part.products for part in named) else _all(part.platforms for part in named)
+    yield from _substituted(asking, _subject(subjects, named))
     if not _PRONOUN.search(asking):
-        yield from _appended(asking, subject, is_platform=bool(platforms))
+        yield from _appended(asking, _subject(subjects, named), is_platform=bool(platforms))
+
+
+def _subject(subjects: Sequence[str], named: Sequence[_Part]) -> str:
+    products, orgs = _all(part.products for part in named), _all(part.orgs for part in named)
+    return " ".join(subjects) or " and ".join(products or orgs or _all(part.platforms for part in named))
 
 
 def _all(named: Iterable[tuple[str, ...]]) -> list[str]:
