@@ -19,8 +19,8 @@ from collections.abc import AsyncGenerator, Sequence
 
 import msgspec
 
-from countersign.distribution.ask import particular_replies as particular
 from countersign.distribution.ask import extreme_replies, replies, version_replies
+from countersign.distribution.ask import particular_replies as particular
 from countersign.distribution.ask.grammar import understand
 from countersign.distribution.ask.guesses import guessed
 from countersign.distribution.ask.names import Names, names
@@ -42,6 +42,7 @@ from countersign.distribution.ask.query import (
 )
 from countersign.distribution.ask.replies import Reply, ReplyKind
 from countersign.distribution.ask.resolving import Meant, names_it, resolved, unresolved
+from countersign.distribution.ask.respelt import respelt
 from countersign.distribution.ask.restated import restated
 from countersign.distribution.ask.tokens import Token, TooLong, span, tokens
 from countersign.distribution.ask.unread import unread
@@ -101,6 +102,8 @@ async def answered(store: Store, question: str, now: Instant) -> Answered:
     if not understood.doubts:
         for query in await _restated(database, question, found, named, now):
             return await run(store, query, RESTATED)
+        for query in await _respelt(database, question, found, named, now):
+            return await run(store, query, CORRECTED)
     return await _corrected(store, question, found, named, understood.doubts, now)
 
 
@@ -109,13 +112,32 @@ async def _restated(
 ) -> Sequence[Query]:
     """The query that the question means in other words; none where none of them is understood."""
     for text in restated(question, found, named):
-        again = tokens(text)
-        understood = understand(again, await names(database, text, again), now)
-        for query in understood.queries:
-            meant = await resolved(database, query)
-            if meant.query is not None:
-                return (meant.query,)
+        queries = await _understood(database, text, now)
+        if queries:
+            return queries[:1]
     return ()
+
+
+async def _respelt(
+    database: Database, question: str, found: list[Token], named: Names, now: Instant
+) -> Sequence[Query]:
+    """The query that the question means with mistyped words set right; none where it could be one of several."""
+    meant: list[Query] = []
+    for text in respelt(question, found, unread(found, named)):
+        again = tokens(text)
+        queries = await _understood(database, text, now)
+        if not queries:
+            queries = await _restated(database, text, again, await names(database, text, again), now)
+        meant += [query for query in queries[:1] if query not in meant]
+    return meant if len(meant) == 1 else ()
+
+
+async def _understood(database: Database, text: str, now: Instant) -> Sequence[Query]:
+    """What the text may mean with the names in it found."""
+    again = tokens(text)
+    understood = understand(again, await names(database, text, again), now)
+    meant = [await resolved(database, query) for query in understood.queries]
+    return [each.query for each in meant if each.query is not None]
 
 
 async def _corrected(

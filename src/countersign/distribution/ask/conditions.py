@@ -55,7 +55,8 @@ def _clause(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
 def _exception(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
     for template in (
         f"{EXCEPTIONS} ({{products}}|{{things}}|{{orgs}}|{{clause}})",
-        f"[with|,|and|but] [the|those|anything|everything|all] ({{products}}|{{things}}|{{orgs}}|{{clause}}) {EXCLUDED}",
+        f"[with|,|and|but] [the|those|anything|everything|all] ({{products}}|{{things}}|{{orgs}}|{{clause}}) "
+        f"{EXCLUDED}",
     ):
         yield from _excepted(reading, start, template)
 
@@ -78,8 +79,13 @@ def _unit(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
     if reading.words[start : start + 1] in (["that"], ["which"], ["who"]):
         yield from reading.slot("where", start + 1)
     yield from reading.slot("exception", start)
-    for captured, end in match("{neg} neither {clause} [,] nor {clause}", reading, start):
+    for captured, end in match("{neg} [{runs}] neither {clause} [,] nor {clause}", reading, start):
         yield every([opposite(each) for each in values(captured, "clause")]), end
+    for captured, end in match("{neg} either {clause} [,] or {clause}", reading, start):
+        told = either(values(captured, "clause"))
+        yield opposite(told) if any(values(captured, "neg")) else told, end
+    for captured, end in match("both {clause} and {clause}", reading, start):
+        yield every(values(captured, "clause")), end
     yield from reading.slot("clause", start)
 
 
@@ -175,10 +181,11 @@ SLOTS: dict[str, Slot] = {
             ),
         }
     ),
-    "platforms": listed("[the|my|a|an|your|our|his|her|any] {platform} [platform|devices|device|machines]", lambda told: told),
-    "channels": listed(
-        "[a|an|any|the|no] {channel} [release|version|build|channel|update]", lambda told: Released(told)
+    "platforms": listed(
+        "[the|my|a|an|your|our|his|her|any] {platform} [platform|devices|device|machines|users|owners|based]",
+        lambda told: told,
     ),
+    "channels": listed("[a|an|any|the] {channel} [release|version|build|channel|update]", lambda told: Released(told)),
     "tags": listed("[a|an|the|tag|tagged|as] {tag}", lambda told: Tagged(told)),
     "orgs": listed(
         "[the|publisher|the publisher|the organisation|the company|the studio|the developer|by|either] ({org}|{maker})",

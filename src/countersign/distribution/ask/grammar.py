@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from countersign.distribution.ask import conditions, extremes_asked, things, versions_asked, vocabulary
+from countersign.distribution.ask.changes_asked import CHANGES_ASKED
 from countersign.distribution.ask.extremes_asked import EXTREMES_ASKED
 from countersign.distribution.ask.likeness_asked import LIKENESS_ASKED
 from countersign.distribution.ask.particulars import PARTICULARS
@@ -15,11 +16,18 @@ from countersign.distribution.ask.tokens import Token
 from countersign.distribution.ask.versions_asked import NOTES_ASKED, VERSIONS_ASKED
 from countersign.kernel.clock import Instant
 
-SLOTS: Mapping[str, Slot] = {**vocabulary.SLOTS, **conditions.SLOTS, **things.SLOTS, **extremes_asked.SLOTS, **versions_asked.SLOTS}
+SLOTS: Mapping[str, Slot] = {
+    **vocabulary.SLOTS,
+    **conditions.SLOTS,
+    **things.SLOTS,
+    **extremes_asked.SLOTS,
+    **versions_asked.SLOTS,
+}
 FORMS = (
     *VERSIONS_ASKED,
     *EXTREMES_ASKED,
     *RELEASES_ASKED,
+    *CHANGES_ASKED,
     *PARTICULARS,
     *LIKENESS_ASKED,
     *SETS,

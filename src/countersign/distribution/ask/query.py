@@ -232,13 +232,16 @@ class Newest(Asked, frozen=True, tag="newest"):
 
 
 class Changes(Asked, frozen=True, tag="changes"):
-    """What the notes of a release say (None: of the newest, or the oldest), or of all after `after` up to it."""
+    """What the notes of a release say (None: of the newest, or the oldest), or of all after `after` up to it, or of
+    all in the range."""
 
     product: Text
     version: Text | None = None
     after: Text | None = None
     channel: ChannelName | None = None
     order: Literal["newest", "oldest"] = "newest"
+    since: Moment | None = None
+    until: Moment | None = None
 
 
 class WhenReleased(Asked, frozen=True, tag="when"):
@@ -363,6 +366,13 @@ def opposite(condition: AnyCondition) -> AnyCondition:
     if isinstance(condition, Every) and condition.of:
         return either([opposite(each) for each in condition.of])
     return condition.of if isinstance(condition, Not) else Not(condition)
+
+
+def is_of_releases(told: AnyCondition) -> bool:
+    """Whether the condition is about what was released, and when."""
+    if isinstance(told, Every | Either):
+        return any(is_of_releases(each) for each in told.of)
+    return is_of_releases(told.of) if isinstance(told, Not) else isinstance(told, Released | OnlyChannel)
 
 
 def size(condition: AnyCondition) -> int:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from countersign.distribution.ask.clauses import ranged, within
 from countersign.distribution.ask.query import (
     ANYTHING,
@@ -10,6 +12,7 @@ from countersign.distribution.ask.query import (
     Count,
     Exists,
     Named,
+    OfKind,
     Products,
     Publishers,
     Query,
@@ -72,9 +75,23 @@ def _exists_by(captured: Captured) -> Query | None:
 
 def _by(captured: Captured) -> Query | None:
     """What came out in a period is releases; without one, what somebody makes is products."""
+    if any(values(captured, "neg")):
+        return None
     by: Values = value(captured, "orgs")
     when = value(captured, "when")
     return Releases(by.condition, value(captured, "channel"), *ranged(when)) if when else Products(by.condition)
+
+
+def _exists_of(captured: Captured) -> Query | None:
+    by: Values = value(captured, "orgs")
+    told: Releases = value(captured, "releases")
+    if told.limit is not None:
+        return None
+    return Exists(msgspec.structs.replace(told, where=every([told.where, by.condition])))
+
+
+def _games(captured: Captured) -> Query | None:
+    return Products(every([OfKind("game"), *values(captured, "where")]))
 
 
 def _by_exists(captured: Captured) -> Query | None:
@@ -111,8 +128,6 @@ def _released_when(captured: Captured) -> Query | None:
     return Releases(ANYTHING, value(captured, "channel"), since, until)
 
 
-
-
 def _publishers(captured: Captured) -> Query | None:
     told: Things | None = value(captured, "things")
     if told is None:
@@ -144,23 +159,49 @@ SETS = (
         "what (was|were|got|has been|else was|have been) updated {when}",
         lambda captured: Products(within(Released(), value(captured, "when"))),
     ),
-    Form("what (was|were|got|has been|is|came|else was) (released|published|out|new|shipped|launched|put out) {when}", _released_when),
+    Form(
+        "what (was|were|got|has been|is|came|else was) (released|published|out|new|shipped|put out) {when}",
+        _released_when,
+    ),
     Form("[list] [the] (updates|news|new stuff|new things) (of|from|in|for|since|during) {when}", _released_when),
-    Form("[list] [the] (updates|news|new stuff|new things|what is new|updated|released|published|out) {when}", _released_when),
-    Form("(anything|something|everything) (new|released|published|updated|out|that came out|shipped|fresh) {when}", _released_when),
-    Form("(everything|all) (that|which) {neg} (released|published|updated|came out|shipped|come out) {when}", _released_when),
+    Form(
+        "[list] [the] (updates|news|new stuff|new things|what is new|updated|released|published|out) {when}",
+        _released_when,
+    ),
+    Form(
+        "(anything|something|everything) (new|released|published|updated|out|that came out|shipped|fresh) {when}",
+        _released_when,
+    ),
+    Form(
+        "(everything|all) (that|which) {neg} (released|published|updated|came out|shipped|come out) {when}",
+        _released_when,
+    ),
     Form("(was|were|is|has|did|have) (anything|something) [been] {out} {when}", _released_at_all),
     Form("(was|were|is|has|did|have) (anything|something) [been] (new|updated) {when}", _released_at_all),
-    Form("(has|have|did|does|do) {orgs} {makes} (anything|something|any {channel} {release}|any {release}|any new {release}|new {release}|a new {release}|a {release}|any updates) [new] {when}", _by_exists),
-    Form("(has|have|did|does|do) {orgs} (get|got|see|had|have) (anything|any {release}|any {channel} {release}|a {release}) [out] {when}", _by_exists),
+    Form(
+        "(has|have|did|does|do) {orgs} {makes} (anything|something|any {channel} {release}|any {release}|"
+        "any new {release}|new {release}|a new {release}|a {release}|any updates) [new] {when}",
+        _by_exists,
+    ),
+    Form(
+        "(has|have|did|does|do) {orgs} (get|got|see|had|have) (anything|any {release}|any {channel} "
+        "{release}|a {release}) [out] {when}",
+        _by_exists,
+    ),
     Form("{publishers} {makes} no {things}", _nobody),
     Form("{list_head} [the] {publishers} [that|which|who] {neg} {makes} no {things}", _nobody),
     Form("{list_head} [the] {publishers} [that|which|who] [has|have] (without|with no|no) {things}", _nobody),
     Form("{list_head} [the] {publishers} [that|which|who] (do|does|did|has|have) not {makes} [any] {things}", _nobody),
     Form("who (makes|publishes|has) no {things}", _nobody),
-    Form("{list_head} (catalog|catalogue|portfolio|products|line up|lineup|range|output|work|works|titles) (of|by|from) {orgs}", _by),
+    Form(
+        "{list_head} (catalog|catalogue|portfolio|products|line up|lineup|range|output|work|works|titles) "
+        "(of|by|from) {orgs}",
+        _by,
+    ),
     Form("(catalog|catalogue|portfolio|range|output|line up|lineup|works|work) (of|by|from) {orgs}", _by),
-    Form("[{list_head}] {orgs} 's (catalog|catalogue|portfolio|range|output|line up|lineup|works|work|stuff|things)", _by),
+    Form(
+        "[{list_head}] {orgs} 's (catalog|catalogue|portfolio|range|output|line up|lineup|works|work|stuff|things)", _by
+    ),
     Form("{orgs}", _by),
     Form("what (came|comes) out {when}", _released_when),
     Form("what is new {when}", _released_when),
@@ -170,13 +211,22 @@ SETS = (
     Form("{list_head} [one] of these {where} {products}", _of_these),
     Form("{list_head} {things}", _products),
     Form("{things}", _products),
+    Form("(what|which) (can|could|may|should|do) (i|we|you|one|people|they|someone) play [{where}]", _games),
+    Form("(what|which) (is|are) [there] (playable|to play) [{where}]", _games),
+    Form("(has|have|did|does|do) {orgs} {makes} {releases}", _exists_of),
     Form("what {where}", _where),
     Form("(which|who) {where}", _where),
     Form("what [{channel}] [{release}] (does|do|did|has|have) {orgs} {neg} {makes} [{when}]", _by),
-    Form("(history|release history|version history|timeline|release list|past releases|past versions|the history) (of|for) {product}",
-         lambda captured: Releases(Named(value(captured, "product")))),
-    Form("[{list_head}] {product} ['s] (history|release history|version history|timeline|release list|past releases|past versions)",
-         lambda captured: Releases(Named(value(captured, "product")))),
+    Form(
+        "(history|release history|version history|timeline|release list|past releases|past versions|the "
+        "history) (of|for) {product}",
+        lambda captured: Releases(Named(value(captured, "product"))),
+    ),
+    Form(
+        "[{list_head}] {product} ['s] (history|release history|version history|timeline|release list|past "
+        "releases|past versions)",
+        lambda captured: Releases(Named(value(captured, "product"))),
+    ),
     Form("what (is|are) {made} (by|from) {orgs}", _by),
     Form("[{list_head}] what {orgs} {makes} [{when}]", _by),
     Form("(anything|everything) {where}", _where),
@@ -196,6 +246,10 @@ SETS = (
     Form("(does|do|did|has|have) {orgs} {makes} {things}", _exists_by),
     Form("(does|do|is|are|has|have|did|was|were|can) (any|some) {things}", _exists),
     Form("(does|do|is|are|has|have|did|was|were|can) (any|some) {things} {where}", _exists),
+    Form(
+        "(has|is|was|did|does|do|were|can) (anything|something|any product|any of them) {where}",
+        lambda captured: Exists(Products(value(captured, "where"))),
+    ),
     Form("{list_head} [all|all the|the|every] {publishers} [{here}]", _publishers),
     Form("{list_head} [the|of the] {publishers} {makes} {things}", _publishers),
     Form("{list_head} [the|all] {publishers} (of|with|behind) {things}", _publishers),

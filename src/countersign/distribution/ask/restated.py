@@ -1,7 +1,8 @@
 """Other ways to put a question of several parts: the name first, a remark about the asker, a greeting, a tail."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from countersign.distribution.ask.dates import MONTHS, WEEKDAYS
@@ -56,11 +57,15 @@ _PRONOUN = re.compile(
 )
 _DENIED = re.compile(r"\b(?:no|not|never|none|neither|without)\b|n['’]t\b")
 _ONES = re.compile(r"(?i)\b(?:ones|one|of (?:them|those|these)|they|them|those|these)\b")
-_HOW_MANY = re.compile(r"(?:and )?how many(?: (?:are|is|of them are|do you have|would that be))?(?: there)?(?: of them)?")
+_HOW_MANY = re.compile(
+    r"(?:and )?how many(?: (?:are|is|of them are|do you have|would that be))?(?: there)?(?: of them)?"
+)
 _WHETHER = re.compile(
-    r"(?:and )?(?:does (?:it|that|this|such a thing|one) exist|do (?:they|these|those|any) exist|is there (?:one|such a "
+    r"(?:and )?(?:does (?:it|that|this|such a thing|one) exist|do (?:they|these|those|any) exist|is "
+    r"there (?:one|such a "
     r"thing|any|anything)|are there any|(?:is|was) (?:it|that) (?:so|true|right|correct|possible|there)|"
-    r"is that (?:a thing)|right|correct|true|true or false|yes or no|yes|yeah|or not|or no|do you have (?:it|one|any|that)|"
+    r"is that (?:a thing)|right|correct|true|true or false|yes or no|yes|yeah|or not|or no|do you have "
+    r"(?:it|one|any|that)|"
     r"got any|possible|available|do you know|(?:is|are|does|do|did|was|has|have|can)n['’]t (?:it|they|there|that))"
 )
 _LEADS = re.compile(r"(?:(?:and|but|so|now|then|also|just|well|because)[\s,]+)+", re.IGNORECASE)
@@ -140,26 +145,53 @@ def _part(
     first, last = cut
     text = _plain(question[first:last])
     within = [each for each in held if first <= tokens[each[0]].start < last]
-    if not text or (not within and not _CHAT.sub("", f"{text.lower()} ").strip(" ,!?.")):
+    if not within and _is_chat(text):
         return None
-    said = [(question[tokens[start].start : tokens[end - 1].end], kind) for start, end, kind in within]
+    said = [
+        (question[tokens[start].start : tokens[_versioned(tokens, end) - 1].end], kind) for start, end, kind in within
+    ]
     words = [token.word for token in tokens if first <= token.start < last]
-    products = tuple(name for name, kind in said if kind == "product")
-    bare = re.sub(r"^(?:the (?:game|app|tool|product) |regarding |about |as for |concerning |re |for |on |with )", "", text,
-                  flags=re.IGNORECASE)
+    products = _of_kind_said(said, "product")
     return _Part(
         text,
         products,
-        tuple(name for name, kind in said if kind == "org"),
+        _of_kind_said(said, "org"),
         _platforms(words) if not products else (),
-        any(bare.rstrip("?!. ").lower() == name.lower() for name, _ in said),
-        _span(question, tokens, [place for place in told if first <= tokens[place].start < last], within),
+        _is_bare(text, said),
+        _span(question, tokens, _places(tokens, told, cut), within),
     )
 
 
-def _span(
-    question: str, tokens: Sequence[Token], told: Sequence[int], within: Sequence[tuple[int, int, str]]
-) -> str:
+_LEAD_OF_NAME = re.compile(
+    r"^(?:the (?:game|app|tool|product) |regarding |about |as for |concerning |re |for |on |with )"
+)
+
+
+def _is_bare(text: str, said: Sequence[tuple[str, str]]) -> bool:
+    """Whether there is a name in the text and nothing else."""
+    return _LEAD_OF_NAME.sub("", text.lower()).rstrip("?!. ") in [name.lower() for name, _ in said]
+
+
+def _places(tokens: Sequence[Token], told: frozenset[int], cut: tuple[int, int]) -> list[int]:
+    return [place for place in told if cut[0] <= tokens[place].start < cut[1]]
+
+
+def _is_chat(text: str) -> bool:
+    return not _CHAT.sub("", f"{text.lower()} ").strip(" ,!?.")
+
+
+def _of_kind_said(said: Sequence[tuple[str, str]], kind: str) -> tuple[str, ...]:
+    return tuple(name for name, each in said if each == kind)
+
+
+def _versioned(tokens: Sequence[Token], end: int) -> int:
+    """The place after a version that follows a name."""
+    while end < len(tokens) and tokens[end].word in ("version", "v", "release"):
+        end += 1
+    return end + 1 if end < len(tokens) and any(letter.isdigit() for letter in tokens[end].word) else end
+
+
+def _span(question: str, tokens: Sequence[Token], told: Sequence[int], within: Sequence[tuple[int, int, str]]) -> str:
     places = [place for place in told if not any(first <= place < end for first, end, _ in within)]
     return question[tokens[min(places)].start : tokens[max(places)].end] if places else ""
 
@@ -214,7 +246,7 @@ def _is_context(part: _Part, *, is_before: bool) -> bool:
 
 
 def _without_names(part: _Part, text: str) -> str:
-    for name in (*part.products, *part.orgs):
+    for name in sorted((*part.products, *part.orgs), key=len, reverse=True):
         text = text.replace(name.lower(), " ")
     return text
 
@@ -230,28 +262,45 @@ def _is_subject(part: _Part) -> bool:
 
 def _with(asking: str, context: Sequence[_Part]) -> Iterator[str]:
     """The asking part with what the others are about in it."""
-    if not context:
-        yield asking
-        return
-    asker = [part for part in context if _ASKER.match(part.text.lower()) and not part.is_name]
-    said = [part.said for part in asker if not _words(part.said) <= _words(asking)]
+    asker = list(filter(_is_asker, context))
+    subjects = [part.text for part in context if not _is_asker(part)]
+    named = list(filter(_names_any, asker))
+    said = _unsaid(asking, asker)
     if said:
-        if len(said) == 1 and not any(part.products or part.orgs or part.platforms for part in asker):
-            yield from _of_kind(asking, said[0])
+        return iter([] if named else _of_kind(asking, said[0]))
+    return _about(asking, subjects, named) if subjects or named else iter([asking])
+
+
+def _names_any(part: _Part) -> bool:
+    return bool(part.products or part.orgs or part.platforms)
+
+
+def _is_asker(part: _Part) -> bool:
+    return _ASKER.match(part.text.lower()) is not None and not part.is_name
+
+
+def _unsaid(asking: str, asker: Sequence[_Part]) -> list[str]:
+    """What the asker said of products that the asking part does not say again."""
+    return [part.said for part in asker if not _words(part.said) <= _words(asking)]
+
+
+def _about(asking: str, subjects: Sequence[str], named: Sequence[_Part]) -> Iterator[str]:
+    """The asking part about the subjects, or about what the asker named; nothing where there are both."""
+    if subjects and named:
         return
-    subjects = [part.text for part in context if part not in asker]
-    products = list(dict.fromkeys(name for part in asker for name in part.products))
-    platforms = list(dict.fromkeys(name for part in asker for name in part.platforms))
-    orgs = list(dict.fromkeys(name for part in asker for name in part.orgs))
-    if len(context) == len(asker) and not (products or platforms or orgs):
-        yield asking
-        return
-    subject = " ".join(subjects) or " and ".join(products or orgs or platforms)
-    if subjects and (products or platforms or orgs):
-        return
-    yield from _substituted(asking, subject)
+    platforms = [] if _all(part.products for part in named) else _all(part.platforms for part in named)
+    yield from _substituted(asking, _subject(subjects, named))
     if not _PRONOUN.search(asking):
-        yield from _appended(asking, subject, is_platform=not subjects and bool(platforms) and not products)
+        yield from _appended(asking, _subject(subjects, named), is_platform=bool(platforms))
+
+
+def _subject(subjects: Sequence[str], named: Sequence[_Part]) -> str:
+    products, orgs = _all(part.products for part in named), _all(part.orgs for part in named)
+    return " ".join(subjects) or " and ".join(products or orgs or _all(part.platforms for part in named))
+
+
+def _all(named: Iterable[tuple[str, ...]]) -> list[str]:
+    return list(dict.fromkeys(chain.from_iterable(named)))
 
 
 def _words(text: str) -> set[str]:
@@ -263,7 +312,9 @@ def _of_kind(asking: str, said: str) -> Iterator[str]:
     if found := _ONES.search(asking):
         yield asking[: found.start()] + said + asking[found.end() :]
         return
-    if found := re.match(r"(?i)(?:which|what)\s+(?=(?:are|is|run|runs|have|has|were|can|do|work|support|cost|would|came)\b)", asking):
+    if found := re.match(
+        r"(?i)(?:which|what)\s+(?=(?:are|is|run|runs|have|has|were|can|do|work|support|cost|would|came)\b)", asking
+    ):
         yield f"{found[0]}{said} {asking[found.end() :]}"
 
 
@@ -290,7 +341,7 @@ def _appended(asking: str, subject: str, *, is_platform: bool) -> Iterator[str]:
         yield f"{asking} for {subject}"
         yield f"{asking} on {subject}"
         return
-    for joint in (" of ", " ", " by ", " in ", " for "):
+    for joint in (" of ", " ", " by ", " in ", " for ", " than "):
         yield f"{asking}{joint}{subject}"
     yield f"{subject} {asking}"
     yield f"{subject}'s {asking}"

@@ -189,8 +189,6 @@ def _of_product(statement: Statement, told: AnyCondition) -> str:
             return f"c.platforms = {statement.value(bits(PLATFORMS, [*values]))}"
         case By(value):
             return f"c.org_slug = {statement.value(value)}"
-        case MakerOf(value):
-            return f"c.org_slug IN (SELECT d.org_slug FROM catalog_public d WHERE d.slug = {statement.value(value)})"
         case Free():
             return "c.is_free = 1"
         case Named(value):
@@ -218,6 +216,8 @@ def _of_words(statement: Statement, told: AnyCondition) -> str:
             return _terms(statement, [[word] for word in _words(texts)], WEIGHT_OF_TITLE)
         case Mentioning(texts):
             return _terms(statement, [forms(word) for word in _words(texts)], 0)
+        case MakerOf(value):
+            return f"c.org_slug IN (SELECT d.org_slug FROM catalog_public d WHERE d.slug = {statement.value(value)})"
         case StartingWith(value):
             begin, end = statement.value(key(value)), statement.value(key(value) + LAST_LETTER)
             return f"(c.name_key >= {begin} AND c.name_key < {end})"

@@ -18,6 +18,7 @@ from countersign.distribution.ask.query import (
     Releases,
     either,
     every,
+    is_of_releases,
     opposite,
 )
 from countersign.distribution.ask.templates import Reading, Slot, match, value, values
@@ -72,7 +73,7 @@ _DETERMINERS = phrases(
         "every single|only the|of those|these|many|various|more|all other|our|"
     )
 )
-_MODIFIER = phrases(said("and|,|, and", "and") | said("or", "or") | {"": "and"})
+_MODIFIER = phrases(said("and|,|, and|but|yet|, but", "and") | said("or", "or") | {"": "and"})
 _NOUN = listed("[a|an|the|the other] {thing}", lambda told: told, is_single=True)
 
 
@@ -171,7 +172,8 @@ TAILS = (
     "[that|which] {neg} [{channel_said}] {channel} [{release}|ones]",
     "{here}",
     "[,] (except|except for|excluding|not|but not|without|other than|besides|apart from|leaving out|and not|minus|"
-    "ignoring|not counting|but no|no|and no) [any|the|those in|those in the|in|in the] ({channel}|{channel_noun}) [ones|{release}|channel] "
+    "ignoring|not counting|but no|no|and no) [any|the|those in|those in the|in|in the] ({channel}|"
+    "{channel_noun}) [ones|{release}|channel] "
     "[(and|or|nor|and no|,) ({channel}|{channel_noun}) [ones|{release}|channel]]",
     "[,] {exception}",
 )
@@ -244,6 +246,14 @@ def _with(found: _Found, captured: tuple[tuple[str, Any], ...], template: str) -
     return more
 
 
+def _without(found: _Found, told: AnyCondition) -> _Found | None:
+    """Without releases of some products, or those in a channel; None for what only products have or have not."""
+    if isinstance(told, Not) and isinstance(told.of, Released):
+        is_channel = told.of == Released(told.of.channel) and told.of.channel is not None and found.channel is None
+        return found._replace(barred=(*found.barred, told.of.channel)) if is_channel and told.of.channel else None
+    return None if is_of_releases(told) else found._replace(where=(*found.where, told))
+
+
 def _added(found: _Found, slot: str, told: Any) -> _Found | None:
     if slot in ("products", "orgs"):
         is_second = any(type(each) is type(told.condition) for each in found.where)
@@ -251,12 +261,14 @@ def _added(found: _Found, slot: str, told: Any) -> _Found | None:
     if slot == "things":
         return found._replace(where=(*found.where, told.where)) if told.is_plain else None
     if slot == "exception":
-        return found._replace(where=(*found.where, told))
+        return _without(found, told)
     if slot == "when":
         return found._replace(when=told) if found.when is None else None
-    if slot == "channel":
-        return found._replace(channel=told) if found.channel in (None, told) and not found.barred else None
-    return found
+    return _in_channel(found, told) if slot == "channel" else found
+
+
+def _in_channel(found: _Found, told: Any) -> _Found | None:
+    return found._replace(channel=told) if found.channel in (None, told) and not found.barred else None
 
 
 SLOTS: dict[str, Slot] = {

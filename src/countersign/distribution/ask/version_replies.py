@@ -1,5 +1,7 @@
 """Answers about versions beside each other: is it the newest, is it newer, which of them has something in its notes."""
 
+from collections.abc import Sequence
+
 from countersign.distribution.ask import phrases, queries
 from countersign.distribution.ask.particular_replies import known
 from countersign.distribution.ask.queries import Facts, Release
@@ -62,8 +64,7 @@ async def noting(database: Database, query: Noting) -> Reply:
     """The releases that tell of it, and their notes."""
     facts = await known(database, query.product)
     found = await queries.releases(database, query.product, order=("date", "oldest"), limit=MOST_ROWS)
-    wanted = [{*forms(word)} for text in query.words for word in words(text)]
-    held = [each for each in found if wanted and all(ways & {*words(each.notes or "")} for ways in wanted)]
+    held = [each for each in found if _tells(each, query.words)]
     asked, title, slug = " ".join(query.words), facts.detail.title, facts.detail.slug
     if not held:
         text = f'I cannot tell: no published release of {title} has "{asked}" in its notes.'
@@ -71,6 +72,13 @@ async def noting(database: Database, query: Noting) -> Reply:
     pairs = tuple((slug, each.version) for each in held)
     said = " ".join(f"{title} {_told(each)}: {(each.notes or '').strip()}" for each in held)
     return Reply("releases", said, pairs, len(pairs), None, pairs)
+
+
+def _tells(release: Release, asked: Sequence[str]) -> bool:
+    """Whether its notes have every word, in singular or plural."""
+    said = {*words(release.notes or "")}
+    wanted = [{*forms(word)} for text in asked for word in words(text)]
+    return bool(wanted) and all(ways & said for ways in wanted)
 
 
 async def count_of(database: Database, query: CountOf) -> Reply:

@@ -18,11 +18,14 @@ from countersign.distribution.ask.templates import Captured, Slot, value, values
 from countersign.distribution.ask.things import Things
 from countersign.distribution.ask.values import Values
 from countersign.distribution.ask.vocabulary import phrases
-from countersign.distribution.ask.wordlists import said
+from countersign.distribution.ask.wordlists import CHANNELS, RELEASE, VERSION_ORDER, said
 
 SLOTS: dict[str, Slot] = {
     "side": phrases(
-        said("before|below|older than|prior to|earlier than|lower than|preceding|under|up to but not including|pre", "below")
+        said(
+            "before|below|older than|prior to|earlier than|lower than|preceding|under|up to but not including|pre",
+            "below",
+        )
         | said("after|above|newer than|later than|higher than|following|since|beyond|past|more recent than", "above")
     ),
 }
@@ -93,7 +96,13 @@ def _next(captured: Captured) -> Query | None:
     return Releases(told.where, told.channel, None, None, order, 1, told.above, told.below)
 
 
+_NO_NOTE = frozenset(word for table in (VERSION_ORDER, CHANNELS, RELEASE) for each in table for word in each.split())
+
+
 def _noting(captured: Captured) -> Query | None:
+    """None where the words are about releases, not about what is in them."""
+    if _NO_NOTE & {*value(captured, "topic")}:
+        return None
     return Noting(value(captured, "product"), value(captured, "topic"))
 
 
@@ -129,18 +138,31 @@ VERSIONS_ASKED = (
         "(of|for|from|in) {product}",
         _is_newest,
     ),
-    Form(f"(is|was) {V} {{version}} [the] {{newest}} [{{channel}}] {{product}} [{{channel}}] [{{one_release}}]", _is_newest),
     Form(
-        f"(is|was) [the] {{newest}} [{{channel}}] ({{one_release}}|version number) (of|for|from) {{product}} {V} {{version}}",
+        f"(is|was) {V} {{version}} [the] {{newest}} [{{channel}}] {{product}} [{{channel}}] [{{one_release}}]",
+        _is_newest,
+    ),
+    Form(
+        f"(is|was) [the] {{newest}} [{{channel}}] ({{one_release}}|version number) (of|for|from) {{product}} "
+        f"{V} {{version}}",
         _is_newest,
     ),
     Form(f"(is|was) {{product}} 's {{newest}} [{{channel}}] {{one_release}} {V} {{version}}", _is_newest),
     Form(f"(is|was) [the] {{newest}} {{product}} [{{channel}}] [{{one_release}}] {V} {{version}}", _is_newest),
     Form(f"is {{product}} (at|on|up to) {V} {{version}}", _is_newest),
     *(Form(f"(am i|are we) {{newest}} with {each}", _is_newest) for each in RELEASE_OF),
-    *(Form(f"(is|was) {each} [an|a] (outdated|out of date|old|obsolete|superseded) [{{one_release}}]", _any_newer) for each in RELEASE_OF),
-    *(Form(f"(is|was|are) {each} {NEWER} than [{{product}}] {V} {{version}} [of {{product}}]", _is_newer) for each in RELEASE_OF),
-    *(Form(f"(is|was|are) {each} {OLDER} than [{{product}}] {V} {{version}} [of {{product}}]", _is_older) for each in RELEASE_OF),
+    *(
+        Form(f"(is|was) {each} [an|a] (outdated|out of date|old|obsolete|superseded) [{{one_release}}]", _any_newer)
+        for each in RELEASE_OF
+    ),
+    *(
+        Form(f"(is|was|are) {each} {NEWER} than [{{product}}] {V} {{version}} [of {{product}}]", _is_newer)
+        for each in RELEASE_OF
+    ),
+    *(
+        Form(f"(is|was|are) {each} {OLDER} than [{{product}}] {V} {{version}} [of {{product}}]", _is_older)
+        for each in RELEASE_OF
+    ),
     Form(f"(is|was) {V} {{version}} {NEWER} than {V} {{version}} (of|for|in) {{product}}", _is_newer),
     Form(f"(is|was) {V} {{version}} {OLDER} than {V} {{version}} (of|for|in) {{product}}", _is_older),
     Form(
@@ -163,36 +185,54 @@ VERSIONS_ASKED = (
     Form(f"(does|has|did) {{product}} (have|had|got|get) [a|an|any] {NEWER} {{release}} than {{version}}", _any_newer),
     *(
         Form(
-            f"[{{list_head}}] [{{determiner}}] [{{channel}}] {start} [that|which] [is|are|was|were|came|come] {{side}} {V} {{version}}",
+            f"[{{list_head}}] [{{determiner}}] [{{channel}}] {start} [that|which] [is|are|was|were|came|come] "
+            f"{{side}} {V} {{version}}",
             _beyond,
         )
         for start in ("{release} (of|for|from|in) {product}", "{product} ['s] [{channel}] {release}")
     ),
-    Form(f"[{{list_head}}] [{{determiner}}] (pre) {V} {{version}} [{{channel}}] {{release}} (of|for|from) {{product}}", 
-         lambda captured: _beyond((*captured, ("side", "below")))),
-    Form(f"[{{list_head}}] [{{determiner}}] (post) {V} {{version}} [{{channel}}] {{release}} (of|for|from) {{product}}", _beyond),
-    Form("[{list_head}] [{determiner}] {product} ['s] (pre) {version} {release}",
-         lambda captured: _beyond((*captured, ("side", "below")))),
+    Form(
+        f"[{{list_head}}] [{{determiner}}] (pre) {V} {{version}} [{{channel}}] {{release}} (of|for|from) {{product}}",
+        lambda captured: _beyond((*captured, ("side", "below"))),
+    ),
+    Form(
+        f"[{{list_head}}] [{{determiner}}] (post) {V} {{version}} [{{channel}}] {{release}} (of|for|from) {{product}}",
+        _beyond,
+    ),
+    Form(
+        "[{list_head}] [{determiner}] {product} ['s] (pre) {version} {release}",
+        lambda captured: _beyond((*captured, ("side", "below"))),
+    ),
     *(
         Form(
-            f"[{{list_head}}] [the] [{{channel}}] [{{one_release}}] [of {{product}}] [is|was|came|did|directly|right|just] "
+            f"[{{list_head}}] [the] [{{channel}}] [{{one_release}}] [of {{product}}] [is|was|came|did|directly|"
+            f"right|just] "
             f"[came|come|out|immediately|directly|right|just] {{side}} {each}",
             _next,
         )
         for each in (*RELEASE_OF, f"{V} {{version}}")
     ),
-    Form(f"(what|which) [{{channel}}] {{one_release}} (preceded|precedes) {{product}} {V} {{version}}",
-         lambda captured: _next((*captured, ("side", "below")))),
+    Form(
+        f"(what|which) [{{channel}}] {{one_release}} (preceded|precedes) {{product}} {V} {{version}}",
+        lambda captured: _next((*captured, ("side", "below"))),
+    ),
     Form(f"(what|which) [{{channel}}] {{one_release}} (followed|follows|succeeded) {{product}} {V} {{version}}", _next),
-    Form(f"(what|which) [{{channel}}] {{one_release}} of {{product}} (preceded|precedes) {V} {{version}}",
-         lambda captured: _next((*captured, ("side", "below")))),
-    Form(f"(what|which) [{{channel}}] {{one_release}} of {{product}} (followed|follows|succeeded) {V} {{version}}", _next),
+    Form(
+        f"(what|which) [{{channel}}] {{one_release}} of {{product}} (preceded|precedes) {V} {{version}}",
+        lambda captured: _next((*captured, ("side", "below"))),
+    ),
+    Form(
+        f"(what|which) [{{channel}}] {{one_release}} of {{product}} (followed|follows|succeeded) {V} {{version}}", _next
+    ),
     # Of each
     Form(
         f"[{{list_head}}] [the] {{newest}} [{{channel}}] {{release}} (of|for|from) [{_EACH}] {{products}} [each]", _each
     ),
     Form(f"[{{list_head}}] [the] {{newest}} {{channel_noun}} (of|for|from) [{_EACH}] {{products}} [each]", _each),
-    Form(f"[{{list_head}}] [the] {{newest}} [{{channel}}] {{release}} (of|for|from|in) {_EACH} {{things}} [{{where}}]", _each),
+    Form(
+        f"[{{list_head}}] [the] {{newest}} [{{channel}}] {{release}} (of|for|from|in) {_EACH} {{things}} [{{where}}]",
+        _each,
+    ),
     Form(f"[{{list_head}}] [the] {{newest}} {{channel}} (of|for|from|in) {_EACH} {{things}} [{{where}}]", _each),
     Form("[{list_head}] [the] {newest} [{channel}] versions (of|for) {things}", _each),
     Form(f"[{{list_head}}] [the] {{newest}} [{{channel}}] {{release}} {_EACH} {{things}} (has|have|had)", _each),
@@ -210,22 +250,49 @@ VERSIONS_ASKED = (
             "[{list_head}] [the|all] (changes|release notes|notes|changelog|news|improvements)",
         )
     ),
-    Form(f"[{{list_head}}] [the|all] {{product}} ['s] (changes|release notes|notes|changelog) (since|after) {V} {{version}}", _since),
+    Form(
+        f"[{{list_head}}] [the|all] {{product}} ['s] (changes|release notes|notes|changelog) (since|after) "
+        f"{V} {{version}}",
+        _since,
+    ),
 )
 NOTES_ASKED = (
-    Form(f"(in|with|since|from|as of) (which|what) [{{product}} ['s]] [{{channel}}] {{release}} (did|does|has|is|was) "
-         f"{{product}} {_GOT} {_A} {{topic}}", _noting),
+    Form(
+        f"(which|what) {{product}} [{{channel}}] {{release}} {_GAVE} {_A} {{topic}} (in it|in its notes|in the notes)",
+        _noting,
+    ),
+    Form(
+        f"(in|with|since|from|as of) (which|what) [{{product}} ['s]] [{{channel}}] {{release}} (did|does|has|is|was) "
+        f"{{product}} {_GOT} {_A} {{topic}}",
+        _noting,
+    ),
     Form(f"(which|what) [{{channel}}] {{release}} of {{product}} {_GAVE} {_A} {{topic}}", _noting),
     Form(f"(which|what) {{product}} [{{channel}}] {{release}} {_GAVE} {_A} {{topic}}", _noting),
     Form(f"(which|what) [{{channel}}] {{release}} {_GAVE} {_A} {{topic}} (to|in|into) {{product}}", _noting),
     Form(f"when (did|does|has) {{product}} [first] {_GOT} {_A} {{topic}}", _noting),
-    Form(f"(when|in which {{release}}|in what {{release}}|with which {{release}}|which {{release}}) (was|were|is|are|did) "
-         f"{_A} {{topic}} (added|introduced|brought|fixed|mentioned|included|come|new|changed|removed|land|appear|arrive) "
-         f"(to|in|into|by|of|with) {{product}}", _noting),
-    Form(f"(in which {{release}}|in what {{release}}|with which {{release}}) of {{product}} (was|were|is|are|did) "
-         f"{_A} {{topic}} (added|introduced|brought|fixed|mentioned|included|come|new|changed|removed|land|appear|arrive)",
-         _noting),
-    Form(f"(since when|since which {{release}}|from which {{release}} on) (does|has|did|can) {{product}} {_GOT} {_A} {{topic}}", _noting),
-    Form(f"(what|which) [{{channel}}] {{release}} of {{product}} [do i need for|first had|should i get for] {_A} {{topic}}", _noting),
+    Form(
+        f"(when|in which {{release}}|in what {{release}}|with which {{release}}|which {{release}}) (was|were|"
+        f"is|are|did) "
+        f"{_A} {{topic}} (added|introduced|brought|fixed|mentioned|included|come|new|changed|removed|land|"
+        f"appear|arrive) "
+        f"(to|in|into|by|of|with) {{product}}",
+        _noting,
+    ),
+    Form(
+        f"(in which {{release}}|in what {{release}}|with which {{release}}) of {{product}} (was|were|is|are|did) "
+        f"{_A} {{topic}} (added|introduced|brought|fixed|mentioned|included|come|new|changed|removed|land|"
+        f"appear|arrive)",
+        _noting,
+    ),
+    Form(
+        f"(since when|since which {{release}}|from which {{release}} on) (does|has|did|can) {{product}} "
+        f"{_GOT} {_A} {{topic}}",
+        _noting,
+    ),
+    Form(
+        f"(what|which) [{{channel}}] {{release}} of {{product}} (do i need for|first had|should i get for|do "
+        f"i need to get) {_A} {{topic}}",
+        _noting,
+    ),
     Form(f"(which|what) {{release}} notes of {{product}} (mention|have|contain|include) {_A} {{topic}}", _noting),
 )

@@ -41,17 +41,26 @@ THINGS: dict[str, AnyCondition] = {
 PLATFORMS: dict[str, AnyCondition] = {
     **said(
         "windows|win|microsoft windows|windows pcs|windows pc|windows machines|windows computers|"
-        "windows laptop|windows laptops|windows computer|windows machine|pc|pcs", On("windows")),
+        "windows laptop|windows laptops|windows computer|windows machine|pc|pcs",
+        On("windows"),
+    ),
     **said(
         "macos|mac os|mac|macs|os x|osx|mac os x|apple macos|macbook|macbooks|"
-        "imac|mac computers|apple mac|apple macs|mac laptop|macintosh", On("macos")),
+        "imac|mac computers|apple mac|apple macs|mac laptop|macintosh",
+        On("macos"),
+    ),
     **said("linux|gnu linux|gnu / linux|linux machines|linux machine|linux laptop|linux computer", On("linux")),
-    **said("android|android phones|android devices|android phone|android tablets|android tablet|android device", On("android")),
+    **said(
+        "android|android phones|android devices|android phone|android tablets|android tablet|android device",
+        On("android"),
+    ),
     **said("ios|iphone|iphones|ipad|ipads|ios devices|ios device|iphone os|apple phone|apple phones", On("ios")),
     **said("web|browser|browsers|web browser|web browsers", On("web")),
     **said(
         "mobile|mobile devices|mobiles|phones|smartphones|mobile phones|mobile platforms|phone|smartphone|"
-        "mobile phone|mobile device|a mobile platform|mobile platform", _MOBILE),
+        "mobile phone|mobile device|a mobile platform|mobile platform",
+        _MOBILE,
+    ),
     **said("desktop|desktops|desktop computers|desktop platforms", _DESKTOP),
 }
 CHANNELS = {
@@ -77,16 +86,44 @@ FREE = said(
     "without having to buy it|without having to own them"
 )
 _PAYING = (
-    "pay pay_for paying paying_for buy buying bought be_bought purchase purchased be_purchased be_owned owned own "
-    "be_paid be_paid_for pay_money pay_money_for spend_money_on"
-).replace("_", "\0").split()
-_BEFORE = (
-    "|before downloading|before downloading it|before downloading them|before i can download it|before i download it|"
-    "before i can download them|before i can get it|before i can use it|before i can play it|before you can download it|"
-    "before you can download them|before one can download them|before one can download it|to download it|"
-    "to download them|to get it|to get them|to use it|to use them|to play it|to play them|before using it|"
-    "before playing|before using|before getting it|before i can install it|first|with money"
-).split("|")
+    (
+        "pay pay_for paying paying_for buy buying bought be_bought purchase purchased be_purchased be_owned owned own "
+        "be_paid be_paid_for pay_money pay_money_for spend_money_on"
+    )
+    .replace("_", "\0")
+    .split()
+)
+_BEFORE = [
+    "",
+    "before downloading",
+    "before downloading it",
+    "before downloading them",
+    "before i can download it",
+    "before i download it",
+    "before i can download them",
+    "before i can get it",
+    "before i can use it",
+    "before i can play it",
+    "before you can download it",
+    "before you can download them",
+    "before one can download them",
+    "before one can download it",
+    "to download it",
+    "to download them",
+    "to get it",
+    "to get them",
+    "to use it",
+    "to use them",
+    "to play it",
+    "to play them",
+    "before using it",
+    "before playing",
+    "before using",
+    "before getting it",
+    "before i can install it",
+    "first",
+    "with money",
+]
 PAID = said(
     "paid|entitled|cost money|costs money|for sale|require a purchase|requires a purchase|need to be bought|"
     "must be bought|have to be bought|commercial|require an entitlement|requires an entitlement|paid for|"
@@ -173,7 +210,7 @@ RUNS = said(
     "provided|get|found|ported|"
     "distributed|made|built|start|starts|live|lives|run fine|work well|operate|operates|executable|"
     "run well|get used|be used|be played|be run|be installed"
-)
+) | said("play|plays|played|playable|be played|be playable|to play|get played|play well", "play")
 MADE = said(
     "made|published|developed|released|created|written|produced|built|distributed|sold|offered|provided|issued|"
     "designed|coming|come|comes|put out|shipped|programmed|authored"
