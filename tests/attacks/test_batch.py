@@ -1,10 +1,15 @@
 """Batches that would have an effect nobody is told of, or hold up everybody else."""
 
 import uuid
+from dataclasses import replace
 
+import pytest
+
+from countersign.settings import Settings
+from tests.distribution.ask.test_model import STRANGE, Stub, stub
 from tests.distribution.batch.conftest import Batches, batches, codes, get, post, product
 
-__all__ = ["batches"]
+__all__ = ["batches", "stub"]
 
 
 async def test_repeating_an_atomic_batch_that_was_taken_back_still_has_no_effect(batches: Batches) -> None:
@@ -21,3 +26,23 @@ async def test_repeating_an_atomic_batch_that_was_taken_back_still_has_no_effect
     assert codes(again.json()["results"]) == codes(first.json()["results"])
     after = await batches.everything()
     assert {**after, "idempotency": []} == {**before, "idempotency": []}
+
+
+class TestModel:
+    """A model helps with questions."""
+
+    @pytest.fixture
+    def settings(self, settings: Settings, stub: Stub) -> Settings:
+        """A model that takes its time."""
+        stub.delay_s = 1
+        return replace(settings, ask_model_url=stub.url, ask_model="tiny")
+
+    async def test_a_transaction_that_all_wait_for_does_not_wait_for_a_model(
+        self, batches: Batches, stub: Stub
+    ) -> None:
+        customer = await batches.world.person("customer@example.com")
+
+        results = await batches.results([post("/ask", {"query": STRANGE})] * 3, customer, mode="atomic")
+
+        assert [each["status"] for each in results] == [200] * 3
+        assert stub.seen == []
