@@ -31,3 +31,30 @@ class TestModel:
         assert asked.status_code == 200
         assert generated.json()["code"] == "not_supported"
         assert stub.seen == []
+
+
+class TestQuota:
+    """A person has ten requests a minute."""
+
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        """A quota that is soon used up."""
+        return replace(settings, rate_person=10, rate_token=1_000)
+
+    async def test_callers_made_inside_have_no_more_than_their_owner(self, sandbox: Sandbox) -> None:
+        tokens: list[str] = []
+        for _ in range(3):
+            made = await sandbox.call("POST", "/org/clients", json={"name": "more", "scopes": ["read:products"]})
+            named = {"client_id": made.json()["client_id"], "client_secret": made.json()["client_secret"]}
+            form = {"grant_type": "client_credentials", **named}
+            tokens.append((await sandbox.call("POST", "/auth/login", data=form)).json()["access_token"])
+
+        answers = [
+            await sandbox.call("GET", "/products", headers={"Authorization": f"Bearer {token}"})
+            for token in tokens
+            for _ in range(5)
+        ]
+
+        assert [each.status_code for each in answers] == [200] * 4 + [429] * 11
+        assert answers[-1].json()["code"] == "rate_limit_exceeded"
+        assert answers[-1].headers.get_list("ratelimit-remaining") == ["0"]

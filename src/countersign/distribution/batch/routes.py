@@ -6,6 +6,7 @@ from typing import cast
 from countersign.distribution.batch import rules, run
 from countersign.distribution.batch.run import BatchCall, BatchRolledBack
 from countersign.distribution.batch.schemas import BatchRequest, BatchResponse
+from countersign.distribution.context import PREFIX
 from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.call import Inner, NotBatchable
 from countersign.kernel.http.idempotency import HEADER, MAX_STORED_BYTES
@@ -16,14 +17,19 @@ SHOWN = frozenset(
 )
 """What of an answer's headers its result repeats, with the entity tag."""
 
+WRITERS = frozenset({"person", "client"})
+"""Kinds of callers that any writing route lets in."""
+ASK = f"{PREFIX}/ask"
+"""The one address that is read by POST."""
+
 
 async def prepare_batch(call: BatchCall) -> list[Answer] | None:
     """Run what needs no transaction of the batch's own, before that is begun."""
     requests = _requests(call)
     if call.body.mode == "parallel":
         return await run.parallel(call, requests)
-    # Nobody holds the writer by reading; and whoever is nobody may write nothing.
-    if call.caller.is_anonymous or all(each.method == "GET" for each in requests):
+    # Nobody holds the writer by reading; and whoever is nobody, with a key or as an agent or without, writes nothing.
+    if call.caller.kind not in WRITERS or all(map(_is_reading, requests)):
         return (await run.in_order(call, requests))[0]
     return None
 
@@ -62,6 +68,10 @@ def _requests(call: BatchCall) -> list[Inner]:
     key = call.headers.get(HEADER)
     bare = None if key is None else key.strip().strip('"').lower()
     return rules.requests_of(call.body.operations, call.context.base_url, bare)
+
+
+def _is_reading(request: Inner) -> bool:
+    return request.method == "GET" or request.target.partition("?")[0] == ASK
 
 
 def _result(answer: Answer) -> bytes:
