@@ -29,7 +29,7 @@ CHECKS = (
 """No 5xx, no undocumented status, media type, header or answer, no accepted invalid input."""
 # A thousand times what the run sends: limits are tested elsewhere.
 _UNLIMITED = (
-    *(f"RATE_{kind}" for kind in ("ANONYMOUS", "COMMUNITY", "AGENT", "PERSON", "TOKEN", "REGISTER")),
+    *(f"RATE_{kind}" for kind in ("ANONYMOUS", "COMMUNITY", "AGENT", "PERSON", "TOKEN", "REGISTER", "KEYS")),
     *("REGISTER_ANONYMOUS_ALL", "REGISTER_NAMED_ALL", "CODE_FAILURES_PERSON", "CODE_FAILURES_ADDRESS", "JOBS_QUEUED"),
 )
 SETTINGS: Mapping[str, str] = {

@@ -20,22 +20,30 @@ from collections.abc import AsyncGenerator, Sequence
 import msgspec
 
 from countersign.distribution.ask import particular_replies as particular
-from countersign.distribution.ask import replies
+from countersign.distribution.ask import extreme_replies, replies, version_replies
 from countersign.distribution.ask.grammar import understand
 from countersign.distribution.ask.guesses import guessed
 from countersign.distribution.ask.names import Names, names
 from countersign.distribution.ask.particular_replies import UnknownProduct
 from countersign.distribution.ask.query import (
     Count,
+    CountOf,
     Exists,
+    IsNewer,
+    IsNewest,
     Mentioning,
+    Most,
+    NewestOfEach,
+    Noting,
     Products,
     Publishers,
     Query,
     Releases,
+    Same,
 )
 from countersign.distribution.ask.replies import Reply, ReplyKind
 from countersign.distribution.ask.resolving import Meant, names_it, resolved, unresolved
+from countersign.distribution.ask.restated import restated
 from countersign.distribution.ask.tokens import Token, TooLong, span, tokens
 from countersign.distribution.ask.unread import unread
 from countersign.distribution.context import Store
@@ -46,6 +54,7 @@ MOST_GUESSES = 24
 MOST_UNKNOWN = 6
 """Names that are looked for, one after another, before none of them is thought to be meant."""
 CORRECTED = 0.8
+RESTATED = 0.9
 CAN_ANSWER = (
     "I answer from the catalog: which products or releases there are or how many, by kind, platform, channel, "
     "publisher, tag, licence, price being free or not, title and date; the newest version of a product, when it was "
@@ -90,7 +99,24 @@ async def answered(store: Store, question: str, now: Instant) -> Answered:
             return await run(store, meant.query, 1.0 if len(understood.queries) == 1 else 0.9)
         if meant.candidates:
             return _asked_back(meant)
+    if not understood.doubts:
+        for query in await _restated(database, question, found, named, now):
+            return await run(store, query, RESTATED)
     return await _corrected(store, question, found, named, understood.doubts, now)
+
+
+async def _restated(
+    database: Database, question: str, found: list[Token], named: Names, now: Instant
+) -> Sequence[Query]:
+    """The query that the question means in other words; none where none of them is understood."""
+    for text in restated(question, found, named):
+        again = tokens(text)
+        understood = understand(again, await names(database, text, again), now)
+        for query in understood.queries:
+            meant = await resolved(database, query)
+            if meant.query is not None:
+                return (meant.query,)
+    return ()
 
 
 async def _corrected(
@@ -182,6 +208,12 @@ async def _reply(database: Database, query: Query) -> Reply:
             return await replies.exists(database, query)
         case Products() | Releases() | Publishers():
             return await replies.which(database, query)
+        case Most():
+            return await extreme_replies.most(database, query)
+        case NewestOfEach():
+            return await extreme_replies.newest_of_each(database, query)
+        case IsNewest() | IsNewer() | Noting() | CountOf() | Same():
+            return await version_replies.reply(database, query)
         case _:
             return await particular.reply(database, query)
 

@@ -79,6 +79,12 @@ def _released(captured: Captured, reading: Reading) -> AnyCondition | None:
     return signed(ranged_too, reading, *values(captured, "neg"), *values(captured, "no"))
 
 
+def _has_release(captured: Captured, reading: Reading) -> AnyCondition | None:
+    """None where "releases" stands alone: then releases are asked for, not products."""
+    is_said = value(captured, "with") or value(captured, "no")
+    return _released(captured, reading) if is_said else None
+
+
 def _debuted(captured: Captured, reading: Reading) -> AnyCondition | None:
     told = within(Released(), value(captured, "when"), first=True)
     return signed(Values(told, ""), reading, *values(captured, "neg"))
@@ -168,9 +174,25 @@ CLAUSES = (
         of("platforms"),
     ),
     Clause("{neg} {made} (by|from) [either] {orgs}", of("orgs")),
+    Clause(
+        "{neg} [{made}] (by|from|of) [a|an|any] (someone|anyone|somebody|anybody|others|everyone|everybody|another "
+        "{publishers}|{publishers}|other {publishers}|all {publishers}|people|somebody else|someone else|anyone else) "
+        "(other than|but|except|besides|apart from|not|different from|outside|outside of|except for|than|but not) "
+        "{orgs}",
+        lambda captured, reading: signed(value(captured, "orgs"), reading, True, *values(captured, "neg")),
+    ),
+    Clause(
+        "{neg} [{made}] (by|from|of) (other {publishers}|others) than {orgs}",
+        lambda captured, reading: signed(value(captured, "orgs"), reading, True, *values(captured, "neg")),
+    ),
+    Clause(
+        "{neg} {orgs} {neg} {makes} (no|none)",
+        lambda captured, reading: signed(value(captured, "orgs"), reading, True, *values(captured, "neg")),
+    ),
+    Clause("{neg} [one|part|some] of {orgs} ['s] ({thing}|catalog|catalogue|line|range)", of("orgs")),
     Clause("{neg} (by|from|of|belonging to|belongs to|belong to|owned by) {orgs}", of("orgs")),
     Clause("{neg} {orgs} {neg} {makes} [{when}]", _org_released),
-    Clause("{neg} {orgs} (product|products)", of("orgs")),
+    Clause("{neg} [a|an] {orgs} ['s] (product|products)", of("orgs")),
     Clause(
         "{neg} (tagged|labelled|labeled|marked|categorised|categorized|classified|filed) [as|"
         "with|under] [the tag|the tags] {tags}",
@@ -223,7 +245,7 @@ CLAUSES = (
     Clause("{neg} [{with}] {no} [new] {release} [{out}] {when}", _released),
     Clause("{neg} [with] {updated} {when}", _released),
     Clause("{neg} {with} {no} (published|public) {release}", _released),
-    Clause("{neg} {with} {no} {release} [at all]", _released),
+    Clause("{neg} {with} {no} {release} [at all]", _has_release),
     Clause("{neg} (released|published|come out|came out|been released) [at all]", _released),
     Clause("{neg} [a|an] {kinds}", of("kinds")),
     Clause("{neg} (called|named|titled) {topic}", _titled),

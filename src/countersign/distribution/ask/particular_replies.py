@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from countersign.distribution.ask import phrases, queries, statements
+from countersign.distribution.ask import extreme_replies, phrases, queries, replies, statements
 from countersign.distribution.ask.queries import Facts, Release
 from countersign.distribution.ask.query import (
     About,
@@ -15,6 +15,7 @@ from countersign.distribution.ask.query import (
     Either,
     Every,
     HasVersion,
+    Most,
     Named,
     Newest,
     Not,
@@ -180,7 +181,7 @@ async def changes(database: Database, query: Changes) -> Reply:
         return await _changes_since(database, facts, query.after, query.version)
     if query.version is None:
         found = await queries.releases(
-            database, query.product, channel=query.channel or "", order=("version", "newest"), limit=1
+            database, query.product, channel=query.channel or "", order=("date", query.order), limit=1
         )
         if not found:
             return _no_release(facts, query.channel)
@@ -328,6 +329,10 @@ async def compare(database: Database, query: Compare) -> Reply:
     """The facts of the products beside each other."""
     described = [await known(database, slug) for slug in dict.fromkeys(query.products)]
     texts = [_compared(facts) for facts in described]
+    if isinstance(query.which, Most):
+        texts.insert(0, (await extreme_replies.most(database, query.which)).text)
+    elif query.which is not None:
+        texts.insert(0, (await replies.which(database, query.which)).text)
     slugs = tuple((facts.detail.slug,) for facts in described)
     return Reply("text", " ".join(texts), slugs, len(slugs), None, tuple((slug, None) for (slug,) in slugs))
 

@@ -30,7 +30,6 @@ def _newest(captured: Captured) -> Query | None:
         channel=value(captured, "channel"),
         platform=_platform(platform),
         order=value(captured, "newest", "newest"),
-        by=value(captured, "one_release", "version"),
     )
 
 
@@ -39,14 +38,13 @@ def _moment(captured: Captured) -> Query | None:
         value(captured, "product"),
         channel=value(captured, "channel"),
         order=value(captured, "newest", "newest"),
-        by=value(captured, "one_release", "date"),
         about="moment",
     )
 
 
 def _first_moment(captured: Captured) -> Query | None:
     return Newest(
-        value(captured, "product"), channel=value(captured, "channel"), order="oldest", by="date", about="moment"
+        value(captured, "product"), channel=value(captured, "channel"), order="oldest", about="moment"
     )
 
 
@@ -64,9 +62,12 @@ def _has_version(captured: Captured) -> Query | None:
 
 
 def _changes(captured: Captured) -> Query | None:
-    if value(captured, "newest", "newest") != "newest":
-        return None
-    return Changes(value(captured, "product"), version=value(captured, "version"), channel=value(captured, "channel"))
+    return Changes(
+        value(captured, "product"),
+        version=value(captured, "version"),
+        channel=value(captured, "channel"),
+        order=value(captured, "newest", "newest"),
+    )
 
 
 def _between(captured: Captured) -> Query | None:
@@ -95,7 +96,12 @@ _NEWEST_OF = (
     "{product} {newest} [{channel}] {one_release}",
     "{product} {newest} {channel}",
     "[the] {newest} [{channel}] {one_release} {product} (has|got|had|offers)",
+    "[the] {newest} [{channel}] {one_release} to {product}",
+    "[the] {newest} [{channel}] {product}",
+    "{product} 's {newest}",
+    "{product} [{channel}] {newest}",
 )
+_CHANNEL_OF = ("[the] {product} ['s] {channel} [{one_release}]", "[the] {channel} [{one_release}] (of|for) {product}")
 
 _RELEASE_OF = (
     "[the] {product} [version|release|build|v|update] {version}",
@@ -104,6 +110,10 @@ _RELEASE_OF = (
 
 _CHANGED = (
     "(what changed|what has changed|what is new|what was new|what is changed|what was changed|what is different|"
+    "which changes came|which changes are|which changes were|which changes come|what changes came|which changes|"
+    "which changes did i get|what is part of|what is included|which things changed|what things changed|which fixes are|"
+    "what all changed|what was different|what was improved|what has improved|what got better|what got improved|"
+    "what do i get|what will i get|what is there|what does one get|what news is there|any news|anything new|"
     "what changes are|what changes were|what is there new|what is new to see|what was added|"
     "what was fixed|what got fixed|"
     "what got added|what got changed|what news are|what is fixed|what is added|what has been "
@@ -115,7 +125,9 @@ _NOTES = (
     "[what are|what were|what do|what does|show|show me|give me|list|read|read me|tell me|"
     "display|find|what is|what was in|"
     "what is in] [the|all] "
-    "(release notes|release note|changelog|change log|changes|notes|patch notes|what is new|list of changes)"
+    ""
+    "(release notes|release note|changelog|change log|changes|notes|patch notes|what is new|list of changes|change list|"
+    "what changed)"
 )
 
 RELEASES_ASKED = (
@@ -166,17 +178,65 @@ RELEASES_ASKED = (
     ),
     Form("[what is|what was] {product} 's (release date|launch date)", _first_moment),
     Form("since when is {product} (available|out)", _first_moment),
+    *(Form(f"{each} [release|publication] date", _when) for each in _RELEASE_OF),
+    *(Form(f"{each} when", _when) for each in _RELEASE_OF),
+    *(
+        Form(
+            f"(in|on|during) (which|what) (year|month|day|week|quarter|date) (was|did|is|were) {each} [{{out}}] [in|on]", _when
+        )
+        for each in _RELEASE_OF
+    ),
+    *(Form(f"(what|which) (year|month|day|date) (was|did|is) {each} [{{out}}] [in|on]", _when) for each in _RELEASE_OF),
+    *(Form(f"how (long ago|old|recent) (was|is|did) {each} [{{out}}]", _when) for each in _RELEASE_OF),
+    *(Form(f"how (old|recent|new|fresh) (is|was) {each}", _moment) for each in _NEWEST_OF),
+    *(Form(f"(in|on) (which|what) (year|month|day|date) (was|did|is) {each} [{{out}}]", _moment) for each in _NEWEST_OF),
+    *(Form(f"{each} (date|release date|publication date|when)", _moment) for each in _NEWEST_OF),
+    Form("how (long ago|recently) (was|has|did) {product} [been] [last] ({out}|updated|update)", _moment),
+    Form("how (recent|fresh|up to date) is {product}", _moment),
+    Form("when did {product} (last|most recently) (change|update|get updated|come out)", _moment),
+    Form("(what is|what was|tell me|give me) [the] date of {product} 's {newest} [{channel}] {one_release}", _moment),
+    Form("(in|on) (which|what) (year|month|day|date) (was|did) {product} [first] {out} [first]", _first_moment),
+    Form("(what|which) (year|month) (was|did) {product} [first] {out} [first|in]", _first_moment),
+    Form("when did {product} (debut|launch|start|first appear|begin)", _first_moment),
+    Form("{product} (release date|launch date)", _first_moment),
+    Form("(which|what) {product} (is|was) [the] {newest} [{channel}] [one|{one_release}]", _newest),
+    Form("(which|what) [{channel}] {one_release} of {product} (came|came out|was released|was published|is|appeared) {newest}", _newest),
+    Form("(which|what) [{channel}] {one_release} (does|do|did|has|can) {product} [currently] (have|at|on|offer|reached|reach|ship|got|in)", _newest),
+    Form("(which|what) {one_release} (is|was) {product} [{channel}] (at|on|up to|in)", _newest),
+    Form("{product} {one_release} [number]", _newest),
+    Form("how far (is|has) {product} [got|come]", _newest),
+    Form("[{list_head}] [the] version number of [the] {newest} [{channel}] {product} [{one_release}]", _newest),
     # Changes
-    *(Form(f"{_CHANGED} [in|with|by|for|to] {each}", _changes) for each in (*_RELEASE_OF, *_NEWEST_OF)),
-    *(Form(f"{_NOTES} [of|for|in|from|to] {each} [say|contain]", _changes) for each in (*_RELEASE_OF, *_NEWEST_OF)),
-    *(Form(f"{each} 's (release notes|changelog|changes|notes)", _changes) for each in (*_RELEASE_OF, "{product}")),
+    *(Form(f"{_CHANGED} [in|with|by|for|to] {each}", _changes) for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF)),
+    *(Form(f"{_NOTES} [of|for|in|from|to] {each} [say|contain]", _changes) for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF)),
+    *(
+        Form(f"{each} ['s] [full|complete] (release notes|changelog|changes|notes|change log|patch notes)", _changes)
+        for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF, "{product}")
+    ),
+    *(
+        Form(f"(what is|what was|what were|tell me what is|show me what is|what) [new] (in|inside|within|part of|with) {each} [in it|inside]", _changes)
+        for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF)
+    ),
+    *(
+        Form(
+            f"[{{list_head}}] what {each} (changes|changed|brings|brought|adds|added|fixes|fixed|contains|includes|"
+            "introduces|introduced|improves|improved|does|did|has|is about) [new]",
+            _changes,
+        )
+        for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF)
+    ),
+    *(
+        Form(f"{each} (what is in it|what is new|what changed|what is in|what is inside)", _changes)
+        for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF)
+    ),
+    Form("(release notes|changelog|change log|changes|notes|patch notes|what is new) {product}", _changes),
     *(Form(f"{_WHAT} {{product}} 's {_V} {{version}} (release notes|changelog|changes|notes)", _changes) for _ in "1"),
     *(
         Form(
             f"what (did|does) {each} (change|bring|add|fix|contain|include|introduce|improve|bring along|do|say)",
             _changes,
         )
-        for each in (*_RELEASE_OF, *_NEWEST_OF)
+        for each in (*_RELEASE_OF, *_NEWEST_OF, *_CHANNEL_OF)
     ),
     *(
         Form(f"(show|show me|what are|list) [the] {each} (release notes|changelog|changes|notes)", _changes)

@@ -10,7 +10,7 @@ from countersign.distribution.ask.tokens import FILLERS, Token
 
 _DATES = (
     "in on since after before between from to until by last past previous this the today yesterday ago day days week "
-    "weeks month months year years hour hours quarter than more less within during"
+    "weeks month months year years hour hours quarter half halloween christmas than more less within during"
 )
 
 

@@ -1,5 +1,6 @@
 """POST /batch: up to 50 operations in one request (API document; decisions 7)."""
 
+from collections.abc import Sequence
 from typing import cast
 
 from countersign.distribution.batch import rules, run
@@ -7,7 +8,7 @@ from countersign.distribution.batch.run import BatchCall, BatchRolledBack
 from countersign.distribution.batch.schemas import BatchRequest, BatchResponse
 from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.call import Inner, NotBatchable
-from countersign.kernel.http.idempotency import HEADER
+from countersign.kernel.http.idempotency import HEADER, MAX_STORED_BYTES
 from countersign.kernel.http.route import route
 
 SHOWN = frozenset(
@@ -37,9 +38,8 @@ async def run_batch(call: BatchCall) -> Answer:
         answers = await run.atomic(call, _requests(call))
     else:
         answers = cast("list[Answer]", call.prepared)
-    # What may succeed when it is simply tried again must not be the answer to its key for a day.
-    is_passing = any(each.status == 429 or each.status >= 500 for each in answers)
-    return Answer(200, b'{"results":[%b]}' % b",".join(map(_result, answers)), is_passing=is_passing)
+    told = b'{"results":[%b]}' % b",".join(map(_result, answers))
+    return Answer(200, told, is_passing=_is_passing(call.body.mode, answers, told))
 
 
 async def tell_again(call: BatchCall, replayed: Answer) -> Answer:
@@ -48,6 +48,14 @@ async def tell_again(call: BatchCall, replayed: Answer) -> Answer:
     told = await run_batch(call)
     told.headers = replayed.headers
     return told
+
+
+def _is_passing(mode: str, answers: Sequence[Answer], told: bytes) -> bool:
+    """Whether a repeat is to run anew: what may succeed when it is simply tried again must not be the answer to its key
+    for a day. Nor may what was taken back be told again, which would run its operations."""
+    if any(each.status == 429 or each.status >= 500 for each in answers):
+        return True
+    return mode == "atomic" and len(told) > MAX_STORED_BYTES and any(each.status >= 400 for each in answers)
 
 
 def _requests(call: BatchCall) -> list[Inner]:

@@ -100,8 +100,9 @@ class Schemas:
             self._follow(known, self.of(shape), called)
 
     def _follow(self, known: dict[str, str], schema: Document, called: str) -> None:
-        """Note which object a schema is, or the items of it are, and what its parts are."""
-        name = str(schema.get("items", schema).get("$ref", "")).rpartition("/")[2]
+        """Note which object a schema is (of several, the first), or the items of it are, and what its parts are."""
+        first: Document = schema.get("anyOf", [schema])[0]
+        name = str(first.get("items", first).get("$ref", "")).rpartition("/")[2]
         if not name or name in known:
             return
         known[name] = called
@@ -114,6 +115,7 @@ def parameters(shape: type[msgspec.Struct]) -> tuple[Mapping[str, Document], fro
     """The schemas of query parameters by name, and which of them are required. None of them can be null."""
     _, components = msgspec.json.schema_components([shape], ref_template=_REFERENCE)
     schema = components[shape.__name__]
+    _say_plainly(schema)
     members: Mapping[str, Document] = schema.get("properties", {})
     return {name: _without_null(each) for name, each in members.items()}, frozenset(schema.get("required", ()))
 
@@ -173,9 +175,9 @@ def _mark_members(schema: Document, called: str) -> None:
             # Beside a reference, siblings say more (JSON Schema 2020-12).
             member[ADDITION] = True
         elif (called, name) not in NULLABLE:
-            for part in member.get("anyOf", ()):
-                if part == {"type": "null"}:
-                    part[ADDITION] = True
+            # The first way to say it is the document's.
+            for part in member.get("anyOf", ())[1:]:
+                part[ADDITION] = True
     optional = {name for name, is_required in documented.items() if not is_required}
     schema["required"] = [name for name in schema.get("required", ()) if name not in optional]
 

@@ -1,6 +1,9 @@
 """POST {root_url}/mcp: the store for agents that speak the Model Context Protocol."""
 
 from collections.abc import Iterable
+from typing import Any
+
+import msgspec
 
 from countersign import __version__
 from countersign.distribution.context import Store
@@ -20,6 +23,23 @@ INSTRUCTIONS = (
     "Products are named by slug or id. A list that has a next_cursor goes on when it is given as cursor. Only the "
     "tools that the token allows are listed; without one, those that anybody may use."
 )
+
+
+class RpcError(msgspec.Struct, omit_defaults=True):
+    """Why a message was not done (JSON-RPC 2.0 §5.1)."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+class RpcAnswer(msgspec.Struct, omit_defaults=True):
+    """The answer to one message (JSON-RPC 2.0 §5): `result` or `error`, under the message's `id` where it had one."""
+
+    jsonrpc: str
+    id: str | int | msgspec.UnsetType = msgspec.UNSET
+    result: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    error: RpcError | msgspec.UnsetType = msgspec.UNSET
 
 
 class ForeignOrigin(Refused):
@@ -51,7 +71,7 @@ def routes(offered: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:
             "POST",
             "/mcp",
             speak_mcp,
-            answers={200: dict, 202: None},
+            answers={200: RpcAnswer | list[RpcAnswer], 202: None, 400: RpcAnswer, 404: RpcAnswer},
             refusals=(ForeignOrigin, UnsupportedMediaType, BodyTooLarge),
             streams=True,
             takes=JSON,
