@@ -19,8 +19,8 @@ from collections.abc import AsyncGenerator, Sequence
 
 import msgspec
 
-from countersign.distribution.ask import particular_replies as particular
 from countersign.distribution.ask import extreme_replies, replies, version_replies
+from countersign.distribution.ask import particular_replies as particular
 from countersign.distribution.ask.grammar import understand
 from countersign.distribution.ask.guesses import guessed
 from countersign.distribution.ask.names import Names, names
