@@ -158,3 +158,12 @@ async def test_time_is_told_from_the_clock(shop: World) -> None:
         answer = await shop.call("GET", "/ask", params={"q": "What was released last week?"})
 
     assert {source["release"] for source in answer.json()["sources"]} == {"1.1.0-nightly.3", "4.1.0", "1.0.0"}
+
+
+async def test_a_license_is_the_same_in_capitals(world: World) -> None:
+    await world.product("north", "closed", title="Closed", license="proprietary", status="public")
+    await world.product("north", "open", title="Open", license="MIT", status="public")
+
+    for question, slug in (("Which products are open source?", "open"), ("closed source products", "closed")):
+        answer = (await world.call("GET", "/ask", params={"q": question})).json()
+        assert [source["product"] for source in answer["sources"]] == [slug], answer
