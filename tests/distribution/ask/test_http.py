@@ -69,6 +69,16 @@ async def test_without_a_question_there_is_no_answer(shop: World) -> None:
     assert (answer.status_code, answer.json()["errors"][0]["parameter"]) == (400, "q")
 
 
+async def test_a_refusal_leads_on_by_the_words_that_a_product_mentions(shop: World) -> None:
+    refused = (await shop.call("GET", "/ask", params={"q": "barge games without zorbles"})).json()
+    led_on = (await shop.call("GET", "/ask", params={"q": "Which products mention barge?"})).json()
+
+    assert (refused["confidence"], refused["sources"], refused["query"]) == (0, [], None)
+    assert 'You could ask: "Which products mention barge?"' in refused["answer"]
+    assert "mention zorble" not in refused["answer"]
+    assert len(led_on["sources"]) == 1
+
+
 async def test_a_question_of_two_thousand_characters_is_answered(shop: World) -> None:
     answer = await shop.call("POST", "/ask", json={"query": "which games " + "x " * 994})
 
@@ -148,3 +158,12 @@ async def test_time_is_told_from_the_clock(shop: World) -> None:
         answer = await shop.call("GET", "/ask", params={"q": "What was released last week?"})
 
     assert {source["release"] for source in answer.json()["sources"]} == {"1.1.0-nightly.3", "4.1.0", "1.0.0"}
+
+
+async def test_a_license_is_the_same_in_capitals(world: World) -> None:
+    await world.product("north", "closed", title="Closed", license="proprietary", status="public")
+    await world.product("north", "open", title="Open", license="MIT", status="public")
+
+    for question, slug in (("Which products are open source?", "open"), ("closed source products", "closed")):
+        answer = (await world.call("GET", "/ask", params={"q": question})).json()
+        assert [source["product"] for source in answer["sources"]] == [slug], answer

@@ -31,6 +31,7 @@ from countersign.distribution.ask.query import (
     Exists,
     IsNewer,
     IsNewest,
+    Mentioning,
     Most,
     NewestOfEach,
     Noting,
@@ -153,14 +154,22 @@ async def _corrected(
     best = max(unknown, key=lambda meant: _told(meant, left), default=None)
     if best is not None and _told(best, left) > 0:
         return _asked_back(best)
-    return _not_read(doubts, left)
+    return await _not_read(store.database, doubts, left)
 
 
-def _not_read(doubts: Sequence[str], left: Sequence[str]) -> Answered:
+async def _not_read(database: Database, doubts: Sequence[str], left: Sequence[str]) -> Answered:
     words = ", ".join(f'"{word}"' for word in left)
     reasons = [*doubts, f"I do not know what {words} means here"] if left else [*doubts]
     why = f": {'; '.join(reasons)}" if reasons else ""
-    return refused(f"I cannot tell{why}. {CAN_ANSWER}")
+    onward = " ".join([f'You could ask: "Which products mention {word}?"' async for word in _mentioned(database, left)])
+    return refused(" ".join(filter(None, (f"I cannot tell{why}.", onward, CAN_ANSWER))))
+
+
+async def _mentioned(database: Database, words: Sequence[str]) -> AsyncGenerator[str]:
+    """Those words that a product's title, tags or description holds: what was asked for may still be found by them."""
+    for word in words[:MOST_UNKNOWN]:
+        if (await replies.exists(database, Exists(Products(where=Mentioning((word,)))))).value:
+            yield word
 
 
 async def _tried(database: Database, queries: Sequence[Query]) -> AsyncGenerator[Meant]:

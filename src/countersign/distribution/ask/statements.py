@@ -204,7 +204,7 @@ def _of_product(statement: Statement, told: AnyCondition) -> str:
 def _licensed(statement: Statement, name: str | None) -> str:
     if name is None:
         return "c.license IS NULL"
-    return f"(c.license IS NOT NULL AND c.license = {statement.value(name)})"
+    return f"(c.license IS NOT NULL AND lower(c.license) = lower({statement.value(name)}))"
 
 
 def _of_words(statement: Statement, told: AnyCondition) -> str:

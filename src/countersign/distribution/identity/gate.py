@@ -109,8 +109,8 @@ class Gate:
     async def _caller_with_key(self, key: str, scope: str | None) -> Caller:
         found = await provisioned.known(self._store, key)
         if found is None:
-            fresh = f"Get another key with GET {self._store.root_url}/api/keys?tier=agent, or send none for what is public."
-            raise rejected(self._store, "the key is not known, or was not used for too long", scope, fresh)
+            remedy = f"Get another with GET {self._store.root_url}/api/keys?tier=agent; what is public needs none."
+            raise rejected(self._store, "the key is not known, or was not used for too long", scope, remedy)
         if found.tier == "sandbox":
             remedy = (
                 f"Send it to {self._store.root_url}/sandbox{PREFIX}, or get a key for this address: "
