@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from countersign.distribution.sandbox.front import Front
 from countersign.settings import Settings
 from tests.distribution.ask.test_model import STRANGE, Stub, stub
 from tests.distribution.sandbox.conftest import database_url, front, http, original_folder, sandbox
 from tests.distribution.sandbox.data import Sandbox
-from tests.distribution.world import World
 
 __all__ = ["database_url", "front", "http", "original_folder", "sandbox", "stub"]
 

@@ -11,6 +11,7 @@ from countersign.distribution.ask.dates import MONTHS, NUMBERS
 from countersign.settings import Settings
 
 _WORD = re.compile(r"[^\W_](?:[\w.+:/-]*[\w+])?")
+_JOINED = re.compile(r"[./:]")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+)[\"'“(]*$")
 _NEGATIONS = frozenset(
     [
@@ -28,10 +29,16 @@ _NEGATIONS = frozenset(
         "hasnt",
         "only",
         "except",
+        "hardly",
+        "barely",
+        "rarely",
+        "seldom",
     ]
 )
 _COUNTED = frozenset((*NUMBERS, *MONTHS, "first", "second", "third", "last", "several", "dozen", "hundred", "thousand"))
 LONGEST = 8_000
+_MARKS = frozenset("@<>[]{}|`*_#=\\。．｡")
+"""What markup and addresses are made of."""
 
 
 async def reworded(settings: Settings, question: str, found: Answered) -> Answered:
@@ -56,7 +63,7 @@ def says_the_same(text: str, other: str) -> bool:
     """Whether the other text holds the facts of the text, and no name, number or denial that the text does not."""
     if not other or len(other) > LONGEST or _opening(text) != _opening(other):
         return False
-    held, told = _words(text), _words(other)
+    held, told = _words(text) | _MARKS & {*text}, _words(other) | _MARKS & {*other}
     return _facts(other) <= held and _facts(text) <= told and _denials(text) == _denials(other)
 
 
@@ -70,13 +77,14 @@ def _opening(text: str) -> str:
 
 
 def _facts(text: str) -> set[str]:
-    """Everything with a digit, every number word, and every word with a capital that begins no sentence."""
-    found: set[str] = set()
+    """Everything with a digit, every number word, every word with a capital that begins no sentence, and what an
+    address or markup is made of."""
+    found = {mark for mark in _MARKS if mark in text}
     for word in _WORD.finditer(text):
         told = word[0]
         begins = _SENTENCE_START.search(text[: word.start()]) is not None
         is_name = any(letter.isupper() for letter in told[1:]) or (told[0].isupper() and not begins)
-        if any(letter.isdigit() for letter in told) or told.lower() in _COUNTED or is_name or "/" in told:
+        if any(letter.isdigit() for letter in told) or told.lower() in _COUNTED or is_name or _JOINED.search(told):
             found.add(told)
     return found
 
