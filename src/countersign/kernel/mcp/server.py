@@ -116,10 +116,9 @@ class Server(Generic[ContextT]):
             raise Fault(INVALID_REQUEST, "initialize must not be part of a batch", status=400)
         answers: list[bytes] = []
         for each in read:
-            if isinstance(each, Request) and sum(map(len, answers)) > BATCH_BYTES:
-                answers.append(Fault(INTERNAL_ERROR, "not done: the answers before are too long").encoded(each.id))
-            elif isinstance(each, Request):
-                answers.append(await self._respond(context, revision, each))
+            if isinstance(each, Request):
+                is_full = sum(map(len, answers)) > BATCH_BYTES
+                answers.append(_not_done(each) if is_full else await self._respond(context, revision, each))
             elif isinstance(each, Fault):
                 answers.append(each.encoded())
         return Reply(200, b"[%b]" % b",".join(answers)) if answers else Reply(202)
@@ -191,6 +190,10 @@ class Server(Generic[ContextT]):
             DISCOVERY_TTL_MS,
             b'"cacheScope":"private"',
         )
+
+
+def _not_done(request: Request) -> bytes:
+    return Fault(INTERNAL_ERROR, "not done: the answers before are too long").encoded(request.id)
 
 
 def _element(raw: bytes) -> Message | Fault:
