@@ -27,6 +27,13 @@ BEFORE_ROUTES = {
     431: "The address, or the headers together, are too long; there is no body.",
 }
 """What the server answers by itself, before it knows the route."""
+_EVENTS = "text/event-stream"
+_EVENT: Document = {
+    "description": "One event of the stream (HTML, Server-sent events); `data` is JSON.",
+    "type": "object",
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+    "required": ["data"],
+}
 _OTHER_TEXT = ("text/", "application/yaml", "application/x-ndjson")
 
 
@@ -117,8 +124,7 @@ class Operations:
         """The body in each media type that the route can answer with."""
         content: Document = {}
         for kind in dict.fromkeys(each.partition(";")[0] for each in route.produces):
-            is_text = kind.startswith(_OTHER_TEXT)
-            schema: Document = {"type": "string"} if is_text and shape is not bytes else self._schemas.of(shape)
+            schema = self._schema_in(kind, shape)
             content[kind] = {"schema": schema}
             if kind == JSON and isinstance(shape, OneOf):
                 shown = {each.__name__: {"value": self._examples.of(self._schemas.of(each))} for each in shape}
@@ -126,6 +132,13 @@ class Operations:
             elif schema.get("type") != "string" and schema:
                 content[kind]["example"] = self._examples.of(schema)
         return content
+
+    def _schema_in(self, kind: str, shape: object) -> Document:
+        """The schema of a body of this shape in a media type: of a stream of events, that of each."""
+        if kind == _EVENTS:
+            return _EVENT
+        is_text = kind.startswith(_OTHER_TEXT) and shape is not bytes
+        return {"type": "string"} if is_text else self._schemas.of(shape)
 
     def _add_refusal(self, route: Route[Store], refusal: type[Refused], found: dict[int, Document]) -> None:
         entry = found.setdefault(refusal.status, {"description": refusal.title})
