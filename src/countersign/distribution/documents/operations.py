@@ -105,8 +105,8 @@ class Operations:
         found: dict[int, Document] = {}
         for status, shape in route.answers.items():
             found[status] = {"description": HTTPStatus(status).phrase, "headers": _headers(route, status)}
-            if shape is not None:
-                found[status]["content"] = self._content(route, shape)
+            if shape is not None and (content := self._content(route, shape)):
+                found[status]["content"] = content
             if following := links.of_answer((route.method, address_of(route)), status, self._ids):
                 found[status]["links"] = following
         if "If-None-Match" in parameters.headers_read(route):
@@ -124,6 +124,9 @@ class Operations:
         """The body in each media type that the route can answer with."""
         content: Document = {}
         for kind in dict.fromkeys(each.partition(";")[0] for each in route.produces):
+            if kind == JSON and shape is bytes:
+                # A stretch of a document keeps the document's media type, and is none itself.
+                continue
             schema = self._schema_in(kind, shape)
             content[kind] = {"schema": schema}
             if kind == JSON and isinstance(shape, OneOf):
