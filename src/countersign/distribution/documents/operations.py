@@ -105,8 +105,7 @@ class Operations:
         found: dict[int, Document] = {}
         for status, shape in route.answers.items():
             found[status] = {"description": HTTPStatus(status).phrase, "headers": _headers(route, status)}
-            if shape is not None and (content := self._content(route, shape)):
-                found[status]["content"] = content
+            found[status] |= self._content(route, shape)
             if following := links.of_answer((route.method, address_of(route)), status, self._ids):
                 found[status]["links"] = following
         if "If-None-Match" in parameters.headers_read(route):
@@ -121,7 +120,9 @@ class Operations:
         return {str(status): found[status] for status in sorted(found)}
 
     def _content(self, route: Route[Store], shape: object) -> Document:
-        """The body in each media type that the route can answer with."""
+        """The body in each media type that the route can answer with, where there is one."""
+        if shape is None:
+            return {}
         content: Document = {}
         for kind in dict.fromkeys(each.partition(";")[0] for each in route.produces):
             if kind == JSON and shape is bytes:
@@ -134,7 +135,7 @@ class Operations:
                 content[kind]["examples"] = shown
             elif schema.get("type") != "string" and schema:
                 content[kind]["example"] = self._examples.of(schema)
-        return content
+        return {"content": content} if content else {}
 
     def _schema_in(self, kind: str, shape: object) -> Document:
         """The schema of a body of this shape in a media type: of a stream of events, that of each."""
