@@ -76,6 +76,21 @@ def test_a_module_that_was_switched_off_is_dropped_when_that_is_said(
     assert "crm\t-\t-\toff\t\n" in listed.stdout
 
 
+def test_the_demonstration_is_served_again_and_never_to_other_machines(run: Run, data: Path) -> None:
+    said: list[str] = []
+    for _ in range(2):
+        with served(data, "--demo", service="records") as server:
+            said.append(server.log.read_text().replace(str(server.port), "PORT"))
+
+    public = {"COUNTERSIGN_RECORDS_URL": "https://records.example"}
+    elsewhere = run("serve", "records", "--port", "0", "--data", data, **public)
+
+    assert "each with the password countersign-demo" in said[0]
+    assert said[0] == said[1]
+    assert elsewhere.returncode == Exit.USAGE
+    assert "well-known passwords of the demonstration" in elsewhere.stderr
+
+
 def test_modules_are_not_applied_to_what_is_being_served(run: Run, data: Path) -> None:
     with served(data, service="records"):
         applied = run("modules", "apply", "--data", data)

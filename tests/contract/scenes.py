@@ -33,6 +33,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/products/{id}/releases/{version}/artifacts"): {"filename": "new.zip", "size": 10},
     ("POST", "/jobs"): {"type": "artifact.verify", "payload": {"artifact_id": "00000000-0000-4000-8000-000000000000"}},
     ("POST", "/ask"): {"query": "Which games run on Linux?"},
+    ("POST", "ROOT/ask"): {"query": "Which games run on Linux?"},
     ("POST", "/redeem"): {"code": "AAAA-BBBB-CCCC-DDDD"},
     ("POST", "/codes"): {"kind": "license", "products": ["north-public"], "count": 1},
     ("POST", "/codes/{batch_id}/revoke"): {},
@@ -51,6 +52,7 @@ QUERIES: dict[tuple[str, str], dict[str, str]] = {
     ("GET", "/products/{id}/releases/{version}/delta"): {"from": "0.9.0"},
     ("GET", "/blobs/{sha256}"): {"expires": "1", "filename": "a", "signature": "b"},
     ("GET", "/ask"): {"q": "Which games run on Linux?"},
+    ("GET", "ROOT/ask"): {"query": "Which games run on Linux?"},
     ("GET", "/auth/setup"): {"token": "none"},
     ("POST", "/auth/setup"): {"token": "none"},
 }

@@ -16,8 +16,6 @@ GENERAL = {401, 403, 429}
 """What the document's section on errors says of every endpoint."""
 # What the decisions narrow: a page has one item at least.
 NARROWED = {("/products", "limit"): {"minimum": 1}}
-# Clients of NLWeb send `query` in its place; without either it is 400.
-REPLACED = {("/ask", "q")}
 # An address within the service is a URI reference, which RFC 9457 allows.
 RELATIVE = {("problem details", "instance")}
 
@@ -99,7 +97,7 @@ def test_parameters_are_those_of_the_document(row: Row) -> None:
         found, schema = listed[name], listed[name]["schema"]
         narrowed = NARROWED.get((row.path, name), {})
         assert found["in"] == wanted.place
-        assert found["required"] == (wanted.is_required and (row.path, name) not in REPLACED)
+        assert found["required"] == wanted.is_required
         assert schema["type"] == wanted.type
         assert schema.get("format") == wanted.format
         assert schema.get("default") == wanted.default

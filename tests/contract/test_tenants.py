@@ -21,6 +21,8 @@ PUBLIC = {
     ("GET", "/catalog"),
     ("GET", "/ask"),
     ("POST", "/ask"),
+    ("GET", "ROOT/ask"),
+    ("POST", "ROOT/ask"),
     ("GET", "/media/{sha256}"),
     ("GET", "/artifacts/{artifact_id}"),
     ("GET", "/.well-known/oauth-protected-resource"),

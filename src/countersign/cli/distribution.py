@@ -73,6 +73,8 @@ async def prepare(store: Store, is_demo: bool) -> str:
             f"    OAuth client  {demo.CLIENT_ID}         secret   {demo.CLIENT_SECRET}",
             f"  Codes:   {demo.LICENCE_CODES[0]} … {demo.LICENCE_CODES[-1][-5:]}, {demo.PROMO_CODE}",
             f"  Try:     curl '{store.base_url}/products?limit=3'",
+            f"  Agents:  {store.root_url}/llms.txt; tools at {store.root_url}/mcp",
+            f"           a key for the sandbox: curl '{store.root_url}/api/keys?tier=sandbox'",
         )
     )
 

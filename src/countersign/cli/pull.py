@@ -142,5 +142,6 @@ def _words(release: Release, report: Report, wanted: Wanted, *, dry_run: bool) -
         return "\n".join([*lines, f"{wanted.folder} would become {name}; nothing was changed"])
     if not report.is_changed:
         return "\n".join([*lines, f"{wanted.folder} is {name} already"])
-    came = f", it was {report.former}" if report.former else ""
+    came = f", it was {report.former}" if report.former not in (None, "", release.manifest.version) else ""
+    came += ", healed" if report.wounds else ""
     return "\n".join([*lines, f"{wanted.folder} is {name}{came}; {progress.size(report.built.fetched_bytes)} fetched"])

@@ -152,4 +152,4 @@ def _serve(wanted: Server) -> None:
         raise Failure(DOING, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
     except (BadSetting, ValueError) as error:
         remedy = "Correct it; `countersign config` explains every setting."
-        raise Failure(DOING, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
+        raise Failure(DOING, why=str(error) or type(error).__name__, remedy=remedy, exit_code=Exit.USAGE) from error

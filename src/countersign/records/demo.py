@@ -43,7 +43,7 @@ async def is_open(engine: Engine) -> bool:
     if row is None:
         return False
     stored = await engine.records.database.fetch_one(_HASH, row[0])
-    return stored is not None and await passwords.verify(stored[0], PASSWORD)
+    return stored is not None and await passwords.verify(PASSWORD, stored[0])
 
 
 async def seed(engine: Engine) -> bool:

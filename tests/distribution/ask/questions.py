@@ -94,12 +94,14 @@ ONE_RELEASE: list[tuple[tuple[str, str], str]] = [
     ),
     (
         ("slow-rivers", "1.10.0"),
-        "What is the latest stable version of Slow Rivers?|latest stable version of Slow Rivers|"
-        "What is the newest stable version of Slow Rivers for Linux?",
+        "What is the highest stable version of Slow Rivers?",
     ),
+    # What was published last is newest, whatever its number.
     (
         ("slow-rivers", "1.9.1"),
-        "What is the latest stable release of Slow Rivers?|What is the most recent stable release of Slow Rivers?",
+        "What is the latest stable release of Slow Rivers?|What is the most recent stable release of Slow Rivers?|"
+        "What is the latest stable version of Slow Rivers?|latest stable version of Slow Rivers|"
+        "What is the newest stable version of Slow Rivers for Linux?",
     ),
     (
         ("slow-rivers", "1.0.0"),

@@ -8,6 +8,7 @@ import pytest
 from countersign.distribution.context import Store
 from countersign.kernel import clock
 from tests.distribution.ask.shelf import NOW
+from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import World
 
 QUESTION = "Which tools run on Windows?"
@@ -50,7 +51,7 @@ async def test_get_answers_the_same(shop: World) -> None:
     posted = (await shop.call("POST", "/ask", json={"query": QUESTION, "query_id": "1"})).json()
 
     assert (await shop.call("GET", "/ask", params={"q": QUESTION, "query_id": "1"})).json() == posted
-    assert (await shop.call("GET", "/ask", params={"query": QUESTION, "query_id": "1"})).json() == posted
+    assert (await shop.call("GET", f"{ROOT_URL}/ask", params={"query": QUESTION, "query_id": "1"})).json() == posted
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "a" * 2_001])
@@ -66,6 +67,16 @@ async def test_without_a_question_there_is_no_answer(shop: World) -> None:
     answer = await shop.call("GET", "/ask")
 
     assert (answer.status_code, answer.json()["errors"][0]["parameter"]) == (400, "q")
+
+
+async def test_a_refusal_leads_on_by_the_words_that_a_product_mentions(shop: World) -> None:
+    refused = (await shop.call("GET", "/ask", params={"q": "barge games without zorbles"})).json()
+    led_on = (await shop.call("GET", "/ask", params={"q": "Which products mention barge?"})).json()
+
+    assert (refused["confidence"], refused["sources"], refused["query"]) == (0, [], None)
+    assert 'You could ask: "Which products mention barge?"' in refused["answer"]
+    assert "mention zorble" not in refused["answer"]
+    assert len(led_on["sources"]) == 1
 
 
 async def test_a_question_of_two_thousand_characters_is_answered(shop: World) -> None:
@@ -96,7 +107,8 @@ async def test_a_stream_is_not_taken_up_again(shop: World) -> None:
 
 
 async def test_a_nested_question_has_the_meta_form(shop: World) -> None:
-    answer = await shop.call("POST", "/ask", json={"query": {"text": QUESTION, "site": "x"}, "meta": {"version": "1"}})
+    asked = {"query": {"text": QUESTION, "site": "x"}, "meta": {"version": "1"}}
+    answer = await shop.call("POST", f"{ROOT_URL}/ask", json=asked)
 
     body = answer.json()
     assert body["_meta"] == {"response_type": "answer", "version": "0.54"}
@@ -105,8 +117,8 @@ async def test_a_nested_question_has_the_meta_form(shop: World) -> None:
 
 
 async def test_what_cannot_be_told_is_a_failure_or_asks_back(shop: World) -> None:
-    failed = await shop.call("POST", "/ask", json={"query": {"text": "Which game is best?"}})
-    asked = await shop.call("POST", "/ask", json={"query": {"text": "What is Slow?"}})
+    failed = await shop.call("POST", f"{ROOT_URL}/ask", json={"query": {"text": "Which game is best?"}})
+    asked = await shop.call("POST", f"{ROOT_URL}/ask", json={"query": {"text": "What is Slow?"}})
 
     assert failed.json()["error"]["code"] == "NO_RESULTS"
     assert failed.json()["_meta"]["response_type"] == "failure"
@@ -116,7 +128,7 @@ async def test_what_cannot_be_told_is_a_failure_or_asks_back(shop: World) -> Non
 
 async def test_nested_streams_have_named_fragments(shop: World) -> None:
     body = {"query": {"text": QUESTION}, "prefer": {"streaming": True, "mode": "list"}}
-    told = events((await shop.call("POST", "/ask", json=body)).text)
+    told = events((await shop.call("POST", f"{ROOT_URL}/ask", json=body)).text)
 
     assert [name for name, _ in told] == ["start", "result", "complete"]
     assert [data["message_type"] for _, data in told] == ["api_version", "result_batch", "complete"]
@@ -125,7 +137,7 @@ async def test_nested_streams_have_named_fragments(shop: World) -> None:
 
 async def test_flat_streams_have_unnamed_messages(shop: World) -> None:
     parameters = {"query": QUESTION, "streaming": "true", "site": "all", "prev": "", "query_id": "q9"}
-    told = events((await shop.call("GET", "/ask", params=parameters)).text)
+    told = events((await shop.call("GET", f"{ROOT_URL}/ask", params=parameters)).text)
 
     assert {name for name, _ in told} == {""}
     assert [data["message_type"] for _, data in told] == ["api_version", "result_batch", "summary", "complete"]
@@ -133,9 +145,9 @@ async def test_flat_streams_have_unnamed_messages(shop: World) -> None:
 
 
 async def test_generation_without_a_model_is_not_supported(shop: World) -> None:
-    flat = await shop.call("GET", "/ask", params={"query": QUESTION, "mode": "generate"})
+    flat = await shop.call("GET", f"{ROOT_URL}/ask", params={"query": QUESTION, "mode": "generate"})
     body = {"query": {"text": QUESTION}, "prefer": {"mode": "generate"}}
-    nested = await shop.call("POST", "/ask", json=body)
+    nested = await shop.call("POST", f"{ROOT_URL}/ask", json=body)
 
     assert (flat.status_code, flat.json()["code"]) == (400, "not_supported")
     assert nested.json()["error"]["code"] == "NOT_SUPPORTED"
@@ -146,3 +158,12 @@ async def test_time_is_told_from_the_clock(shop: World) -> None:
         answer = await shop.call("GET", "/ask", params={"q": "What was released last week?"})
 
     assert {source["release"] for source in answer.json()["sources"]} == {"1.1.0-nightly.3", "4.1.0", "1.0.0"}
+
+
+async def test_a_license_is_the_same_in_capitals(world: World) -> None:
+    await world.product("north", "closed", title="Closed", license="proprietary", status="public")
+    await world.product("north", "open", title="Open", license="MIT", status="public")
+
+    for question, slug in (("Which products are open source?", "open"), ("closed source products", "closed")):
+        answer = (await world.call("GET", "/ask", params={"q": question})).json()
+        assert [source["product"] for source in answer["sources"]] == [slug], answer

@@ -54,6 +54,7 @@ async def test_the_sections_of_the_manual_hold_each_endpoint_once(http: httpx.As
     manual = (await http.get("/wiki.json")).json()
 
     sections = {each["id"]: each for each in manual["sections"]}
+    assert "/api/keys?tier=sandbox" in sections["trying"]["text"]
     assert {"authentication", "errors", "rate-limits", "idempotency", "catalog", "jobs"} <= set(sections)
     assert all(each["text"] for each in sections.values())
     listed = sorted(name for each in sections.values() for name in each["endpoints"])

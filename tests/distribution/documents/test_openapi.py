@@ -139,6 +139,13 @@ def _route(method: str, path: str) -> Route[Any]:
     return next(each for each in EVERY_ROUTE if (each.method.lower(), operations.address_of(each)) == (method, path))
 
 
+def test_a_key_for_the_sandbox_is_told_so_wherever_keys_are_looked_at() -> None:
+    for method, path, operation in (each.values for each in OPERATIONS):
+        is_known_by_key = {"ApiKey": []} in operation.get("security", [])
+        codes = resolved(operation["responses"].get("403", {})).get("x-codes", [])
+        assert "sandbox_only" in codes or not is_known_by_key, (method, path)
+
+
 def test_every_parameter_of_a_path_is_explained() -> None:
     names = {name for each in EVERY_ROUTE for name in re.findall(r"\{(\w+)\}", each.path)}
 

@@ -59,6 +59,13 @@ async def test_a_key_shows_its_tier_and_is_kept_as_a_hash_alone(world: World, ti
     assert [(bytes(row[0]), row[1]) for row in rows] == [(secrets.digest(key), tier)]
 
 
+async def test_an_unknown_key_is_told_where_another_is_had(world: World) -> None:
+    answer = await world.http.get("/api/v1/products", headers={"X-API-Key": secrets.new_secret("csk_agent")})
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token")
+    assert "/api/keys?tier=agent" in answer.json()["resolution"]
+
+
 @pytest.mark.parametrize("tier", ["", "gold", "Community", "community,agent"])
 async def test_an_unknown_tier_is_refused_by_name(world: World, tier: str) -> None:
     answer = await world.http.get("/api/keys", params={"tier": tier})

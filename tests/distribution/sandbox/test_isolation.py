@@ -29,6 +29,9 @@ WRITES: dict[tuple[str, str], int | str] = {
     ("DELETE", "/products/{id}"): 204,
     ("PUT", "/media/uploads/{token}"): 404,
     ("PUT", "/artifacts/uploads/{token}"): 404,
+    ("POST", "/batch"): 200,
+    ("POST", "/ask"): 200,
+    ("POST", "/mcp"): "page",
     ("POST", "/jobs"): 404,
     ("DELETE", "/jobs/{job_id}"): 404,
     ("POST", "/redeem"): 404,
@@ -59,7 +62,7 @@ WRITES: dict[tuple[str, str], int | str] = {
     ("POST", "/auth/prove"): "page",
     ("POST", "/api/keys"): 200,
 }
-NEVER_INSIDE = {("POST", "ROOT/api/keys")}
+NEVER_INSIDE = {("POST", "ROOT/api/keys"), ("POST", "ROOT/ask")}
 """At the root alone, and so outside."""
 
 

@@ -24,6 +24,7 @@ async def test_the_sandbox_tells_what_it_is_at_both_places(world: World, place: 
     assert (await world.http.get(f"{place}?format=text")).headers["content-type"] == "text/plain; charset=utf-8"
     assert (await world.http.get(f"{place}?format=yaml")).headers["content-type"] == "application/yaml"
     assert "<dt>environment</dt>" in (await world.http.get(f"{place}?format=html")).text
+    assert "True" not in (await world.http.get(f"{place}?format=html")).text
     assert (await world.http.get(f"{place}?format=other")).json() == TOLD
     for path, wanted in (("/health", {"environment": "sandbox"}), ("/telemetry", {"active_agents": 0})):
         assert (await world.http.get(f"{place}/api/v1{path}")).json() == {"status": "ok", **wanted}

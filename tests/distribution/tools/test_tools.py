@@ -235,6 +235,7 @@ async def test_o14_the_hints_say_what_a_tool_does(desk: Desk) -> None:
 
     # read only, destructive, idempotent, open world
     assert said["get_product"] == said["get_library"] == [True, False, True, False]
+    assert said["ask"] == [True, False, True, False]
     assert said["redeem_code"] == said["create_job"] == [False, False, False, False]
     assert said["run_batch"] == [False, True, False, False]
 

@@ -24,6 +24,7 @@ class Item(msgspec.Struct, forbid_unknown_fields=True):
     """A member of a member."""
 
     size: int
+    sort: Literal["new", "used"] = "new"
 
 
 class Body(msgspec.Struct, forbid_unknown_fields=True):
@@ -61,6 +62,11 @@ def test_a_bad_parameter_is_refused_by_name(query_string: bytes, name: str) -> N
 def test_the_refusal_of_a_choice_names_the_choices() -> None:
     with pytest.raises(InvalidRequest, match="game, app"):
         decode.query({"kind": "film"}, Query)
+
+
+def test_a_choice_within_a_list_names_the_choices() -> None:
+    with pytest.raises(InvalidRequest, match="is none of new, used"):
+        decode.json(b'{"name": "a", "items": [{"size": 1}, {"size": 1, "sort": "lost"}]}', Body)
 
 
 def test_parameters_are_read_from_their_text() -> None:

@@ -19,22 +19,32 @@ from collections.abc import AsyncGenerator, Sequence
 
 import msgspec
 
+from countersign.distribution.ask import extreme_replies, replies, version_replies
 from countersign.distribution.ask import particular_replies as particular
-from countersign.distribution.ask import replies
 from countersign.distribution.ask.grammar import understand
 from countersign.distribution.ask.guesses import guessed
 from countersign.distribution.ask.names import Names, names
 from countersign.distribution.ask.particular_replies import UnknownProduct
 from countersign.distribution.ask.query import (
     Count,
+    CountOf,
     Exists,
+    IsNewer,
+    IsNewest,
+    Mentioning,
+    Most,
+    NewestOfEach,
+    Noting,
     Products,
     Publishers,
     Query,
     Releases,
+    Same,
 )
 from countersign.distribution.ask.replies import Reply, ReplyKind
 from countersign.distribution.ask.resolving import Meant, names_it, resolved, unresolved
+from countersign.distribution.ask.respelt import respelt
+from countersign.distribution.ask.restated import restated
 from countersign.distribution.ask.tokens import Token, TooLong, span, tokens
 from countersign.distribution.ask.unread import unread
 from countersign.distribution.context import Store
@@ -45,6 +55,7 @@ MOST_GUESSES = 24
 MOST_UNKNOWN = 6
 """Names that are looked for, one after another, before none of them is thought to be meant."""
 CORRECTED = 0.8
+RESTATED = 0.9
 CAN_ANSWER = (
     "I answer from the catalog: which products or releases there are or how many, by kind, platform, channel, "
     "publisher, tag, licence, price being free or not, title and date; the newest version of a product, when it was "
@@ -89,7 +100,45 @@ async def answered(store: Store, question: str, now: Instant) -> Answered:
             return await run(store, meant.query, 1.0 if len(understood.queries) == 1 else 0.9)
         if meant.candidates:
             return _asked_back(meant)
+    if not understood.doubts:
+        for query in await _restated(database, question, found, named, now):
+            return await run(store, query, RESTATED)
+        for query in await _respelt(database, question, found, named, now):
+            return await run(store, query, CORRECTED)
     return await _corrected(store, question, found, named, understood.doubts, now)
+
+
+async def _restated(
+    database: Database, question: str, found: list[Token], named: Names, now: Instant
+) -> Sequence[Query]:
+    """The query that the question means in other words; none where none of them is understood."""
+    for text in restated(question, found, named):
+        queries = await _understood(database, text, now)
+        if queries:
+            return queries[:1]
+    return ()
+
+
+async def _respelt(
+    database: Database, question: str, found: list[Token], named: Names, now: Instant
+) -> Sequence[Query]:
+    """The query that the question means with mistyped words set right; none where it could be one of several."""
+    meant: list[Query] = []
+    for text in respelt(question, found, unread(found, named)):
+        again = tokens(text)
+        queries = await _understood(database, text, now)
+        if not queries:
+            queries = await _restated(database, text, again, await names(database, text, again), now)
+        meant += [query for query in queries[:1] if query not in meant]
+    return meant if len(meant) == 1 else ()
+
+
+async def _understood(database: Database, text: str, now: Instant) -> Sequence[Query]:
+    """What the text may mean with the names in it found."""
+    again = tokens(text)
+    understood = understand(again, await names(database, text, again), now)
+    meant = [await resolved(database, query) for query in understood.queries]
+    return [each.query for each in meant if each.query is not None]
 
 
 async def _corrected(
@@ -105,14 +154,22 @@ async def _corrected(
     best = max(unknown, key=lambda meant: _told(meant, left), default=None)
     if best is not None and _told(best, left) > 0:
         return _asked_back(best)
-    return _not_read(doubts, left)
+    return await _not_read(store.database, doubts, left)
 
 
-def _not_read(doubts: Sequence[str], left: Sequence[str]) -> Answered:
+async def _not_read(database: Database, doubts: Sequence[str], left: Sequence[str]) -> Answered:
     words = ", ".join(f'"{word}"' for word in left)
     reasons = [*doubts, f"I do not know what {words} means here"] if left else [*doubts]
     why = f": {'; '.join(reasons)}" if reasons else ""
-    return refused(f"I cannot tell{why}. {CAN_ANSWER}")
+    onward = " ".join([f'You could ask: "Which products mention {word}?"' async for word in _mentioned(database, left)])
+    return refused(" ".join(filter(None, (f"I cannot tell{why}.", onward, CAN_ANSWER))))
+
+
+async def _mentioned(database: Database, words: Sequence[str]) -> AsyncGenerator[str]:
+    """Those words that a product's title, tags or description holds: what was asked for may still be found by them."""
+    for word in words[:MOST_UNKNOWN]:
+        if (await replies.exists(database, Exists(Products(where=Mentioning((word,)))))).value:
+            yield word
 
 
 async def _tried(database: Database, queries: Sequence[Query]) -> AsyncGenerator[Meant]:
@@ -173,6 +230,12 @@ async def _reply(database: Database, query: Query) -> Reply:
             return await replies.exists(database, query)
         case Products() | Releases() | Publishers():
             return await replies.which(database, query)
+        case Most():
+            return await extreme_replies.most(database, query)
+        case NewestOfEach():
+            return await extreme_replies.newest_of_each(database, query)
+        case IsNewest() | IsNewer() | Noting() | CountOf() | Same():
+            return await version_replies.reply(database, query)
         case _:
             return await particular.reply(database, query)
 

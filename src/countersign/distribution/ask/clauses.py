@@ -15,6 +15,7 @@ from countersign.distribution.ask.query import (
     Licensed,
     Mentioning,
     Not,
+    OfKind,
     On,
     OnlyChannel,
     OnlyOn,
@@ -22,6 +23,7 @@ from countersign.distribution.ask.query import (
     StartingWith,
     Titled,
     every,
+    opposite,
 )
 from countersign.distribution.ask.templates import Captured, Reading, value, values
 from countersign.distribution.ask.values import Values, signed
@@ -79,6 +81,17 @@ def _released(captured: Captured, reading: Reading) -> AnyCondition | None:
     return signed(ranged_too, reading, *values(captured, "neg"), *values(captured, "no"))
 
 
+def _not_released(captured: Captured, reading: Reading) -> AnyCondition | None:
+    told = _released(captured, reading)
+    return None if told is None else opposite(told)
+
+
+def _has_release(captured: Captured, reading: Reading) -> AnyCondition | None:
+    """None where "releases" stands alone: then releases are asked for, not products."""
+    is_said = value(captured, "with") or value(captured, "no")
+    return _released(captured, reading) if is_said else None
+
+
 def _debuted(captured: Captured, reading: Reading) -> AnyCondition | None:
     told = within(Released(), value(captured, "when"), first=True)
     return signed(Values(told, ""), reading, *values(captured, "neg"))
@@ -97,6 +110,12 @@ def only_on(told: Values) -> AnyCondition | None:
     if len(named) != len(held) or told.joint == "or":
         return None
     return OnlyOn(tuple(each for each in ALL_PLATFORMS if each in named))
+
+
+def _running(captured: Captured, reading: Reading) -> AnyCondition | None:
+    """On the platforms; what is played on them is a game."""
+    told = signed(value(captured, "platforms"), reading, *values(captured, "neg"))
+    return every([OfKind("game"), told]) if told is not None and value(captured, "runs") == "play" else told
 
 
 def _only_on(captured: Captured, reading: Reading) -> AnyCondition | None:
@@ -137,7 +156,11 @@ CLAUSES = (
     Clause("{neg} {runs} only [{on}] {platforms}", _only_on),
     Clause("{neg} only {runs} [{on}] {platforms}", _only_on),
     Clause("{neg} [{runs}] (only|exclusively|solely) [{runs}] [{on}] {platforms}", _only_on),
+    Clause("{neg} [{runs}] [{on}] exactly {platforms}", _only_on),
     Clause("{neg} only support {platforms}", _only_on),
+    Clause("{neg} {with} {platforms} as (their|its|the) only (platform|system|operating system)", _only_on),
+    Clause("{neg} {channel} only", _only_channel),
+    Clause("{neg} (exist|exists|available) only (as|in) [a|the] {channel} [{release}]", _only_channel),
     Clause("{neg} only supports {platforms}", _only_on),
     Clause("{neg} (exclusive|exclusively available) (to|on|for) {platforms}", _only_on),
     Clause("{neg} [{runs}] [{on}] {platforms} (only|exclusively|alone|exclusive|exclusives)", _only_on),
@@ -157,20 +180,53 @@ CLAUSES = (
         so(_ALL),
     ),
     Clause("{neg} [{on}] (all|every) (platforms|platform)", so(_ALL)),
-    Clause("{neg} {runs} [{on}] {platforms}", of("platforms")),
+    Clause("{neg} {runs} [{on}] {platforms}", _running),
+    Clause("{neg} {runs} (everywhere|anywhere|on everything)", so(_ALL)),
+    Clause("{neg} (get|have|obtain|use|download|be had|had|gotten|try|{runs}) {free}", so(Free())),
+    Clause(
+        "{neg} (skip|skips|skipping|unavailable on|unavailable for|missing on|missing from|absent from|absent on|"
+        "ignore|ignores|leave out|leaves out|lacking on|exclude|excludes) {platforms}",
+        lambda captured, reading: signed(value(captured, "platforms"), reading, True, *values(captured, "neg")),
+    ),
+    Clause("(none|nothing|not one|not any) {when}", _not_released),
+    Clause("(from|of) {when}", _released),
+    Clause("{neg} (test|try|beta test) [out] [in|as|on] [a|the] {channels} [{release}|channel]", _released),
+    Clause("{neg} (beta test|beta testing)", so(Released("beta"))),
+    Clause(
+        "{neg} (only|exclusively|just) (in|on|as|available in|out in|available as) [the|a|an] {channel} [channel]",
+        _only_channel,
+    ),
     Clause("{neg} (support|supports|supporting|target|targets|targeting|supported on) {platforms}", of("platforms")),
     Clause("{neg} {on} {platforms}", of("platforms")),
     Clause("{neg} compatible with {platforms}", of("platforms")),
-    Clause("{neg} {platforms} compatible", of("platforms")),
+    Clause("{neg} {platforms} (compatible|based|friendly)", of("platforms")),
+    Clause("{neg} {platforms} (users|people|owners|gamers|players) [{neg} {runs}]", of("platforms")),
+    Clause("{neg} [{runs}] (for|by) {platforms} (users|people|owners|gamers|players)", of("platforms")),
     Clause(
         "{neg} [{with}] {no} [native] {platforms} (version|versions|port|ports|build|builds|"
         "edition|editions|client|support|release|releases)",
         of("platforms"),
     ),
     Clause("{neg} {made} (by|from) [either] {orgs}", of("orgs")),
+    Clause(
+        "{neg} [{made}] (by|from|of) [a|an|any] (someone|anyone|somebody|anybody|others|everyone|everybody|another "
+        "{publishers}|{publishers}|other {publishers}|all {publishers}|people|somebody else|someone else|anyone else) "
+        "(other than|but|except|besides|apart from|not|different from|outside|outside of|except for|than|but not) "
+        "{orgs}",
+        lambda captured, reading: signed(value(captured, "orgs"), reading, True, *values(captured, "neg")),
+    ),
+    Clause(
+        "{neg} [{made}] (by|from|of) (other {publishers}|others) than {orgs}",
+        lambda captured, reading: signed(value(captured, "orgs"), reading, True, *values(captured, "neg")),
+    ),
+    Clause(
+        "{neg} {orgs} {neg} {makes} (no|none)",
+        lambda captured, reading: signed(value(captured, "orgs"), reading, True, *values(captured, "neg")),
+    ),
+    Clause("{neg} [one|part|some] of {orgs} ['s] ({thing}|catalog|catalogue|line|range)", of("orgs")),
     Clause("{neg} (by|from|of|belonging to|belongs to|belong to|owned by) {orgs}", of("orgs")),
     Clause("{neg} {orgs} {neg} {makes} [{when}]", _org_released),
-    Clause("{neg} {orgs} (product|products)", of("orgs")),
+    Clause("{neg} [a|an] {orgs} ['s] (product|products)", of("orgs")),
     Clause(
         "{neg} (tagged|labelled|labeled|marked|categorised|categorized|classified|filed) [as|"
         "with|under] [the tag|the tags] {tags}",
@@ -223,7 +279,7 @@ CLAUSES = (
     Clause("{neg} [{with}] {no} [new] {release} [{out}] {when}", _released),
     Clause("{neg} [with] {updated} {when}", _released),
     Clause("{neg} {with} {no} (published|public) {release}", _released),
-    Clause("{neg} {with} {no} {release} [at all]", _released),
+    Clause("{neg} {with} {no} {release} [at all]", _has_release),
     Clause("{neg} (released|published|come out|came out|been released) [at all]", _released),
     Clause("{neg} [a|an] {kinds}", of("kinds")),
     Clause("{neg} (called|named|titled) {topic}", _titled),

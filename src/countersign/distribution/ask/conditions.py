@@ -9,6 +9,7 @@ from countersign.distribution.ask.query import (
     ANYTHING,
     AnyCondition,
     By,
+    MakerOf,
     Named,
     Released,
     Tagged,
@@ -17,13 +18,19 @@ from countersign.distribution.ask.query import (
     opposite,
 )
 from countersign.distribution.ask.templates import Reading, Slot, match, values
-from countersign.distribution.ask.values import MOST_WAYS, listed
+from countersign.distribution.ask.values import MOST_WAYS, Values, listed
 from countersign.distribution.ask.vocabulary import phrases
 from countersign.distribution.ask.wordlists import said
 
 EXCEPTIONS = (
     "(except|except for|excluding|other than|besides|apart from|minus|but not|with the exception of|not counting|"
-    "not including|and not|without|leaving out|aside from) [for] [the|all|any|those|the ones|ones] "
+    "not including|and not|without|leaving out|aside from|leaving aside|outside|outside of|save for|"
+    "ignoring|omitting|skipping|leave out|but none|but no|setting aside|not those|but without|and no|not) [for] "
+    "[the|all|any|anything|everything|those|the ones|ones] "
+)
+EXCLUDED = (
+    "(excluded|left out|left aside|set aside|aside|omitted|not included|excepted|not counted|ignored|exempt|apart|"
+    "being excluded|being left out|taken out|removed)"
 )
 _AND = phrases(
     said("and|but|, and|, but|and also|as well as|plus|yet|while|and that|and which|and who|but which|but that|,|")
@@ -46,9 +53,18 @@ def _clause(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
 
 
 def _exception(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
-    for captured, end in match(f"{EXCEPTIONS} ({{products}}|{{things}}|{{clause}})", reading, start):
+    for template in (
+        f"{EXCEPTIONS} ({{products}}|{{things}}|{{orgs}}|{{clause}})",
+        f"[with|,|and|but] [the|those|anything|everything|all] ({{products}}|{{things}}|{{orgs}}|{{clause}}) "
+        f"{EXCLUDED}",
+    ):
+        yield from _excepted(reading, start, template)
+
+
+def _excepted(reading: Reading, start: int, template: str) -> Iterator[tuple[AnyCondition, int]]:
+    for captured, end in match(template, reading, start):
         slot, told = captured[-1]
-        if slot == "products":
+        if isinstance(told, Values):
             yield opposite(told.condition), end
         elif slot == "things":
             if told.is_plain and told.where != ANYTHING:
@@ -58,11 +74,18 @@ def _exception(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int
 
 
 def _unit(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
-    """A clause, an exception, or conditions in parentheses."""
+    """A clause, an exception, conditions in parentheses, or all that one relative pronoun begins."""
     yield from _grouped(reading, start)
+    if reading.words[start : start + 1] in (["that"], ["which"], ["who"]):
+        yield from reading.slot("where", start + 1)
     yield from reading.slot("exception", start)
-    for captured, end in match("{neg} neither {clause} [,] nor {clause}", reading, start):
+    for captured, end in match("{neg} [{runs}] neither {clause} [,] nor {clause}", reading, start):
         yield every([opposite(each) for each in values(captured, "clause")]), end
+    for captured, end in match("{neg} either {clause} [,] or {clause}", reading, start):
+        told = either(values(captured, "clause"))
+        yield opposite(told) if any(values(captured, "neg")) else told, end
+    for captured, end in match("both {clause} and {clause}", reading, start):
+        yield every(values(captured, "clause")), end
     yield from reading.slot("clause", start)
 
 
@@ -102,6 +125,31 @@ def _where(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
     yield from sorted(list(found)[:MOST_WAYS], key=lambda way: -way[1])
 
 
+def _by(told: Any) -> AnyCondition:
+    """By the organisation with this slug, or as the maker of a product was told."""
+    return told if isinstance(told, MakerOf) else By(told)
+
+
+MAKERS = (
+    "the (makers|maker|developers|developer|publisher|publishers|company|studio|team|people|creators|creator|author|"
+    "authors|organisation|organization|vendor|ones|folks|guys) (of|behind|who made|that made|who make|that makes|"
+    "who makes|that make|which makes|which made|responsible for|who published|that published|that publishes|"
+    "which publishes|who developed|that developed) {product}",
+    "the same (makers|maker|developers|developer|publisher|publishers|company|studio|team|people|organisation|"
+    "organization|vendor) (as|that made|that makes|behind|who made|which made|that publishes|that published) {product}",
+    "{product} 's (makers|maker|developers|developer|publisher|publishers|company|studio|team|creators|creator|author|"
+    "authors|organisation|organization|vendor)",
+    "whoever (made|makes|publishes|published|is behind|develops|developed) {product}",
+)
+
+
+def _maker(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
+    """The publisher of a product that is named in its stead."""
+    for template in MAKERS:
+        for captured, end in match(template, reading, start):
+            yield MakerOf(captured[0][1]), end
+
+
 def _product(slug: Any) -> AnyCondition:
     return Named(slug)
 
@@ -113,8 +161,9 @@ SLOTS: dict[str, Slot] = {
         said(
             "with|having|have|has|had|got|get|gets|getting|offer|offers|offering|include|includes|"
             "including|ship|ships|publish|publishes|provide|provides|with at least|receive|received|"
-            "contain|containing|that got|come with|comes with|there is|gotten|saw|see|"
+            "contain|containing|that got|come with|comes with|there is|gotten|saw|see"
         )
+        | said("", False)
     ),
     "no": phrases(
         {
@@ -132,14 +181,15 @@ SLOTS: dict[str, Slot] = {
             ),
         }
     ),
-    "platforms": listed("[the|my] {platform} [platform|devices|device|machines]", lambda told: told),
-    "channels": listed(
-        "[a|an|any|the|no] {channel} [release|version|build|channel|update]", lambda told: Released(told)
+    "platforms": listed(
+        "[the|my|a|an|your|our|his|her|any] {platform} [platform|devices|device|machines|users|owners|based]",
+        lambda told: told,
     ),
+    "channels": listed("[a|an|any|the] {channel} [release|version|build|channel|update]", lambda told: Released(told)),
     "tags": listed("[a|an|the|tag|tagged|as] {tag}", lambda told: Tagged(told)),
     "orgs": listed(
-        "[the|publisher|the publisher|the organisation|the company|the studio|the developer|by] {org}",
-        lambda told: By(told),
+        "[the|publisher|the publisher|the organisation|the company|the studio|the developer|by|either] ({org}|{maker})",
+        _by,
         is_single=True,
     ),
     "licenses": listed("[the|a|an] {license} [license|licence|licenses|licences]", lambda told: told, is_single=True),
@@ -147,6 +197,7 @@ SLOTS: dict[str, Slot] = {
     "products": listed(
         "[the|the game|the app|the tool|the product] {product}", _product, is_single=True, tells_joint=True
     ),
+    "maker": _maker,
     "clause": _clause,
     "exception": _exception,
     "unit": _unit,

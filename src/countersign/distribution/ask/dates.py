@@ -29,6 +29,13 @@ _PERIODS = (
     ("month_first", rf"({_MONTH})(?: the)? (\d{{1,2}})(?:st|nd|rd|th)?(?: ,)?(?: (\d{{4}}))?"),
     ("quarter", r"q([1-4])(?: of)?(?: (\d{4}))?"),
     ("ordinal_quarter", r"(?:the )?(first|second|third|fourth) quarter(?: of)?(?: (\d{4}))?"),
+    ("half", r"(?:the )?(first|second|last) half(?: of (\d{4}|this year|last year))?"),
+    ("half", r"h([12])(?: of)?(?: (\d{4}))?"),
+    (
+        "feast",
+        r"(halloween|christmas eve|christmas day|christmas|new year 's eve|new year 's day|valentine 's "
+        r"day)(?: of)?(?: (\d{4}))?",
+    ),
     ("month", rf"({_MONTH})(?: of)?(?: ,)?(?: (\d{{4}}))?"),
     ("month_of", rf"({_MONTH})(?: of)? (this|last) year"),
     ("year", r"(?:the year )?(\d{4})"),
@@ -49,20 +56,33 @@ class Range(NamedTuple):
 _COMPILED = [(name, re.compile(f"{pattern} ")) for name, pattern in _PERIODS]
 _UNITS = rf"({_UNIT})s? "
 _LAST = re.compile(
-    rf"(?:(?:in|within|over|during|for|throughout) )?(?:the (?:last|past|previous) (?:({_NUMBER}) )?|(?:last|past) "
+    rf"(?:(?:in|within|over|during|for|throughout|of|from) )?(?:the (?:last|past|previous) (?:({_NUMBER}) "
+    rf")?|(?:last|past) "
     rf"({_NUMBER}) |(?:less|no more|not more) than ({_NUMBER}) (?=\w+ ago )){_UNITS}(?:ago )?"
 )
 _LONGER_AGO = re.compile(rf"(?:more than|over|longer than) ({_NUMBER}) {_UNITS}ago ")
 _ONE_ENDED: tuple[tuple[re.Pattern[str], Callable[[Range], Range]], ...] = (
-    (re.compile("(?:(?:in|during|on|throughout|within|for|from|as of) )?"), lambda told: told),
     (
-        re.compile("(?:since|starting|starting in|starting on|beginning in|on or after|in or after) "),
+        re.compile(
+            "(?:(?:in|during|on|throughout|within|for|from|as of|of|over|all of|in all of|anytime in|any time "
+            "in|some time in|sometime in) )?"
+        ),
+        lambda told: told,
+    ),
+    (
+        re.compile(
+            "(?:(?:since|from) the (?:start|beginning) of|since|starting in|starting on|starting from|starting|"
+            "beginning in|on or after|in or after|as from|no earlier than|not before) "
+        ),
         lambda told: Range(told.since, None),
     ),
     (re.compile("(?:after|later than|newer than) "), lambda told: Range(told.until, None)),
     (re.compile("(?:before|prior to|earlier than|older than) "), lambda told: Range(None, told.since)),
     (
-        re.compile("(?:until|till|up to|up until|by|no later than|on or before|by the end of) "),
+        re.compile(
+            "(?:(?:up to|until|up until|till|through|before|by|to) the end of|until|till|up to|up until|by|"
+            "no later than|on or before|not after|not later than|through) "
+        ),
         lambda told: Range(None, told.until),
     ),
 )
@@ -76,6 +96,7 @@ def when(reading: Reading, start: int) -> Iterator[tuple[Range, int]]:
     found: dict[int, Range] = {}
     for told, length in (
         *_two_ended(text, now),
+        *_days_of_month(text, now),
         *_after_and_before(text, now),
         *_rolling(text, now),
         *_one_ended(text, now),
@@ -96,6 +117,24 @@ def _two_ended(text: str, now: Instant) -> Iterator[tuple[Range, int]]:
                 yield Range(first.since, None), after.end()
 
 
+_DAYS = re.compile(
+    rf"(?:(?:from|between|in|on) )?(?:the )?(\d{{1,2}})(?:st|nd|rd|th)? (?:to|and|until|through|till) "
+    rf"((?:the )?(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})(?: ,)?(?: (\d{{4}}))? )"
+)
+
+
+def _days_of_month(text: str, now: Instant) -> Iterator[tuple[Range, int]]:
+    """ "from 1 to 15 October 2026": the month is said once."""
+    if found := _DAYS.match(text):
+        month = _month_of(found[4])
+        year = _year(found[5], month, int(found[3]), _today(now))
+        try:
+            first, last = (_one_day(date(year, month, int(found[group]))) for group in (1, 3))
+        except ValueError:
+            return
+        yield Range(first.since, last.until), found.end()
+
+
 def _after_and_before(text: str, now: Instant) -> Iterator[tuple[Range, int]]:
     for first, end in _one_ended(text, now):
         joint = _JOINT.match(text, end) if first.until is None else None
@@ -104,7 +143,12 @@ def _after_and_before(text: str, now: Instant) -> Iterator[tuple[Range, int]]:
                 yield Range(first.since, last.until), joint.end() + stop if joint else stop
 
 
+_FOR = re.compile(rf"for (?:over |more than |at least |about )?({_NUMBER}) {_UNITS}")
+
+
 def _rolling(text: str, now: Instant) -> Iterator[tuple[Range, int]]:
+    if found := _FOR.match(text):
+        yield Range(_ago(_number(found[1]), found[2], now), None), found.end()
     if found := _LAST.match(text):
         number = found[1] or found[2] or found[3] or "a"
         yield Range(_ago(_number(number), found[4], now), None), found.end()
@@ -239,6 +283,29 @@ def _ordinal(found: re.Match[str], now: Instant) -> Range:
     return _quarter(number, int(found[2] or _today(now).year))
 
 
+def _half(found: re.Match[str], now: Instant) -> Range:
+    named = {"this year": _today(now).year, "last year": _today(now).year - 1}
+    year = named[found[2]] if found[2] in named else int(found[2] or _today(now).year)
+    first = date(year, 1 if found[1] in ("first", "1") else 7, 1)
+    return _days(first, _add_months(first, 6))
+
+
+_FEASTS = {
+    "halloween": (10, 31),
+    "christmas eve": (12, 24),
+    "christmas": (12, 25),
+    "christmas day": (12, 25),
+    "new year 's eve": (12, 31),
+    "new year 's day": (1, 1),
+    "valentine 's day": (2, 14),
+}
+
+
+def _feast(found: re.Match[str], now: Instant) -> Range:
+    month, day = _FEASTS[found[1]]
+    return _one_day(date(_year(found[2], month, day, _today(now)), month, day))
+
+
 _READ: dict[str, Callable[[re.Match[str], Instant], Range | None]] = {
     "moment": _moment,
     "iso": lambda found, now: _one_day(date(int(found[1]), int(found[2]), int(found[3]))),
@@ -249,6 +316,8 @@ _READ: dict[str, Callable[[re.Match[str], Instant], Range | None]] = {
     "month_first": lambda found, now: _named_day(found, now, day_first=False),
     "quarter": lambda found, now: _quarter(int(found[1]), int(found[2] or _today(now).year)),
     "ordinal_quarter": _ordinal,
+    "half": _half,
+    "feast": _feast,
     "month": _month,
     "month_of": _month_of_year,
     "year": lambda found, now: _days(date(int(found[1]), 1, 1), date(int(found[1]) + 1, 1, 1)),

@@ -91,6 +91,12 @@ def _by_main_part(asked: str, near: Sequence[Name]) -> list[Name]:
     return mains if len(mains) == 1 else []
 
 
+async def by_main_part(database: Database, asked: str) -> Name | None:
+    """The one product whose title goes on after this."""
+    found = _by_main_part(asked, await queries.with_terms(database, words(asked)))
+    return found[0] if found else None
+
+
 def _chosen(named: Sequence[Name]) -> Meant:
     if len(named) == 1:
         return Meant(named[0].slug, [])

@@ -3,17 +3,36 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from countersign.distribution.ask import conditions, things, vocabulary
+from countersign.distribution.ask import conditions, extremes_asked, things, versions_asked, vocabulary
+from countersign.distribution.ask.changes_asked import CHANGES_ASKED
+from countersign.distribution.ask.extremes_asked import EXTREMES_ASKED
+from countersign.distribution.ask.likeness_asked import LIKENESS_ASKED
 from countersign.distribution.ask.particulars import PARTICULARS
 from countersign.distribution.ask.query import Query
 from countersign.distribution.ask.questions import SETS
 from countersign.distribution.ask.releases_asked import RELEASES_ASKED
 from countersign.distribution.ask.templates import Reading, Slot, TooHard, match
 from countersign.distribution.ask.tokens import Token
+from countersign.distribution.ask.versions_asked import NOTES_ASKED, VERSIONS_ASKED
 from countersign.kernel.clock import Instant
 
-SLOTS: Mapping[str, Slot] = {**vocabulary.SLOTS, **conditions.SLOTS, **things.SLOTS}
-FORMS = (*RELEASES_ASKED, *PARTICULARS, *SETS)
+SLOTS: Mapping[str, Slot] = {
+    **vocabulary.SLOTS,
+    **conditions.SLOTS,
+    **things.SLOTS,
+    **extremes_asked.SLOTS,
+    **versions_asked.SLOTS,
+}
+FORMS = (
+    *VERSIONS_ASKED,
+    *EXTREMES_ASKED,
+    *RELEASES_ASKED,
+    *CHANGES_ASKED,
+    *PARTICULARS,
+    *LIKENESS_ASKED,
+    *SETS,
+    *NOTES_ASKED,
+)
 MOST_QUERIES = 12
 Names = Mapping[str, Mapping[int, Sequence[tuple[Any, int]]]]
 
@@ -42,7 +61,7 @@ def understand(tokens: Sequence[Token], names: Names, now: Instant, *, most: int
 
 
 def _queries(reading: Reading) -> Iterator[Query]:
-    starts = dict.fromkeys(end for _, end in match("{polite}", reading, 0))
+    starts = dict.fromkeys(end for _, end in match("{polite} {polite} {polite}", reading, 0))
     for start in (0, *(each for each in starts if each)):
         for form in FORMS:
             for captured, end in match(f"{form.template}", reading, start):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from countersign.distribution.ask import queries
+from countersign.distribution.ask import fuzzy, queries
 from countersign.distribution.ask.query import Either, Licensed
 from countersign.distribution.ask.tokens import Token, span
 from countersign.distribution.catalog.public import key
@@ -13,6 +13,7 @@ from countersign.kernel.database.port import Database
 
 MOST_WORDS_OF_NAME = 14
 MOST_WORDS_OF_TAG = 4
+MOST_NUMBERED = 4
 LAST_LETTER = "\U0010ffff"
 UNRESOLVED = "?"
 """Before a name that is to be looked for: no slug begins so."""
@@ -68,7 +69,23 @@ async def _products(database: Database, spans: Spans, tokens: list[Token], found
             value = named[0].slug if len(named) == 1 else UNRESOLVED + spans.texts[start, end]
             _put(found, "product", start, end, value)
     await _products_by_slug(database, spans, found)
+    await _products_by_main_part(database, spans, tokens, found)
     await _products_by_id(database, spans, tokens, found)
+
+
+async def _products_by_main_part(database: Database, spans: Spans, tokens: list[Token], found: Names) -> None:
+    """A number after a product's name belongs to it where another product's title begins so: "Harbour 2: Open Sea"."""
+    numbered = [
+        (start, end + 1)
+        for start, ways in found["product"].items()
+        for _, end in ways
+        if end < len(tokens) and tokens[end].word.isdigit() and (start, end + 1) in spans.texts
+    ]
+    for start, end in numbered[:MOST_NUMBERED]:
+        named = await fuzzy.by_main_part(database, spans.texts[start, end])
+        if named is not None:
+            longer = [way for way in found["product"][start] if way[1] > end]
+            found["product"][start] = [*longer, (named.slug, end)]
 
 
 async def _products_by_slug(database: Database, spans: Spans, found: Names) -> None:

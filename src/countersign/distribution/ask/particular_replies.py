@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from countersign.distribution.ask import phrases, queries, statements
+from countersign.distribution.ask import extreme_replies, phrases, queries, replies, statements
 from countersign.distribution.ask.queries import Facts, Release
 from countersign.distribution.ask.query import (
     About,
@@ -15,6 +15,7 @@ from countersign.distribution.ask.query import (
     Either,
     Every,
     HasVersion,
+    Most,
     Named,
     Newest,
     Not,
@@ -176,11 +177,13 @@ async def has_version(database: Database, query: HasVersion) -> Reply:
 async def changes(database: Database, query: Changes) -> Reply:
     """What the notes of one release say, or those of several one after another."""
     facts = await known(database, query.product)
+    if query.since is not None or query.until is not None:
+        return await _changes_when(database, facts, query)
     if query.after is not None:
         return await _changes_since(database, facts, query.after, query.version)
     if query.version is None:
         found = await queries.releases(
-            database, query.product, channel=query.channel or "", order=("version", "newest"), limit=1
+            database, query.product, channel=query.channel or "", order=("date", query.order), limit=1
         )
         if not found:
             return _no_release(facts, query.channel)
@@ -197,6 +200,25 @@ def _notes(facts: Facts, release: Release) -> str:
     said = (release.notes or "").strip()[:LONGEST_NOTES]
     head = f"{_release_of(facts.detail.title, release)}, published on {day(release.published_at)}"
     return f"{head}: {said}" if said else f"{head}, has no notes."
+
+
+def _is_within(release: Release, query: Changes) -> bool:
+    """Whether it was published in the range."""
+    is_late = query.since is None or statements.instant(query.since) <= release.published_at
+    return is_late and (query.until is None or release.published_at < statements.instant(query.until))
+
+
+async def _changes_when(database: Database, facts: Facts, query: Changes) -> Reply:
+    slug, title = facts.detail.slug, facts.detail.title
+    found = await queries.releases(
+        database, slug, channel=query.channel or "", order=("date", "oldest"), limit=MOST_ROWS
+    )
+    held = [each for each in found if _is_within(each, query)]
+    if not held:
+        return Reply("releases", f"{title} has no release in that time.", sources=((slug, None),))
+    pairs = tuple((slug, release.version) for release in held)
+    text = " ".join(_notes(facts, release) for release in held[-MOST_NOTES:])
+    return Reply("releases", text, pairs, len(pairs), None, pairs)
 
 
 async def _changes_since(database: Database, facts: Facts, after: str, until: str | None) -> Reply:
@@ -328,6 +350,10 @@ async def compare(database: Database, query: Compare) -> Reply:
     """The facts of the products beside each other."""
     described = [await known(database, slug) for slug in dict.fromkeys(query.products)]
     texts = [_compared(facts) for facts in described]
+    if isinstance(query.which, Most):
+        texts.insert(0, (await extreme_replies.most(database, query.which)).text)
+    elif query.which is not None:
+        texts.insert(0, (await replies.which(database, query.which)).text)
     slugs = tuple((facts.detail.slug,) for facts in described)
     return Reply("text", " ".join(texts), slugs, len(slugs), None, tuple((slug, None) for (slug,) in slugs))
 

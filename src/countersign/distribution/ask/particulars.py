@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from countersign.distribution.ask.query import (
+    ANYTHING,
     About,
     AnyCondition,
     Aspect,
@@ -14,13 +15,14 @@ from countersign.distribution.ask.query import (
     Named,
     Query,
     Released,
+    is_of_releases,
 )
 from countersign.distribution.ask.questions import Form
 from countersign.distribution.ask.templates import Captured, value, values
 from countersign.distribution.ask.values import Values
 
 
-def _slugs(told: Values) -> tuple[str, ...]:
+def slugs(told: Values) -> tuple[str, ...]:
     """The products of a list."""
     condition = told.condition
     held: tuple[AnyCondition, ...] = condition.of if isinstance(condition, Every | Either) else (condition,)
@@ -28,8 +30,8 @@ def _slugs(told: Values) -> tuple[str, ...]:
 
 
 def _compare(captured: Captured) -> Query | None:
-    slugs = _slugs(value(captured, "products"))
-    return Compare(slugs) if len(slugs) > 1 else None
+    named = slugs(value(captured, "products"))
+    return Compare(named) if len(named) > 1 else None
 
 
 def _compare_two(captured: Captured) -> Query | None:
@@ -38,9 +40,15 @@ def _compare_two(captured: Captured) -> Query | None:
 
 def _check(captured: Captured) -> Query | None:
     told: Values = value(captured, "products")
-    if told.joint != "and" and len(_slugs(told)) > 1:
+    if told.joint != "and" and len(slugs(told)) > 1:
         return None
-    return Check(_slugs(told), value(captured, "where"))
+    return Check(slugs(told), value(captured, "where"))
+
+
+def _check_timeless(captured: Captured) -> Query | None:
+    """What will be released nobody can tell; what a product will run on is what it runs on."""
+    told = value(captured, "where")
+    return None if is_of_releases(told) else _check(captured)
 
 
 def _check_platforms(captured: Captured) -> Query | None:
@@ -71,7 +79,7 @@ def _any_release(captured: Captured) -> Query | None:
 
 _WHAT = "(what is|what was|what are|which is|what|which|show|show me|tell me|give me|tell me about|find|name)"
 
-_DO = "(does|do|did|can|could|will|is|are|was|were|has|have|had|would|should)"
+_DO = "(does|do|did|can|could|is|are|was|were|has|have|had|should)"
 
 _MADE_IT = (
     "(makes|made|publishes|published|develops|developed|created|creates|released|releases|is "
@@ -83,6 +91,8 @@ _RUN = (
     "(run|runs|work|works|play|available|support|supported|running|playable|offered|released|"
     "usable|exist|come|published|supports|compatible|target|be played|be used|be run|ship)"
 )
+
+_SAID_ONCE = "[the|the game|the app|the tool|the product|the program]"
 
 PARTICULARS = (
     Form("compare {products} [with each other]", _compare),
@@ -104,7 +114,21 @@ PARTICULARS = (
     Form("what do {products} have in common", _compare),
     Form("(how|in what way) (is|does) {product} (different|differ) from {product}", _compare_two),
     # About
-    Form("is {product} [a|an] {kind} or [a|an] {kind}", _about("kind")),
+    Form("[is|was] {product} [a|an] {kind} or [a|an] {kind}", _about("kind")),
+    Form("(what|which) (category|kind|sort|type) of {thing} is {product}", _about("kind")),
+    Form(
+        "[in a few words|in one sentence|in a sentence|in short|in brief|who or] what is {product}",
+        _about("description"),
+    ),
+    Form("{product} (is|does) what", _about("description")),
+    Form("[let me know|tell me] what {product} (does|is)", _about("description")),
+    Form("do you have (information|info|details|anything|something) (on|about) {product}", _about("description")),
+    Form("do you know {product}", _about("description")),
+    Form("do you (have|list|carry|offer) {product}", lambda captured: Check((value(captured, "product"),), ANYTHING)),
+    Form(
+        "(what|why) (do|would|should|could|might) (people|i|one|we|you|anyone|someone) use {product} [for]",
+        _about("description"),
+    ),
     Form("what (is|are) {product}", _about("description")),
     Form(
         "(describe|explain|tell me [more|something] about|what can you tell me about|what is "
@@ -118,7 +142,43 @@ PARTICULARS = (
     Form("what is {product} (for|good for|used for|made for)", _about("description")),
     Form("what (is|kind of|sort of) [a|an] [kind of|sort of|type of] {thing} is {product}", _about("description")),
     Form("{product}", _about("description")),
+    Form(
+        "(more|some more|something|anything|info|details|information|facts|news|all|everything|a few words|a bit|"
+        "a little|a short description|description|a description|summary|a summary|the description|about|"
+        "more information|more info|tell me more|i want to know more|what do you have|what have you got|"
+        "what do you know|what can you say|can you say something|say something|what is there to know|"
+        "give me a short description|give me a description|give me a summary|give me info|give me details|"
+        "give me more info|give me more information|tell me everything|tell us|talk|tell me something|background) "
+        "[about|on|of|for|regarding] {product}",
+        _about("description"),
+    ),
+    Form(
+        "(describe|could you describe|can you describe|please describe) {product} [to me|for me|briefly]",
+        _about("description"),
+    ),
+    Form(
+        "{product} (info|details|information|description|summary|facts|overview|explained|about)", _about("description")
+    ),
+    Form(
+        "(say|tell me|explain|explain to me|tell us) what {product} (is|does|is for|is about) [for|about]",
+        _about("description"),
+    ),
+    Form(
+        "(what is|what was) [the] (thing|game|app|tool|product|program|one) (called|named) {product}",
+        _about("description"),
+    ),
+    Form("(explain|introduce|describe) {product} to me", _about("description")),
+    Form("what is {product} (supposed to do|meant for|there for|like|exactly)", _about("description")),
+    Form("what (can|could|do) (i|you|we|one) do (with|in) {product}", _about("description")),
     Form(f"who {_MADE_IT} {{product}}", _about("publisher")),
+    Form(f"(who|whom) [else] (has|have|is|was) [it that] {_MADE_IT} {{product}}", _about("publisher")),
+    Form("{product} (is|was) [{made}] (by|from) (whom|who|which {publishers}|what {publishers})", _about("publisher")),
+    Form("{product} (by|from|made by) (whom|who)", _about("publisher")),
+    Form("(which|what) {publishers} (is|was) responsible for {product}", _about("publisher")),
+    Form("who (is|was) responsible for {product}", _about("publisher")),
+    Form("(which|what) {publishers} (does|did|do) {product} (come from|belong to)", _about("publisher")),
+    Form("(where|who) does {product} come from", _about("publisher")),
+    Form("who do we (have to thank|owe) for {product}", _about("publisher")),
     Form(f"(which|what) {{publishers}} {_MADE_IT} {{product}}", _about("publisher")),
     Form(
         "(who|which {publishers}|what {publishers}|by whom|by who) (is|was) {product} [{made}] [by|from]",
@@ -166,6 +226,54 @@ PARTICULARS = (
         _about("platforms"),
     ),
     Form("where is {product} {runs}", _about("platforms")),
+    Form(
+        "(which|what) {aspect} does {product} (publish to|publish on|release to|ship to|belong to|come in|exist in)",
+        _aspect,
+    ),
+    Form(
+        "(can|could|may) (i|you|we|one) (get|try|download|test|use|have|play) [a|an|the|any] {channels} "
+        "[release|version|build] (of|for) {product}",
+        _check_channels,
+    ),
+    Form(
+        "(can|could|may) (i|you|we|one) (get|try|download|test|use|have|play) {product} (in|as) [a|an|the] "
+        "{channels} [release|version|build]",
+        _check_channels,
+    ),
+    Form("(is|was) {product} (out|released|published|available)", _any_release),
+    Form("{product} (runs|works|is available|is) (on|for) (what|which) [{aspect}]", _about("platforms")),
+    Form(
+        f"(on|for|in) (what|which) [{{aspect}}] (does|can|do|will|is) [i|you|we|one] {{product}} {_RUN}",
+        _about("platforms"),
+    ),
+    Form(
+        "(what|where) (can|do|could) (i|you|we|one) (run|play|use|install|get) {product} (on|with)", _about("platforms")
+    ),
+    Form(
+        "(list|show|name|tell me|give me|show me|what are|which are) [all] [the] {aspect} [that|which] {product} "
+        "(supports|runs on|has|is on|is available on|carries|works on|is available for|uses|is under)",
+        _aspect,
+    ),
+    Form(
+        "(in|under|with|on|to) (which|what) {aspect} (is|has|was|does|do|are|can|did) {product} [been] "
+        "[{runs}|{made}|{out}|filed|tagged|listed|licensed|labelled|categorised|found|belong]",
+        _aspect,
+    ),
+    Form("where is [the] {aspect} of {product}", _aspect),
+    Form("does {product} (run|work) (on|under) (what|which) {aspect}", _aspect),
+    Form(
+        "(which|what) {aspect} {product} (has|runs on|supports|uses|is on|is under|carries|belongs to|comes with)",
+        _aspect,
+    ),
+    Form("{product} , {aspect}", _aspect),
+    Form("{product} (is|has|runs on|is under|comes under|uses) (what|which) {aspect}", _aspect),
+    Form("is {platforms} (supported|covered) by {product}", _check_platforms),
+    Form("(do|does|will|would|can) {platforms} (run|support|play|work with) {product}", _check_platforms),
+    Form("{product} [{runs}] (on|for|in) {platforms} [{runs}]", _check_platforms),
+    Form("{product} {platforms} [version|port|build|support|edition]", _check_platforms),
+    Form(
+        "(any|no|some) {platforms} (version|port|build|edition|release|support) (of|for|in) {product}", _check_platforms
+    ),
     Form("how is {product} (tagged|categorised|categorized|labelled|labeled|classified)", _about("tags")),
     Form("how is {product} licensed", _about("license")),
     Form(
@@ -180,6 +288,7 @@ PARTICULARS = (
     Form("where is {product} 's (homepage|website|home page)", _about("homepage")),
     # Yes or no
     Form(f"{_DO} {{products}} [both|all] {{where}}", _check),
+    Form("(will|would) {products} [both|all] {where}", _check_timeless),
     Form("is it (true|correct|right) that {products} [both|all] {where}", _check),
     Form("(true|correct) that {products} {where}", _check),
     Form(
@@ -210,7 +319,26 @@ PARTICULARS = (
         lambda captured: Check((value(captured, "product"),), Released(value(captured, "channel"))),
     ),
     Form("(is|are|has|have) there [been] [a|an|any] (release|releases|version|versions) of {product}", _any_release),
-    Form("{product} (on|for) {platforms}", _check_platforms),
+    Form(
+        "(any|got any|some) {channels} [release|version|build|channel|releases|versions|builds] (of|for|"
+        "from) {product}",
+        _check_channels,
+    ),
+    Form("{product} {neg} {channels} [release|version|build|releases|versions|builds]", _check_channels),
+    Form(
+        "(has|is|did|does|was) {product} [ever|been] (reached|gone|become|turned|hit|reach|left beta for|"
+        "left alpha for|"
+        "made it to|made it into|got to|come to|out as|out in|out on|moved to|in|into|on|a|marked|seen|had|"
+        "go|hit) [a|the] {channels} "
+        "[channel|release|version|status|stage|state|build|ones]",
+        _check_channels,
+    ),
+    Form(
+        "(is|has|did) {product} [come|left|leave|got|gotten] (out of|past|over|beyond|left) (beta|alpha|"
+        "testing|early access) [testing]",
+        lambda captured: Check((value(captured, "product"),), Released("stable")),
+    ),
+    Form("(is|was) {product} {channels} [software|release|version|quality]", _check_channels),
     Form(
         "(did|does|is it) {org} [who|that] (make|publish|release|develop|create|own|makes|"
         "publishes|made|published) {product}",

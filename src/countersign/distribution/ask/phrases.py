@@ -10,6 +10,7 @@ from countersign.distribution.ask.query import (
     Every,
     Free,
     Licensed,
+    MakerOf,
     Mentioning,
     Named,
     Not,
@@ -66,6 +67,8 @@ def _said_of_names(condition: AnyCondition) -> tuple[str, str]:
             return "is", f"tagged {tag}"
         case By(org):
             return "is", f"published by {org}"
+        case MakerOf(slug):
+            return "is", f"published by the publisher of {slug}"
         case Free():
             return "is", "free"
         case Named(slug):
@@ -159,8 +162,11 @@ def releases(asked: Releases, *, is_one: bool = False) -> str:
     """The releases in words: "beta releases of games that run on Linux published since 2026-03-01"."""
     noun = f"{f'{asked.channel} ' if asked.channel else ''}{'release' if is_one else 'releases'}"
     told = _span(asked.since, asked.until)
+    above = "".join(f" not in {each}" for each in asked.barred)
+    above += f" after version {asked.above}" if asked.above else ""
+    above += f" before version {asked.below}" if asked.below else ""
     about = "" if asked.where == ANYTHING else f" of {_about(asked.where)}"
-    return f"{noun}{f' published{told}' if told else ''}{about}"
+    return f"{noun}{f' published{told}' if told else ''}{above}{about}"
 
 
 def _about(where: AnyCondition) -> str:
@@ -170,13 +176,23 @@ def _about(where: AnyCondition) -> str:
 def publishers(asked: Publishers, *, is_one: bool = False) -> str:
     """The organisations in words."""
     noun = "publisher" if is_one else "publishers"
-    return noun if asked.where == ANYTHING else f"{noun} of {products(asked.where)}"
+    of = "without" if asked.none else "of"
+    return noun if asked.where == ANYTHING else f"{noun} {of} {products(asked.where)}"
+
+
+_ORDERS = {
+    "title": "",
+    "newest": "newest ",
+    "oldest": "oldest ",
+    "debut_first": "first published ",
+    "debut_last": "newly published ",
+}
 
 
 def of_set(asked: Products | Releases | Publishers, *, is_one: bool = False) -> str:
     """What a question for a set is about."""
     if isinstance(asked, Products):
-        order = "" if asked.order == "title" else f"{asked.order} "
+        order = _ORDERS[asked.order]
         limit = "" if not asked.limit else "the " if is_one else f"the {asked.limit} "
         return f"{limit}{order}{products(asked.where, is_one=is_one)}"
     if isinstance(asked, Releases):

@@ -1,6 +1,6 @@
 """SQL of questions about particular products, and of the names that questions use."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -165,11 +165,19 @@ PUBLIC_ORGS = """
     WHERE EXISTS (SELECT 1 FROM catalog_public c WHERE c.org_slug = o.slug)
     LIMIT $1
 """
-SELECT = "SELECT "
 # The least of what an index holds in order: asked whether there is any, PostgreSQL would read the whole table for a tag
-# that nothing has, because it expects one in any few rows.
-HAS_TAG = "(SELECT min(f.title) FROM catalog_facet f WHERE f.facet = {facet})"
-HAS_LICENSE = "(SELECT min(c.license) FROM catalog_public c WHERE c.license_key = {key})"
+# that nothing has, because it expects one in any few rows. One question of many rows: as many columns are more than a
+# row may have, and each is planned by itself.
+HAS_TAG = """
+    WITH wanted(value) AS (VALUES {values})
+    SELECT w.value FROM wanted w
+    WHERE (SELECT min(f.title) FROM catalog_facet f WHERE f.facet = w.value) IS NOT NULL
+"""
+HAS_LICENSE = """
+    WITH wanted(value) AS (VALUES {values})
+    SELECT w.value FROM wanted w
+    WHERE (SELECT min(c.license) FROM catalog_public c WHERE c.license_key = w.value) IS NOT NULL
+"""
 IS_PUBLIC_TAG = "SELECT 1 FROM catalog_public c WHERE c.tags LIKE $1 LIMIT 1"
 LICENSES = "SELECT DISTINCT c.license FROM catalog_public c WHERE c.license_key = $1 LIMIT 50"
 LICENSES_FROM = """
@@ -213,11 +221,7 @@ async def tags_named(database: Database, tags: Sequence[str]) -> set[str]:
     """Which of the tags a public product carries."""
     if not tags:
         return set()
-    statement = Statement()
-    wanted = padded(tags)
-    held = [HAS_TAG.format(facet=statement.value(f"tag:{tag}")) for tag in wanted]
-    row = await database.fetch_one(SELECT + ", ".join(held), *statement.values)
-    known = {tag for tag, title in zip(wanted, row or (), strict=True) if title is not None}
+    known = await _held(database, HAS_TAG, {f"tag:{tag}": tag for tag in tags})
     # A tag of drafts alone is none; what a tag is made of means nothing to LIKE.
     return {tag for tag in known if await database.scan(IS_PUBLIC_TAG, f"% {tag} %")}
 
@@ -226,12 +230,16 @@ async def licenses_named(database: Database, keys: Sequence[str]) -> list[tuple[
     """Licences of public products by their key: key, licence."""
     if not keys:
         return []
-    statement = Statement()
-    wanted = padded(keys)
-    held = [HAS_LICENSE.format(key=statement.value(each)) for each in wanted]
-    row = await database.fetch_one(SELECT + ", ".join(held), *statement.values)
-    known = dict.fromkeys(each for each, name in zip(wanted, row or (), strict=True) if name is not None)
+    known = await _held(database, HAS_LICENSE, {each: each for each in keys})
     return [(each, name) for each in known for (name,) in await database.scan(LICENSES, each)]
+
+
+async def _held(database: Database, has: str, wanted: Mapping[str, str]) -> list[str]:
+    """What those values stand for that the catalog holds, each once."""
+    statement = Statement()
+    values = ", ".join(f"({statement.value(each)})" for each in padded(list(wanted)))
+    rows = await database.fetch(has.format(values=values), *statement.values)
+    return list(dict.fromkeys(wanted[each] for (each,) in rows))
 
 
 async def licenses_from(database: Database, begin: str, end: str) -> list[str]:

@@ -50,6 +50,12 @@ class By(Condition, frozen=True, tag="org"):
     value: Text
 
 
+class MakerOf(Condition, frozen=True, tag="maker_of"):
+    """The organisation that publishes the product with this slug publishes it."""
+
+    value: Text
+
+
 class Licensed(Condition, frozen=True, tag="license"):
     """It has this licence; None: none is told."""
 
@@ -123,6 +129,7 @@ AnyCondition: TypeAlias = (
     | OnlyOn
     | Tagged
     | By
+    | MakerOf
     | Licensed
     | Free
     | Named
@@ -146,15 +153,16 @@ Limit = Annotated[int, msgspec.Meta(ge=1, le=200)]
 
 
 class Products(Asked, frozen=True, tag="products"):
-    """Which products: in catalog order, or by their newest release; `limit` of them."""
+    """Which products: in catalog order, by their newest release, or by their first one; `limit` of them."""
 
     where: AnyCondition = ANYTHING
-    order: Literal["title", "newest", "oldest"] = "title"
+    order: Literal["title", "newest", "oldest", "debut_first", "debut_last"] = "title"
     limit: Limit | None = None
 
 
 class Releases(Asked, frozen=True, tag="releases"):
-    """Which published releases of the products there are in the channel and in the range."""
+    """Which published releases of the products there are in the channel and in the range, with versions above the one
+    and below the other, and not in the barred channels."""
 
     where: AnyCondition = ANYTHING
     channel: ChannelName | None = None
@@ -162,12 +170,34 @@ class Releases(Asked, frozen=True, tag="releases"):
     until: Moment | None = None
     order: Literal["newest", "oldest"] = "newest"
     limit: Limit | None = None
+    above: Text | None = None
+    below: Text | None = None
+    barred: tuple[ChannelName, ...] = ()
 
 
 class Publishers(Asked, frozen=True, tag="publishers"):
-    """Which organisations publish such products."""
+    """Which organisations publish such products, or with `none`, which have public products but none of these."""
 
     where: AnyCondition = ANYTHING
+    none: bool = False
+
+
+class Most(Asked, frozen=True, tag="most"):
+    """Which of the products has the most platforms, releases (in the channel) or tags, or which organisation has the
+    most of the products; all of them where several are equal. With `least`, the fewest."""
+
+    of: Literal["platforms", "releases", "tags", "products"]
+    where: AnyCondition = ANYTHING
+    channel: ChannelName | None = None
+    least: bool = False
+
+
+class NewestOfEach(Asked, frozen=True, tag="newest_of_each"):
+    """The newest (or oldest) published release of each of the products, in the channel."""
+
+    where: AnyCondition = ANYTHING
+    channel: ChannelName | None = None
+    order: Literal["newest", "oldest"] = "newest"
 
 
 class Count(Asked, frozen=True, tag="count"):
@@ -197,17 +227,21 @@ class Newest(Asked, frozen=True, tag="newest"):
     channel: ChannelName | None = None
     platform: Platform | None = None
     order: Literal["newest", "oldest"] = "newest"
-    by: Literal["version", "date"] = "version"
+    by: Literal["version", "date"] = "date"
     about: Literal["version", "moment"] = "version"
 
 
 class Changes(Asked, frozen=True, tag="changes"):
-    """What the notes of a release say (None: of the newest), or of all after `after` up to it."""
+    """What the notes of a release say (None: of the newest, or the oldest), or of all after `after` up to it, or of
+    all in the range."""
 
     product: Text
     version: Text | None = None
     after: Text | None = None
     channel: ChannelName | None = None
+    order: Literal["newest", "oldest"] = "newest"
+    since: Moment | None = None
+    until: Moment | None = None
 
 
 class WhenReleased(Asked, frozen=True, tag="when"):
@@ -227,10 +261,49 @@ class HasVersion(Asked, frozen=True, tag="has_version"):
     until: Moment | None = None
 
 
-class Compare(Asked, frozen=True, tag="compare"):
-    """What tells these products apart."""
+class IsNewest(Asked, frozen=True, tag="is_newest"):
+    """Whether this version is the one of the product (in the channel) that was published last."""
+
+    product: Text
+    version: Text
+    channel: ChannelName | None = None
+
+
+class IsNewer(Asked, frozen=True, tag="is_newer"):
+    """Whether a version is higher than another of the product and was published later; None: whether any was."""
+
+    product: Text
+    than: Text
+    version: Text | None = None
+    channel: ChannelName | None = None
+
+
+class Noting(Asked, frozen=True, tag="noting"):
+    """Which releases of the product have all of these words in their notes."""
+
+    product: Text
+    words: tuple[Text, ...]
+
+
+class CountOf(Asked, frozen=True, tag="count_of"):
+    """How many platforms, tags or channels the product has."""
+
+    product: Text
+    of: Literal["platforms", "tags", "channels"]
+
+
+class Same(Asked, frozen=True, tag="same"):
+    """Whether the products agree in this."""
 
     products: tuple[Text, ...]
+    aspect: Literal["publisher", "license", "platforms", "tags", "kind", "access"]
+
+
+class Compare(Asked, frozen=True, tag="compare"):
+    """What tells these products apart, after which of them it is that was asked for."""
+
+    products: tuple[Text, ...]
+    which: Most | Products | None = None
 
 
 Aspect = Literal[
@@ -249,6 +322,8 @@ Query: TypeAlias = (
     Products
     | Releases
     | Publishers
+    | Most
+    | NewestOfEach
     | Count
     | Exists
     | Check
@@ -256,6 +331,11 @@ Query: TypeAlias = (
     | Changes
     | WhenReleased
     | HasVersion
+    | IsNewest
+    | IsNewer
+    | Noting
+    | CountOf
+    | Same
     | Compare
     | About
 )
@@ -286,6 +366,13 @@ def opposite(condition: AnyCondition) -> AnyCondition:
     if isinstance(condition, Every) and condition.of:
         return either([opposite(each) for each in condition.of])
     return condition.of if isinstance(condition, Not) else Not(condition)
+
+
+def is_of_releases(told: AnyCondition) -> bool:
+    """Whether the condition is about what was released, and when."""
+    if isinstance(told, Every | Either):
+        return any(is_of_releases(each) for each in told.of)
+    return is_of_releases(told.of) if isinstance(told, Not) else isinstance(told, Released | OnlyChannel)
 
 
 def size(condition: AnyCondition) -> int:

@@ -3,12 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from countersign.distribution.ask.clauses import ranged, within
 from countersign.distribution.ask.query import (
     ANYTHING,
     By,
     Count,
     Exists,
+    Named,
+    OfKind,
     Products,
     Publishers,
     Query,
@@ -70,9 +74,39 @@ def _exists_by(captured: Captured) -> Query | None:
 
 
 def _by(captured: Captured) -> Query | None:
+    """What came out in a period is releases; without one, what somebody makes is products."""
+    if any(values(captured, "neg")):
+        return None
     by: Values = value(captured, "orgs")
     when = value(captured, "when")
-    return Products(every([by.condition, within(Released(), when)]) if when else by.condition)
+    return Releases(by.condition, value(captured, "channel"), *ranged(when)) if when else Products(by.condition)
+
+
+def _exists_of(captured: Captured) -> Query | None:
+    by: Values = value(captured, "orgs")
+    told: Releases = value(captured, "releases")
+    if told.limit is not None:
+        return None
+    return Exists(msgspec.structs.replace(told, where=every([told.where, by.condition])))
+
+
+def _games(captured: Captured) -> Query | None:
+    return Products(every([OfKind("game"), *values(captured, "where")]))
+
+
+def _by_exists(captured: Captured) -> Query | None:
+    by: Values = value(captured, "orgs")
+    return Exists(Releases(by.condition, value(captured, "channel"), *ranged(value(captured, "when"))))
+
+
+def _released_at_all(captured: Captured) -> Query | None:
+    told = _released_when(captured)
+    return Exists(told) if isinstance(told, Releases) else None
+
+
+def _nobody(captured: Captured) -> Query | None:
+    told: Things = value(captured, "things")
+    return Publishers(told.where, none=True) if told.is_plain else None
 
 
 def _releases(captured: Captured) -> Query | None:
@@ -94,10 +128,6 @@ def _released_when(captured: Captured) -> Query | None:
     return Releases(ANYTHING, value(captured, "channel"), since, until)
 
 
-def _updated_when(captured: Captured) -> Query | None:
-    return Products(within(Released(), value(captured, "when")))
-
-
 def _publishers(captured: Captured) -> Query | None:
     told: Things | None = value(captured, "things")
     if told is None:
@@ -115,6 +145,7 @@ def _org_has(captured: Captured) -> Query | None:
 
 
 SETS = (
+    Form("(any|got any|have you got any|have you any) {releases}", _exists_releases),
     Form("{list_head} {releases}", _releases),
     Form("{releases}", _releases),
     Form("how many {releases}", _count_releases),
@@ -124,8 +155,54 @@ SETS = (
         _count_releases,
     ),
     Form("(is there|are there|were there|was there|have there been|has there been) {releases}", _exists_releases),
-    Form("what (was|were|got|has been|else was) updated {when}", _updated_when),
-    Form("what (was|were|got|has been|is|came|else was) (released|published|out|new|shipped) {when}", _released_when),
+    Form(
+        "what (was|were|got|has been|else was|have been) updated {when}",
+        lambda captured: Products(within(Released(), value(captured, "when"))),
+    ),
+    Form(
+        "what (was|were|got|has been|is|came|else was) (released|published|out|new|shipped|put out) {when}",
+        _released_when,
+    ),
+    Form("[list] [the] (updates|news|new stuff|new things) (of|from|in|for|since|during) {when}", _released_when),
+    Form(
+        "[list] [the] (updates|news|new stuff|new things|what is new|updated|released|published|out) {when}",
+        _released_when,
+    ),
+    Form(
+        "(anything|something|everything) (new|released|published|updated|out|that came out|shipped|fresh) {when}",
+        _released_when,
+    ),
+    Form(
+        "(everything|all) (that|which) {neg} (released|published|updated|came out|shipped|come out) {when}",
+        _released_when,
+    ),
+    Form("(was|were|is|has|did|have) (anything|something) [been] {out} {when}", _released_at_all),
+    Form("(was|were|is|has|did|have) (anything|something) [been] (new|updated) {when}", _released_at_all),
+    Form(
+        "(has|have|did|does|do) {orgs} {makes} (anything|something|any {channel} {release}|any {release}|"
+        "any new {release}|new {release}|a new {release}|a {release}|any updates) [new] {when}",
+        _by_exists,
+    ),
+    Form(
+        "(has|have|did|does|do) {orgs} (get|got|see|had|have) (anything|any {release}|any {channel} "
+        "{release}|a {release}) [out] {when}",
+        _by_exists,
+    ),
+    Form("{publishers} {makes} no {things}", _nobody),
+    Form("{list_head} [the] {publishers} [that|which|who] {neg} {makes} no {things}", _nobody),
+    Form("{list_head} [the] {publishers} [that|which|who] [has|have] (without|with no|no) {things}", _nobody),
+    Form("{list_head} [the] {publishers} [that|which|who] (do|does|did|has|have) not {makes} [any] {things}", _nobody),
+    Form("who (makes|publishes|has) no {things}", _nobody),
+    Form(
+        "{list_head} (catalog|catalogue|portfolio|products|line up|lineup|range|output|work|works|titles) "
+        "(of|by|from) {orgs}",
+        _by,
+    ),
+    Form("(catalog|catalogue|portfolio|range|output|line up|lineup|works|work) (of|by|from) {orgs}", _by),
+    Form(
+        "[{list_head}] {orgs} 's (catalog|catalogue|portfolio|range|output|line up|lineup|works|work|stuff|things)", _by
+    ),
+    Form("{orgs}", _by),
     Form("what (came|comes) out {when}", _released_when),
     Form("what is new {when}", _released_when),
     Form("{list_head} {things} (was|were|is|are|has|has been|have been|had) [the] {last_by}", _last),
@@ -134,9 +211,22 @@ SETS = (
     Form("{list_head} [one] of these {where} {products}", _of_these),
     Form("{list_head} {things}", _products),
     Form("{things}", _products),
+    Form("(what|which) (can|could|may|should|do) (i|we|you|one|people|they|someone) play [{where}]", _games),
+    Form("(what|which) (is|are) [there] (playable|to play) [{where}]", _games),
+    Form("(has|have|did|does|do) {orgs} {makes} {releases}", _exists_of),
     Form("what {where}", _where),
     Form("(which|who) {where}", _where),
-    Form("what (does|do|did|has|have) {orgs} {makes} [{when}]", _by),
+    Form("what [{channel}] [{release}] (does|do|did|has|have) {orgs} {neg} {makes} [{when}]", _by),
+    Form(
+        "(history|release history|version history|timeline|release list|past releases|past versions|the "
+        "history) (of|for) {product}",
+        lambda captured: Releases(Named(value(captured, "product"))),
+    ),
+    Form(
+        "[{list_head}] {product} ['s] (history|release history|version history|timeline|release list|past "
+        "releases|past versions)",
+        lambda captured: Releases(Named(value(captured, "product"))),
+    ),
     Form("what (is|are) {made} (by|from) {orgs}", _by),
     Form("[{list_head}] what {orgs} {makes} [{when}]", _by),
     Form("(anything|everything) {where}", _where),
@@ -156,11 +246,18 @@ SETS = (
     Form("(does|do|did|has|have) {orgs} {makes} {things}", _exists_by),
     Form("(does|do|is|are|has|have|did|was|were|can) (any|some) {things}", _exists),
     Form("(does|do|is|are|has|have|did|was|were|can) (any|some) {things} {where}", _exists),
+    Form(
+        "(has|is|was|did|does|do|were|can) (anything|something|any product|any of them) {where}",
+        lambda captured: Exists(Products(value(captured, "where"))),
+    ),
     Form("{list_head} [all|all the|the|every] {publishers} [{here}]", _publishers),
     Form("{list_head} [the|of the] {publishers} {makes} {things}", _publishers),
     Form("{list_head} [the|all] {publishers} (of|with|behind) {things}", _publishers),
     Form("who (is behind|are the makers of|are the publishers of|{makes}) {things}", _publishers),
     Form("how many {publishers} {makes} {things}", _count_publishers),
     Form("how many {publishers} (with|of) {things}", _count_publishers),
-    Form("how many {publishers} [{here}]", _count_publishers),
+    Form("how many [different|distinct] {publishers} [{here}]", _count_publishers),
+    Form("(what number|what is the number|how large a number) of {things} {where}", _count),
+    Form("of [all] [the] {things} how many {where}", _count),
+    Form("(number|count) of {things} {where}", _count),
 )

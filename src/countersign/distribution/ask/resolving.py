@@ -35,7 +35,7 @@ def _unresolved(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     members = cast("dict[str, Any]", value)
-    named = members.get("is") in ("slug", "org")
+    named = members.get("is") in ("slug", "org", "maker_of")
     return {
         name: _marked(each) if name in ("product", "products") or (named and name == "value") else _unresolved(each)
         for name, each in members.items()

@@ -1,10 +1,21 @@
 """POST and GET /ask: questions in plain words (API document; decisions 10), in NLWeb's forms as well."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, NamedTuple
 
 from countersign.distribution.ask import asking, nlweb, stream
-from countersign.distribution.ask.schemas import AskAnswer, AskBody, Asked, Asking, Mode, Nested, NlwebAnswer, Preferred
+from countersign.distribution.ask.schemas import (
+    AskAnswer,
+    AskBody,
+    Asked,
+    Asking,
+    Mode,
+    Nested,
+    NlwebAnswer,
+    NlwebAsked,
+    NlwebBody,
+    Preferred,
+)
 from countersign.distribution.ask.stream import Told
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
@@ -12,7 +23,7 @@ from countersign.kernel import clock, ids
 from countersign.kernel.errors import Refused, invalid_member, invalid_parameter
 from countersign.kernel.http import answer
 from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.route import Nothing, OneOf, route
+from countersign.kernel.http.route import Nothing, OneOf, Options, route
 
 EVENTS = "text/event-stream"
 
@@ -39,21 +50,25 @@ class _Wanted(NamedTuple):
 async def ask(call: Request[Asking, AskBody]) -> Answer:
     """Ask about products and releases in plain words. `stream=true` tells the answer as server-sent events: `start`,
     a `source` each, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
-    body = call.body
-    wanted = _nested(body, body.query.text) if isinstance(body.query, Nested) else _plain(body, body.query)
-    if not wanted.question.strip():
-        raise invalid_member("/query/text" if wanted.form == "nested" else "/query", "must not be blank")
+    wanted = _plain(call.body, call.body.query)
     if call.query.stream:
-        wanted = wanted._replace(is_streamed=True, form="documented" if wanted.form == "flat" else wanted.form)
+        wanted = wanted._replace(is_streamed=True, form="documented")
     return await _told(call, wanted)
 
 
-def _nested(body: AskBody, question: str) -> _Wanted:
+async def ask_for_nlweb(call: Request[Nothing, NlwebBody]) -> Answer:
+    """Ask about products and releases in plain words, in the forms of NLWeb's clients."""
+    body = call.body
+    wanted = _nested(body, body.query.text) if isinstance(body.query, Nested) else _plain(body, body.query)
+    return await _told(call, wanted)
+
+
+def _nested(body: NlwebBody, question: str) -> _Wanted:
     preferred = body.prefer or Preferred()
     return _Wanted(question, body.query_id or ids.new_uuid(), preferred.mode, "nested", preferred.streaming)
 
 
-def _plain(body: AskBody, question: str) -> _Wanted:
+def _plain(body: AskBody | NlwebBody, question: str) -> _Wanted:
     is_streamed = bool(body.streaming)
     mode = body.mode or body.generate_mode or "list"
     return _Wanted(
@@ -62,16 +77,21 @@ def _plain(body: AskBody, question: str) -> _Wanted:
 
 
 async def ask_by_query(call: Request[Asked, Nothing]) -> Answer:
-    """Ask about products and releases in plain words, in the address: `q`, or NLWeb's parameters."""
+    """Ask about products and releases in plain words, in the address."""
     asked = call.query
-    question = asked.q if asked.q is not None else asked.query
-    if question is None:
-        raise invalid_parameter("q", "is required")
-    _require_said(question, "q" if asked.q is not None else "query")
-    form = "flat" if asked.q is None and asked.streaming else "documented"
+    _require_said(asked.q, "q")
+    query_id = asked.query_id or ids.new_uuid()
+    return await _told(call, _Wanted(asked.q, query_id, asked.mode or "list", "documented", asked.stream))
+
+
+async def ask_as_nlweb(call: Request[NlwebAsked, Nothing]) -> Answer:
+    """Ask about products and releases in plain words, with the parameters of NLWeb's clients."""
+    asked = call.query
+    _require_said(asked.query, "query")
+    is_streamed = bool(asked.streaming)
+    form = "flat" if is_streamed else "documented"
     mode = asked.mode or asked.generate_mode or "list"
-    is_streamed = asked.stream or bool(asked.streaming)
-    return await _told(call, _Wanted(question, asked.query_id or ids.new_uuid(), mode, form, is_streamed))
+    return await _told(call, _Wanted(asked.query, asked.query_id or ids.new_uuid(), mode, form, is_streamed))
 
 
 def _require_said(question: str, name: str) -> None:
@@ -81,6 +101,9 @@ def _require_said(question: str, name: str) -> None:
 
 async def _told(call: Request[Any, Any], wanted: _Wanted) -> Answer:
     store = call.context
+    if not wanted.question.strip():
+        place = "/query/text" if wanted.form == "nested" else "/query"
+        raise invalid_member(place, "must not be blank")
     is_streamed = wanted.is_streamed or _accepts_events_alone(call.headers.get("accept"))
     if is_streamed and call.headers.get("last-event-id") is not None:
         # A stream is not taken up again: 204 has the client stop asking.
@@ -119,28 +142,20 @@ async def _answer(store: Store, wanted: _Wanted) -> Told:
     return Told(found, told)
 
 
+_OPTIONS: Options = {
+    "refusals": (ModeNotSupported,),
+    "produces": ("application/json", EVENTS),
+    "reads": ("Last-Event-ID",),
+}
+_DOCUMENTED: Options = {**_OPTIONS, "documented": True}
+_AT_ROOT: Options = {**_OPTIONS, "at_root": True}
+_TOLD: Mapping[int, object] = {200: AskAnswer, 204: None}
+_TOLD_IN_EITHER_FORM: Mapping[int, object] = {200: OneOf((AskAnswer, NlwebAnswer)), 204: None}
+
 ROUTES = (
-    route(
-        "POST",
-        "/ask",
-        ask,
-        query=Asking,
-        body=AskBody,
-        answers={200: OneOf((AskAnswer, NlwebAnswer)), 204: None},
-        refusals=(ModeNotSupported,),
-        produces=("application/json", EVENTS),
-        reads=("Last-Event-ID",),
-        documented=True,
-    ),
-    route(
-        "GET",
-        "/ask",
-        ask_by_query,
-        query=Asked,
-        answers={200: AskAnswer, 204: None},
-        refusals=(ModeNotSupported,),
-        produces=("application/json", EVENTS),
-        reads=("Last-Event-ID",),
-        documented=True,
-    ),
+    route("POST", "/ask", ask, query=Asking, body=AskBody, answers=_TOLD, **_DOCUMENTED),
+    route("GET", "/ask", ask_by_query, query=Asked, answers=_TOLD, **_DOCUMENTED),
+    # Where NLWeb's clients look for it.
+    route("POST", "/ask", ask_for_nlweb, body=NlwebBody, answers=_TOLD_IN_EITHER_FORM, **_AT_ROOT),
+    route("GET", "/ask", ask_as_nlweb, query=NlwebAsked, answers=_TOLD, **_AT_ROOT),
 )

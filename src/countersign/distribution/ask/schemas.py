@@ -20,11 +20,18 @@ class Asking(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Asked(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The parameters of GET /ask: `q`, or what clients of NLWeb send (`query` and the others)."""
+    """The parameters of GET /ask: the question, and whether the answer is to be a stream of events."""
 
-    q: Question | None = None
+    q: Question
     stream: bool = False
-    query: Question | None = None
+    mode: Mode | None = None
+    query_id: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+
+
+class NlwebAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What clients of NLWeb send to the /ask at a site's root."""
+
+    query: Question
     site: Short | None = None
     prev: Short | None = None
     decontextualized_query: Short | None = None
@@ -69,6 +76,16 @@ class Meta(msgspec.Struct, forbid_unknown_fields=True):
 
 class AskBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A question, in plain words; the members beside `query` are NLWeb's."""
+
+    query: Question
+    streaming: bool | None = None
+    mode: Mode | None = None
+    generate_mode: Mode | None = None
+    query_id: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+
+
+class NlwebBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A question as clients of NLWeb send it to the /ask at a site's root: flat, or nested in an object."""
 
     query: Question | Nested
     site: Short | None = None

@@ -15,6 +15,7 @@ from countersign.distribution.ask.query import (
     Every,
     Free,
     Licensed,
+    MakerOf,
     Mentioning,
     Named,
     Not,
@@ -34,6 +35,7 @@ from countersign.distribution.catalog.projection import WEIGHT_OF_TITLE
 from countersign.distribution.catalog.public import CHANNELS, PLATFORMS, bits, key
 from countersign.distribution.catalog.statements import Statement
 from countersign.distribution.catalog.words import words
+from countersign.distribution.publishing.versions import sort_key
 from countersign.kernel import clock
 from countersign.kernel.database.port import Value
 
@@ -44,6 +46,8 @@ ORDERS = {
     "title": BY_TITLE,
     "newest": f"c.last_at DESC, {BY_TITLE}",
     "oldest": f"c.last_at, {BY_TITLE}",
+    "debut_first": f"c.first_at, {BY_TITLE}",
+    "debut_last": f"c.first_at DESC, {BY_TITLE}",
 }
 RELEASES_NEWEST = "r.published_at DESC, r.sort_key DESC, r.id DESC"
 RELEASES_OLDEST = "r.published_at, r.sort_key, r.id"
@@ -112,7 +116,7 @@ def publishers(asked: Publishers, limit: int) -> Built:
     text = f"""
         SELECT o.slug, o.name
         FROM organisation o
-        WHERE o.slug IN (SELECT c.org_slug FROM catalog_public c WHERE {condition(statement, asked.where)})
+        WHERE {_publishes(statement, asked)}
         ORDER BY o.name, o.slug
         LIMIT {statement.value(limit)}
     """
@@ -122,14 +126,24 @@ def publishers(asked: Publishers, limit: int) -> Built:
 def count_publishers(asked: Publishers) -> Built:
     """How many organisations there are."""
     statement = Statement()
-    text = f"SELECT count(DISTINCT c.org_slug) FROM catalog_public c WHERE {condition(statement, asked.where)}"
+    text = f"SELECT count(*) FROM organisation o WHERE {_publishes(statement, asked)}"
     return text, statement.values
+
+
+def _publishes(statement: Statement, asked: Publishers) -> str:
+    held = f"o.slug IN (SELECT c.org_slug FROM catalog_public c WHERE {condition(statement, asked.where)})"
+    return f"o.slug IN (SELECT c.org_slug FROM catalog_public c) AND NOT {held}" if asked.none else held
 
 
 def _of_releases(statement: Statement, asked: Releases) -> str:
     conditions = ["r.status = 'published'", *_range(statement, "r.published_at", asked.since, asked.until)]
     if asked.channel is not None:
         conditions.append(f"r.channel = {statement.value(asked.channel)}")
+    conditions += [f"r.channel <> {statement.value(each)}" for each in asked.barred]
+    if asked.above is not None:
+        conditions.append(f"r.sort_key > {statement.value(sort_key(asked.above))}")
+    if asked.below is not None:
+        conditions.append(f"r.sort_key < {statement.value(sort_key(asked.below))}")
     conditions.append(condition(statement, asked.where))
     return " AND ".join(conditions)
 
@@ -190,7 +204,7 @@ def _of_product(statement: Statement, told: AnyCondition) -> str:
 def _licensed(statement: Statement, name: str | None) -> str:
     if name is None:
         return "c.license IS NULL"
-    return f"(c.license IS NOT NULL AND c.license = {statement.value(name)})"
+    return f"(c.license IS NOT NULL AND lower(c.license) = lower({statement.value(name)}))"
 
 
 def _of_words(statement: Statement, told: AnyCondition) -> str:
@@ -202,6 +216,8 @@ def _of_words(statement: Statement, told: AnyCondition) -> str:
             return _terms(statement, [[word] for word in _words(texts)], WEIGHT_OF_TITLE)
         case Mentioning(texts):
             return _terms(statement, [forms(word) for word in _words(texts)], 0)
+        case MakerOf(value):
+            return f"c.org_slug IN (SELECT d.org_slug FROM catalog_public d WHERE d.slug = {statement.value(value)})"
         case StartingWith(value):
             begin, end = statement.value(key(value)), statement.value(key(value) + LAST_LETTER)
             return f"(c.name_key >= {begin} AND c.name_key < {end})"

@@ -18,6 +18,7 @@ from countersign.distribution.ask.query import (
     Releases,
     either,
     every,
+    is_of_releases,
     opposite,
 )
 from countersign.distribution.ask.templates import Reading, Slot, match, value, values
@@ -72,7 +73,7 @@ _DETERMINERS = phrases(
         "every single|only the|of those|these|many|various|more|all other|our|"
     )
 )
-_MODIFIER = phrases(said("and|,|, and", "and") | said("or", "or") | {"": "and"})
+_MODIFIER = phrases(said("and|,|, and|but|yet|, but", "and") | said("or", "or") | {"": "and"})
 _NOUN = listed("[a|an|the|the other] {thing}", lambda told: told, is_single=True)
 
 
@@ -152,6 +153,8 @@ RELEASES_AT = (
     "{product} 's [{number}] [{newest}] [{number}] [{channel}] {release} [history]",
     "{org} 's [{number}] [{newest}] [{number}] [{channel}] {release}",
     "[{determiner}] [{number}] {channel_noun}",
+    "[{determiner}] [{number}] [{newest}] [{number}] [{new}] [{channel}] ({kinds}|{org}) [{channel}] {release}",
+    "[{determiner}] [{number}] [{newest}] [{number}] [{new}] ({kinds}|{org}) ['s] {channel_noun}",
 )
 TAILS = (
     "(of|for|from|in|to|by|about) {products}",
@@ -162,12 +165,21 @@ TAILS = (
     "{neg} {products} {neg} [have|has|had|get|got|gotten|received|receive|offer|publish|"
     "published|see|seen|seen so far] [{when}]",
     "[that|which] {neg} {out} {when}",
+    "{neg} {out} (by|from|for) {orgs} [{when}]",
     "[that|which] {neg} {out}",
     "{when}",
     "[that|which] {neg} [{out}] (on|in|to) [the] {channel} [channel]",
     "[that|which] {neg} [{channel_said}] {channel} [{release}|ones]",
     "{here}",
+    "[,] (except|except for|excluding|not|but not|without|other than|besides|apart from|leaving out|and not|minus|"
+    "ignoring|not counting|but no|no|and no) [any|the|those in|those in the|in|in the] ({channel}|"
+    "{channel_noun}) [ones|{release}|channel] "
+    "[(and|or|nor|and no|,) ({channel}|{channel_noun}) [ones|{release}|channel]]",
+    "[,] {exception}",
 )
+
+
+_BUT = "[,] (except"
 
 
 class _Found(NamedTuple):
@@ -176,6 +188,7 @@ class _Found(NamedTuple):
     where: tuple[AnyCondition, ...] = ()
     channel: ChannelName | None = None
     when: Range | None = None
+    barred: tuple[ChannelName, ...] = ()
 
 
 def _releases(reading: Reading, start: int) -> Iterator[tuple[Releases, int]]:
@@ -200,32 +213,45 @@ def _named(captured: tuple[tuple[str, Any], ...]) -> Iterator[AnyCondition]:
             yield Named(told)
         elif slot == "org":
             yield By(told)
+        elif slot == "kinds":
+            yield told.condition
 
 
 def _asked(found: _Found, order: Any, limit: int | None) -> Releases:
     """The question; `late` says the times of the range."""
     since, until = ranged(found.when)
-    return Releases(every(found.where), found.channel, since, until, order, limit)
+    return Releases(every(found.where), found.channel, since, until, order, limit, barred=found.barred)
 
 
 def _tails(reading: Reading, start: int, found: _Found, left: int) -> Iterator[tuple[_Found, int]]:
     if left:
         for template in TAILS:
             for captured, end in match(f"[and|, and|,] {template}", reading, start):
-                more = _with(found, captured) if end > start else None
+                more = _with(found, captured, template) if end > start else None
                 if more is not None:
                     yield from _tails(reading, end, more, left - 1)
     yield found, start
 
 
-def _with(found: _Found, captured: tuple[tuple[str, Any], ...]) -> _Found | None:
+def _with(found: _Found, captured: tuple[tuple[str, Any], ...], template: str) -> _Found | None:
     """With what a tail says; None where it contradicts what was said, or denies it."""
     if any(values(captured, "neg")):
         return None
     more: _Found | None = found
+    if template.startswith(_BUT):
+        barred = tuple(told for slot, told in captured if slot.startswith("channel"))
+        return found._replace(barred=(*found.barred, *barred)) if found.channel is None else None
     for slot, told in captured:
         more = None if more is None else _added(more, slot, told)
     return more
+
+
+def _without(found: _Found, told: AnyCondition) -> _Found | None:
+    """Without releases of some products, or those in a channel; None for what only products have or have not."""
+    if isinstance(told, Not) and isinstance(told.of, Released):
+        is_channel = told.of == Released(told.of.channel) and told.of.channel is not None and found.channel is None
+        return found._replace(barred=(*found.barred, told.of.channel)) if is_channel and told.of.channel else None
+    return None if is_of_releases(told) else found._replace(where=(*found.where, told))
 
 
 def _added(found: _Found, slot: str, told: Any) -> _Found | None:
@@ -234,11 +260,15 @@ def _added(found: _Found, slot: str, told: Any) -> _Found | None:
         return None if is_second else found._replace(where=(*found.where, told.condition))
     if slot == "things":
         return found._replace(where=(*found.where, told.where)) if told.is_plain else None
+    if slot == "exception":
+        return _without(found, told)
     if slot == "when":
         return found._replace(when=told) if found.when is None else None
-    if slot == "channel":
-        return found._replace(channel=told) if found.channel in (None, told) else None
-    return found
+    return _in_channel(found, told) if slot == "channel" else found
+
+
+def _in_channel(found: _Found, told: Any) -> _Found | None:
+    return found._replace(channel=told) if found.channel in (None, told) and not found.barred else None
 
 
 SLOTS: dict[str, Slot] = {

@@ -10,12 +10,12 @@ from countersign.distribution.ask.tokens import FILLERS, Token
 
 _DATES = (
     "in on since after before between from to until by last past previous this the today yesterday ago day days week "
-    "weeks month months year years hour hours quarter than more less within during"
+    "weeks month months year years hour hours quarter half halloween christmas than more less within during"
 )
 
 
 @cache
-def _known() -> frozenset[str]:
+def known_words() -> frozenset[str]:
     """Every word of every form and table."""
     return frozenset(_words())
 
@@ -43,6 +43,9 @@ def unread(tokens: list[Token], names: Names) -> list[str]:
     left = [
         token.word
         for place, token in enumerate(tokens)
-        if place not in named and not token.is_quoted and token.word not in _known() and not token.word[:1].isdigit()
+        if place not in named
+        and not token.is_quoted
+        and token.word not in known_words()
+        and not token.word[:1].isdigit()
     ]
     return list(dict.fromkeys(left))

@@ -19,7 +19,9 @@ class Values(NamedTuple):
 
 
 JOINTS = (
-    said("and|as well as|plus|and also|and on|and for|and by|and in|, and|, and on|, and for|and with|and under", "and")
+    said(
+        "and|as well as|plus|and also|and on|and for|and by|and in|, and|, and on|, and for|and with|and under|/", "and"
+    )
     | said("or|nor|or on|or for|or by|or in|, or|and / or|or with|nor on|nor for|nor by|or under|, or on", "or")
     | {",": ","}
     | said(

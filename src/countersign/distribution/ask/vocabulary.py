@@ -20,6 +20,7 @@ from countersign.distribution.ask.wordlists import (
     NEGATIONS,
     NUMBERS,
     ONE_RELEASE,
+    OPEN_SOURCE,
     ORDER,
     OUT,
     PAID,
@@ -76,6 +77,16 @@ def name(kind: str) -> Slot:
         yield from reading.names.get(kind, {}).get(start, ())
 
     return slot
+
+
+_OPEN_SOURCE = phrases(OPEN_SOURCE)
+_LICENSE = name("license")
+
+
+def license_said(reading: Reading, start: int) -> Iterator[tuple[Any, int]]:
+    """A slot for licences that the catalog has, and for all that are open source: those that are not proprietary."""
+    yield from _OPEN_SOURCE(reading, start)
+    yield from _LICENSE(reading, start)
 
 
 def quoted(reading: Reading, start: int) -> Iterator[tuple[str, int]]:
@@ -215,7 +226,7 @@ SLOTS: dict[str, Slot] = {
     "neg": auxiliaries,
     "tag": name("tag"),
     "org": name("org"),
-    "license": name("license"),
+    "license": license_said,
     "product": name("product"),
     "quoted": quoted,
     "topic": topic,

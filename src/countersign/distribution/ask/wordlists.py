@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, TypeAlias, get_args
 
-from countersign.distribution.ask.query import ANYTHING, AnyCondition, Either, OfKind, On
+from countersign.distribution.ask.query import ANYTHING, AnyCondition, Either, Every, Licensed, Not, OfKind, On
 from countersign.distribution.catalog.schemas import Platform
 
 Phrases: TypeAlias = Mapping[str, Any]
@@ -26,6 +26,11 @@ KINDS: dict[str, AnyCondition] = {
 THINGS: dict[str, AnyCondition] = {
     **KINDS,
     **said(
+        "anything to play|something to play|things to play|stuff to play|anything i can play|something i can play|"
+        "anything playable|something playable|everything i can play|everything playable|things i can play",
+        OfKind("game"),
+    ),
+    **said(
         "product|products|title|titles|product titles|game titles|products titles|thing|things|"
         "item|items|software|program|programs|programmes|anything|"
         "something|everything|stuff|one|ones|catalog entry|catalog entries|software products|pieces of software|"
@@ -34,13 +39,28 @@ THINGS: dict[str, AnyCondition] = {
     ),
 }
 PLATFORMS: dict[str, AnyCondition] = {
-    **said("windows|win|microsoft windows|windows pcs|windows pc|windows machines|windows computers", On("windows")),
-    **said("macos|mac os|mac|macs|os x|osx|mac os x|apple macos|a mac|my mac", On("macos")),
-    **said("linux|gnu linux|gnu / linux|linux machines", On("linux")),
-    **said("android|android phones|android devices|android phone|android tablets", On("android")),
-    **said("ios|iphone|iphones|ipad|ipads|ios devices|an iphone|an ipad|my iphone|my ipad|iphone os", On("ios")),
-    **said("web|browser|browsers|web browser|web browsers|a browser|my browser|a web browser", On("web")),
-    **said("mobile|mobile devices|mobiles|phones|smartphones|mobile phones|mobile platforms", _MOBILE),
+    **said(
+        "windows|win|microsoft windows|windows pcs|windows pc|windows machines|windows computers|"
+        "windows laptop|windows laptops|windows computer|windows machine|pc|pcs",
+        On("windows"),
+    ),
+    **said(
+        "macos|mac os|mac|macs|os x|osx|mac os x|apple macos|macbook|macbooks|"
+        "imac|mac computers|apple mac|apple macs|mac laptop|macintosh",
+        On("macos"),
+    ),
+    **said("linux|gnu linux|gnu / linux|linux machines|linux machine|linux laptop|linux computer", On("linux")),
+    **said(
+        "android|android phones|android devices|android phone|android tablets|android tablet|android device",
+        On("android"),
+    ),
+    **said("ios|iphone|iphones|ipad|ipads|ios devices|ios device|iphone os|apple phone|apple phones", On("ios")),
+    **said("web|browser|browsers|web browser|web browsers", On("web")),
+    **said(
+        "mobile|mobile devices|mobiles|phones|smartphones|mobile phones|mobile platforms|phone|smartphone|"
+        "mobile phone|mobile device|a mobile platform|mobile platform",
+        _MOBILE,
+    ),
     **said("desktop|desktops|desktop computers|desktop platforms", _DESKTOP),
 }
 CHANNELS = {
@@ -57,12 +77,66 @@ FREE = said(
     "without charge|free for everyone|free for anyone|downloadable for free|available for "
     "free|cost free|cost nothing|"
     "costs nothing|downloadable by anyone|free downloads|offered for free|free as in beer|freely available|"
-    "available free of charge|downloadable without paying"
+    "available free of charge|downloadable without paying|without paying|without payment|without buying|"
+    "without buying it|without buying them|without paying for it|without paying for them|without paying anything|"
+    "without paying a cent|without spending money|without spending anything|without cost|without a purchase|"
+    "without purchase|without purchasing|without owning|without owning it|without owning them|at zero cost|"
+    "for zero cost|no cost|no charge|with no cost|free of cost|without having to pay|without having to buy|"
+    "without having to pay for it|without having to pay for them|without having to own|without having to buy them|"
+    "without having to buy it|without having to own them"
 )
+_PAYING = (
+    (
+        "pay pay_for paying paying_for buy buying bought be_bought purchase purchased be_purchased be_owned owned own "
+        "be_paid be_paid_for pay_money pay_money_for spend_money_on"
+    )
+    .replace("_", "\0")
+    .split()
+)
+_BEFORE = [
+    "",
+    "before downloading",
+    "before downloading it",
+    "before downloading them",
+    "before i can download it",
+    "before i download it",
+    "before i can download them",
+    "before i can get it",
+    "before i can use it",
+    "before i can play it",
+    "before you can download it",
+    "before you can download them",
+    "before one can download them",
+    "before one can download it",
+    "to download it",
+    "to download them",
+    "to get it",
+    "to get them",
+    "to use it",
+    "to use them",
+    "to play it",
+    "to play them",
+    "before using it",
+    "before playing",
+    "before using",
+    "before getting it",
+    "before i can install it",
+    "first",
+    "with money",
+]
 PAID = said(
     "paid|entitled|cost money|costs money|for sale|require a purchase|requires a purchase|need to be bought|"
     "must be bought|have to be bought|commercial|require an entitlement|requires an entitlement|paid for|"
-    "need an entitlement|needs an entitlement|has to be bought|payware"
+    "need an entitlement|needs an entitlement|has to be bought|payware|for purchase|not free|cost anything|"
+    "costs anything|cost something|costs something|purchase only|non free|require payment|requires payment|to pay for|"
+    "to buy|to own|to purchase"
+) | said(
+    "|".join(
+        f"{lead} {verb} {tail}".replace("\0", " ").strip()
+        for lead in ("", "need to", "needs to", "must", "got to", "required to", "must be", "need")
+        for verb in _PAYING
+        for tail in _BEFORE
+    )
 )
 ORDER = {
     **said(
@@ -136,7 +210,7 @@ RUNS = said(
     "provided|get|found|ported|"
     "distributed|made|built|start|starts|live|lives|run fine|work well|operate|operates|executable|"
     "run well|get used|be used|be played|be run|be installed"
-)
+) | said("play|plays|played|playable|be played|be playable|to play|get played|play well", "play")
 MADE = said(
     "made|published|developed|released|created|written|produced|built|distributed|sold|offered|provided|issued|"
     "designed|coming|come|comes|put out|shipped|programmed|authored"
@@ -200,6 +274,11 @@ PUBLISHERS = said(
     "publisher|publishers|organisation|organisations|organization|organizations|company|companies|studio|studios|"
     "developer|developers|maker|makers|vendor|vendors|orgs|org|teams|team"
 )
+OPEN_SOURCE = said(
+    "open source|opensource|open sourced|foss|floss|whose source is open|whose source code is open|"
+    "with open source code|with open sources|whose sources are open",
+    Every((Not(Licensed("Proprietary")), Not(Licensed(None)))),
+) | said("closed source|closed sourced", Licensed("Proprietary"))
 HERE = said(
     "in the catalog|in the catalogue|in the store|in your catalog|in your store|in this catalog|in this store|here|"
     "on the store|on your store|in your catalogue|from the store|in the shop|on this store|"
@@ -213,7 +292,11 @@ HERE = said(
     "can i choose from|are public|are published|are offered|that exist|right now|at the "
     "moment|at present|as of now|"
     "as of today|so far|to date|these days|does the store list|does the catalogue have|are in the catalogue|"
-    "that you have|that you offer|anywhere|on the market|in stock|listed here|available here|are listed here"
+    "that you have|that you offer|anywhere|on the market|in stock|listed here|available here|are listed here|"
+    "still shown|shown|still listed|still available|still published|are shown|is shown|that are shown|"
+    "are there now|that there are|are in your catalog|are in this catalog|on record|on file|"
+    "known to you|if any|if there are any|if there is one|if possible|as far as you know|are known|out there|"
+    "of yours|that you list|in there|that you know of|you know of"
 )
 LIST_HEADS = said(
     "which|what|list|show|show me|give me|give me a list of|find|find me|display|name|tell me|tell me about|"
@@ -221,6 +304,16 @@ LIST_HEADS = said(
     "i want|i want to see|i need|i am looking for|looking for|search for|get|get me|show me a list of|a list of|"
     "list of|show a list of|enumerate|i would like to see|i would like|who has|see|let me see|print|"
     "can i see|can i have|could i see|may i see|could i have|i want a list of|what are some of|name all of|"
+    "got any|have you got|got|i am after|i am searching for|i am interested in|i want to find|search|"
+    "is it possible to see|is it possible to get|is it possible to list|is it possible to have|is it possible to find|"
+    "would it be possible to see|would it be possible to get|would it be possible to list|may i have|"
+    "would it be possible to have|is there a list of|do you have a list of|have you got a list of|do you know some|"
+    "do you know any|do you know of any|do you know of some|can i get a list of|could i get a list of|"
+    "can i have a list of|can i get|could you give me|can you give me|can you recommend|what about|how about|"
+    "can you list|could you list|can you show|could you show|can you find|is it possible to get a list of|"
+    "would it be possible to get a list of|i am trying to find|a list with|an overview of|overview of|"
+    "i want a list of all|put together a list of|any idea which|i wonder which|could you name|can you name|"
+    "please list|tell me of|i would be interested in|we need|we want|we are looking for|he needs|she needs|"
     "what other|which other|show us|give us|in which|return|present|provide|provide a list of|look up|fetch"
 )
 POLITE = said(
@@ -275,6 +368,7 @@ TABLES: tuple[Phrases, ...] = (
     RELEASE,
     FREE,
     PAID,
+    OPEN_SOURCE,
     ORDER,
     LAST_BY,
     VERSION_ORDER,

@@ -1,13 +1,15 @@
 """POST /batch: up to 50 operations in one request (API document; decisions 7)."""
 
+from collections.abc import Sequence
 from typing import cast
 
 from countersign.distribution.batch import rules, run
 from countersign.distribution.batch.run import BatchCall, BatchRolledBack
 from countersign.distribution.batch.schemas import BatchRequest, BatchResponse
+from countersign.distribution.context import PREFIX
 from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.call import Inner, NotBatchable
-from countersign.kernel.http.idempotency import HEADER
+from countersign.kernel.http.idempotency import HEADER, MAX_STORED_BYTES
 from countersign.kernel.http.route import route
 
 SHOWN = frozenset(
@@ -15,14 +17,19 @@ SHOWN = frozenset(
 )
 """What of an answer's headers its result repeats, with the entity tag."""
 
+WRITERS = frozenset({"person", "client"})
+"""Kinds of callers that any writing route lets in."""
+ASK = f"{PREFIX}/ask"
+"""The one address that is read by POST."""
+
 
 async def prepare_batch(call: BatchCall) -> list[Answer] | None:
     """Run what needs no transaction of the batch's own, before that is begun."""
     requests = _requests(call)
     if call.body.mode == "parallel":
         return await run.parallel(call, requests)
-    # Nobody holds the writer by reading; and whoever is nobody may write nothing.
-    if call.caller.is_anonymous or all(each.method == "GET" for each in requests):
+    # Nobody holds the writer by reading; and whoever is nobody, with a key or as an agent or without, writes nothing.
+    if call.caller.kind not in WRITERS or all(map(_is_reading, requests)):
         return (await run.in_order(call, requests))[0]
     return None
 
@@ -37,9 +44,8 @@ async def run_batch(call: BatchCall) -> Answer:
         answers = await run.atomic(call, _requests(call))
     else:
         answers = cast("list[Answer]", call.prepared)
-    # What may succeed when it is simply tried again must not be the answer to its key for a day.
-    is_passing = any(each.status == 429 or each.status >= 500 for each in answers)
-    return Answer(200, b'{"results":[%b]}' % b",".join(map(_result, answers)), is_passing=is_passing)
+    told = b'{"results":[%b]}' % b",".join(map(_result, answers))
+    return Answer(200, told, is_passing=_is_passing(call.body.mode, answers, told))
 
 
 async def tell_again(call: BatchCall, replayed: Answer) -> Answer:
@@ -50,10 +56,22 @@ async def tell_again(call: BatchCall, replayed: Answer) -> Answer:
     return told
 
 
+def _is_passing(mode: str, answers: Sequence[Answer], told: bytes) -> bool:
+    """Whether a repeat is to run anew: what may succeed when it is simply tried again must not be the answer to its key
+    for a day. Nor may what was taken back be told again, which would run its operations."""
+    if any(each.status == 429 or each.status >= 500 for each in answers):
+        return True
+    return mode == "atomic" and len(told) > MAX_STORED_BYTES and any(each.status >= 400 for each in answers)
+
+
 def _requests(call: BatchCall) -> list[Inner]:
     key = call.headers.get(HEADER)
     bare = None if key is None else key.strip().strip('"').lower()
     return rules.requests_of(call.body.operations, call.context.base_url, bare)
+
+
+def _is_reading(request: Inner) -> bool:
+    return request.method == "GET" or request.target.partition("?")[0] == ASK
 
 
 def _result(answer: Answer) -> bytes:

@@ -69,7 +69,9 @@ async def atomic(call: BatchCall, requests: Sequence[Inner]) -> list[Answer]:
     """The answers in order, all in the call's transaction; of a batch that fails nothing is kept."""
     store, transaction = call.context, call.transaction
     nested = NestedDatabase(store.database.dialect, transaction, until_s=clock.monotonic_s() + ATOMIC_S)
-    context = replace(store, database=nested, versions=Versions(nested, VERSIONS).read)
+    # Others wait for the transaction's end, so that it must not wait for somebody else's machine: rules alone answer.
+    settings = replace(store.settings, ask_model_url="")
+    context = replace(store, settings=settings, database=nested, versions=Versions(nested, VERSIONS).read)
     answers: list[Answer] = []
     try:
         async with transaction.savepoint():

@@ -20,7 +20,10 @@ class NothingBuilt(NotFound):
 
     code = "nothing_built"
     title = "Nothing built"
-    resolution = "Publish a release, and start the job build.process for its artifacts."
+    resolution = (
+        "Ask for another channel, or download a file of a release. Its publisher makes a build of a published release "
+        "with the job build.process."
+    )
 
 
 async def state(store: Store, product_id: str, channel: str) -> ChannelState:

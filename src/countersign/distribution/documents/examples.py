@@ -127,6 +127,8 @@ class Examples:
             return self._array(schema, name, depth)
         if kind == "string":
             return _text(schema)
+        if name == "status" and kind == "integer":
+            return 200
         if kind in ("integer", "number"):
             return schema.get("minimum", min(1, schema.get("maximum", 1)))
         return kind == "boolean"

@@ -14,6 +14,7 @@ from countersign.distribution.documents.examples import Examples
 from countersign.distribution.documents.links import Key
 from countersign.distribution.documents.problems import EVERYWHERE
 from countersign.distribution.documents.schemas import ADDITION, Document, OAuthError, Problem, Schemas, is_documented
+from countersign.distribution.identity.gate import SandboxOnly
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import deprecation
 from countersign.kernel.http.answer import JSON
@@ -175,8 +176,15 @@ def security_of(route: Route[Store]) -> list[Document]:
 def refusals_of(route: Route[Store]) -> list[type[Refused]]:
     """What the route may refuse with: what every route may where it can arise, and its own."""
     skipped = _impossible(route)
-    general = [each for each in EVERYWHERE if each.status not in skipped]
+    general = [each for each in EVERYWHERE if _may_arise(each, route, skipped)]
     return [*general, *_endings(route), *route.refusals]
+
+
+def _may_arise(refusal: type[Refused], route: Route[Store], skipped: set[int]) -> bool:
+    """Whether the refusal can arise at the route; a key for the sandbox is refused wherever a key is looked at."""
+    if refusal is SandboxOnly:
+        return not route.own_credentials
+    return refusal.status not in skipped
 
 
 def _impossible(route: Route[Store]) -> set[int]:

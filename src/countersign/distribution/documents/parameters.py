@@ -35,7 +35,7 @@ OF_REQUESTS: Mapping[str, tuple[Document, str]] = {
     "If-Range": (_TEXT, "The ETag that Range is meant for; the whole when it no longer holds."),
     "Range": (_TEXT, "The bytes to send, as bytes=FIRST-LAST; in another form the whole is sent."),
     "Content-Range": ({"type": "string", "pattern": r"^bytes [0-9]+-[0-9]+/[0-9]+$"}, "Which part the body is."),
-    "Last-Event-ID": (_TEXT, "The last event of a stream that was cut; no stream is resumed: 204."),
+    "Last-Event-ID": (_TEXT, "Which event was the last to arrive; a stream is not taken up again: 204."),
     "Prefer": (_TEXT, "`respond-async`, or `wait=SECONDS` up to 30 (RFC 7240)."),
 }
 OF_ANSWERS: Mapping[str, tuple[Document, str]] = {

@@ -108,6 +108,11 @@ def shared_words(root_url: str) -> Mapping[str, str]:
             f"{root_url}{PREFIX}/auth/token by its secret, an agent as {root_url}/auth.md says. A 401 names the "
             "metadata that leads there, a 403 the scope that is missing. What needs nothing is called without."
         ),
+        "trying": (
+            f"GET {root_url}/api/keys?tier=sandbox gives anybody a key, at once. Send it as X-API-Key to "
+            f"{root_url}/sandbox{PREFIX}: there it owns an organisation in a data set of its own, to create, "
+            f"publish, upload and redeem in; nothing outside sees it. {root_url}/mcp offers operations as tools."
+        ),
         "errors": (
             "Errors are application/problem+json (RFC 9457). `code` says what is wrong, `resolution` what to do, "
             "`errors` which parameter or member of the body. `type` is the address of a page about the code."

@@ -53,10 +53,10 @@ def unauthenticated(
     return Unauthenticated(detail, resolution=remedy, headers={"WWW-Authenticate": challenge})
 
 
-def rejected(store: Store, why: str, scope: str | None = None) -> Unauthenticated:
+def rejected(store: Store, why: str, scope: str | None = None, resolution: str | None = None) -> Unauthenticated:
     """The refusal of a credential that does not hold."""
     challenge = f'Bearer error="invalid_token", error_description="{why}", {metadata(store)}{_needed(scope)}'
-    return Unauthenticated(why, headers={"WWW-Authenticate": challenge})
+    return Unauthenticated(why, resolution=resolution, headers={"WWW-Authenticate": challenge})
 
 
 def credential_of(headers: Headers) -> str | None:
@@ -109,7 +109,8 @@ class Gate:
     async def _caller_with_key(self, key: str, scope: str | None) -> Caller:
         found = await provisioned.known(self._store, key)
         if found is None:
-            raise rejected(self._store, "the key is not known, or was not used for too long", scope)
+            remedy = f"Get another with GET {self._store.root_url}/api/keys?tier=agent; what is public needs none."
+            raise rejected(self._store, "the key is not known, or was not used for too long", scope, remedy)
         if found.tier == "sandbox":
             remedy = (
                 f"Send it to {self._store.root_url}/sandbox{PREFIX}, or get a key for this address: "

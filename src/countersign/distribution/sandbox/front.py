@@ -95,7 +95,10 @@ class Front:
         return Visitor(key, any(name == b"authorization" for name, _ in others), others)
 
     async def _inside(self, visitor: Visitor, exchange: Exchange, scope: Scope) -> None:
-        async with self.data_sets.used(self._name(visitor.key, exchange.address)) as data_set:
+        name = self._name(visitor.key, exchange.address)
+        # An owner makes as many callers as they like, each with a quota: all of them together have one person's here.
+        await self._limiter.count("person", name)
+        async with self.data_sets.used(name) as data_set:
             headers = [pair for pair in visitor.headers if pair[0] != b"cookie"]
             if visitor.key is not None and not visitor.has_token:
                 # Not as Authorization, which some addresses read by themselves: it is nothing that the caller said.
@@ -125,10 +128,11 @@ class Front:
         """Tell the refusal; it counts against the address, so that keys cannot be guessed without end."""
         if exchange.started:
             raise ConnectionAbortedError(refused.code)
-        try:
-            exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
-        except RateLimited as limited:
-            refused = limited
+        if not isinstance(refused, RateLimited):
+            try:
+                exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
+            except RateLimited as limited:
+                refused = limited
         await exchange.answer(problem(refused, self._store.root_url, exchange.target))
 
 

@@ -83,7 +83,7 @@ class StoreTools:
 def _may(caller: Caller, route: Route[Store]) -> bool:
     if route.scope is not None:
         return not caller.is_anonymous and caller.allows(route.scope)
-    return not (route.signed_in and caller.is_anonymous)
+    return not (route.signed_in and (caller.is_anonymous or caller.kind == "key"))
 
 
 def _outcome(answer: Answer) -> Outcome:

@@ -91,8 +91,8 @@ def operation(name: str, route: Route[Store]) -> Operation:
 
 
 def _hints(route: Route[Store]) -> Hints:
-    """A batch may hold whatever there is to do."""
-    return Hints(read_only=route.method == "GET", idempotent=route.method == "GET", destructive=route.alone)
+    """A batch may hold whatever there is to do; a question is a POST, and changes nothing."""
+    return Hints(read_only=not route.writes, idempotent=not route.writes, destructive=route.alone)
 
 
 def _segment(name: str, given: Mapping[str, Any]) -> str:

@@ -46,8 +46,9 @@ class NestedDatabase:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Transaction]:
-        """A block whose writes wait for the outer commit. One that is left by an exception spoils the whole: a savepoint
-        for each would cost two round trips, and whoever nests undoes everything then anyway."""
+        """A block whose writes wait for the outer commit. One that is left by an exception spoils the whole.
+
+        A savepoint for each would cost two round trips, and whoever nests undoes everything then anyway."""
         try:
             yield self._in_time()
         except BaseException:

@@ -10,7 +10,11 @@ from countersign.kernel.http.route import Nothing, Route, route
 # Never with Access-Control-Allow-Credentials: another site's page acts by the tokens it holds, not by our cookies.
 SHOWN = (
     ("Access-Control-Allow-Origin", "*"),
-    ("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, X-Request-Id"),
+    (
+        "Access-Control-Expose-Headers",
+        "ETag, Link, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, "
+        "X-Request-Id",
+    ),
 )
 _MAX_AGE_S = 86_400
 

@@ -1,6 +1,7 @@
 """From the query string and the body of a request to the structs a route declares."""
 
 import re
+import types
 import typing
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -231,8 +232,20 @@ def _choices(shape: type[msgspec.Struct], steps: list[str]) -> list[str]:
         if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
             hints = typing.get_type_hints(hint, include_extras=True)
             names = {field.encode_name: field.name for field in msgspec.structs.fields(hint)}
-            hint = hints.get(names.get(step, step))
+            hint = _bare(hints.get(names.get(step, step)))
+        elif typing.get_origin(hint) is list:
+            hint = _bare(typing.get_args(hint)[0])
     return _literals(hint) or ["the documented values"]
+
+
+def _bare(hint: Any) -> Any:
+    """What the field holds where it is there: without constraints and without None."""
+    while typing.get_origin(hint) in (typing.Annotated, typing.Union, types.UnionType):
+        parts = [part for part in typing.get_args(hint) if part is not type(None)]
+        if typing.get_origin(hint) is not typing.Annotated and len(parts) > 1:
+            return hint
+        hint = parts[0]
+    return hint
 
 
 def _literals(hint: Any) -> list[str]:

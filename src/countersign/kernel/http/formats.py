@@ -27,11 +27,11 @@ def shown(value: msgspec.Struct, form: str, status: int = 200) -> Answer:
     members: dict[str, object] = msgspec.to_builtins(value)
     headers = (("Cache-Control", "no-store"),)
     if form == "text":
-        return Answer(status, _lines(members, str), TEXT, headers)
+        return Answer(status, _lines(members, _plain), TEXT, headers)
     if form == "yaml":
         return Answer(status, _lines(members, _scalar), YAML, headers)
     if form == "html":
-        rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(member))}</dd>" for name, member in members.items())
+        rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(_plain(member))}</dd>" for name, member in members.items())
         page = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Countersign</title><dl>{rows}</dl></html>'
         return Answer(status, page.encode(), HTML, headers)
     return answer.json(value, status, headers)
@@ -39,6 +39,11 @@ def shown(value: msgspec.Struct, form: str, status: int = 200) -> Answer:
 
 def _lines(members: dict[str, object], written: Callable[[object], str]) -> bytes:
     return "".join(f"{name}: {written(member)}\n" for name, member in members.items()).encode()
+
+
+def _plain(member: object) -> str:
+    """A member for people: text as it is, anything else as in JSON."""
+    return member if isinstance(member, str) else _scalar(member)
 
 
 def _scalar(member: object) -> str:

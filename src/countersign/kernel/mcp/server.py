@@ -6,7 +6,15 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from countersign.kernel.mcp import messages, metadata, revisions
-from countersign.kernel.mcp.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Fault, Message, Request
+from countersign.kernel.mcp.messages import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Fault,
+    Message,
+    Request,
+)
 from countersign.kernel.mcp.metadata import REVISION_HEADER, Headers
 from countersign.kernel.mcp.revisions import Revision
 from countersign.kernel.mcp.tools import Tools
@@ -15,6 +23,8 @@ JSON = "application/json"
 EVENTS = "text/event-stream"
 LIST_TTL_MS = 60_000
 DISCOVERY_TTL_MS = 3_600_000
+BATCH_BYTES = 32 << 20
+"""Of all answers of a batch: once they have more, nothing more of it is done."""
 
 ContextT = TypeVar("ContextT")
 _encode = msgspec.json.Encoder().encode
@@ -106,7 +116,9 @@ class Server(Generic[ContextT]):
             raise Fault(INVALID_REQUEST, "initialize must not be part of a batch", status=400)
         answers: list[bytes] = []
         for each in read:
-            if isinstance(each, Request):
+            if isinstance(each, Request) and sum(map(len, answers)) > BATCH_BYTES:
+                answers.append(Fault(INTERNAL_ERROR, "not done: the answers before are too long").encoded(each.id))
+            elif isinstance(each, Request):
                 answers.append(await self._respond(context, revision, each))
             elif isinstance(each, Fault):
                 answers.append(each.encoded())

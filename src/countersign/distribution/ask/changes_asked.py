@@ -1,0 +1,204 @@
+"""The forms of questions about what changed: in a release, since one, between two, in a period."""
+
+from countersign.distribution.ask.clauses import ranged
+from countersign.distribution.ask.query import Changes, Query
+from countersign.distribution.ask.questions import Form
+from countersign.distribution.ask.releases_asked import CHANNEL_OF, NEWEST_OF, RELEASE_OF, WHAT, V
+from countersign.distribution.ask.templates import Captured, value, values
+
+
+def _changes(captured: Captured) -> Query | None:
+    return Changes(
+        value(captured, "product"),
+        version=value(captured, "version"),
+        channel=value(captured, "channel"),
+        order=value(captured, "newest", "newest"),
+    )
+
+
+def _between(captured: Captured) -> Query | None:
+    first, *last = values(captured, "version")
+    return Changes(value(captured, "product"), version=last[0] if last else None, after=first)
+
+
+def _later(captured: Captured) -> Query | None:
+    last, first = values(captured, "version")[:2]
+    return Changes(value(captured, "product"), version=last, after=first)
+
+
+def _releases_when(captured: Captured) -> Query | None:
+    """What changed in a period: the releases in it, with their notes."""
+    since, until = ranged(value(captured, "when"))
+    return Changes(value(captured, "product"), since=since, until=until)
+
+
+_CHANGED = (
+    "(what changed|what has changed|what is new|what was new|what is changed|what was changed|what is different|"
+    "which changes came|which changes are|which changes were|which changes come|what changes came|which changes|"
+    "which changes did i get|what is part of|what is included|which things changed|what things changed|which fixes are|"
+    "what all changed|what was different|what was improved|what has improved|what got better|what got improved|"
+    "what do i get|what will i get|what is there|what does one get|what news is there|any news|anything new|"
+    "what changes are|what changes were|what is there new|what is new to see|what was added|"
+    "what was fixed|what got fixed|"
+    "what got added|what got changed|what news are|what is fixed|what is added|what has been "
+    "changed|what has been added|"
+    "what has been fixed|what were the changes|what are the changes|what came|what improved|what happened)"
+)
+
+_NOTES = (
+    "[what are|what were|what do|what does|summarise|summarize|sum up|list all|list every|all|every|describe|explain|"
+    "what do i read in|what can i read in|show|show me|give me|list|read|read me|tell me|"
+    "display|find|what is|what was in|"
+    "what is in] [the|all|all the|full|the full|whole|the whole|complete|the complete|entire|the entire|every] "
+    "(change|change history|release notes|release note|changelog|change log|changes|notes|patch notes|"
+    "what is new|list of changes|change list|"
+    "what changed)"
+)
+
+CHANGES_ASKED = (
+    *(Form(f"{_CHANGED} [in|with|by|for|to] {each}", _changes) for each in (*RELEASE_OF, *NEWEST_OF, *CHANNEL_OF)),
+    *(
+        Form(f"{_NOTES} [of|for|in|from|to|on|about] {each} [say|contain]", _changes)
+        for each in (*RELEASE_OF, *NEWEST_OF, *CHANNEL_OF)
+    ),
+    *(
+        Form(f"{each} ['s] [full|complete] (release notes|changelog|changes|notes|change log|patch notes)", _changes)
+        for each in (*RELEASE_OF, *NEWEST_OF, *CHANNEL_OF, "{product}")
+    ),
+    *(
+        Form(
+            f"(what is|what was|what were|tell me what is|show me what is|what) [new] (in|inside|within|part of|"
+            f"with) {each} [in it|inside]",
+            _changes,
+        )
+        for each in (*RELEASE_OF, *NEWEST_OF, *CHANNEL_OF)
+    ),
+    *(
+        Form(
+            f"[{{list_head}}] what {each} (changes|changed|brings|brought|adds|added|fixes|fixed|contains|includes|"
+            "introduces|introduced|improves|improved|does|did|has|is about) [new]",
+            _changes,
+        )
+        for each in (*RELEASE_OF, *NEWEST_OF, *CHANNEL_OF)
+    ),
+    *(
+        Form(f"{each} (what is in it|what is new|what changed|what is in|what is inside)", _changes)
+        for each in (*RELEASE_OF, *NEWEST_OF, *CHANNEL_OF)
+    ),
+    *(
+        Form(
+            f"what (do|did|does) [the] (notes|release notes|changelog) (say|tell|contain) [about|of|on|for] {each}",
+            _changes,
+        )
+        for each in (*RELEASE_OF, *NEWEST_OF, *CHANNEL_OF)
+    ),
+    *(
+        Form(
+            f"(tell me about|tell me [more|something] about|describe|explain|what is|what was|what is there to "
+            f"say about|"
+            f"more about|info on|info about|details of|details on|about|summarise|what about) {each} [about]",
+            _changes,
+        )
+        for each in RELEASE_OF
+    ),
+    *(
+        Form(f"{each} (changed|brought|brings|adds|added|fixes|fixed|introduced|contains|changes|did) what", _changes)
+        for each in (*RELEASE_OF, *NEWEST_OF)
+    ),
+    *(
+        Form(f"(did|does|has|is|was) {each} (fix|change|add|bring|improve|introduce) (anything|something)", _changes)
+        for each in RELEASE_OF
+    ),
+    *(
+        Form(
+            f"(what|which) (has been|got|was|were|has|have been|is|are) (fixed|added|changed|improved|introduced|"
+            f"new|different|"
+            f"removed|done) [in|with|by|for|to|of] {each}",
+            _changes,
+        )
+        for each in (*RELEASE_OF, *NEWEST_OF, *CHANNEL_OF)
+    ),
+    *(
+        Form(
+            f"what (did|does|do|will|would) {each} (change|bring|add|fix|contain|include|introduce|improve|give|"
+            f"offer|do) "
+            "[us|me|you|to the table|along|with it|new|for me]",
+            _changes,
+        )
+        for each in (*RELEASE_OF, *NEWEST_OF, *CHANNEL_OF)
+    ),
+    *(
+        Form(
+            f"[{{list_head}}] [the] {start} (between|from) [version|versions|release|releases|{{product}}] {V} "
+            f"{{version}} "
+            f"(and|to|until|through) [{{product}}] {V} {{version}} [of|in|for] [{{product}}]",
+            _between,
+        )
+        for start in (_CHANGED, _NOTES, "[what is|what are|what were] [the] (difference|differences|changes)")
+    ),
+    *(
+        Form(
+            f"[{{list_head}}] (how|in what way|in which way) (does|do|did|is) {each} (differ from|different from|"
+            f"compare to|"
+            f"compare with|improve on|different to) [{{product}}] {V} {{version}}",
+            _later,
+        )
+        for each in RELEASE_OF
+    ),
+    Form(
+        f"[{{list_head}}] (everything|all|anything) (that|which) [has] [been] (changed|new|happened|added|"
+        f"fixed|came) (in|to|with) {{product}} (since|after) {V} {{version}}",
+        lambda captured: Changes(value(captured, "product"), after=value(captured, "version")),
+    ),
+    Form(
+        f"what (have|did|do) (i|we) (missed|miss|get) (since|after) {{product}} {V} {{version}}",
+        lambda captured: Changes(value(captured, "product"), after=value(captured, "version")),
+    ),
+    *(Form(f"{start} (in|with|for|to) {{product}} {{when}}", _releases_when) for start in (_CHANGED, _NOTES)),
+    Form("(release notes|changelog|change log|changes|notes|patch notes|what is new) {product}", _changes),
+    *(Form(f"{WHAT} {{product}} 's {V} {{version}} (release notes|changelog|changes|notes)", _changes) for _ in "1"),
+    *(
+        Form(
+            f"what (did|does) {each} (change|bring|add|fix|contain|include|introduce|improve|bring along|do|say)",
+            _changes,
+        )
+        for each in (*RELEASE_OF, *NEWEST_OF, *CHANNEL_OF)
+    ),
+    *(
+        Form(f"(show|show me|what are|list) [the] {each} (release notes|changelog|changes|notes)", _changes)
+        for each in RELEASE_OF
+    ),
+    *(
+        Form(
+            f"{start} (in|for|to|with|of) {{product}} (between|from) {V} {{version}} (and|to|until|"
+            f"through) {V} {{version}}",
+            _between,
+        )
+        for start in (_CHANGED, _NOTES)
+    ),
+    *(
+        Form(
+            f"{start} (between|from) [{{product}}] {V} {{version}} (and|to|until) {V} {{version}} "
+            f"[of|in|for] [{{product}}]",
+            _between,
+        )
+        for start in (_CHANGED, _NOTES, "[what is|what are] [the] (difference|differences)")
+    ),
+    *(
+        Form(f"{start} (between|from) {V} {{version}} (and|to|until) {V} {{version}} (of|in|for) {{product}}", _between)
+        for start in (_CHANGED, _NOTES)
+    ),
+    *(
+        Form(f"{start} (in|for|to|with|of) {{product}} (since|after) {V} {{version}}", _between)
+        for start in (_CHANGED, _NOTES)
+    ),
+    *(Form(f"{start} (since|after) {{product}} {V} {{version}}", _between) for start in (_CHANGED, _NOTES)),
+    *(Form(f"{start} (since|after) {V} {{version}} (of|in) {{product}}", _between) for start in (_CHANGED, _NOTES)),
+    Form(
+        f"(how does|how do|how is|compare) {{product}} {V} {{version}} (differ from|different "
+        f"from|compare to|with|and|to) [{{product}}] {V} {{version}}",
+        lambda captured: None,
+    ),
+    Form(f"{_CHANGED} (in|with|for) {{product}} [lately]", _changes),
+    Form(f"{_NOTES} (of|for|in) {{product}}", _changes),
+)

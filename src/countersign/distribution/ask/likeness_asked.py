@@ -1,0 +1,183 @@
+"""The forms of questions that set products beside each other: the same maker, the same licence, one respect alone."""
+
+from countersign.distribution.ask.particulars import slugs
+from countersign.distribution.ask.query import Check, Compare, Free, MakerOf, Not, Products, Query, Same, every
+from countersign.distribution.ask.query import Named as OneProduct
+from countersign.distribution.ask.questions import Form
+from countersign.distribution.ask.templates import Captured, value, values
+from countersign.distribution.ask.things import Things
+from countersign.distribution.ask.values import Values
+
+_AGREES = ("publisher", "license", "platforms", "tags", "kind")
+
+
+def _same(captured: Captured) -> Query | None:
+    told: Values | None = value(captured, "products")
+    named = slugs(told) if told is not None else tuple(values(captured, "product"))
+    aspect = value(captured, "aspect")
+    return Same(named, aspect) if len(named) > 1 and aspect in _AGREES else None
+
+
+def _same_access(captured: Captured) -> Query | None:
+    named = slugs(value(captured, "products"))
+    return Same(named, "access") if len(named) > 1 else None
+
+
+def _compare(captured: Captured) -> Query | None:
+    named = slugs(value(captured, "products"))
+    return Compare(named) if len(named) > 1 else None
+
+
+def _compare_two(captured: Captured) -> Query | None:
+    return Compare(tuple(values(captured, "product")))
+
+
+def _others(captured: Captured) -> Query | None:
+    """What else the maker of a product makes: not that product itself."""
+    slug = value(captured, "maker").value
+    told: Things | None = value(captured, "things")
+    more = [] if told is None else [told.where]
+    if told is not None and not told.is_plain:
+        return None
+    return Products(every([MakerOf(slug), Not(OneProduct(slug)), *more]))
+
+
+def _must_pay(captured: Captured) -> Query | None:
+    return Check((value(captured, "product"),), Not(Free()))
+
+
+def _is_free(captured: Captured) -> Query | None:
+    return Check((value(captured, "product"),), Free())
+
+
+_BESIDE = (
+    "(side by side|next to each other|beside each other|next to one another|compared|in comparison|against each other|"
+    "comparison|compared to each other|head to head|together in a table|in a table)"
+)
+_OF = (
+    "[by|from|have|has|having|under|on|run on|running on|runs on|come from|comes from|carry|use|made by|published by|"
+    "belong to|support|released under|available on|of|made in|share|shares|with|supported on|licensed under|work on|"
+    "products of|made|published|created by|developed by|play on|in|had|offered by|available for|for|available under]"
+)
+_NEED = "(do|does|must|should|would|will|have|has|did|need|can) (i|we|you|one|people|anyone|anybody|someone|everyone)"
+_PAY = (
+    "(buy|pay for|own|purchase|pay|have bought|have paid for|spend money on|be an owner of|have a "
+    "licence for|have a license for)"
+)
+_BEFORE = (
+    "[before|to|first|in order to|so that|if|in order] [i|we|you|one] [can|want to|may|could|am allowed to|get to] "
+    "[download|get|use|play|install|run|downloading|using|have] [it|that] [first]"
+)
+
+LIKENESS_ASKED = (
+    Form(
+        f"(do|are|is|does|did|have|were|was|has) {{products}} [both|all] {_OF} [exactly] [the|a|an|one and "
+        f"the] (same|identical|common|one|single) [set of] {{aspect}}",
+        _same,
+    ),
+    Form(
+        "(do|are|is|does|did|have|were|was) {products} [both|all] (share|sharing) [a|an|the|one|their|all] "
+        "[same|common] {aspect}",
+        _same,
+    ),
+    Form(
+        f"(is|are|does|do|has|was) {{product}} {_OF} [exactly] [the] same {{aspect}} (as|like) {{product}} "
+        f"[does|is|has|runs on]",
+        _same,
+    ),
+    Form("(is|are) [the] {aspect} of {products} [the] (same|identical)", _same),
+    Form("(do|does) [the] same {aspect} [{makes}|apply to|cover|support|run|produce] {products}", _same),
+    Form("(is|are|was|were) {products} [both|all] {made} by one {aspect}", _same),
+    Form("(are|is) {products} [both] (equally free|the same price)", _same_access),
+    Form(
+        "(do|does|did|have|has|is|are) {maker} [also|too|behind|who|that] {makes} {product} [too|as well|also]",
+        lambda captured: Check((value(captured, "product"),), value(captured, "maker")),
+    ),
+    Form(
+        "(is|was|are) {product} [also] [{made}] (by|from|of) {maker} [too|as well|also]",
+        lambda captured: Check((value(captured, "product"),), value(captured, "maker")),
+    ),
+    Form(
+        "(is|are|was) {maker} [also] behind {product} [too|as well]",
+        lambda captured: Check((value(captured, "product"),), value(captured, "maker")),
+    ),
+    Form("(is|was) {product} [also] [{made}] (by|from) whoever {makes} {product}", lambda captured: None),
+    Form(
+        "what (else|other {thing}|other) (does|do|did|has|have|is|are|was) [{made}|made] [by|from] {maker} [{makes}]",
+        _others,
+    ),
+    Form("what (else|other) [{thing}] (does|do|did|has|have) {maker} {makes}", _others),
+    Form("[{list_head}] [all] (other|else|more|further) {things} (by|from|of) {maker}", _others),
+    Form("[{list_head}] (which|what) other {things} (does|do|did|has|have) {maker} {makes}", _others),
+    # Compare
+    Form("compare [the|their] {aspect} (of|for|between) {products}", _compare),
+    Form("(how do|how does) [the] {aspect} of {products} (compare|differ)", _compare),
+    Form(
+        "[{list_head}] [the] {aspect} (of|for) {product} (compared with|compared to|versus|vs|against|next "
+        "to|and|and of|in comparison to|in comparison with) [those of|that of|the ones of] {product} "
+        "[compared|side by side]",
+        _compare_two,
+    ),
+    Form(f"[{{list_head}}|show|put|set|place|lay] {{products}} {_BESIDE}", _compare),
+    Form(
+        "(put|set|place|hold|lay|show|show me|stack) {product} (next to|beside|against|alongside|up against) {product}",
+        _compare_two,
+    ),
+    Form("(comparison|compare|comparing|contrast) [of|between|for] {products}", _compare),
+    Form("{products} (difference|differences|differ|compare) [please]", _compare),
+    Form("(in what|what|how) (do|does|is|are) {products} (differ|different|compare|differ in|different in)", _compare),
+    Form("what (sets|tells) {product} (apart from|from) {product} [apart]", _compare_two),
+    Form("what (sets|tells) {products} apart", _compare),
+    Form("(how is|how are|in what is) {product} (like|unlike|similar to|different to) {product}", _compare_two),
+    Form(
+        "(how|in what way) (do|does|are|is) {products} (differ|compare|different) [in|in terms of|by|on|for|"
+        "with] [their] {aspect}",
+        _compare,
+    ),
+    Form("(difference|differences) (between|of) {products} in {aspect}", _compare),
+    Form(
+        "(which|what) {aspect} (do|does|are|can|is) [both] {products} [both] (share|have in common|run on|"
+        "support|available on|run|have|both have|use|both run on)",
+        _compare,
+    ),
+    Form(
+        "(on|for|in|under) (which|what) {aspect} (do|does|are|can|is) [both] {products} [both] (run|"
+        "available|work|licensed|published)",
+        _compare,
+    ),
+    Form("[{list_head}] [the] {aspect} of [both] {products}", _compare),
+    Form("(what|who) (is|are) [the] {aspect} of {products}", _compare),
+    Form(
+        "[the] {newest} (versions|version|releases) of {products} (side by side|compared|next to each other)", _compare
+    ),
+    Form("{products}", _compare),
+    # Access
+    Form(f"{_NEED} [need to|have to|got to|needs to] {_PAY} {{product}} {_BEFORE}", _must_pay),
+    Form(
+        f"{_NEED} [need to|have to] pay [money|something|anything] (for|to get|to use|to play|to download) {{product}}",
+        _must_pay,
+    ),
+    Form(
+        f"(must|should|does|do|is|has|need) {{product}} [have|need|required] [to] [be] (bought|paid for|"
+        f"purchased|owned) {_BEFORE}",
+        _must_pay,
+    ),
+    Form(
+        "is {product} (something|a product|a thing|one|a game|an app|a tool) [that] (i|you|one|we) [must|"
+        "have to|need to|has to|should|needs to] "
+        "(buy|pay for|own|purchase)",
+        _must_pay,
+    ),
+    Form("(is|are) (buying|owning|paying for|purchasing) {product} (necessary|required|needed)", _must_pay),
+    Form("is [a] (purchase|payment) (necessary|required|needed) (for|to get|to download) {product}", _must_pay),
+    Form(
+        "(can|may|could) (anyone|anybody|everyone|everybody|just anyone) (download|get|have|use|play|"
+        "install|try) {product} [{free}]",
+        _is_free,
+    ),
+    Form("(is it|is) [possible] (to get|getting|downloading|to download) {product} {free}", _is_free),
+    Form("(is|does) [downloading|getting|using|playing] {product} {free}", _is_free),
+    Form("{product} [is] {free}", _is_free),
+    Form("{product} : {free}", _is_free),
+    Form("(free or paid|paid or free|free or not) {product}", lambda captured: _is_free(captured)),
+)

@@ -1,0 +1,91 @@
+"""Batches that would have an effect nobody is told of, or hold up everybody else."""
+
+import asyncio
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from countersign.distribution import app as distribution
+from countersign.distribution.identity import scopes
+from countersign.distribution.identity.callers import Caller
+from countersign.settings import Settings
+from tests.distribution.ask.test_model import STRANGE, Stub, stub
+from tests.distribution.batch.conftest import Batches, batches, codes, get, post, product
+from tests.distribution.batch.test_atomic import pausing
+
+__all__ = ["batches", "pausing", "stub"]
+
+
+async def test_repeating_an_atomic_batch_that_was_taken_back_still_has_no_effect(batches: Batches) -> None:
+    """Long addresses make the refusals too long to be stored, so that the repeat makes the answer anew."""
+    padded = [get("/nothing/" + "\U0001f600" * 5_000) for _ in range(48)]
+    operations = [post("/products", product("kept")), get("/nothing"), *padded]
+    repeat = {"Idempotency-Key": str(uuid.uuid4())}
+    before = await batches.everything()
+
+    first = await batches.send(operations, batches.owner, mode="atomic", headers=repeat)
+    again = await batches.send(operations, batches.owner, mode="atomic", headers=repeat)
+
+    assert len(first.content) > 1 << 20
+    assert codes(again.json()["results"]) == codes(first.json()["results"])
+    after = await batches.everything()
+    assert {**after, "idempotency": []} == {**before, "idempotency": []}
+
+
+@pytest.mark.parametrize("who", ["community", "agent", "customer"])
+async def test_nobody_stops_all_writes_by_asking_in_one_transaction(
+    batches: Batches, pausing: tuple[asyncio.Event, asyncio.Event], who: str
+) -> None:
+    """A free key is enough for hundreds of such batches in a minute, each of which takes seconds."""
+    world = batches.world
+    done, may_commit = pausing
+    if who == "customer":
+        token = await world.person("customer@example.com")
+    else:
+        token = (await world.http.get("/api/keys", params={"tier": who})).json()["api_key"]
+    sent = [post("/ask", {"query": "How many games?"}), post("/ask?stream=false", {"query": "How many tools?"})]
+    asking = asyncio.create_task(batches.results(sent, token, mode="atomic"))
+    await done.wait()
+
+    written = await asyncio.wait_for(world.call("POST", "/products", batches.owner, json=product("meanwhile")), 2)
+    may_commit.set()
+
+    assert written.status_code == 201
+    assert [each["status"] for each in await asking] == [200, 200]
+
+
+def test_no_route_lets_write_who_holds_the_writer_never() -> None:
+    """By this a batch of keys, of agents that are nobody's, and of questions needs no transaction."""
+    batched = [each for each in distribution.ROUTES if not (each.at_root or each.streams or each.own_credentials)]
+    nobodies = [Caller("key", "x"), Caller("agent", "x", {}, frozenset(scopes.ALL))]
+
+    assert {each.path for each in batched if each.method != "GET" and not each.writes} - {"/api/keys"} == {"/ask"}
+    admitted = {
+        each.path
+        for each in batched
+        for caller in nobodies
+        if each.writes and (each.scope is None or (caller.kind != "key" and caller.allows(each.scope)))
+    }
+    # To redeem an agent needs its person, which is told by the route itself.
+    assert admitted == {"/batch", "/redeem"}
+
+
+class TestModel:
+    """A model helps with questions."""
+
+    @pytest.fixture
+    def settings(self, settings: Settings, stub: Stub) -> Settings:
+        """A model that takes its time."""
+        stub.delay_s = 1
+        return replace(settings, ask_model_url=stub.url, ask_model="tiny")
+
+    async def test_a_transaction_that_all_wait_for_does_not_wait_for_a_model(
+        self, batches: Batches, stub: Stub
+    ) -> None:
+        sent = [post("/products", product("one")), *[post("/ask", {"query": STRANGE})] * 3]
+
+        results = await batches.results(sent, mode="atomic")
+
+        assert [each["status"] for each in results] == [201] + [200] * 3
+        assert stub.seen == []

@@ -1,0 +1,60 @@
+"""The sandbox as a way to what is the service's own, or to more of it than a stranger may have."""
+
+from dataclasses import replace
+
+import pytest
+
+from countersign.distribution.sandbox.front import Front
+from countersign.settings import Settings
+from tests.distribution.ask.test_model import STRANGE, Stub, stub
+from tests.distribution.sandbox.conftest import database_url, front, http, original_folder, sandbox
+from tests.distribution.sandbox.data import Sandbox
+from tests.distribution.world import World
+
+__all__ = ["database_url", "front", "http", "original_folder", "sandbox", "stub"]
+
+
+class TestModel:
+    """The operator pays for a model."""
+
+    @pytest.fixture
+    def settings(self, settings: Settings, stub: Stub) -> Settings:
+        """A model's address and key."""
+        return replace(settings, ask_model_url=stub.url, ask_model="tiny", ask_model_key="model-key")
+
+    async def test_strangers_texts_and_questions_do_not_reach_the_operators_model(
+        self, sandbox: Sandbox, stub: Stub
+    ) -> None:
+        asked = await sandbox.call("POST", "/ask", json={"query": STRANGE})
+        generated = await sandbox.call("POST", "/ask", json={"query": "How many games?", "mode": "generate"})
+
+        assert asked.status_code == 200
+        assert generated.json()["code"] == "not_supported"
+        assert stub.seen == []
+
+
+class TestQuota:
+    """A person has ten requests a minute."""
+
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        """A quota that is soon used up."""
+        return replace(settings, rate_person=10, rate_token=1_000)
+
+    async def test_callers_made_inside_have_no_more_than_their_owner(self, sandbox: Sandbox) -> None:
+        tokens: list[str] = []
+        for _ in range(3):
+            made = await sandbox.call("POST", "/org/clients", json={"name": "more", "scopes": ["read:products"]})
+            named = {"client_id": made.json()["client_id"], "client_secret": made.json()["client_secret"]}
+            form = {"grant_type": "client_credentials", **named}
+            tokens.append((await sandbox.call("POST", "/auth/login", data=form)).json()["access_token"])
+
+        answers = [
+            await sandbox.call("GET", "/products", headers={"Authorization": f"Bearer {token}"})
+            for token in tokens
+            for _ in range(5)
+        ]
+
+        assert [each.status_code for each in answers] == [200] * 4 + [429] * 11
+        assert answers[-1].json()["code"] == "rate_limit_exceeded"
+        assert answers[-1].headers.get_list("ratelimit-remaining") == ["0"]

@@ -1,0 +1,42 @@
+"""Tools as a way to more than the token may have, or to more than the server can carry."""
+
+import pytest
+
+from countersign.kernel.mcp import server
+from tests.distribution.tools.conftest import desk, world_of
+from tests.records.mcp.desk import REVISIONS, Desk, tool
+
+__all__ = ["desk"]
+
+
+@pytest.mark.parametrize("tier", ["community", "agent"])
+async def test_a_key_is_offered_no_tool_that_is_no_keys_to_use(desk: Desk, tier: str) -> None:
+    world = world_of(desk)
+    provisioned = await world.http.get("/api/keys", params={"tier": tier})
+    sent = {"X-API-Key": provisioned.json()["api_key"]}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+    listed = await world.http.post("/mcp", json=asked, headers=sent)
+    anybody = await world.http.post("/mcp", json=asked)
+    job = await world.http.post("/mcp", json=tool("get_job", job_id="x"), headers=sent)
+
+    assert listed.json() == anybody.json()
+    assert job.json()["error"]["message"] == "Unknown tool: get_job"
+
+
+async def test_answers_of_a_batch_of_messages_do_not_fill_the_memory(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fifty messages, each of which may be answered with megabytes: at fifty times that the server would end."""
+    monkeypatch.setattr(server, "BATCH_BYTES", 10_000)
+    await world_of(desk).product("north", "long", description="x" * 4_000)
+    messages = [tool("get_product", id="long") for _ in range(40)]
+    issue = tool("run_batch", operations=[{"method": "PUT", "path": "/org", "body": {"name": "Never"}}])
+
+    answer = await desk.send([*messages, issue], "alice", revision=REVISIONS[0])
+
+    assert len(answer.content) < 30_000
+    assert len(answer.json()) == 41
+    assert "not done" in answer.json()[-1]["error"]["message"]
+    org = await world_of(desk).call("GET", "/org", desk.office.headers("alice")["Authorization"].split()[1])
+    assert org.json()["name"] != "Never"
