@@ -124,19 +124,20 @@ class Operations:
         """The body in each media type that the route can answer with, where there is one."""
         if shape is None:
             return {}
-        content: Document = {}
-        for kind in dict.fromkeys(each.partition(";")[0] for each in route.produces):
-            if kind == JSON and shape is bytes:
-                # A stretch of a document keeps the document's media type, and is none itself.
-                continue
-            schema = self._schema_in(kind, shape)
-            content[kind] = {"schema": schema}
-            if kind == JSON and isinstance(shape, OneOf):
-                shown = {each.__name__: {"value": self._examples.of(self._schemas.of(each))} for each in shape}
-                content[kind]["examples"] = shown
-            elif schema.get("type") != "string" and schema:
-                content[kind]["example"] = self._examples.of(schema)
+        # A stretch of a document keeps the document's media type, and is none itself.
+        kinds = [each.partition(";")[0] for each in route.produces if each != JSON or shape is not bytes]
+        content = {kind: self._shown(kind, shape) for kind in kinds}
         return {"content": content} if content else {}
+
+    def _shown(self, kind: str, shape: object) -> Document:
+        """The schema of a body in a media type, with an example where it is no mere text."""
+        schema = self._schema_in(kind, shape)
+        if kind == JSON and isinstance(shape, OneOf):
+            shown = {each.__name__: {"value": self._examples.of(self._schemas.of(each))} for each in shape}
+            return {"schema": schema, "examples": shown}
+        if schema.get("type") == "string" or not schema:
+            return {"schema": schema}
+        return {"schema": schema, "example": self._examples.of(schema)}
 
     def _schema_in(self, kind: str, shape: object) -> Document:
         """The schema of a body of this shape in a media type: of a stream of events, that of each."""
