@@ -28,6 +28,13 @@ BEFORE_ROUTES = {
     431: "The address, or the headers together, are too long; there is no body.",
 }
 """What the server answers by itself, before it knows the route."""
+_EVENTS = "text/event-stream"
+_EVENT: Document = {
+    "description": "One event of the stream (HTML, Server-sent events); `data` is JSON.",
+    "type": "object",
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+    "required": ["data"],
+}
 _OTHER_TEXT = ("text/", "application/yaml", "application/x-ndjson")
 
 
@@ -99,8 +106,7 @@ class Operations:
         found: dict[int, Document] = {}
         for status, shape in route.answers.items():
             found[status] = {"description": HTTPStatus(status).phrase, "headers": _headers(route, status)}
-            if shape is not None:
-                found[status]["content"] = self._content(route, shape)
+            found[status] |= self._content(route, shape)
             if following := links.of_answer((route.method, address_of(route)), status, self._ids):
                 found[status]["links"] = following
         if "If-None-Match" in parameters.headers_read(route):
@@ -115,18 +121,30 @@ class Operations:
         return {str(status): found[status] for status in sorted(found)}
 
     def _content(self, route: Route[Store], shape: object) -> Document:
-        """The body in each media type that the route can answer with."""
-        content: Document = {}
-        for kind in dict.fromkeys(each.partition(";")[0] for each in route.produces):
-            is_text = kind.startswith(_OTHER_TEXT)
-            schema: Document = {"type": "string"} if is_text and shape is not bytes else self._schemas.of(shape)
-            content[kind] = {"schema": schema}
-            if kind == JSON and isinstance(shape, OneOf):
-                shown = {each.__name__: {"value": self._examples.of(self._schemas.of(each))} for each in shape}
-                content[kind]["examples"] = shown
-            elif schema.get("type") != "string" and schema:
-                content[kind]["example"] = self._examples.of(schema)
-        return content
+        """The body in each media type that the route can answer with, where there is one."""
+        if shape is None:
+            return {}
+        # A stretch of a document keeps the document's media type, and is none itself.
+        kinds = [each.partition(";")[0] for each in route.produces if each != JSON or shape is not bytes]
+        content = {kind: self._shown(kind, shape) for kind in kinds}
+        return {"content": content} if content else {}
+
+    def _shown(self, kind: str, shape: object) -> Document:
+        """The schema of a body in a media type, with an example where it is no mere text."""
+        schema = self._schema_in(kind, shape)
+        if kind == JSON and isinstance(shape, OneOf):
+            shown = {each.__name__: {"value": self._examples.of(self._schemas.of(each))} for each in shape}
+            return {"schema": schema, "examples": shown}
+        if schema.get("type") == "string" or not schema:
+            return {"schema": schema}
+        return {"schema": schema, "example": self._examples.of(schema)}
+
+    def _schema_in(self, kind: str, shape: object) -> Document:
+        """The schema of a body of this shape in a media type: of a stream of events, that of each."""
+        if kind == _EVENTS:
+            return _EVENT
+        is_text = kind.startswith(_OTHER_TEXT) and shape is not bytes
+        return {"type": "string"} if is_text else self._schemas.of(shape)
 
     def _add_refusal(self, route: Route[Store], refusal: type[Refused], found: dict[int, Document]) -> None:
         entry = found.setdefault(refusal.status, {"description": refusal.title})
