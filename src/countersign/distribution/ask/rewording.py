@@ -11,7 +11,7 @@ from countersign.distribution.ask.dates import MONTHS, NUMBERS
 from countersign.settings import Settings
 
 _WORD = re.compile(r"[^\W_](?:[\w.+:/-]*[\w+])?")
-_JOINED = re.compile(r"[./:]")
+_TELLING = re.compile(r"[./:\d]")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+)[\"'“(]*$")
 _NEGATIONS = frozenset(
     [
@@ -84,7 +84,7 @@ def _facts(text: str) -> set[str]:
         told = word[0]
         begins = _SENTENCE_START.search(text[: word.start()]) is not None
         is_name = any(letter.isupper() for letter in told[1:]) or (told[0].isupper() and not begins)
-        if any(letter.isdigit() for letter in told) or told.lower() in _COUNTED or is_name or _JOINED.search(told):
+        if is_name or _TELLING.search(told) or told.lower() in _COUNTED:
             found.add(told)
     return found
 
