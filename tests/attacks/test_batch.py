@@ -14,6 +14,7 @@ from tests.distribution.ask.test_model import STRANGE, Stub, stub
 from tests.distribution.batch.conftest import Batches, batches, codes, get, post, product
 from tests.distribution.batch.test_atomic import pausing
 
+BATCHED = [each for each in distribution.ROUTES if not (each.at_root or each.streams or each.own_credentials)]
 __all__ = ["batches", "pausing", "stub"]
 
 
@@ -57,11 +58,10 @@ async def test_nobody_stops_all_writes_by_asking_in_one_transaction(
 
 def test_no_route_lets_write_who_holds_the_writer_never() -> None:
     """By this a batch of keys, of agents that are nobody's, and of questions needs no transaction."""
-    batched = [each for each in distribution.ROUTES if not (each.at_root or each.streams or each.own_credentials)]
     agent = Caller("agent", "x", {}, queries.PRE_CLAIM)
-    scoped = {each.scope for each in batched if each.writes and each.path != "/batch"}
+    scoped = {each.scope for each in BATCHED if each.writes and each.path != "/batch"}
 
-    assert {each.path for each in batched if each.method != "GET" and not each.writes} == {"/ask", "/api/keys"}
+    assert {each.path for each in BATCHED if each.method != "GET" and not each.writes} == {"/ask", "/api/keys"}
     assert None not in scoped
     assert not any(agent.allows(str(scope)) for scope in scoped)
 

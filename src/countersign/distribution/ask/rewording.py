@@ -79,11 +79,11 @@ def _opening(text: str) -> str:
 def _facts(text: str) -> set[str]:
     """Everything with a digit, every number word, every word with a capital that begins no sentence, and what an
     address or markup is made of."""
-    found = {mark for mark in _MARKS if mark in text}
+    found = {*_MARKS} & {*text}
     for word in _WORD.finditer(text):
         told = word[0]
         begins = _SENTENCE_START.search(text[: word.start()]) is not None
-        is_name = any(letter.isupper() for letter in told[1:]) or (told[0].isupper() and not begins)
+        is_name = told[1:] != told[1:].lower() or (told[0].isupper() and not begins)
         if is_name or _TELLING.search(told) or told.lower() in _COUNTED:
             found.add(told)
     return found
