@@ -116,13 +116,16 @@ class Server(Generic[ContextT]):
             raise Fault(INVALID_REQUEST, "initialize must not be part of a batch", status=400)
         answers: list[bytes] = []
         for each in read:
-            if isinstance(each, Request) and sum(map(len, answers)) > BATCH_BYTES:
-                answers.append(Fault(INTERNAL_ERROR, "not done: the answers before are too long").encoded(each.id))
-            elif isinstance(each, Request):
-                answers.append(await self._respond(context, revision, each))
+            if isinstance(each, Request):
+                answers.append(await self._next(context, revision, each, sum(map(len, answers))))
             elif isinstance(each, Fault):
                 answers.append(each.encoded())
         return Reply(200, b"[%b]" % b",".join(answers)) if answers else Reply(202)
+
+    async def _next(self, context: ContextT, revision: Revision, request: Request, answered_bytes: int) -> bytes:
+        if answered_bytes > BATCH_BYTES:
+            return Fault(INTERNAL_ERROR, "not done: the answers before are too long").encoded(request.id)
+        return await self._respond(context, revision, request)
 
     async def _respond(self, context: ContextT, revision: Revision, request: Request) -> bytes:
         try:
