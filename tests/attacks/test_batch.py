@@ -7,15 +7,14 @@ from dataclasses import replace
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution.context import Store
-from countersign.distribution.identity import scopes
+from countersign.distribution.identity import queries
 from countersign.distribution.identity.callers import Caller
-from countersign.kernel.http.route import Route
 from countersign.settings import Settings
 from tests.distribution.ask.test_model import STRANGE, Stub, stub
 from tests.distribution.batch.conftest import Batches, batches, codes, get, post, product
 from tests.distribution.batch.test_atomic import pausing
 
+BATCHED = [each for each in distribution.ROUTES if not (each.at_root or each.streams or each.own_credentials)]
 __all__ = ["batches", "pausing", "stub"]
 
 
@@ -59,18 +58,12 @@ async def test_nobody_stops_all_writes_by_asking_in_one_transaction(
 
 def test_no_route_lets_write_who_holds_the_writer_never() -> None:
     """By this a batch of keys, of agents that are nobody's, and of questions needs no transaction."""
-    batched = [each for each in distribution.ROUTES if not (each.at_root or each.streams or each.own_credentials)]
-    nobodies = [Caller("key", "x"), Caller("agent", "x", {}, frozenset(scopes.ALL))]
+    agent = Caller("agent", "x", {}, queries.PRE_CLAIM)
+    scoped = {each.scope for each in BATCHED if each.writes and each.path != "/batch"}
 
-    assert {each.path for each in batched if each.method != "GET" and not each.writes} - {"/api/keys"} == {"/ask"}
-    writing = [each for each in batched if each.writes]
-    admitted = {each.path for each in writing if any(_admits(each, caller) for caller in nobodies)}
-    # To redeem an agent needs its person, which is told by the route itself.
-    assert admitted == {"/batch", "/redeem"}
-
-
-def _admits(each: Route[Store], caller: Caller) -> bool:
-    return each.scope is None or (caller.kind != "key" and caller.allows(each.scope))
+    assert {each.path for each in BATCHED if each.method != "GET" and not each.writes} == {"/ask", "/api/keys"}
+    assert None not in scoped
+    assert not any(agent.allows(str(scope)) for scope in scoped)
 
 
 class TestModel:

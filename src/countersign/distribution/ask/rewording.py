@@ -11,7 +11,7 @@ from countersign.distribution.ask.dates import MONTHS, NUMBERS
 from countersign.settings import Settings
 
 _WORD = re.compile(r"[^\W_](?:[\w.+:/-]*[\w+])?")
-_JOINED = re.compile(r"[./:]")
+_TELLING = re.compile(r"[./:\d]")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+)[\"'“(]*$")
 _NEGATIONS = frozenset(
     [
@@ -79,12 +79,12 @@ def _opening(text: str) -> str:
 def _facts(text: str) -> set[str]:
     """Everything with a digit, every number word, every word with a capital that begins no sentence, and what an
     address or markup is made of."""
-    found = {mark for mark in _MARKS if mark in text}
+    found = {*_MARKS} & {*text}
     for word in _WORD.finditer(text):
         told = word[0]
         begins = _SENTENCE_START.search(text[: word.start()]) is not None
-        is_name = any(letter.isupper() for letter in told[1:]) or (told[0].isupper() and not begins)
-        if any(letter.isdigit() for letter in told) or told.lower() in _COUNTED or is_name or _JOINED.search(told):
+        is_name = told[1:] != told[1:].lower() or (told[0].isupper() and not begins)
+        if is_name or _TELLING.search(told) or told.lower() in _COUNTED:
             found.add(told)
     return found
 

@@ -117,11 +117,15 @@ class Server(Generic[ContextT]):
         answers: list[bytes] = []
         for each in read:
             if isinstance(each, Request):
-                is_full = sum(map(len, answers)) > BATCH_BYTES
-                answers.append(_not_done(each) if is_full else await self._respond(context, revision, each))
+                answers.append(await self._next(context, revision, each, sum(map(len, answers))))
             elif isinstance(each, Fault):
                 answers.append(each.encoded())
         return Reply(200, b"[%b]" % b",".join(answers)) if answers else Reply(202)
+
+    async def _next(self, context: ContextT, revision: Revision, request: Request, answered_bytes: int) -> bytes:
+        if answered_bytes > BATCH_BYTES:
+            return Fault(INTERNAL_ERROR, "not done: the answers before are too long").encoded(request.id)
+        return await self._respond(context, revision, request)
 
     async def _respond(self, context: ContextT, revision: Revision, request: Request) -> bytes:
         try:
@@ -190,10 +194,6 @@ class Server(Generic[ContextT]):
             DISCOVERY_TTL_MS,
             b'"cacheScope":"private"',
         )
-
-
-def _not_done(request: Request) -> bytes:
-    return Fault(INTERNAL_ERROR, "not done: the answers before are too long").encoded(request.id)
 
 
 def _element(raw: bytes) -> Message | Fault:
