@@ -138,7 +138,7 @@ class DataSets:
             lock = await self._in_thread(folders.held, self._data, name, settings.sandbox_idle_s)
             if lock is not None:
                 return lock
-            await self._in_thread(
+            made = await self._in_thread(
                 folders.make,
                 self._data,
                 name,
@@ -146,6 +146,8 @@ class DataSets:
                 most=settings.sandboxes,
                 idle_s=settings.sandbox_idle_s,
             )
+            if made is not None:
+                return made
         raise Unavailable("the data set is removed again and again", headers={"Retry-After": "1"})
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

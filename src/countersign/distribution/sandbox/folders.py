@@ -101,8 +101,9 @@ def original(data: Path, template: Template) -> Path:
     return data / FOLDER / (TEMPLATE + template.name)
 
 
-def make(data: Path, name: str, template: Template, *, most: int, idle_s: float) -> None:
-    """Make the data set, a copy of the template (which is made first where it is missing), unless it is there.
+def make(data: Path, name: str, template: Template, *, most: int, idle_s: float) -> Descriptor | None:
+    """Make the data set, a copy of the template (which is made first where it is missing), and hold it from its first
+    moment on, as `held` does; None when it is there already.
 
     Raises:
         SandboxesFull: there are as many as there may be, and none that could be dropped.
@@ -111,7 +112,7 @@ def make(data: Path, name: str, template: Template, *, most: int, idle_s: float)
     parent = data / FOLDER
     with _refusals(), _alone(parent):
         if (parent / name).is_dir():
-            return
+            return None
         _make_room(parent, most, idle_s)
         source = original(data, template)
         if not source.is_dir():
@@ -124,7 +125,9 @@ def make(data: Path, name: str, template: Template, *, most: int, idle_s: float)
             (fresh / path.name).chmod(0o600)
         (fresh / LOCK).touch(mode=0o600)
         touch(fresh)
+        lock = _locked(fresh / LOCK, fcntl.LOCK_SH)
         fresh.rename(parent / name)
+        return lock
 
 
 def clean(data: Path) -> None:
