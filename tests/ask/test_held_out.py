@@ -10,7 +10,7 @@ from tests.distribution.world import World
 from tests.figures import Figures
 
 REACHED = {"practice.jsonl": (444, 339, 5), "held_out.jsonl": (300, 250, 5)}
-"""Of each file: how many questions, how many of them right, and how many wrong rather than refused. It never gets worse;
+"""Of each file: how many questions, how many of them right, how many wrong rather than refused. It never gets worse;
 95 % right of what is held out is wanted."""
 
 
