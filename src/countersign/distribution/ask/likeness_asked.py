@@ -42,6 +42,12 @@ def _others(captured: Captured) -> Query | None:
     return Products(every([MakerOf(slug), Not(OneProduct(slug)), *more]))
 
 
+def _of_two(captured: Captured) -> Query | None:
+    """Which of them it is true of: "Which is free, Quill or Quill Pro?"."""
+    told: Values = value(captured, "products")
+    return Products(every([told.condition, value(captured, "where")])) if told.joint == "or" else None
+
+
 def _must_pay(captured: Captured) -> Query | None:
     return Check((value(captured, "product"),), Not(Free()))
 
@@ -70,6 +76,7 @@ _BEFORE = (
 )
 
 LIKENESS_ASKED = (
+    Form("(which|what) [one|{thing}] {where} {products}", _of_two),
     Form(
         f"(do|are|is|does|did|have|were|was|has) {{products}} [both|all] {_OF} [exactly] [the|a|an|one and "
         f"the] (same|identical|common|one|single) [set of] {{aspect}}",

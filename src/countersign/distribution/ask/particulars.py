@@ -115,6 +115,7 @@ PARTICULARS = (
     Form("(how|in what way) (is|does) {product} (different|differ) from {product}", _compare_two),
     # About
     Form("[is|was] {product} [a|an] {kind} or [a|an] {kind}", _about("kind")),
+    Form("(what|which) (kind|sort|type) of [a|an] {kind} is {product}", _about("description")),
     Form("(what|which) (category|kind|sort|type) of {thing} is {product}", _about("kind")),
     Form(
         "[in a few words|in one sentence|in a sentence|in short|in brief|who or] what is {product}",
@@ -139,6 +140,7 @@ PARTICULARS = (
     ),
     Form("(what is|explain what) {product} [all] about", _about("description")),
     Form("what does {product} do", _about("description")),
+    Form("{product} (is for what|is good for what|is used for what|does what|is about what)", _about("description")),
     Form("what is {product} (for|good for|used for|made for)", _about("description")),
     Form("what (is|kind of|sort of) [a|an] [kind of|sort of|type of] {thing} is {product}", _about("description")),
     Form("{product}", _about("description")),
@@ -189,7 +191,29 @@ PARTICULARS = (
     Form("(which|what) {publishers} is behind {product}", _about("publisher")),
     Form("who (is|are|was) [the] {aspect} (of|behind|for) {product}", _aspect),
     Form("who is {product} 's {aspect}", _aspect),
-    Form("whose (product|game|app|tool) is {product}", _about("publisher")),
+    Form(
+        "whose (product|game|app|tool|work|program|creation|software|title|utility|project|baby|handiwork) is "
+        "{product}",
+        _about("publisher"),
+    ),
+    Form(
+        "who (do|should|can|must|could|may) (i|we|you|one) (thank|credit|blame|praise|contact|write to) (for|about) "
+        "{product}",
+        _about("publisher"),
+    ),
+    Form(
+        "{product} (comes from|came from|belongs to|is owned by|is the work of|is|was|got|hails from) [{made}] "
+        "[by|from] (which|what) {publishers}",
+        _about("publisher"),
+    ),
+    Form("{product} (belongs to|comes from|is the work of) (whom|who)", _about("publisher")),
+    Form("{product} (is|was) licensed how", _about("license")),
+    Form("{product} (is|was) tagged how", _about("tags")),
+    Form(
+        "(what|which) [{aspect}] (do|would|does|must|should) (i|we|you|one|someone) (need|have|need to have|own) "
+        "[in order] [to|for] [be able to] (run|play|use|install|have|start) {product} [on]",
+        _about("platforms"),
+    ),
     Form(
         "(what|which) [all] [supported] {aspect} (does|do|is|are|can|will|has|have|was) "
         "{product} [{runs}|have|has|got|support|supports|use|carry|carries|belong to|under|"
@@ -227,7 +251,8 @@ PARTICULARS = (
     ),
     Form("where is {product} {runs}", _about("platforms")),
     Form(
-        "(which|what) {aspect} does {product} (publish to|publish on|release to|ship to|belong to|come in|exist in)",
+        "(which|what) {aspect} does {product} (publish in|release in|publish to|publish on|publish through|"
+        "appear in|use|release to|ship to|belong to|come in|exist in)",
         _aspect,
     ),
     Form(

@@ -99,11 +99,15 @@ def _require_said(question: str, name: str) -> None:
         raise invalid_parameter(name, "must not be blank")
 
 
-async def _told(call: Request[Any, Any], wanted: _Wanted) -> Answer:
-    store = call.context
+def _require_text(wanted: _Wanted) -> None:
     if not wanted.question.strip():
         place = "/query/text" if wanted.form == "nested" else "/query"
         raise invalid_member(place, "must not be blank")
+
+
+async def _told(call: Request[Any, Any], wanted: _Wanted) -> Answer:
+    store = call.context
+    _require_text(wanted)
     is_streamed = wanted.is_streamed or _accepts_events_alone(call.headers.get("accept"))
     if is_streamed and call.headers.get("last-event-id") is not None:
         # A stream is not taken up again: 204 has the client stop asking.

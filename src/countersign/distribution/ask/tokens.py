@@ -37,6 +37,8 @@ _NOT = {
     "wouldnt": "would",
 }
 _IS = frozenset(["what", "who", "when", "where", "which", "how", "that", "it", "there", "here"])
+_AFTER_IT = {"ve": "have", "ll": "will", "d": "would", "re": "are"}
+_IT = frozenset(["i", "you", "we", "they", "he", "she", "it", "that", "this", "there", "who", "what", "which", "these"])
 _TWO = {"cannot": ("can", "not"), "whats": ("what", "is"), "whos": ("who", "is"), "id": ("i", "would"), "&": ("and",)}
 _MEANT = {"im": ("i", "am"), "ive": ("i", "have"), "lets": ("let", "us"), "theres": ("there", "is")}
 
@@ -105,6 +107,8 @@ def _words(word: str) -> tuple[str, ...]:
 
 def _possessive(word: str) -> tuple[str, ...]:
     stem, _, ending = word.partition("'")
+    if stem in _IT and ending in _AFTER_IT:
+        return (stem, _AFTER_IT[ending])
     if ending not in ("", "s"):
         return (word.replace("'", ""),)
     return (stem, "is") if stem in _IS else (stem, "'s")
