@@ -27,6 +27,7 @@ from countersign.distribution.ask.names import Names, names
 from countersign.distribution.ask.particular_replies import UnknownProduct
 from countersign.distribution.ask.plainer import plainer
 from countersign.distribution.ask.query import (
+    Beats,
     Count,
     CountOf,
     Exists,
@@ -240,7 +241,7 @@ async def _reply(database: Database, query: Query) -> Reply:
             return await extreme_replies.most(database, query)
         case NewestOfEach():
             return await extreme_replies.newest_of_each(database, query)
-        case IsNewest() | IsNewer() | Noting() | CountOf() | Same():
+        case IsNewest() | IsNewer() | Noting() | CountOf() | Same() | Beats():
             return await version_replies.reply(database, query)
         case _:
             return await particular.reply(database, query)

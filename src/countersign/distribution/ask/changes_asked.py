@@ -65,7 +65,8 @@ _NOTES = (
     "what do i read in|what can i read in|show|show me|give me|list|read|read me|tell me|"
     "display|find|what is|what was in|"
     "what is in] [the|all|all the|full|the full|whole|the whole|complete|the complete|entire|the entire|every] "
-    "(change|change history|release notes|release note|changelog|change log|changes|notes|patch notes|"
+    "(change|novelties|improvements|fixes|additions|new features|new things|news|highlights|features|change "
+    "history|release notes|release note|changelog|change log|changes|notes|patch notes|"
     "what is new|list of changes|change list|"
     "what changed)"
 )
@@ -76,6 +77,28 @@ CHANGES_ASKED = (
     *(
         Form(f"{start} [of|for|in] {{product}} [from|between] {V} {{version}} {_TO} {V} {{version}}", _between)
         for start in (_CHANGED, _NOTES)
+    ),
+    *(
+        Form(
+            f"{_CHANGED} [in|with|by|for|to] {each} (compared with|compared to|over|versus|vs|since|relative "
+            f"to|against|from) "
+            f"[{{product}}] {V} {{version}}",
+            _later,
+        )
+        for each in RELEASE_OF
+    ),
+    *(
+        Form(
+            f"what (am|are|do|would|will|did) (i|we) (missing|miss|be missing) (in|since|with|from|on|of|by "
+            f"staying on) {each}",
+            lambda captured: Changes(value(captured, "product"), after=value(captured, "version")),
+        )
+        for each in RELEASE_OF
+    ),
+    Form(
+        f"what (did|does|has) {{product}} (gain|get|learn|gained|learned|receive|add|introduce|improve|fix|"
+        f"change) (with|in|by|from) {V} {{version}}",
+        _changes,
     ),
     Form(f"{{product}} {_CHANGED} [from|between] {V} {{version}} {_TO} {V} {{version}}", _between),
     Form(

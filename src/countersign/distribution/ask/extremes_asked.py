@@ -144,6 +144,10 @@ EXTREMES_ASKED = (
     Form(
         f"[{{list_head}}] {{things}} [that|which] {_HAS} [the] {{extreme}} [{{channel}}] {{counted}} [{{here}}]", _most
     ),
+    Form(
+        f"[{{list_head}}] {{things}} [that|which] {_HAS} [the] {{extreme}} {{channel_noun}} [{{here}}]",
+        lambda captured: _most((*captured, ("counted", "releases"), ("channel", value(captured, "channel_noun")))),
+    ),
     Form(f"(which|what) of [the] {{products}} {_HAS} [the] {{extreme}} [{{channel}}] {{counted}}", _most),
     Form(
         f"(which|what|who) {_ONE} {_HAS} [the] {{extreme}} [{{channel}}] {{counted}} [of|between|out of] {{products}}",

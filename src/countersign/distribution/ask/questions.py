@@ -208,6 +208,12 @@ SETS = (
     ),
     Form("{publishers} {makes} no {things}", _nobody),
     Form("{list_head} [the] {publishers} [that|which|who] {neg} {makes} no {things}", _nobody),
+    Form(
+        "{list_head} [the] {publishers} [that|which|who] [also|all] (support|supports|target|targets|cover|"
+        "covers|publish for|"
+        "make things for|release for|publish on|develop for) {platforms}",
+        lambda captured: Publishers(value(captured, "platforms").condition),
+    ),
     Form("{list_head} [the] {publishers} [that|which|who] [has|have] (without|with no|no) {things}", _nobody),
     Form("{list_head} [the] {publishers} [that|which|who] (do|does|did|has|have) not {makes} [any] {things}", _nobody),
     Form("who (makes|publishes|has) no {things}", _nobody),
@@ -233,6 +239,14 @@ SETS = (
     Form("{list_head} {things} [that|which] {last_by}", _last),
     Form("{list_head} of {products} {where}", _of_these),
     Form("{list_head} [one] of these {where} {products}", _of_these),
+    Form(
+        "[{list_head}] (everything|anything|all|stuff|things|something) [that|which] [is|was|were|has been|got] {out} "
+        "(by|from) {orgs} {when}",
+        _by,
+    ),
+    Form("[{list_head}] (everything|anything|all|stuff|something) [that|which] {orgs} {neg} {makes} {when}", _by),
+    Form("[{list_head}] (releases|updates|versions|news) {orgs} {neg} {makes} {when}", _by),
+    Form("{orgs} {makes} what {when}", _by),
     Form("{list_head} {things}", _products),
     Form("{things}", _products),
     Form("(what|which) (can|could|may|should|do) (i|we|you|one|people|they|someone) play [{where}]", _games),

@@ -133,6 +133,18 @@ RELEASES_ASKED = (
         _moment,
     ),
     Form("when did {product} (last|most recently) (get|have|receive|ship|see) [a|an|its|any] {channel}", _moment),
+    Form(
+        "when was [the] last time {product} (saw|had|got|received|shipped|published|made) [a|an|any] [new] "
+        "[{channel}] {release}",
+        _moment,
+    ),
+    Form("when was {product} last touched", _moment),
+    Form("{product} {channel} ({one_release}|version number) [number]", _newest),
+    Form(
+        "(which|what) {product} [{one_release}] (should|do|would|can|must) (i|we|you|one) (get|have|use|install|"
+        "download|take|run|be on|be using)",
+        _newest,
+    ),
     Form("when was [the] last time {product} (was|got|has been) (updated|released)", _moment),
     Form("when was [the] last [{channel}] (release|update|version|build) of {product} [{out}]", _moment),
     Form("when (was|did|has|were) {product} [been] first {out}", _first_moment),

@@ -88,7 +88,9 @@ LAST_BY = {
         "newest",
     ),
     **said(
-        "oldest|least recently updated|updated least recently|earliest|longest without an update|"
+        "oldest|least recently updated|updated least recently|earliest|longest without an update|not been "
+        "updated for the longest time|not been updated for longest|not been updated the longest|not had a "
+        "release for the longest time|waited longest for an update|gone the longest without an update|"
         "gone longest without an update|has the oldest newest release",
         "oldest",
     ),
