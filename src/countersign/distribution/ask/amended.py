@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 
 _QUALIFY = re.compile(
-    r"(?:and )?(?:which|what)(?: of (?:them|those|these))?(?: ones?| \w+)? (?:qualify|qualifies|fit|fits|match|matches|"
+    r"(?i)(?:and )?(?:which|what)(?: of (?:them|those|these))?(?: ones?| \w+)? (?:qualify|qualifies|fit|fits|"
+    r"match|matches|"
     r"(?:are|is) (?:there|these|those|they|it)|would (?:that|those|these|they) be|do you have|have you got|can you "
     r"(?:offer|recommend|suggest|name)|comes? to mind|meets? (?:that|this)|do that)"
 )

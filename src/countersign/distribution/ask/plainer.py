@@ -92,6 +92,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     (rf"\b({_KINDS}) only\b", r"\1"),
     (rf"\bonly ({_KINDS}){_END}", r"\1"),
     # Word order
+    (r"\b(work|run|play|install|go|be used)(s?) there\b", r"\1\2 on it"),
     (
         r"\b(yesterday|today|this week|last week|this month|last month|this year|last year)['’]s (.+?)"
         rf"{_END}",

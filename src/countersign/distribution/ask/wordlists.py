@@ -216,7 +216,8 @@ OPEN_SOURCE = said(
 HERE = said(
     "what you have|what do you have|what have you got|what have you|which are there|what is there|what are "
     "there|which ones "
-    "are there|which ones do you have|which ones have you got|there is been|there has been|there have been|there was|"
+    "are there|which ones do you have|which ones have you got|there is ever been|there have ever been|there "
+    "has ever been|there is been|there has been|there have been|there was|"
     "there were|there are by now|you have got|you have here|in the collection|in your collection|on the shelf|in the "
     "database|in stock now|by now|in the catalog|in the catalogue|in the store|in your catalog|in your store|"
     "in this catalog|in this store|here|"
