@@ -92,6 +92,14 @@ def _has_release(captured: Captured, reading: Reading) -> AnyCondition | None:
     return _released(captured, reading) if is_said else None
 
 
+def _has_license(captured: Captured, reading: Reading) -> AnyCondition | None:
+    """None where "licences" stands alone: then they are asked for themselves."""
+    if not (value(captured, "with") or value(captured, "no")):
+        return None
+    told = Values(Not(Licensed(None)), "")
+    return signed(told, reading, *values(captured, "neg"), *values(captured, "no"))
+
+
 def _debuted(captured: Captured, reading: Reading) -> AnyCondition | None:
     told = within(Released(), value(captured, "when"), first=True)
     return signed(Values(told, ""), reading, *values(captured, "neg"))
@@ -270,9 +278,7 @@ CLAUSES = (
     Clause("{neg} {licenses}", of("licenses")),
     Clause(
         f"{{neg}} {{with}} {{no}} [stated|known] {_LICENSE} [at all]",
-        lambda captured, reading: signed(
-            Values(Not(Licensed(None)), ""), reading, *values(captured, "neg"), *values(captured, "no")
-        ),
+        _has_license,
     ),
     Clause("{neg} [{with}] {no} {channels} {release} [{out}] {when}", _released),
     Clause(

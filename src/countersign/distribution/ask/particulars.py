@@ -12,6 +12,7 @@ from countersign.distribution.ask.query import (
     Either,
     Every,
     Named,
+    OnlyOn,
     Query,
     Released,
 )
@@ -41,7 +42,11 @@ def check(captured: Captured) -> Query | None:
     told: Values = value(captured, "products")
     if told.joint != "and" and len(slugs(told)) > 1:
         return None
-    return Check(slugs(told), value(captured, "where"))
+    where = value(captured, "where")
+    if isinstance(where, Either) and any(isinstance(each, OnlyOn) for each in where.of):
+        # "In a browser, or only on Linux?" asks which.
+        return None
+    return Check(slugs(told), where)
 
 
 def check_platforms(captured: Captured) -> Query | None:
