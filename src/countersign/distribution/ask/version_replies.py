@@ -111,12 +111,16 @@ async def beats(database: Database, query: Beats) -> Reply:
     described = [await known(database, slug) for slug in query.products]
     found = [await _measured(database, facts, query.by) for facts in described]
     first, second = (value for value, _ in found)
-    is_less = query.least or query.by == "debut"
-    value = bool(first and second) and (first < second if is_less else first > second)
+    value = _is_beyond(first, second, is_less=query.least or query.by == "debut")
     said = "; ".join(f"{facts.detail.title}: {told}" for facts, (_, told) in zip(described, found, strict=True))
     slugs = tuple((facts.detail.slug,) for facts in described)
     sources = tuple((slug, None) for (slug,) in slugs)
     return Reply("yes_no", f"{'Yes' if value else 'No'}. {said}.", slugs, len(slugs), value=value, sources=sources)
+
+
+def _is_beyond(first: int, second: int, *, is_less: bool) -> bool:
+    """Nothing is beyond what there is none of."""
+    return bool(first and second) and (first < second if is_less else first > second)
 
 
 async def _measured(database: Database, facts: Facts, by: str) -> tuple[int, str]:
