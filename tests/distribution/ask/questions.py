@@ -63,6 +63,12 @@ YES = [
     "Does Orrery publish apps?",
     "Was version 1.10.0 of Slow Rivers released before June 2026?",
     "Does Stargazer run on Windows or Android?",
+    # A denial asked to be confirmed
+    "Isn't Ember & Ash free?",
+    "Doesn't Slow Rivers run on Linux?",
+    # Two beside each other
+    "Does Slow Rivers have more releases than Quill Pro?",
+    "Does Slow Rivers run on anything other than Linux?",
 ]
 NO = [
     "Does Slow Rivers run on macOS?",
@@ -84,11 +90,16 @@ NO = [
     "Does Hammer Lite have a release?",
     "Does Slow Rivers run on Windows and macOS?",
     "Is Quill tagged cozy?",
+    "Isn't Quill a game?",
+    "Are Quill and Quill Pro from different makers?",
+    "Has Quill Pro had more releases than Slow Rivers?",
+    "Does Slow Rivers have a Mac app?",
 ]
 ONE_RELEASE: list[tuple[tuple[str, str], str]] = [
     (
         ("slow-rivers", "2.0.0-beta.1"),
-        "What is the latest version of Slow Rivers?|latest version of slow rivers|What's the "
+        "What is the latest version of Slow Rivers?|latest version of slow rivers|what number is slow rivers "
+        "on these days|What's the "
         "newest version of Slow Rivers?|Which version of Slow Rivers is the newest?|What is Slow "
         "Rivers' latest version?|Slow Rivers latest version",
     ),
@@ -119,7 +130,8 @@ ONE_RELEASE: list[tuple[tuple[str, str], str]] = [
         "What is the current version of Quill?|Which version is Quill at?|What changed in the "
         "latest version of Quill?|What's new in Quill?",
     ),
-    (("quill-pro", "1.0.0"), "What is the latest version of Quill Pro?"),
+    (("quill-pro", "1.0.0"), "gimme the very latest version of Quill Pro, would you?|What is the latest "
+        "version of Quill Pro?"),
     (
         ("slow-rivers", "1.10.0"),
         "When was Slow Rivers 1.10.0 released?|When did version 1.10.0 of Slow Rivers come out?|"

@@ -25,19 +25,22 @@ PRODUCTS: list[tuple[Test, str]] = [
     (
         _games(lambda item: True),
         "Which games are there?|List all games|show me the games|games|What games do you have?|"
-        "give me a list of all the games|I'm looking for games",
+        "give me a list of all the games|gimme all games pls|games only|I'm looking for games",
     ),
     (lambda item: True, "List all products|What is in the catalog?|show everything|Which titles do you offer?"),
     (
         _games(lambda item: "linux" in item.platforms),
         "Which games run on Linux?|List games for Linux|Linux games|what games can I play on "
-        "linux|Which games are available for Linux?|games that support Linux|Show me every game "
+        "linux|games linux|games w/ a Linux version|I need games. They must run on Linux.|"
+        "mum says I only have Linux. What games are there for it?|Which games are available for Linux?|games "
+        "that support Linux|Show me every game "
         "that works on Linux|Which games have a Linux version?|Can you tell me which games run "
         "on Linux?|Which games, please, run on Linux?",
     ),
     (
         _games(lambda item: "linux" not in item.platforms),
-        "Which games do not run on Linux?|Which games don't run on Linux?|games not available on "
+        "Which games do not run on Linux?|games -linux|games that never made it to Linux|Which games don't run "
+        "on Linux?|games not available on "
         "linux|Which games are not for Linux?|games without a linux version|list the games that "
         "can't run on linux",
     ),

@@ -25,7 +25,9 @@ from countersign.distribution.ask.grammar import understand
 from countersign.distribution.ask.guesses import guessed
 from countersign.distribution.ask.names import Names, names
 from countersign.distribution.ask.particular_replies import UnknownProduct
+from countersign.distribution.ask.plainer import plainer
 from countersign.distribution.ask.query import (
+    Beats,
     Count,
     CountOf,
     Exists,
@@ -44,7 +46,7 @@ from countersign.distribution.ask.query import (
 from countersign.distribution.ask.replies import Reply, ReplyKind
 from countersign.distribution.ask.resolving import Meant, names_it, resolved, unresolved
 from countersign.distribution.ask.respelt import respelt
-from countersign.distribution.ask.restated import restated
+from countersign.distribution.ask.restated import held_names, restated
 from countersign.distribution.ask.tokens import Token, TooLong, span, tokens
 from countersign.distribution.ask.unread import unread
 from countersign.distribution.context import Store
@@ -112,7 +114,12 @@ async def _restated(
     database: Database, question: str, found: list[Token], named: Names, now: Instant
 ) -> Sequence[Query]:
     """The query that the question means in other words; none where none of them is understood."""
-    for text in restated(question, found, named):
+    texts = restated(question, found, named)
+    other = plainer(question, held_names(question, found, named))
+    if other != question:
+        again = tokens(other)
+        texts += [other, *restated(other, again, await names(database, other, again))]
+    for text in dict.fromkeys(texts):
         queries = await _understood(database, text, now)
         if queries:
             return queries[:1]
@@ -234,7 +241,7 @@ async def _reply(database: Database, query: Query) -> Reply:
             return await extreme_replies.most(database, query)
         case NewestOfEach():
             return await extreme_replies.newest_of_each(database, query)
-        case IsNewest() | IsNewer() | Noting() | CountOf() | Same():
+        case IsNewest() | IsNewer() | Noting() | CountOf() | Same() | Beats():
             return await version_replies.reply(database, query)
         case _:
             return await particular.reply(database, query)

@@ -6,6 +6,9 @@ from countersign.distribution.ask.questions import Form
 from countersign.distribution.ask.releases_asked import CHANNEL_OF, NEWEST_OF, RELEASE_OF, WHAT, V
 from countersign.distribution.ask.templates import Captured, value, values
 
+BEGINNING = "1970-01-01T00:00:00Z"
+"""Earlier than any release."""
+
 
 def _changes(captured: Captured) -> Query | None:
     return Changes(
@@ -21,6 +24,11 @@ def _between(captured: Captured) -> Query | None:
     return Changes(value(captured, "product"), version=last[0] if last else None, after=first)
 
 
+def _all_changes(captured: Captured) -> Query | None:
+    """The notes of every release there is."""
+    return Changes(value(captured, "product"), since=BEGINNING)
+
+
 def _later(captured: Captured) -> Query | None:
     last, first = values(captured, "version")[:2]
     return Changes(value(captured, "product"), version=last, after=first)
@@ -33,7 +41,9 @@ def _releases_when(captured: Captured) -> Query | None:
 
 
 _CHANGED = (
-    "(what changed|what has changed|what is new|what was new|what is changed|what was changed|what is different|"
+    "(what changed|everything that changed|everything that is new|all that changed|everything new|everything that is "
+    "changed|anything that changed|all that is new|everything that was added|everything that was changed|what "
+    "has changed|what is new|what was new|what is changed|what was changed|what is different|"
     "which changes came|which changes are|which changes were|which changes come|what changes came|which changes|"
     "which changes did i get|what is part of|what is included|which things changed|what things changed|which fixes are|"
     "what all changed|what was different|what was improved|what has improved|what got better|what got improved|"
@@ -45,17 +55,81 @@ _CHANGED = (
     "what has been fixed|what were the changes|what are the changes|what came|what improved|what happened)"
 )
 
+_WHOLE = (
+    "[what are|what is|show|show me|give me|list|read|read me|tell me|display|find|i want|i want to see|i would like] "
+    "(all|all the|all of the|every|full|the full|whole|the whole|complete|the complete|entire|the entire)"
+)
+
 _NOTES = (
     "[what are|what were|what do|what does|summarise|summarize|sum up|list all|list every|all|every|describe|explain|"
     "what do i read in|what can i read in|show|show me|give me|list|read|read me|tell me|"
     "display|find|what is|what was in|"
     "what is in] [the|all|all the|full|the full|whole|the whole|complete|the complete|entire|the entire|every] "
-    "(change|change history|release notes|release note|changelog|change log|changes|notes|patch notes|"
+    "(change|novelties|improvements|fixes|additions|new features|new things|news|highlights|features|change "
+    "history|release notes|release note|changelog|change log|changes|notes|patch notes|"
     "what is new|list of changes|change list|"
     "what changed)"
 )
 
+_TO = "(and|to|until|up to|through|till)"
+
 CHANGES_ASKED = (
+    *(
+        Form(f"{start} [of|for|in] {{product}} [from|between] {V} {{version}} {_TO} {V} {{version}}", _between)
+        for start in (_CHANGED, _NOTES)
+    ),
+    *(
+        Form(
+            f"{_CHANGED} [in|with|by|for|to] {each} (compared with|compared to|over|versus|vs|since|relative "
+            f"to|against|from) "
+            f"[{{product}}] {V} {{version}}",
+            _later,
+        )
+        for each in RELEASE_OF
+    ),
+    *(
+        Form(
+            f"what (am|are|do|would|will|did) (i|we) (missing|miss|be missing) (in|since|with|from|on|of|by "
+            f"staying on) {each}",
+            lambda captured: Changes(value(captured, "product"), after=value(captured, "version")),
+        )
+        for each in RELEASE_OF
+    ),
+    Form(
+        f"what (did|does|has) {{product}} (gain|get|learn|gained|learned|receive|add|introduce|improve|fix|"
+        f"change) (with|in|by|from) {V} {{version}}",
+        _changes,
+    ),
+    Form(f"{{product}} {_CHANGED} [from|between] {V} {{version}} {_TO} {V} {{version}}", _between),
+    Form(
+        f"what (have|did|do|has) (i|we|one) (missed|miss|got|get) (in|of|with|from) {{product}} (since|after) "
+        f"{V} {{version}}",
+        lambda captured: Changes(value(captured, "product"), after=value(captured, "version")),
+    ),
+    *(
+        Form(
+            "(what|which) (bug|bugs|feature|features|problem|problems|thing|things|issue|issues|error|errors|"
+            "improvement|improvements|novelty|novelties) [was|were|is|are|has been|have been|got|did|does] (fixed|"
+            f"added|improved|introduced|new|changed|solved|there) (in|with|by) {each}",
+            _changes,
+        )
+        for each in (*RELEASE_OF, *NEWEST_OF, *CHANNEL_OF)
+    ),
+    Form(
+        "what (did|does|has|was|is) [the] {newest} [{channel}] {one_release} (add|added|bring|brought|change|changed|"
+        "fix|fixed|do|done|improve|improved|new|give) [to|in|for|with|about|by] {product}",
+        _changes,
+    ),
+    Form(
+        f"{_WHOLE} (change history|release notes|changelog|change log|changes|notes|patch notes) [of|for|in|from|to] "
+        "{product}",
+        _all_changes,
+    ),
+    Form(
+        "[{list_head}] [the] {product} ['s] (full|whole|complete|entire) (change history|release notes|changelog|"
+        "change log|patch notes)",
+        _all_changes,
+    ),
     *(Form(f"{_CHANGED} [in|with|by|for|to] {each}", _changes) for each in (*RELEASE_OF, *NEWEST_OF, *CHANNEL_OF)),
     *(
         Form(f"{_NOTES} [of|for|in|from|to|on|about] {each} [say|contain]", _changes)

@@ -92,6 +92,14 @@ def _has_release(captured: Captured, reading: Reading) -> AnyCondition | None:
     return _released(captured, reading) if is_said else None
 
 
+def _has_license(captured: Captured, reading: Reading) -> AnyCondition | None:
+    """None where "licences" stands alone: then they are asked for themselves."""
+    if not (value(captured, "with") or value(captured, "no")):
+        return None
+    told = Values(Not(Licensed(None)), "")
+    return signed(told, reading, *values(captured, "neg"), *values(captured, "no"))
+
+
 def _debuted(captured: Captured, reading: Reading) -> AnyCondition | None:
     told = within(Released(), value(captured, "when"), first=True)
     return signed(Values(told, ""), reading, *values(captured, "neg"))
@@ -169,6 +177,16 @@ CLAUSES = (
         "no other platform) [else]",
         _only_on,
     ),
+    Clause(
+        "{neg} {runs} {on} [just|only|exactly|precisely] (one|a single|just one|only one) [single] (platform|system|"
+        "operating system)",
+        so(Either(tuple(OnlyOn((each,)) for each in ALL_PLATFORMS))),
+    ),
+    Clause(
+        "{neg} (made it|make it|come|came|ported|been ported|gone|gotten|got|get|arrived|arrive|appeared|moved|"
+        "brought|been brought|make their way|made their way|made its way) (to|on|onto) {platforms}",
+        of("platforms"),
+    ),
     Clause("{neg} [{runs}] [{on}] (nothing but|no platform but|no other platform than) {platforms}", _only_on),
     Clause(
         "{neg} {runs} {on} (all|every|each|all of the|all six|all the) [supported|available] (platforms|platform)",
@@ -237,6 +255,11 @@ CLAUSES = (
     Clause("{neg} (carry|carries|carrying|bear|bearing|use|using) [the] (tag|tags|label) {tags}", of("tags")),
     Clause("{neg} (carry|carries|carrying) [the] {tags} (tag|tags|label)", of("tags")),
     Clause("{neg} for {tags}", of("tags")),
+    Clause(
+        "{neg} (have|has|having|with) (nothing|nothing whatsoever|nothing at all) to do with {tags}",
+        lambda captured, reading: signed(value(captured, "tags"), reading, True, *values(captured, "neg")),
+    ),
+    Clause("{neg} (about|to do with|have to do with|has to do with|related to) {tags}", of("tags")),
     Clause("{neg} in [the] (category|genre|tag) {tags}", of("tags")),
     Clause("{neg} in [the] {tags} (category|genre|tag|categories|genres)", of("tags")),
     Clause("{neg} {free}", so(Free())),
@@ -248,15 +271,14 @@ CLAUSES = (
     ),
     Clause("{neg} under [a|an|the|either] {licenses}", of("licenses")),
     Clause("{neg} {licenses} licensed", of("licenses")),
+    Clause("{neg} (licensed|licenced) [as] {licenses}", of("licenses")),
     Clause("{neg} {with} {no} [the] {licenses}", of("licenses")),
     Clause("{neg} (use|uses|using|carry|carries) [a|an|the] {licenses}", of("licenses")),
     Clause(f"{{neg}} {{with}} [the] {_LICENSE} {{licenses}}", of("licenses")),
     Clause("{neg} {licenses}", of("licenses")),
     Clause(
         f"{{neg}} {{with}} {{no}} [stated|known] {_LICENSE} [at all]",
-        lambda captured, reading: signed(
-            Values(Not(Licensed(None)), ""), reading, *values(captured, "neg"), *values(captured, "no")
-        ),
+        _has_license,
     ),
     Clause("{neg} [{with}] {no} {channels} {release} [{out}] {when}", _released),
     Clause(
@@ -265,6 +287,17 @@ CLAUSES = (
     Clause("{neg} (only|exclusively) [{with}] {channel} [{release}]", _only_channel),
     Clause("{neg} [{with}] {channel} {release} only", _only_channel),
     Clause("{neg} [{with}] (only|nothing but|no other than|just) {channel} {release}", _only_channel),
+    Clause(
+        "{neg} [{with}] {channel} [{release}] [,] and (no other|nothing else|no others|nothing more|no further|none "
+        "other) [kind|kinds|type|types|sort|sorts] [of] [{release}]",
+        _only_channel,
+    ),
+    Clause(
+        "{neg} (reached|reach|reaches|hit|hits|got to|get to|gotten to|gone|went|gone to|made it to|make it to|"
+        "made it into|make it into|arrived at|left testing for|attained|entered|enter|been in|been through|gone "
+        "through|went through|seen) [a|the] {channels} [channel|{release}|stage|status|state]",
+        _released,
+    ),
     Clause("{neg} [{with}] {no} {channels} {release}", _released),
     Clause("{neg} {with} {no} {channels} [{when}]", _released),
     Clause(
@@ -306,6 +339,9 @@ CLAUSES = (
         _mentioning,
     ),
     Clause("{neg} {tags}", of("tags")),
+    # As people type into a search box
+    Clause("{neg} {platforms}", of("platforms")),
+    Clause("{neg} {channels} [{when}]", _released),
     Clause("{neg} the (product|products) {products}", of("products")),
     Clause("{here}", lambda captured, reading: ANYTHING),
 )

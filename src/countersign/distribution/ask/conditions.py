@@ -160,7 +160,8 @@ SLOTS: dict[str, Slot] = {
     "with": phrases(
         said(
             "with|having|have|has|had|got|get|gets|getting|offer|offers|offering|include|includes|"
-            "including|ship|ships|publish|publishes|provide|provides|with at least|receive|received|"
+            "including|ship|ships|shipped|shipping|published|put out|pushed out|publish|publishes|provide|"
+            "provides|with at least|receive|received|"
             "contain|containing|that got|come with|comes with|there is|gotten|saw|see"
         )
         | said("", False)

@@ -133,7 +133,8 @@ def _count_of(captured: Captured) -> Query | None:
 
 
 _HAS = (
-    "(has|have|had|with|runs on|run on|is on|are on|supports|support|available on|is available on|are available on|"
+    "(has|have|had|on|for|with|runs on|run on|is on|are on|supports|support|available on|is available on|are "
+    "available on|"
     "works on|work on|got|received|get|gets|is out on|covers|carries|comes in|seen|saw|runs natively on|can be used on|"
     "can be played on|is available for|is for|has seen|has had|has got|is published on|is released on|exists for)"
 )
@@ -142,6 +143,10 @@ _ONE = "[one|product|thing|of these|of the two|of both|of them|game|app|tool|of 
 EXTREMES_ASKED = (
     Form(
         f"[{{list_head}}] {{things}} [that|which] {_HAS} [the] {{extreme}} [{{channel}}] {{counted}} [{{here}}]", _most
+    ),
+    Form(
+        f"[{{list_head}}] {{things}} [that|which] {_HAS} [the] {{extreme}} {{channel_noun}} [{{here}}]",
+        lambda captured: _most((*captured, ("counted", "releases"), ("channel", value(captured, "channel_noun")))),
     ),
     Form(f"(which|what) of [the] {{products}} {_HAS} [the] {{extreme}} [{{channel}}] {{counted}}", _most),
     Form(
@@ -165,6 +170,8 @@ EXTREMES_ASKED = (
     Form("(is|was) {products} [the] {recency}", lambda captured: _more_recent(captured)),
     Form(
         "{list_head} {things} (was|is|has been|came out|debuted|appeared|got|launched) [the] (first|first ever|"
+        "first of all|first of them all|before all others|released first of all|"
+        "released before all others|the first to appear|published first of all|"
         "first to come out|released first|published first|out first|very first|released earliest|earliest)",
         _debut("debut_first"),
     ),

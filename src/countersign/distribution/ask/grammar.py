@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from countersign.distribution.ask import conditions, extremes_asked, things, versions_asked, vocabulary
 from countersign.distribution.ask.changes_asked import CHANGES_ASKED
+from countersign.distribution.ask.checks_asked import CHECKS_ASKED
 from countersign.distribution.ask.extremes_asked import EXTREMES_ASKED
 from countersign.distribution.ask.likeness_asked import LIKENESS_ASKED
 from countersign.distribution.ask.particulars import PARTICULARS
@@ -29,6 +30,7 @@ FORMS = (
     *RELEASES_ASKED,
     *CHANGES_ASKED,
     *PARTICULARS,
+    *CHECKS_ASKED,
     *LIKENESS_ASKED,
     *SETS,
     *NOTES_ASKED,

@@ -1,7 +1,10 @@
 """The forms of questions that set products beside each other: the same maker, the same licence, one respect alone."""
 
+from collections.abc import Callable
+from typing import Literal
+
 from countersign.distribution.ask.particulars import slugs
-from countersign.distribution.ask.query import Check, Compare, Free, MakerOf, Not, Products, Query, Same, every
+from countersign.distribution.ask.query import Beats, Check, Compare, Free, MakerOf, Not, Products, Query, Same, every
 from countersign.distribution.ask.query import Named as OneProduct
 from countersign.distribution.ask.questions import Form
 from countersign.distribution.ask.templates import Captured, value, values
@@ -42,6 +45,29 @@ def _others(captured: Captured) -> Query | None:
     return Products(every([MakerOf(slug), Not(OneProduct(slug)), *more]))
 
 
+def _differ(captured: Captured) -> Query | None:
+    named, aspect = slugs(value(captured, "products")), value(captured, "aspect")
+    return Same(named, aspect, differ=True) if len(named) > 1 and aspect in _AGREES else None
+
+
+def _has_more(captured: Captured) -> Query | None:
+    by = value(captured, "counted")
+    return Beats(tuple(values(captured, "product")), by, value(captured, "extreme")) if by != "channels" else None
+
+
+def _is_beyond(by: Literal["updated", "debut"], *, least: bool = False) -> Callable[[Captured], Query | None]:
+    def build(captured: Captured) -> Query | None:
+        return Beats(tuple(values(captured, "product")), by, least)
+
+    return build
+
+
+def _of_two(captured: Captured) -> Query | None:
+    """Which of them it is true of: "Which is free, Quill or Quill Pro?"."""
+    told: Values = value(captured, "products")
+    return Products(every([told.condition, value(captured, "where")])) if told.joint == "or" else None
+
+
 def _must_pay(captured: Captured) -> Query | None:
     return Check((value(captured, "product"),), Not(Free()))
 
@@ -69,7 +95,41 @@ _BEFORE = (
     "[download|get|use|play|install|run|downloading|using|have] [it|that] [first]"
 )
 
+_IS = "(is|was|has|did|does|had|were|do)"
+_UPDATED = (
+    "[been] [last] [updated|released|published|get updated|had a release|had an update|had a new "
+    "release|get a release|get an update]"
+)
+_LATER = "(more recently|later|more recent|newer|after|more recently updated|fresher|more up to date)"
+_SOONER = "(less recently|longer ago|staler|less recently updated)"
+_EARLIER = "(earlier|before|sooner|older|first|around longer|out longer|there longer|out earlier|out before)"
+
 LIKENESS_ASKED = (
+    Form(
+        f"(are|do|is|does|did|were) {{products}} [both] {_OF} [the|a|an] (different|differing|distinct|"
+        f"separate|unlike) [set of] {{aspect}}",
+        _differ,
+    ),
+    Form("(do|does|are|is) {products} (differ|different) (in|by|in their|in its) {aspect}", _differ),
+    Form(
+        f"{_IS} {{product}} [have|had|run on|runs on|run|work on|available on|support|get|got|on|for|carry|"
+        f"seen|gotten|received] [been] [available on] {{extreme}} {{counted}} than {{product}} [does|has|is|did]",
+        _has_more,
+    ),
+    Form(
+        f"{_IS} {{product}} {_UPDATED} {_LATER} [updated|released] than {{product}} [was|is|did|has been]",
+        _is_beyond("updated"),
+    ),
+    Form(f"{_IS} {{product}} {_UPDATED} after {{product}} [was|is|did|has been]", _is_beyond("updated")),
+    Form(
+        f"{_IS} {{product}} {_UPDATED} {_SOONER} than {{product}} [was|is|did|has been]",
+        _is_beyond("updated", least=True),
+    ),
+    Form(
+        f"{_IS} {{product}} [been] [{{out}}] {_EARLIER} [{{out}}] [than] {{product}} [was|is|did|has been]",
+        _is_beyond("debut"),
+    ),
+    Form("(which|what) [one|{thing}] {where} {products}", _of_two),
     Form(
         f"(do|are|is|does|did|have|were|was|has) {{products}} [both|all] {_OF} [exactly] [the|a|an|one and "
         f"the] (same|identical|common|one|single) [set of] {{aspect}}",

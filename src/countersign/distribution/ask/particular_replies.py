@@ -339,7 +339,7 @@ _SAID: dict[Aspect, Callable[[Facts], str]] = {
     "tags": _tags,
     "channels": _in_channels,
     "license": _license,
-    "kind": lambda facts: f"{facts.detail.title} is {_article(facts)}.",
+    "kind": _summary,
     "homepage": _homepage,
     "access": lambda facts: f"{facts.detail.title} is {'free' if facts.detail.access == 'free' else 'not free'}.",
     "added": lambda facts: f"{facts.detail.title} was added on {facts.detail.created_at[:10]}.",

@@ -7,15 +7,14 @@ from countersign.distribution.ask.query import (
     About,
     AnyCondition,
     Aspect,
-    By,
     Check,
     Compare,
     Either,
     Every,
     Named,
+    OnlyOn,
     Query,
     Released,
-    is_of_releases,
 )
 from countersign.distribution.ask.questions import Form
 from countersign.distribution.ask.templates import Captured, value, values
@@ -38,31 +37,28 @@ def _compare_two(captured: Captured) -> Query | None:
     return Compare(tuple(values(captured, "product")))
 
 
-def _check(captured: Captured) -> Query | None:
+def check(captured: Captured) -> Query | None:
+    """Whether the condition is true of the products; None of "or", which asks which of them."""
     told: Values = value(captured, "products")
     if told.joint != "and" and len(slugs(told)) > 1:
         return None
-    return Check(slugs(told), value(captured, "where"))
+    where = value(captured, "where")
+    if isinstance(where, Either) and any(isinstance(each, OnlyOn) for each in where.of):
+        # "In a browser, or only on Linux?" asks which.
+        return None
+    return Check(slugs(told), where)
 
 
-def _check_timeless(captured: Captured) -> Query | None:
-    """What will be released nobody can tell; what a product will run on is what it runs on."""
-    told = value(captured, "where")
-    return None if is_of_releases(told) else _check(captured)
-
-
-def _check_platforms(captured: Captured) -> Query | None:
+def check_platforms(captured: Captured) -> Query | None:
+    """Whether the product runs on the platforms."""
     on: Values = value(captured, "platforms")
     return Check((value(captured, "product"),), on.condition)
 
 
-def _check_channels(captured: Captured) -> Query | None:
+def check_channels(captured: Captured) -> Query | None:
+    """Whether the product has releases in the channels."""
     told: Values = value(captured, "channels")
     return Check((value(captured, "product"),), told.condition)
-
-
-def _check_by(captured: Captured) -> Query | None:
-    return Check((value(captured, "product"),), By(value(captured, "org")))
 
 
 def _about(aspect: Aspect) -> Callable[[Captured], Query | None]:
@@ -73,13 +69,12 @@ def _aspect(captured: Captured) -> Query | None:
     return About(value(captured, "product"), value(captured, "aspect"))
 
 
-def _any_release(captured: Captured) -> Query | None:
+def any_release(captured: Captured) -> Query | None:
+    """Whether the product has a release."""
     return Check((value(captured, "product"),), Released())
 
 
 _WHAT = "(what is|what was|what are|which is|what|which|show|show me|tell me|give me|tell me about|find|name)"
-
-_DO = "(does|do|did|can|could|is|are|was|were|has|have|had|should)"
 
 _MADE_IT = (
     "(makes|made|publishes|published|develops|developed|created|creates|released|releases|is "
@@ -115,6 +110,7 @@ PARTICULARS = (
     Form("(how|in what way) (is|does) {product} (different|differ) from {product}", _compare_two),
     # About
     Form("[is|was] {product} [a|an] {kind} or [a|an] {kind}", _about("kind")),
+    Form("(what|which) (kind|sort|type) of [a|an] {kind} is {product}", _about("description")),
     Form("(what|which) (category|kind|sort|type) of {thing} is {product}", _about("kind")),
     Form(
         "[in a few words|in one sentence|in a sentence|in short|in brief|who or] what is {product}",
@@ -139,6 +135,7 @@ PARTICULARS = (
     ),
     Form("(what is|explain what) {product} [all] about", _about("description")),
     Form("what does {product} do", _about("description")),
+    Form("{product} (is for what|is good for what|is used for what|does what|is about what)", _about("description")),
     Form("what is {product} (for|good for|used for|made for)", _about("description")),
     Form("what (is|kind of|sort of) [a|an] [kind of|sort of|type of] {thing} is {product}", _about("description")),
     Form("{product}", _about("description")),
@@ -189,7 +186,29 @@ PARTICULARS = (
     Form("(which|what) {publishers} is behind {product}", _about("publisher")),
     Form("who (is|are|was) [the] {aspect} (of|behind|for) {product}", _aspect),
     Form("who is {product} 's {aspect}", _aspect),
-    Form("whose (product|game|app|tool) is {product}", _about("publisher")),
+    Form(
+        "whose (product|game|app|tool|work|program|creation|software|title|utility|project|baby|handiwork) is "
+        "{product}",
+        _about("publisher"),
+    ),
+    Form(
+        "who (do|should|can|must|could|may) (i|we|you|one) (thank|credit|blame|praise|contact|write to) (for|about) "
+        "{product}",
+        _about("publisher"),
+    ),
+    Form(
+        "{product} (comes from|came from|belongs to|is owned by|is the work of|is|was|got|hails from) [{made}] "
+        "[by|from] (which|what) {publishers}",
+        _about("publisher"),
+    ),
+    Form("{product} (belongs to|comes from|is the work of) (whom|who)", _about("publisher")),
+    Form("{product} (is|was) licensed how", _about("license")),
+    Form("{product} (is|was) tagged how", _about("tags")),
+    Form(
+        "(what|which) [{aspect}] (do|would|does|must|should) (i|we|you|one|someone) (need|have|need to have|own) "
+        "[in order] [to|for] [be able to] (run|play|use|install|have|start) {product} [on]",
+        _about("platforms"),
+    ),
     Form(
         "(what|which) [all] [supported] {aspect} (does|do|is|are|can|will|has|have|was) "
         "{product} [{runs}|have|has|got|support|supports|use|carry|carries|belong to|under|"
@@ -227,20 +246,21 @@ PARTICULARS = (
     ),
     Form("where is {product} {runs}", _about("platforms")),
     Form(
-        "(which|what) {aspect} does {product} (publish to|publish on|release to|ship to|belong to|come in|exist in)",
+        "(which|what) {aspect} does {product} (publish in|release in|publish to|publish on|publish through|"
+        "appear in|use|release to|ship to|belong to|come in|exist in)",
         _aspect,
     ),
     Form(
         "(can|could|may) (i|you|we|one) (get|try|download|test|use|have|play) [a|an|the|any] {channels} "
         "[release|version|build] (of|for) {product}",
-        _check_channels,
+        check_channels,
     ),
     Form(
         "(can|could|may) (i|you|we|one) (get|try|download|test|use|have|play) {product} (in|as) [a|an|the] "
         "{channels} [release|version|build]",
-        _check_channels,
+        check_channels,
     ),
-    Form("(is|was) {product} (out|released|published|available)", _any_release),
+    Form("(is|was) {product} (out|released|published|available)", any_release),
     Form("{product} (runs|works|is available|is) (on|for) (what|which) [{aspect}]", _about("platforms")),
     Form(
         f"(on|for|in) (what|which) [{{aspect}}] (does|can|do|will|is) [i|you|we|one] {{product}} {_RUN}",
@@ -267,12 +287,12 @@ PARTICULARS = (
     ),
     Form("{product} , {aspect}", _aspect),
     Form("{product} (is|has|runs on|is under|comes under|uses) (what|which) {aspect}", _aspect),
-    Form("is {platforms} (supported|covered) by {product}", _check_platforms),
-    Form("(do|does|will|would|can) {platforms} (run|support|play|work with) {product}", _check_platforms),
-    Form("{product} [{runs}] (on|for|in) {platforms} [{runs}]", _check_platforms),
-    Form("{product} {platforms} [version|port|build|support|edition]", _check_platforms),
+    Form("is {platforms} (supported|covered) by {product}", check_platforms),
+    Form("(do|does|will|would|can) {platforms} (run|support|play|work with) {product}", check_platforms),
+    Form("{product} [{runs}] (on|for|in) {platforms} [{runs}]", check_platforms),
+    Form("{product} {platforms} [version|port|build|support|edition]", check_platforms),
     Form(
-        "(any|no|some) {platforms} (version|port|build|edition|release|support) (of|for|in) {product}", _check_platforms
+        "(any|no|some) {platforms} (version|port|build|edition|release|support) (of|for|in) {product}", check_platforms
     ),
     Form("how is {product} (tagged|categorised|categorized|labelled|labeled|classified)", _about("tags")),
     Form("how is {product} licensed", _about("license")),
@@ -286,64 +306,4 @@ PARTICULARS = (
         "where (can|do|could) (i|you|we|one) (find|read|learn) [more|out more] [about|on] {product}", _about("homepage")
     ),
     Form("where is {product} 's (homepage|website|home page)", _about("homepage")),
-    # Yes or no
-    Form(f"{_DO} {{products}} [both|all] {{where}}", _check),
-    Form("(will|would) {products} [both|all] {where}", _check_timeless),
-    Form("is it (true|correct|right) that {products} [both|all] {where}", _check),
-    Form("(true|correct) that {products} {where}", _check),
-    Form(
-        "(can|could|may|do|will) (i|you|we|one|people|someone|anyone) (play|run|use|install|get|"
-        "download|have|start|launch) {product} (on|for|with|under|in|using) {platforms}",
-        _check_platforms,
-    ),
-    Form(
-        "(can|could|may|do|will) (i|you|we|one|people|someone|anyone) (play|run|use|install|get|"
-        "download|have|start|launch) {products} {where}",
-        _check,
-    ),
-    Form(
-        "(is|was) there {no} [native] {platforms} (version|build|port|edition|release|client) (of|for) {product}",
-        _check_platforms,
-    ),
-    Form(
-        "(is|was) there [a|an|any] {product} [version|build|port|edition|release] (on|for) {platforms}",
-        _check_platforms,
-    ),
-    Form(
-        "(is|was|are|were) there [a|an|any] {channels} [release|version|build|channel|releases|"
-        "versions] (of|for) {product}",
-        _check_channels,
-    ),
-    Form(
-        "(is|was|are|were) there [a|an|any] {product} {channel} [release|version|build|channel]",
-        lambda captured: Check((value(captured, "product"),), Released(value(captured, "channel"))),
-    ),
-    Form("(is|are|has|have) there [been] [a|an|any] (release|releases|version|versions) of {product}", _any_release),
-    Form(
-        "(any|got any|some) {channels} [release|version|build|channel|releases|versions|builds] (of|for|"
-        "from) {product}",
-        _check_channels,
-    ),
-    Form("{product} {neg} {channels} [release|version|build|releases|versions|builds]", _check_channels),
-    Form(
-        "(has|is|did|does|was) {product} [ever|been] (reached|gone|become|turned|hit|reach|left beta for|"
-        "left alpha for|"
-        "made it to|made it into|got to|come to|out as|out in|out on|moved to|in|into|on|a|marked|seen|had|"
-        "go|hit) [a|the] {channels} "
-        "[channel|release|version|status|stage|state|build|ones]",
-        _check_channels,
-    ),
-    Form(
-        "(is|has|did) {product} [come|left|leave|got|gotten] (out of|past|over|beyond|left) (beta|alpha|"
-        "testing|early access) [testing]",
-        lambda captured: Check((value(captured, "product"),), Released("stable")),
-    ),
-    Form("(is|was) {product} {channels} [software|release|version|quality]", _check_channels),
-    Form(
-        "(did|does|is it) {org} [who|that] (make|publish|release|develop|create|own|makes|"
-        "publishes|made|published) {product}",
-        _check_by,
-    ),
-    Form("(is|was) {org} [the] ({publishers}) (of|behind) {product}", _check_by),
-    Form("(is|was) {org} behind {product}", _check_by),
 )

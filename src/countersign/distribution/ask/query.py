@@ -293,10 +293,20 @@ class CountOf(Asked, frozen=True, tag="count_of"):
 
 
 class Same(Asked, frozen=True, tag="same"):
-    """Whether the products agree in this."""
+    """Whether the products agree in this, or with `differ`, whether they do not."""
 
     products: tuple[Text, ...]
     aspect: Literal["publisher", "license", "platforms", "tags", "kind", "access"]
+    differ: bool = False
+
+
+class Beats(Asked, frozen=True, tag="beats"):
+    """Whether the first of two products has more of this than the second (fewer with `least`), was updated later, or
+    was first published earlier."""
+
+    products: tuple[Text, ...]
+    by: Literal["platforms", "releases", "tags", "updated", "debut"]
+    least: bool = False
 
 
 class Compare(Asked, frozen=True, tag="compare"):
@@ -336,6 +346,7 @@ Query: TypeAlias = (
     | Noting
     | CountOf
     | Same
+    | Beats
     | Compare
     | About
 )

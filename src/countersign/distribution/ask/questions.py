@@ -19,6 +19,7 @@ from countersign.distribution.ask.query import (
     Released,
     Releases,
     every,
+    opposite,
 )
 from countersign.distribution.ask.templates import Captured, value, values
 from countersign.distribution.ask.things import Things
@@ -65,6 +66,12 @@ def _count_where(captured: Captured) -> Query | None:
 def _exists(captured: Captured) -> Query | None:
     told: Things = value(captured, "things")
     return Exists(Products(every([told.where, *values(captured, "where")]))) if told.is_plain else None
+
+
+def _exists_by_others(captured: Captured) -> Query | None:
+    told: Things = value(captured, "things")
+    by: Values = value(captured, "orgs")
+    return Exists(Products(every([told.where, opposite(by.condition)]))) if told.is_plain else None
 
 
 def _exists_by(captured: Captured) -> Query | None:
@@ -156,6 +163,17 @@ SETS = (
     ),
     Form("(is there|are there|were there|was there|have there been|has there been) {releases}", _exists_releases),
     Form(
+        "what [has|have|all|else] [was|were|got|been|just|is] (shipped|landed|dropped|appeared|released|"
+        "published|came out|come out|gone out|went out|arrived|came|come|pushed out|gone live|went live|shipping|"
+        "been shipped) {when}",
+        _released_when,
+    ),
+    Form(
+        "(what|anything|something) [has|have|was|were|got|is|been] ({out}|landed|arrived|dropped|appeared|came|come|"
+        "new|went|shipped|hit|gone|pushed) [out] [in|on|to|into] [the] {channel} [channel] {when}",
+        _released_when,
+    ),
+    Form(
         "what (was|were|got|has been|else was|have been) updated {when}",
         lambda captured: Products(within(Released(), value(captured, "when"))),
     ),
@@ -190,6 +208,12 @@ SETS = (
     ),
     Form("{publishers} {makes} no {things}", _nobody),
     Form("{list_head} [the] {publishers} [that|which|who] {neg} {makes} no {things}", _nobody),
+    Form(
+        "{list_head} [the] {publishers} [that|which|who] [also|all] (support|supports|target|targets|cover|"
+        "covers|publish for|"
+        "make things for|release for|publish on|develop for) {platforms}",
+        lambda captured: Publishers(value(captured, "platforms").condition),
+    ),
     Form("{list_head} [the] {publishers} [that|which|who] [has|have] (without|with no|no) {things}", _nobody),
     Form("{list_head} [the] {publishers} [that|which|who] (do|does|did|has|have) not {makes} [any] {things}", _nobody),
     Form("who (makes|publishes|has) no {things}", _nobody),
@@ -205,25 +229,42 @@ SETS = (
     Form("{orgs}", _by),
     Form("what (came|comes) out {when}", _released_when),
     Form("what is new {when}", _released_when),
-    Form("{list_head} {things} (was|were|is|are|has|has been|have been|had) [the] {last_by}", _last),
+    Form("{list_head} {things} (was|were|is|are|has|has been|have been|had|got) [the] {last_by}", _last),
+    Form(
+        "(which|what) [one] of [all] [the|your|all|these] {things} (was|were|is|are|has|has been|had|got) [the] "
+        "{last_by}",
+        _last,
+    ),
+    Form("(which|what) [one] of [all] [the|your|all|these] {things} {last_by}", _last),
     Form("{list_head} {things} [that|which] {last_by}", _last),
     Form("{list_head} of {products} {where}", _of_these),
     Form("{list_head} [one] of these {where} {products}", _of_these),
+    Form(
+        "[{list_head}] (everything|anything|all|stuff|things|something) [that|which] [is|was|were|has been|got] {out} "
+        "(by|from) {orgs} {when}",
+        _by,
+    ),
+    Form("[{list_head}] (everything|anything|all|stuff|something) [that|which] {orgs} {neg} {makes} {when}", _by),
+    Form("[{list_head}] (releases|updates|versions|news) {orgs} {neg} {makes} {when}", _by),
+    Form("{orgs} {makes} what {when}", _by),
     Form("{list_head} {things}", _products),
     Form("{things}", _products),
     Form("(what|which) (can|could|may|should|do) (i|we|you|one|people|they|someone) play [{where}]", _games),
     Form("(what|which) (is|are) [there] (playable|to play) [{where}]", _games),
     Form("(has|have|did|does|do) {orgs} {makes} {releases}", _exists_of),
+    Form("what [{channel}] [{release}] (does|do|did|has|have) {orgs} {neg} {makes} [{when}]", _by),
     Form("what {where}", _where),
     Form("(which|who) {where}", _where),
     Form("what [{channel}] [{release}] (does|do|did|has|have) {orgs} {neg} {makes} [{when}]", _by),
     Form(
-        "(history|release history|version history|timeline|release list|past releases|past versions|the "
+        "[the] [full|whole|complete|entire] (history|release history|version history|timeline|release list|past "
+        "releases|past versions|the "
         "history) (of|for) {product}",
         lambda captured: Releases(Named(value(captured, "product"))),
     ),
     Form(
-        "[{list_head}] {product} ['s] (history|release history|version history|timeline|release list|past "
+        "[{list_head}] {product} ['s] [full|whole|complete|entire] (history|release history|version history|"
+        "timeline|release list|past "
         "releases|past versions)",
         lambda captured: Releases(Named(value(captured, "product"))),
     ),
@@ -238,6 +279,18 @@ SETS = (
     Form("count [of] {things}", _count),
     Form("how (big|large) is {org} (catalog|catalogue)", _org_has),
     Form("(is|are|were|was) there {things}", _exists),
+    Form("(does|do|did) {things} exist", _exists),
+    Form("(is|are|was|were) {things} (available|offered|listed|around|out there|on offer|to be had)", _exists),
+    Form(
+        "(does|do|did|has|have) (anybody|anyone|somebody|someone|any {publishers}|another {publishers}) [else] (but|"
+        "except|other than|besides|apart from|than|outside|not) {orgs} {makes} {things}",
+        _exists_by_others,
+    ),
+    Form(
+        "(does|do|did|has|have) (anybody|anyone|somebody|someone|any {publishers}) [else] {makes} {things}", _exists
+    ),
+    Form("both {tags}", lambda captured: Products(value(captured, "tags").condition)),
+    Form("{tags}", lambda captured: Products(value(captured, "tags").condition)),
     Form(
         "(do|can|could|have) (you|i|we|one) (have|offer|get|find|download|play|list|know|got|see|"
         "know of|carry) {things}",

@@ -100,7 +100,8 @@ RELEASES_ASKED = (
         "(what|which) [{channel}] {one_release} of {product} (is|was) [the] {newest} [{channel}] [one|{one_release}]",
         _newest,
     ),
-    Form("(what|which) version is {product} [at|on|in|up to|currently at]", _newest),
+    Form("(what|which) (version|number|version number|release|build) is {product} [now] [at|on|in|up to|"
+        "currently at]", _newest),
     Form("what is {product} at", _newest),
     Form("(what|which) is [the] {newest} {release} {product} (has|got|released|published)", _newest),
     # When
@@ -132,6 +133,18 @@ RELEASES_ASKED = (
         _moment,
     ),
     Form("when did {product} (last|most recently) (get|have|receive|ship|see) [a|an|its|any] {channel}", _moment),
+    Form(
+        "when was [the] last time {product} (saw|had|got|received|shipped|published|made) [a|an|any] [new] "
+        "[{channel}] {release}",
+        _moment,
+    ),
+    Form("when was {product} last touched", _moment),
+    Form("{product} {channel} ({one_release}|version number) [number]", _newest),
+    Form(
+        "(which|what) {product} [{one_release}] (should|do|would|can|must) (i|we|you|one) (get|have|use|install|"
+        "download|take|run|be on|be using)",
+        _newest,
+    ),
     Form("when was [the] last time {product} (was|got|has been) (updated|released)", _moment),
     Form("when was [the] last [{channel}] (release|update|version|build) of {product} [{out}]", _moment),
     Form("when (was|did|has|were) {product} [been] first {out}", _first_moment),
@@ -175,6 +188,7 @@ RELEASES_ASKED = (
     *(Form(f"how (old|recent|new|fresh) (is|was) {each}", _moment) for each in NEWEST_OF),
     *(Form(f"(in|on) (which|what) (year|month|day|date) (was|did|is) {each} [{{out}}]", _moment) for each in NEWEST_OF),
     *(Form(f"{each} (date|release date|publication date|when)", _moment) for each in NEWEST_OF),
+    *(Form(f"{each} [is|was|did] {{out}} (when|on what day|on which day|what day)", _moment) for each in NEWEST_OF),
     Form("how (long ago|recently) (was|has|did) {product} [been] [last] ({out}|updated|update)", _moment),
     Form("how (recent|fresh|up to date) is {product}", _moment),
     Form("when did {product} (last|most recently) (change|update|get updated|come out)", _moment),
@@ -182,7 +196,8 @@ RELEASES_ASKED = (
     Form("(in|on) (which|what) (year|month|day|date) (was|did) {product} [first] {out} [first]", _first_moment),
     Form("(what|which) (year|month) (was|did) {product} [first] {out} [first|in]", _first_moment),
     Form("when did {product} (debut|launch|start|first appear|begin)", _first_moment),
-    Form("{product} (release date|launch date)", _first_moment),
+    Form("{product} (release date|launch date|debut date|debut|first release date|date of debut|initial "
+        "release date)", _first_moment),
     Form("(which|what) {product} (is|was) [the] {newest} [{channel}] [one|{one_release}]", _newest),
     Form(
         "(which|what) [{channel}] {one_release} of {product} (came|came out|was released|was published|is|"

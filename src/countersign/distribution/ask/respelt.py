@@ -9,7 +9,7 @@ from countersign.distribution.ask.fuzzy import distance
 from countersign.distribution.ask.tokens import Token
 from countersign.distribution.ask.unread import known_words
 
-SHORTEST, LONG = 4, 8
+SHORTEST, LONG = 4, 7
 MOST_WRONG, MOST_WAYS, MOST_RESPELT = 3, 4, 8
 
 

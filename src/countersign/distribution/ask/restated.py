@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from countersign.distribution.ask.amended import amended
 from countersign.distribution.ask.dates import MONTHS, WEEKDAYS
 from countersign.distribution.ask.names import Names
 from countersign.distribution.ask.tokens import Token
@@ -23,7 +24,9 @@ _CHAT = re.compile(
     r"you|a lot|so much|very much|in advance|for (?:a|my) (?:friend|report|notes?|records?|colleague|boss|project)|"
     r"for the record|asking for a friend|in short|in brief|briefly|to be (?:clear|precise|sure|exact)|by the way|btw|"
     r"again|me again|what i want to know|here is my question|my question|tell me|answer me this|if i may ask|if i may|"
-    r"if you can|if you could|if you do not mind|if you don't mind|if possible|i wonder|i was wondering|"
+    r"hope (?:you are|you['’]re|all is|everyone is|this finds you)(?: doing)?(?: well| fine| good)?(?: today)?|"
+    r"(?:list|show|name|give me|show me|tell me) (?:them|those|these)(?: all)?|if you can|if you could|if you "
+    r"do not mind|if you don't mind|if possible|i wonder|i was wondering|"
     r"i am wondering|i'm wondering|let me ask|just one thing|one thing|simple question|hmm+|um+|er+|oh|"
     r"thanks in advance|that is all|that's all|have a nice day|bye|regards|and|but|also|or)"
     r"(?:[\s,]+|$)"
@@ -34,8 +37,10 @@ _ASKER = re.compile(
     r"(?:he|she|they)|people|everyone|everybody|mine|ours|there is this|there's this)\b"
 )
 _LIMIT = re.compile(
-    r"\b(?:only|not|no|never|without|except|but|unless|n't|than|most|least|best|worst|cheap\w*|price\w*|cost\w*|rat\w+|"
-    r"review\w*|popular|euros?|dollars?|pounds?|bucks|budget|under|over|hat\w+|dislik\w+|don't|won't|can't|\d+)\b|[$€£]"
+    r"\b(?:only(?! (?:use|have|has|own|got|run|play on))|not|no|never|without|except|but|unless|n't|than|most|"
+    r"least|best|worst|cheap\w*|price\w*|cost\w*|rat\w+|"
+    r"review\w*|popular|euros?|dollars?|pounds?|bucks|budget|under|over|hat\w+|dislik\w+|don't|won't|"
+    r"can['’]t(?! (?:decide|choose|remember|find|recall|figure|tell|see))|\d+)\b|[$€£]"
 )
 _TELLING = frozenset(
     word
@@ -51,7 +56,8 @@ _TELLING = frozenset(
     )
 )
 _PRONOUN = re.compile(
-    r"\b(?P<own>its|their|his|her)\b(?!\w)|\b(?P<it>it|that one|this one|that|this|them|they|these|those|the two|"
+    r"\b(?P<own>its|their|his|her)\b(?!\w)|\b(?P<it>both(?: of (?:them|these|those))?(?! \w+ and)|it|that one|"
+    r"this one|that|this|them|they|these|those|the two|"
     r"the (?:game|app|tool|product|program|thing))\b",
     re.IGNORECASE,
 )
@@ -59,6 +65,7 @@ _DENIED = re.compile(r"\b(?:no|not|never|none|neither|without)\b|n['’]t\b")
 _ONES = re.compile(r"(?i)\b(?:ones|one|of (?:them|those|these)|they|them|those|these)\b")
 _HOW_MANY = re.compile(
     r"(?:and )?how many(?: (?:are|is|of them are|do you have|would that be))?(?: there)?(?: of them)?"
+    r"(?: in total| altogether| overall| in all)?"
 )
 _WHETHER = re.compile(
     r"(?:and )?(?:does (?:it|that|this|such a thing|one) exist|do (?:they|these|those|any) exist|is "
@@ -123,6 +130,11 @@ def _held(tokens: Sequence[Token], names: Names) -> list[tuple[int, int, str]]:
     return found
 
 
+def held_names(question: str, tokens: Sequence[Token], names: Names) -> list[str]:
+    """The names in the question as they are written there."""
+    return [question[tokens[first].start : tokens[last - 1].end] for first, last, _ in _held(tokens, names)]
+
+
 def _told(tokens: Sequence[Token], names: Names) -> frozenset[int]:
     """The places of words that say something of products, other than names of them and platforms."""
     found = {
@@ -132,7 +144,14 @@ def _told(tokens: Sequence[Token], names: Names) -> frozenset[int]:
         for _, end in ways
         for place in range(start, end)
     }
-    return frozenset((*found, *(place for place, token in enumerate(tokens) if token.word in _TELLING)))
+    telling = (place for place, token in enumerate(tokens) if token.word in _TELLING and not _has(tokens, place))
+    return frozenset((*found, *telling))
+
+
+def _has(tokens: Sequence[Token], place: int) -> bool:
+    """Whether it is the "own" of "I own a Mac"."""
+    before = tokens[place - 1].word if place else ""
+    return tokens[place].word in ("own", "buy") and before in ("i", "we", "only", "also", "both")
 
 
 def _part(
@@ -144,12 +163,12 @@ def _part(
 ) -> _Part | None:
     first, last = cut
     text = _plain(question[first:last])
-    within = [each for each in held if first <= tokens[each[0]].start < last]
+    within = [
+        (start, _versioned(tokens, end), kind) for start, end, kind in held if first <= tokens[start].start < last
+    ]
     if not within and _is_chat(text):
         return None
-    said = [
-        (question[tokens[start].start : tokens[_versioned(tokens, end) - 1].end], kind) for start, end, kind in within
-    ]
+    said = [(question[tokens[start].start : tokens[end - 1].end], kind) for start, end, kind in within]
     words = [token.word for token in tokens if first <= token.start < last]
     products = _of_kind_said(said, "product")
     return _Part(
@@ -227,6 +246,7 @@ def _joined(parts: Sequence[_Part]) -> Iterator[str]:
         # What "no, is there?" wants to hear, a Yes or a No, nobody can tell.
         yield from () if _DENIED.search(before.lower()) else _whether(before)
         return
+    yield from amended(before, last, is_asker=bool(_ASKER.match(before.lower())))
     for place in (len(parts) - 1, 0):
         rest = [part for at, part in enumerate(parts) if at != place]
         if all(_is_context(part, is_before=place > 0) for part in rest):

@@ -16,7 +16,7 @@ _TOKEN = re.compile(
     r"""(?P<quoted>"[^"]{1,200}"|“[^”]{1,200}”|„[^“”]{1,200}[“”]|«[^»]{1,200}»|`[^`]{1,200}`)
     |(?P<number>v?\d[0-9A-Za-z._+!:-]*)
     |(?P<word>[^\W_]+(?:['’][^\W_]+)*['’]?)
-    |(?P<mark>[&,;()$€£¥%<>=*+#@~^|\\/])""",
+    |(?P<mark>(?<=\s)-(?=[^\W\d_])|[&,;()$€£¥%<>=*+#@~^|\\/])""",
     re.VERBOSE | re.IGNORECASE,
 )
 _STRAIGHT = re.compile(r"(?<![\w])'([^']{1,200})'(?![\w])")
@@ -37,7 +37,16 @@ _NOT = {
     "wouldnt": "would",
 }
 _IS = frozenset(["what", "who", "when", "where", "which", "how", "that", "it", "there", "here"])
-_TWO = {"cannot": ("can", "not"), "whats": ("what", "is"), "whos": ("who", "is"), "id": ("i", "would"), "&": ("and",)}
+_AFTER_IT = {"ve": "have", "ll": "will", "d": "would", "re": "are"}
+_IT = frozenset(["i", "you", "we", "they", "he", "she", "it", "that", "this", "there", "who", "what", "which", "these"])
+_TWO = {
+    "cannot": ("can", "not"),
+    "whats": ("what", "is"),
+    "whos": ("who", "is"),
+    "id": ("i", "would"),
+    "&": ("and",),
+    "-": ("not",),
+}
 _MEANT = {"im": ("i", "am"), "ive": ("i", "have"), "lets": ("let", "us"), "theres": ("there", "is")}
 
 
@@ -105,6 +114,8 @@ def _words(word: str) -> tuple[str, ...]:
 
 def _possessive(word: str) -> tuple[str, ...]:
     stem, _, ending = word.partition("'")
+    if stem in _IT and ending in _AFTER_IT:
+        return (stem, _AFTER_IT[ending])
     if ending not in ("", "s"):
         return (word.replace("'", ""),)
     return (stem, "is") if stem in _IS else (stem, "'s")

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from countersign.distribution.ask import phrases, queries
 from countersign.distribution.ask.particular_replies import known
 from countersign.distribution.ask.queries import Facts, Release
-from countersign.distribution.ask.query import CountOf, IsNewer, IsNewest, Noting, Same
+from countersign.distribution.ask.query import Beats, CountOf, IsNewer, IsNewest, Noting, Same
 from countersign.distribution.ask.replies import MOST_ROWS, Reply, day
 from countersign.distribution.ask.statements import forms
 from countersign.distribution.catalog.words import words
 from countersign.kernel.database.port import Database
 
 
-async def reply(database: Database, query: IsNewest | IsNewer | Noting | CountOf | Same) -> Reply:
+async def reply(database: Database, query: IsNewest | IsNewer | Noting | CountOf | Same | Beats) -> Reply:
     """The answer to such a question.
 
     Raises:
@@ -29,6 +29,8 @@ async def reply(database: Database, query: IsNewest | IsNewer | Noting | CountOf
             return await count_of(database, query)
         case Same():
             return await same(database, query)
+        case Beats():
+            return await beats(database, query)
 
 
 async def is_newest(database: Database, query: IsNewest) -> Reply:
@@ -97,11 +99,41 @@ async def count_of(database: Database, query: CountOf) -> Reply:
 async def same(database: Database, query: Same) -> Reply:
     """Whether they are the same, and how it is with each."""
     described = [await known(database, slug) for slug in query.products]
-    value = len({_seen(facts, query.aspect) for facts in described}) == 1
+    value = (len({_seen(facts, query.aspect) for facts in described}) == 1) != query.differ
     said = "; ".join(f"{facts.detail.title}: {_shown(facts, query.aspect)}" for facts in described)
     slugs = tuple((facts.detail.slug,) for facts in described)
     sources = tuple((slug, None) for (slug,) in slugs)
     return Reply("yes_no", f"{'Yes' if value else 'No'}. {said}.", slugs, len(slugs), value=value, sources=sources)
+
+
+async def beats(database: Database, query: Beats) -> Reply:
+    """Whether it is more, later or earlier, and how it is with each."""
+    described = [await known(database, slug) for slug in query.products]
+    found = [await _measured(database, facts, query.by) for facts in described]
+    first, second = (value for value, _ in found)
+    value = _is_beyond(first, second, is_less=query.least or query.by == "debut")
+    said = "; ".join(f"{facts.detail.title}: {told}" for facts, (_, told) in zip(described, found, strict=True))
+    slugs = tuple((facts.detail.slug,) for facts in described)
+    sources = tuple((slug, None) for (slug,) in slugs)
+    return Reply("yes_no", f"{'Yes' if value else 'No'}. {said}.", slugs, len(slugs), value=value, sources=sources)
+
+
+def _is_beyond(first: int, second: int, *, is_less: bool) -> bool:
+    """Nothing is beyond what there is none of."""
+    return bool(first and second) and (first < second if is_less else first > second)
+
+
+async def _measured(database: Database, facts: Facts, by: str) -> tuple[int, str]:
+    """What it is compared by, as a number and in words."""
+    if by == "platforms":
+        return len(facts.detail.platforms), phrases.platforms([*facts.detail.platforms])
+    if by == "tags":
+        return len(facts.detail.tags), ", ".join(facts.detail.tags) or "no tags"
+    order = ("date", "oldest") if by == "debut" else ("date", "newest")
+    found = await queries.releases(database, facts.detail.slug, order=order, limit=MOST_ROWS)
+    if by == "releases":
+        return len(found), f"{len(found)} releases"
+    return (found[0].published_at, _told(found[0])) if found else (0, "no published release")
 
 
 def _seen(facts: Facts, aspect: str) -> object:

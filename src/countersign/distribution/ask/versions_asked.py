@@ -226,6 +226,16 @@ VERSIONS_ASKED = (
     ),
     # Of each
     Form(
+        f"for [{_EACH}|both|both of] {{products}} {{list_head}} [the|its|their] {{newest}} ({{channel}} [{{release}}]|"
+        "{release}|{channel_noun})",
+        _each,
+    ),
+    Form(
+        f"for {_EACH} {{things}} {{list_head}} [the|its|their] {{newest}} ({{channel}} [{{release}}]|{{release}}|"
+        "{channel_noun})",
+        _each,
+    ),
+    Form(
         f"[{{list_head}}] [the] {{newest}} [{{channel}}] {{release}} (of|for|from) [{_EACH}] {{products}} [each]", _each
     ),
     Form(f"[{{list_head}}] [the] {{newest}} {{channel_noun}} (of|for|from) [{_EACH}] {{products}} [each]", _each),
@@ -257,6 +267,8 @@ VERSIONS_ASKED = (
     ),
 )
 NOTES_ASKED = (
+    Form("{product} {topic} (since|from|in|as of) (which|what) {release} [on]", _noting),
+    Form("{product} {topic} since when", _noting),
     Form(
         f"(which|what) {{product}} [{{channel}}] {{release}} {_GAVE} {_A} {{topic}} (in it|in its notes|in the notes)",
         _noting,

@@ -1,18 +1,11 @@
 """The words of questions: what each of them means, in one table for every place where they may stand."""
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias, get_args
+from typing import get_args
 
+from countersign.distribution.ask.phrasetable import Phrases, said
+from countersign.distribution.ask.pricewords import FREE, PAID
 from countersign.distribution.ask.query import ANYTHING, AnyCondition, Either, Every, Licensed, Not, OfKind, On
 from countersign.distribution.catalog.schemas import Platform
-
-Phrases: TypeAlias = Mapping[str, Any]
-
-
-def said(text: str, value: Any = True) -> dict[str, Any]:
-    """The phrases of the text, separated by `|`, all with one value."""
-    return dict.fromkeys((phrase.strip() for phrase in text.split("|")), value)
-
 
 ALL_PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 _MOBILE = Either((On("android"), On("ios")))
@@ -49,7 +42,12 @@ PLATFORMS: dict[str, AnyCondition] = {
         "imac|mac computers|apple mac|apple macs|mac laptop|macintosh",
         On("macos"),
     ),
-    **said("linux|gnu linux|gnu / linux|linux machines|linux machine|linux laptop|linux computer", On("linux")),
+    **said("linux|gnu linux|gnu / linux|linux machines|linux machine|linux laptop|linux computer|"
+        "linux box|linux boxes|linux pc|linux pcs|linux desktop|linux desktops|linux server|linux servers|"
+        "linux laptops|"
+        "linux computers|a linux system|linux system|linux systems",
+        On("linux"),
+    ),
     **said(
         "android|android phones|android devices|android phone|android tablets|android tablet|android device",
         On("android"),
@@ -71,73 +69,6 @@ CHANNELS = {
 }
 RELEASE = said("version|versions", "version") | said("release|build|update|releases|builds|updates", "date")
 ONE_RELEASE = said("version", "version") | said("release|build|update", "date")
-FREE = said(
-    "free|free of charge|for free|gratis|free to play|free to download|free to use|at no "
-    "cost|at no charge|for nothing|"
-    "without charge|free for everyone|free for anyone|downloadable for free|available for "
-    "free|cost free|cost nothing|"
-    "costs nothing|downloadable by anyone|free downloads|offered for free|free as in beer|freely available|"
-    "available free of charge|downloadable without paying|without paying|without payment|without buying|"
-    "without buying it|without buying them|without paying for it|without paying for them|without paying anything|"
-    "without paying a cent|without spending money|without spending anything|without cost|without a purchase|"
-    "without purchase|without purchasing|without owning|without owning it|without owning them|at zero cost|"
-    "for zero cost|no cost|no charge|with no cost|free of cost|without having to pay|without having to buy|"
-    "without having to pay for it|without having to pay for them|without having to own|without having to buy them|"
-    "without having to buy it|without having to own them"
-)
-_PAYING = (
-    (
-        "pay pay_for paying paying_for buy buying bought be_bought purchase purchased be_purchased be_owned owned own "
-        "be_paid be_paid_for pay_money pay_money_for spend_money_on"
-    )
-    .replace("_", "\0")
-    .split()
-)
-_BEFORE = [
-    "",
-    "before downloading",
-    "before downloading it",
-    "before downloading them",
-    "before i can download it",
-    "before i download it",
-    "before i can download them",
-    "before i can get it",
-    "before i can use it",
-    "before i can play it",
-    "before you can download it",
-    "before you can download them",
-    "before one can download them",
-    "before one can download it",
-    "to download it",
-    "to download them",
-    "to get it",
-    "to get them",
-    "to use it",
-    "to use them",
-    "to play it",
-    "to play them",
-    "before using it",
-    "before playing",
-    "before using",
-    "before getting it",
-    "before i can install it",
-    "first",
-    "with money",
-]
-PAID = said(
-    "paid|entitled|cost money|costs money|for sale|require a purchase|requires a purchase|need to be bought|"
-    "must be bought|have to be bought|commercial|require an entitlement|requires an entitlement|paid for|"
-    "need an entitlement|needs an entitlement|has to be bought|payware|for purchase|not free|cost anything|"
-    "costs anything|cost something|costs something|purchase only|non free|require payment|requires payment|to pay for|"
-    "to buy|to own|to purchase"
-) | said(
-    "|".join(
-        f"{lead} {verb} {tail}".replace("\0", " ").strip()
-        for lead in ("", "need to", "needs to", "must", "got to", "required to", "must be", "need")
-        for verb in _PAYING
-        for tail in _BEFORE
-    )
-)
 ORDER = {
     **said(
         "newest|latest|most recent|most recently updated|most recently released|most recently "
@@ -157,7 +88,9 @@ LAST_BY = {
         "newest",
     ),
     **said(
-        "oldest|least recently updated|updated least recently|earliest|longest without an update|"
+        "oldest|least recently updated|updated least recently|earliest|longest without an update|not been "
+        "updated for the longest time|not been updated for longest|not been updated the longest|not had a "
+        "release for the longest time|waited longest for an update|gone the longest without an update|"
         "gone longest without an update|has the oldest newest release",
         "oldest",
     ),
@@ -240,6 +173,7 @@ UPDATED = said(
     "get a release|get an update|get updates|receive an update|receive a release|have new versions|had new releases"
 )
 DEBUTED = said(
+    "debuting|premiering|debut|launching|that debut|first appearing|first coming out|first published|started|"
     "first released|first published|first came out|launched|debuted|first appeared|first shipped|first available|"
     "premiered|first come out|released for the first time|published for the first time|made "
     "their debut|made its debut|"
@@ -280,7 +214,13 @@ OPEN_SOURCE = said(
     Every((Not(Licensed("Proprietary")), Not(Licensed(None)))),
 ) | said("closed source|closed sourced", Licensed("Proprietary"))
 HERE = said(
-    "in the catalog|in the catalogue|in the store|in your catalog|in your store|in this catalog|in this store|here|"
+    "what you have|what do you have|what have you got|what have you|which are there|what is there|what are "
+    "there|which ones "
+    "are there|which ones do you have|which ones have you got|there is ever been|there have ever been|there "
+    "has ever been|there is been|there has been|there have been|there was|"
+    "there were|there are by now|you have got|you have here|in the collection|in your collection|on the shelf|in the "
+    "database|in stock now|by now|in the catalog|in the catalogue|in the store|in your catalog|in your store|"
+    "in this catalog|in this store|here|"
     "on the store|on your store|in your catalogue|from the store|in the shop|on this store|"
     "in total|altogether|overall|"
     "in all|do you have|do you offer|do you list|do you sell|do you know|do you carry|are there|is there|there are|"
@@ -299,7 +239,11 @@ HERE = said(
     "of yours|that you list|in there|that you know of|you know of"
 )
 LIST_HEADS = said(
-    "which|what|list|show|show me|give me|give me a list of|find|find me|display|name|tell me|tell me about|"
+    "point me to|could you point me to|can you point me to|i am search|i search|i would like know|i want know|"
+    "i would like a list of|"
+    "i am in need of|i require|direct me to|could you show us|can you show us|where can i find|where do i find|"
+    "where can i get|tell me the names of|the names of|names of|what are the names of|which|what|list|show|"
+    "show me|give me|give me a list of|find|find me|display|name|tell me|tell me about|"
     "tell me which|tell me what|list me|list all|list out|what are|which are|what is|which is|what were|what was|"
     "i want|i want to see|i need|i am looking for|looking for|search for|get|get me|show me a list of|a list of|"
     "list of|show a list of|enumerate|i would like to see|i would like|who has|see|let me see|print|"

@@ -1,0 +1,153 @@
+"""Other words for the same: chat abbreviations, asides and word orders put into words that the grammar reads."""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+
+from countersign.distribution.ask.wordlists import PLATFORMS
+
+_KINDS = r"(?:games?|apps?|applications?|tools?|utilit(?:y|ies)|products?|titles?|programs?|things?|ones)"
+_CHANNEL = r"(?:stable|beta|alpha|nightly)"
+_ON = "|".join(sorted((re.escape(each) for each in PLATFORMS), key=len, reverse=True))
+_PERSON = "(?:i|we|you|one)"
+_END = r"(?=\s*[?.!]*\s*$)"
+_END_OF_PART = r"(?=\s*(?:[?.!,;]|$))"
+_WEAK = "is|are|was|were|do|does|did|has|have|had|can|could|will|would"
+_BROKE = (
+    r"(?:(?:i|we)(?:['’]m| am|['’]re| are)? ?(?:so |completely |totally |a bit |flat )?(?:broke|skint|"
+    r"penniless|short of "
+    r"money|out of money|on a zero budget)|(?:i|we) (?:have no|have not any|haven['’]?t any|haven['’]?t got "
+    r"any|haven['’]?t "
+    r"got|don['’]?t have any|don['’]?t have|do not have any|do not have|got no) money|(?:i|we) (?:can['’]?t|"
+    r"cannot|can not) "
+    r"(?:pay|afford (?:to pay|anything|much))(?: anything)?|no money)"
+)
+
+_RULES: tuple[tuple[str, str], ...] = (
+    # As people write in a hurry
+    (r"\bw/o\b", "without"),
+    (r"\bw/\s?", "with "),
+    (r"\bu\b", "you"),
+    (r"\bur\b", "your"),
+    (r"\b(?:pls|plz|plse|pleas)\b", "please"),
+    (r"\bgimme\b", "give me"),
+    (r"\blemme\b", "let me"),
+    (r"\bwanna\b", "want to"),
+    (r"\bgotta\b", "have to"),
+    (r"\b(?:wich|whcih|wihch|whitch)\b", "which"),
+    (r"\b(?:hwo|whoo)\b", "who"),
+    (r"\b(?:quick|short|brief) (?=summary|description|overview|info|look|word)", ""),
+    (r"\b(?:the )?(?:lowdown|scoop|gist|skinny) (?:on|about|of)\b", "information about"),
+    (r"\b(?:wat|wot|waht)\b", "what"),
+    (r"\bteh\b", "the"),
+    (r"\bvs\.", "vs"),
+    (r"\br (?=there\b|you\b|they\b)", "are "),
+    (rf"(?<=\s)-(?=(?:{_ON})\b)", "not on "),
+    (r"(?<=\s)-(?=[a-z])", "not "),
+    (r"(?<=[a-z])\s?\+\s?(?=[a-z])", " and "),
+    (rf"\b({_ON})[: ]+yes\b,?", r"on \1"),
+    (rf"\b({_ON})[: ]+no\b", r"and not on \1"),
+    # Denied to be confirmed
+    (rf"^((?:\W*(?:so|and|but|well|hey|hi|hello)\b\W*)*)({_WEAK})n['’]?t\b", r"\1\2"),
+    # Asides
+    (
+        r"^(?:my |our |the )?[a-z]+ (?:asks|says|asked|said|wants to know|is asking|wonders|would like to know)"
+        r"(?: me)?(?: that)?[:,]?\s+(?:if |whether )?",
+        "",
+    ),
+    (
+        r"^for (?:compliance|legal|an audit|our audit|the audit|work|school|class|homework|research|statistics|testing|"
+        r"an article|a blog post|a review|a talk|a presentation|our wiki|a comparison|reference|planning)(?: reasons| "
+        r"purposes)?,?\s+",
+        "",
+    ),
+    (
+        r",?\s*(?:if you['’]?d be so kind|if you would be so kind|would you(?: please)?|could you(?: please)?|will you|"
+        r"can you|if that is ok|if that['’]s ok|when you have a moment|if it['’]?s not too much trouble|for a start|"
+        rf"that is|to be precise|by any chance|i guess|i think|i suppose|exactly|you know){_END}",
+        "",
+    ),
+    (r"\b(?:in|with) (?:just )?(?:a|one|a single|a few|two|short|few|brief) (?:sentence|sentences|words|word)\b", ""),
+    (
+        r",?\s*(?:sorted|ordered|listed)?\s*(?:(?:by|from) )?(?:the )?(?:newest|oldest|latest|earliest|most "
+        r"recent) (?:first|"
+        rf"to oldest|to newest){_END}",
+        "",
+    ),
+    (
+        r",?\s*(?:in (?:alphabetical|chronological) order|alphabetically|chronologically|sorted by (?:date|name|title)|"
+        rf"one by one){_END}",
+        "",
+    ),
+    (rf",?\s*\b(?:as well|too|together|at the same time|simultaneously|also){_END_OF_PART}", ""),
+    (
+        r"\s*[-–—,:]\s*(?:[\w]+,? )*(?:or )?(?:something else|anything else|what else|something different|or what|"
+        rf"others){_END}",
+        "",
+    ),
+    (r"\bvery (?=latest|newest|first|last|oldest|earliest|most recent)", ""),
+    (r"\b(?:whole|entire|complete|full) (?=catalog|store|shop)", ""),
+    (r"\b(?:these|those|this) (?=days\b)", "these "),
+    (r"\bonline (?=in )", ""),
+    (rf"\b({_KINDS}) only\b", r"\1"),
+    (rf"\bonly ({_KINDS}){_END}", r"\1"),
+    # Word order
+    (r"\b(work|run|play|install|go|be used)(s?) there\b", r"\1\2 on it"),
+    (
+        r"\b(yesterday|today|this week|last week|this month|last month|this year|last year)['’]s (.+?)"
+        rf"{_END}",
+        r"\2 \1",
+    ),
+    (rf"\bnon[- ]?({_CHANNEL}) (releases|versions|builds|ones)\b(.*?){_END}", r"\2\3 except \1"),
+    (rf"\b(?:unstable|pre-?release|preview) (releases|versions|builds)\b(.*?){_END}", r"\1\2 except stable"),
+    (rf"\b(?:pre-?releases|previews)\b(.*?){_END}", r"releases\1 except stable"),
+    (
+        rf"\bif {_PERSON} (?:only |just )?(?:use|have|own|run|am on|are on|play on|work on) (?:only )?(?:a |an "
+        rf"|the |my )?"
+        rf"({_ON})\b",
+        r"on \1",
+    ),
+    (r"\bwho (\w+) (.{2,60}?),? and who \1 (.{2,60}?)(?=[?.!]*$)", r"who are the makers of \2 and \3"),
+    (r"^(?:a )?(?:two|three|four|2|3|4)[- ]way comparison(?: of| between)?:?", "compare"),
+    (r"^(.+?)\s*[-–—:,]\s*(.+?),? or not(?=[?.!]*$)", r"is \1 \2"),
+    (rf"^{_BROKE}[\s,:;.!-]+(?:so |and |but )?(.+?){_END}", r"\1 for free"),
+)
+_COMPILED = tuple((re.compile(pattern, re.IGNORECASE), other) for pattern, other in _RULES)
+_OF_KIND = re.compile(
+    r"\bthe (?:game|app|application|tool|utility|program|product|title|software)(?: (?:called|named|titled))?\s+\W?$",
+    re.IGNORECASE,
+)
+
+
+def plainer(question: str, held: Sequence[str]) -> str:
+    """The question in plainer words, what is within the names that it holds left alone."""
+    text = question
+    for name in sorted(set(held), key=len, reverse=True):
+        text = _without_kind(text, name)
+    for pattern, other in _COMPILED:
+        text = pattern.sub(partial(_replaced, other, held), text)
+    return " ".join(text.split())
+
+
+def _replaced(other: str, held: Sequence[str], found: re.Match[str]) -> str:
+    """The other words; the same where a name would be cut or lost."""
+    whole = found.string
+    for name in held:
+        start = whole.find(name)
+        if start >= 0 and start < found.end() and found.start() < start + len(name):
+            is_within = found.start() <= start and start + len(name) <= found.end()
+            if not is_within:
+                return found[0]
+    told = found.expand(other)
+    return told if _said(told, held) == _said(found[0], held) else found[0]
+
+
+def _said(text: str, held: Sequence[str]) -> list[str]:
+    return [name for name in held if name in text]
+
+
+def _without_kind(text: str, name: str) -> str:
+    """The text without "the game" before the name."""
+    start = text.find(name)
+    before = _OF_KIND.sub("", text[:start]) if start > 0 else ""
+    return before + text[start:] if start > 0 and before != text[:start] else text
