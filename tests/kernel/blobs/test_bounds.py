@@ -2,11 +2,14 @@
 
 import asyncio
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from countersign.kernel.blobs.local import LocalBlobs
+from countersign.kernel.blobs.room import Room
 from countersign.kernel.errors import NotFound, StorageFull
 from tests.kernel.blobs.traffic import arriving, digest_of
 
@@ -22,6 +25,15 @@ def content(size: int) -> bytes:
 def taken(root: Path) -> int:
     """The bytes of all files."""
     return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+
+
+def admits(room: Room, count: int) -> bool:
+    """Whether so many bytes would be let in."""
+    try:
+        with room.taking(count):
+            return True
+    except StorageFull:
+        return False
 
 
 async def sealed(blobs: LocalBlobs, name: str, data: bytes) -> str:
@@ -54,6 +66,37 @@ async def test_many_at_once_do_not_take_more_than_the_bound(tmp_path: Path) -> N
     assert taken(tmp_path) <= MOST
     assert 0 < len(refused) < 12
     assert not [each for each in outcomes if isinstance(each, Exception) and each not in refused]
+
+
+def test_what_is_still_being_written_is_counted_when_the_folder_is_measured_again(tmp_path: Path) -> None:
+    room = Room(tmp_path, 0, MOST)
+
+    with room.taking(3 * MIB), pytest.raises(StorageFull), room.taking(2 * MIB):
+        pass
+
+    with room.taking(4 * MIB):
+        pass
+
+
+def test_a_file_that_gets_another_name_while_it_is_counted_still_counts(tmp_path: Path) -> None:
+    names = [tmp_path / "staging" / "incoming", tmp_path / "staging" / "part"]
+    names[0].parent.mkdir()
+    names[0].write_bytes(bytes(3 * MIB))
+    room, stopped = Room(tmp_path, 0, MOST), Event()
+
+    def rename() -> None:
+        while not stopped.is_set():
+            names[0].rename(names[1])
+            names[1].rename(names[0])
+
+    with ThreadPoolExecutor(1) as beside:
+        renaming = beside.submit(rename)
+        admitted = [admits(room, 2 * MIB) for _ in range(3_000)]
+        stopped.set()
+        renaming.result()
+
+    assert not any(admitted)
+    assert admits(room, MIB)
 
 
 async def test_parts_that_are_put_together_count_too(tmp_path: Path) -> None:

@@ -136,8 +136,8 @@ class Arriving:
 
     def _write(self, piece: bytes | bytearray) -> None:
         with refusals():
-            self._room.take(len(piece))
-            write_all(self._held, memoryview(piece))
+            with self._room.taking(len(piece)):
+                write_all(self._held, memoryview(piece))
             self._unflushed += len(piece)
             if self._unflushed >= _FLUSH_BYTES:
                 self._unflushed = 0

@@ -150,8 +150,8 @@ class LocalBlobs:
                 digest = _link_part(folder, laid[0].part, whole)
             else:
                 self._room.require(folder)
-                self._room.take(sum(span.stop - span.start for span in laid))
-                digest = _assemble(folder, laid, whole)
+                with self._room.taking(sum(span.stop - span.start for span in laid)):
+                    digest = _assemble(folder, laid, whole)
             layout.check_digest(digest, announced)
             whole.chmod(stat.S_IRUSR | stat.S_IRGRP)
             os.utime(whole)
