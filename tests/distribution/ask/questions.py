@@ -218,6 +218,19 @@ TEXTS: list[tuple[str, str]] = [
     ),
 ]
 REFUSED = [
+    # What a remark adds, and which order is wanted, is not known: leaving it out would answer another question.
+    "I love shooters. Which games do you have?",
+    "I want something with dragons. Which games run on Linux?",
+    "My kids like unicorns. What games are there for Windows?",
+    "I loved Stardew Valley. Which games do you have for macOS?",
+    "I prefer short games. What runs on macOS?",
+    "Nobody says which games run on Linux",
+    "Show me all games, oldest first",
+    "games for Linux, newest first",
+    "games sorted by date",
+    "List the tools for Linux sorted by price",
+    "Which tools are there, from newest to oldest",
+    "The 3 newest games, oldest first",
     "How much does Quill cost?",
     "What is the price of Quill?",
     "Which game is the best?",

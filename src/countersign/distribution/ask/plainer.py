@@ -13,15 +13,13 @@ _PERSON = "(?:i|we|you|one)"
 _END = r"(?=\s*[?.!]*\s*$)"
 _END_OF_PART = r"(?=\s*(?:[?.!,;]|$))"
 _WEAK = "is|are|was|were|do|does|did|has|have|had|can|could|will|would"
+
 _BROKE = (
-    r"(?:(?:i|we)(?:['’]m| am|['’]re| are)? ?(?:so |completely |totally |a bit |flat )?(?:broke|skint|"
-    r"penniless|short of "
-    r"money|out of money|on a zero budget)|(?:i|we) (?:have no|have not any|haven['’]?t any|haven['’]?t got "
-    r"any|haven['’]?t "
-    r"got|don['’]?t have any|don['’]?t have|do not have any|do not have|got no) money|(?:i|we) (?:can['’]?t|"
-    r"cannot|can not) "
-    r"(?:pay|afford (?:to pay|anything|much))(?: anything)?|no money)"
+    r"(?:(?:i|we)(?:['’]m| am|['’]re| are)? ?(?:so |completely |a bit )?(?:broke|penniless|out of money)|"
+    r"(?:i|we) (?:have no|haven['’]?t (?:any|got any|got)|don['’]?t have(?: any)?|do not have(?: any)?|got no) money|"
+    r"(?:i|we) (?:can['’]?t|cannot|can not) (?:pay|afford (?:to pay|anything|much))|no money)"
 )
+_WHO = r"(?:mum|mom|dad|mother|father|sister|brother|boss|teacher|wife|husband|colleague|friend|customer)"
 
 _RULES: tuple[tuple[str, str], ...] = (
     # As people write in a hurry
@@ -51,8 +49,8 @@ _RULES: tuple[tuple[str, str], ...] = (
     (rf"^((?:\W*(?:so|and|but|well|hey|hi|hello)\b\W*)*)({_WEAK})n['’]?t\b", r"\1\2"),
     # Asides
     (
-        r"^(?:my |our |the )?[a-z]+ (?:asks|says|asked|said|wants to know|is asking|wonders|would like to know)"
-        r"(?: me)?(?: that)?[:,]?\s+(?:if |whether )?",
+        rf"^(?:(?:my |our |the )?{_WHO} (?:says|said|asks|asked|wants to know|is asking|wonders|would like to know)"
+        r"(?: me)?(?: that)?[:,]?|(?!no|none)[a-z]+ (?:asks|asked|wants to know|wonders)[:,])\s+(?:if |whether )?",
         "",
     ),
     (
@@ -68,17 +66,9 @@ _RULES: tuple[tuple[str, str], ...] = (
         "",
     ),
     (r"\b(?:in|with) (?:just )?(?:a|one|a single|a few|two|short|few|brief) (?:sentence|sentences|words|word)\b", ""),
-    (
-        r",?\s*(?:sorted|ordered|listed)?\s*(?:(?:by|from) )?(?:the )?(?:newest|oldest|latest|earliest|most "
-        r"recent) (?:first|"
-        rf"to oldest|to newest){_END}",
-        "",
-    ),
-    (
-        r",?\s*(?:in (?:alphabetical|chronological) order|alphabetically|chronologically|sorted by (?:date|name|title)|"
-        rf"one by one){_END}",
-        "",
-    ),
+    # The orders in which lists of products and of releases are told anyway; any other is not understood.
+    (rf"\b(releases|versions|builds)\b([^,]*),?\s*(?:newest|latest|most recent) first{_END}", r"\1\2"),
+    (rf",?\s*(?:in alphabetical order|alphabetically|sorted by (?:name|title)|one by one){_END}", ""),
     (rf",?\s*\b(?:as well|too|together|at the same time|simultaneously|also){_END_OF_PART}", ""),
     (
         r"\s*[-–—,:]\s*(?:[\w]+,? )*(?:or )?(?:something else|anything else|what else|something different|or what|"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from countersign.distribution.ask.amended import amended
 from countersign.distribution.ask.dates import MONTHS, WEEKDAYS
 from countersign.distribution.ask.names import Names
+from countersign.distribution.ask.scenery import is_scenery
 from countersign.distribution.ask.tokens import Token
 from countersign.distribution.ask.wordlists import CHANNELS, KINDS, OPEN_SOURCE, PLATFORMS, RELEASE
 
@@ -262,7 +263,15 @@ def _is_context(part: _Part, *, is_before: bool) -> bool:
     text = part.text.lower()
     if part.is_name or (not _ASKER.match(text) and _is_subject(part)):
         return True
-    return is_before and bool(_ASKER.match(text)) and not _LIMIT.search(_without_names(part, text))
+    rest = _without_names(part, text)
+    return is_before and bool(_ASKER.match(text)) and not _LIMIT.search(rest) and is_scenery(_unspoken(part, rest))
+
+
+def _unspoken(part: _Part, rest: str) -> str:
+    """What is left of a remark without what is said again in the question: platforms, kinds, tags."""
+    for phrase in (part.said.lower(), *part.platforms):
+        rest = rest.replace(phrase, " ") if phrase else rest
+    return rest
 
 
 def _without_names(part: _Part, text: str) -> str:
