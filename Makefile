@@ -7,14 +7,18 @@ PYTHON ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test check lint types imports full bench faults docs schema lock measures clean
+.PHONY: help setup setup-dev run test check lint types imports pages full bench faults docs schema lock measures clean
 
 help: ## Show every target with its line
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(VENV)/.run ## Create .venv and install the product into it
+setup: $(VENV)/.run pages ## Create .venv, install the product into it, build its pages
 
-setup-dev: $(VENV)/.dev ## Add what tests and checks need
+setup-dev: $(VENV)/.dev pages ## Add what tests and checks need
+
+# Takes a second when nothing has changed. Without Node or npm's registry it says so, and all but the pages is there.
+pages: $(VENV)/.run ## Build the web pages when they have changed
+	@$(BIN)/python tools/pages.py
 
 run: setup ## Serve both with demonstration data: the store on :8480, records on :8080
 	$(BIN)/countersign serve --demo --data data
@@ -30,6 +34,7 @@ lint: setup-dev ## Style and likely bugs
 
 types: setup-dev ## Types, strictly
 	$(BIN)/basedpyright --project pyproject.toml --pythonpath $(BIN)/python --level error
+	@$(BIN)/python tools/pages.py --check
 
 imports: setup-dev ## Who may import whom
 	PYTHONPATH=src $(BIN)/lint-imports --no-cache
@@ -63,9 +68,11 @@ lock: ## Write the locks in requirements/ anew (needs uv)
 	@command -v uv >/dev/null || { echo "make lock needs uv on PATH (pip install uv)" >&2; exit 1; }
 	$(LOCK) pyproject.toml requirements/run.in requirements/dev.in --output-file requirements/dev.txt
 	$(LOCK) pyproject.toml requirements/run.in --constraints requirements/dev.txt --output-file requirements/run.txt
+	$(LOCK) requirements/node.in --constraints requirements/dev.txt --output-file requirements/node.txt
 
 clean: ## Remove .venv and every cache; data/ stays
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist \
+	  frontend/node_modules frontend/generated src/countersign/web/static
 	find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Made last in each step: an interrupted installation is begun again.

@@ -8,9 +8,13 @@ from countersign.cli.place import Place
 from countersign.cli.starting import Service
 from countersign.distribution import app, demo
 from countersign.distribution.context import Store
-from countersign.distribution.identity import queries, setup
-from countersign.distribution.sandbox.front import Front
+from countersign.distribution.identity import queries, sessions, setup
+from countersign.kernel.http.server import ASGIApp
 from countersign.settings import BadSetting, Settings
+from countersign.web import store as pages
+from countersign.web.assets import Assets
+from countersign.web.origin import Home
+from countersign.web.site import Site
 
 
 @asynccontextmanager
@@ -26,9 +30,9 @@ async def opened(settings: Settings, place: Place) -> AsyncGenerator[Store]:
 
 
 @asynccontextmanager
-async def serving(store: Store, tends: bool) -> AsyncGenerator[Front]:
-    """The store's application until the block is left; the one worker that `tends` speaks for the node, removes what
-    has expired and keeps the processes that work on jobs.
+async def serving(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
+    """The store's application with its pages until the block is left; the one worker that `tends` speaks for the
+    node, removes what has expired and keeps the processes that work on jobs.
 
     Raises:
         BadSetting: another node serves the same database without shared counters and files.
@@ -41,7 +45,9 @@ async def serving(store: Store, tends: bool) -> AsyncGenerator[Front]:
         workers = worker.COMMAND if store.settings.job_workers else ()
         front = app.create(store, workers=workers)
         stack.push_async_callback(front.close)
-        yield front
+        home = Home(store.root_url, store.is_loopback)
+        entry = pages.entry(store.settings.resource_name, sessions.cookie_name(store), home)
+        yield Site(entry, front, home, Assets.of_package())
 
 
 async def prepare(store: Store, is_demo: bool) -> str:

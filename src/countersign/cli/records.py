@@ -9,6 +9,10 @@ from countersign.kernel.http.server import ASGIApp
 from countersign.records import app, demo
 from countersign.records.access import setup
 from countersign.settings import BadSetting, Settings
+from countersign.web import work as pages
+from countersign.web.assets import Assets
+from countersign.web.origin import Home
+from countersign.web.site import Site
 
 
 @asynccontextmanager
@@ -25,11 +29,12 @@ async def opened(settings: Settings, place: Place) -> AsyncGenerator[app.Service
 
 @asynccontextmanager
 async def serving(service: app.Service, tends: bool) -> AsyncGenerator[ASGIApp]:
-    """The application until the block is left; the one worker that `tends` ends what has expired."""
+    """The application with its pages until the block is left; the one worker that `tends` ends what has expired."""
     async with AsyncExitStack() as stack:
         if tends:
             await stack.enter_async_context(app.tended(service))
-        yield app.create(service)
+        home = Home(service.records.root_url, service.records.is_loopback)
+        yield Site(pages.entry(home, SERVICE.setting), app.create(service), home, Assets.of_package())
 
 
 async def prepare(service: app.Service, is_demo: bool) -> str:
@@ -49,11 +54,12 @@ async def prepare(service: app.Service, is_demo: bool) -> str:
     if link is not None:
         return f"  Nobody is here yet. Make the first administrator, once, within a day:\n    {link}"
     if not is_demo:
-        return f"  Sign in: POST {records.root_url}/api/auth/login"
+        return f"  Sign in: {records.root_url}/signin"
     if not seeded and not await demo.is_open(service.engine):
         return "  The database has data of its own, so --demo changed nothing."
     people = "\n".join(f"    {name:<6} {what}" for name, what in demo.PEOPLE_SHOWN)
     return (
+        f"  Sign in: {records.root_url}/signin\n"
         f"  People, each with the password {demo.PASSWORD}:\n{people}\n"
         f"  Try:     curl -X POST {records.root_url}/api/auth/login -H 'Content-Type: application/json' "
         f"-d '{{\"username\":\"alice\",\"password\":\"{demo.PASSWORD}\"}}'"

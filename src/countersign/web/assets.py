@@ -1,0 +1,85 @@
+"""The built files of the pages, as they travel in the package: read once, served from memory."""
+
+import json
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any, NamedTuple
+
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.call import Headers
+
+FOLDER = "assets"
+FOR_EVER = ("Cache-Control", "public, max-age=31536000, immutable")
+TYPES = {
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "svg": "image/svg+xml",
+    "json": "application/json",
+}
+
+
+class Parts(NamedTuple):
+    """What the page of an entry loads, as addresses; `paths` are the templates of the addresses it has pages for."""
+
+    script: str
+    styles: tuple[str, ...]
+    preloads: tuple[str, ...]
+    icon: str | None
+    paths: tuple[str, ...]
+
+
+class Assets:
+    """Built files by their address."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = files
+
+    @classmethod
+    def of_package(cls) -> "Assets":
+        """The files that were built into the package; none where that was not done."""
+        root = resources.files("countersign.web").joinpath("static")
+        return cls(dict(_read(root, "")) if root.is_dir() else {})
+
+    def parts(self, entry: str) -> Parts | None:
+        """What the entry's page loads; None when it is not built."""
+        manifest = self._files.get("manifest.json")
+        paths = self._files.get(f"{entry}.paths.json")
+        chunk: dict[str, Any] | None = None
+        chunks: dict[str, dict[str, Any]] = {}
+        if manifest is not None:
+            chunks = json.loads(manifest)
+            chunk = chunks.get(f"{entry}/main.tsx")
+        if chunk is None or paths is None:
+            return None
+        imported = [chunks[name] for name in chunk.get("imports", ())]
+        styles = [style for each in (*imported, chunk) for style in each.get("css", ())]
+        icon = next((name for name in self._files if name.startswith(f"{FOLDER}/mark-")), None)
+        return Parts(
+            script=f"/{chunk['file']}",
+            styles=tuple(f"/{name}" for name in dict.fromkeys(styles)),
+            preloads=tuple(f"/{each['file']}" for each in imported),
+            icon=None if icon is None else f"/{icon}",
+            paths=tuple(json.loads(paths)),
+        )
+
+    def answer(self, path: str, headers: Headers) -> Answer | None:
+        """The file at the address, compressed where it is and the browser takes that; None when there is none."""
+        name = path.removeprefix("/")
+        body, media_type = self._files.get(name), TYPES.get(name.rpartition(".")[2])
+        if body is None or media_type is None:
+            return None
+        said: tuple[tuple[str, str], ...] = (FOR_EVER, ("Vary", "Accept-Encoding"))
+        said += (("Cross-Origin-Resource-Policy", "same-origin"),)
+        packed = self._files.get(f"{name}.gz")
+        if packed is not None and "gzip" in (headers.get("accept-encoding") or ""):
+            return Answer(200, packed, media_type, (*said, ("Content-Encoding", "gzip")))
+        return Answer(200, body, media_type, said)
+
+
+def _read(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
+    for each in folder.iterdir():
+        if each.is_dir():
+            yield from _read(each, f"{prefix}{each.name}/")
+        else:
+            yield f"{prefix}{each.name}", each.read_bytes()

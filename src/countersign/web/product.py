@@ -1,0 +1,141 @@
+"""The store's pages that are readable without a script: the list of products, and a product with its releases."""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple, cast
+from urllib.parse import parse_qsl, quote, urlencode
+
+from countersign.web import shell
+from countersign.web.entry import Visit
+from countersign.web.shell import Rendered
+
+API = "/api/v1"
+PAGE = 24
+FACETS = ("q", "kind", "platform", "org", "tag", "sort")
+"""The parameters of a list's address that are the API's as well, in the order in which the script sends them."""
+
+CATEGORIES = {"game": "GameApplication", "app": "BusinessApplication", "tool": "DeveloperApplication"}
+_WORDS: Mapping[str, Mapping[str, str]] = {
+    "en": {"releases": "Releases", "products": "Products", "sign in": "Sign in", "more": "More", "skip": "Skip to"},
+    "de": {"releases": "Versionen", "products": "Produkte", "sign in": "Anmelden", "more": "Mehr", "skip": "Zu"},
+}
+
+
+class _Page(NamedTuple):
+    words: Mapping[str, str]
+    store: str
+
+
+async def listed(visit: Visit, store: str) -> Rendered | None:
+    """The first products that the address asks for, as links; None where the API gives none."""
+    given = dict(parse_qsl(visit.query, max_num_fields=20))
+    asked = {"limit": str(PAGE), **{name: given[name] for name in FACETS if given.get(name)}}
+    target = f"{API}/products?{urlencode(asked)}"
+    reply = await visit.get(target)
+    if reply.status != 200:
+        return None
+    found = reply.members()
+    page = _Page(_WORDS[shell.language(visit.headers)], store)
+    items = cast("list[dict[str, Any]]", found.get("items", []))
+    cards = "".join(
+        f'<li class="card"><h2><a href="/products/{quote(each["slug"])}">{escape(each["title"])}</a></h2>'
+        f"<p>{escape(each.get('description') or '')}</p></li>"
+        for each in items
+    )
+    body = f'<h1>{page.words["products"]}</h1><ul class="cards">{cards}</ul>'
+    return Rendered(store, _data({target: found}), _framed(page, body))
+
+
+async def shown(visit: Visit, store: str) -> Rendered | None:
+    """A product with its releases; a page of status 404 where the visitor may see none."""
+    address = f"{API}/products/{quote(visit.values['slug'], safe='')}"
+    reply = await visit.get(address)
+    if reply.status == 404:
+        return Rendered(store, status=404)
+    if reply.status != 200:
+        return None
+    product = cast("dict[str, Any]", reply.members())
+    listed_at = f"{address}/releases"
+    found: object = json.loads((await visit.get(listed_at)).body)
+    releases = cast("list[dict[str, Any]]", found) if isinstance(found, list) else []
+    page = _Page(_WORDS[shell.language(visit.headers)], store)
+    url = f"{visit.home.root_url}/products/{quote(product['slug'])}"
+    head = _meta(product, url, store) + _linked_data(product, releases, url)
+    head += _data({address: product, listed_at: releases})
+    description = escape(product.get("description") or "")
+    body = (
+        f'<article class="product"><h1>{escape(product["title"])}</h1><p class="lead">{description}</p>'
+        f"<h2>{page.words['releases']}</h2>{''.join(_release(each) for each in releases)}</article>"
+    )
+    return Rendered(f"{product['title']} · {store}", head, _framed(page, body))
+
+
+def _framed(page: _Page, body: str) -> str:
+    """The body between the head that every page has, for whoever has no script."""
+    return (
+        f'<header class="top"><a class="brand" href="/">{escape(page.store)}</a>'
+        f'<nav><a href="/auth/signin">{page.words["sign in"]}</a></nav></header><main id="main">{body}</main>'
+    )
+
+
+def _release(release: Mapping[str, Any]) -> str:
+    files = "".join(
+        f'<li><a href="{API}/artifacts/{each["id"]}">{escape(each["filename"])}</a> '
+        f"<span>{each['size']:,} B</span> <code>{each['sha256'] or ''}</code></li>"
+        for each in release.get("artifacts") or ()
+    )
+    when = (release["published_at"] or "")[:10]
+    return (
+        f"<section><h3>{escape(release['version'])} <span>{release['channel']}</span> "
+        f'<time datetime="{release["published_at"] or ""}">{when}</time></h3>'
+        f"<p>{escape(release.get('notes') or '')}</p><ul>{files}</ul></section>"
+    )
+
+
+def _meta(product: Mapping[str, Any], url: str, store: str) -> str:
+    description = product.get("description") or ""
+    pictures = [each["url"] for each in product["media"] if each["kind"] in ("cover", "screenshot")]
+    told = {
+        "og:type": "website",
+        "og:site_name": store,
+        "og:title": product["title"],
+        "og:description": description,
+        "og:url": url,
+        **({"og:image": pictures[0]} if pictures else {}),
+    }
+    tags = "".join(f'<meta property="{name}" content="{escape(value)}">' for name, value in told.items())
+    return (
+        f'<link rel="canonical" href="{escape(url)}"><meta name="description" content="{escape(description)}">{tags}'
+    )
+
+
+def _linked_data(product: Mapping[str, Any], releases: Sequence[Mapping[str, Any]], url: str) -> str:
+    """What search engines read (schema.org, SoftwareApplication)."""
+    newest = next((each for each in releases if each["published_at"]), None)
+    data = {
+        "@context": "https://schema.org",
+        "@type": ["SoftwareApplication", CATEGORIES.get(product["kind"], "WebApplication")],
+        "name": product["title"],
+        "description": product.get("description") or "",
+        "url": url,
+        "operatingSystem": ", ".join(product["platforms"]),
+        "isAccessibleForFree": product["access"] == "free",
+        "license": product["license"],
+        "softwareVersion": newest and newest["version"],
+        "datePublished": newest and newest["published_at"],
+        "image": [each["url"] for each in product["media"]],
+    }
+    kept = {name: value for name, value in data.items() if value not in (None, [], "")}
+    return f'<script type="application/ld+json">{_json(kept)}</script>'
+
+
+def _data(replies: Mapping[str, object]) -> str:
+    """What the API said, for the script that takes over: it need not ask again."""
+    return f'<script type="application/json" id="replies">{_json(replies)}</script>'
+
+
+def _json(value: object) -> str:
+    """JSON that stays inside of its element whatever is in it; no browser takes either element for a program."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,159 @@
+"""A service with its pages in front: ASGI around ASGI.
+
+What asks for the API goes to the API, with the bearer of the session when one of our own pages sent it; built files
+and pages are answered here; all else is the service's. Where the service has nothing, a browser gets a page that says
+so.
+"""
+
+from collections.abc import Mapping
+
+from countersign.kernel.http import forms
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.call import ASGIApp, BodyTooLarge, ClientGone, Headers, Message, Receive, Send
+from countersign.kernel.http.exchange import Exchange, Scope
+from countersign.web import asking, origin, shell
+from countersign.web.asking import Reply
+from countersign.web.assets import FOLDER, Assets
+from countersign.web.entry import Addresses, Entry
+from countersign.web.origin import Home
+from countersign.web.shell import Rendered
+
+API = "/api/"
+NOT_BUILT = "make setup"
+
+
+class _Visit:
+    """A request for a page (entry.Visit)."""
+
+    def __init__(self, site: "Site", scope: Scope, headers: Headers, values: Mapping[str, str]) -> None:
+        self.home = site.home
+        self.headers = headers
+        self.values = values
+        self.query: str = scope["query_string"].decode("latin-1")
+        self._site = site
+        self._scope = scope
+
+    async def get(self, target: str) -> Reply:
+        """What the API answers this visitor."""
+        bearer = None
+        if origin.is_own_or_typed(self.headers, self.home):
+            _, bearer = await self._site.bearer(self._scope, self.headers)
+        sent = (("Accept", "application/json"), *((("Authorization", f"Bearer {bearer}"),) if bearer else ()))
+        return await asking.ask(self._site.service, self._scope, "GET", target, headers=sent)
+
+
+class Site:
+    """The whole of a service as ASGI: the API, and the pages."""
+
+    def __init__(self, entry: Entry, service: ASGIApp, home: Home, assets: Assets) -> None:
+        self.service = service
+        self.home = home
+        self._entry = entry
+        self._assets = assets
+        self._parts = assets.parts(entry.name)
+        self._addresses = Addresses(() if self._parts is None else self._parts.paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request (ASGI 3)."""
+        path: str = scope.get("path", "")
+        if scope["type"] != "http":
+            await self.service(scope, receive, send)
+        elif path.startswith(API):
+            await self._api(scope, receive, send)
+        elif not await self._own(path, scope, receive, send):
+            await self._rest(path, scope, receive, send)
+
+    async def bearer(self, scope: Scope, headers: Headers) -> tuple[str, str | None]:
+        """The session's cookie that came along, and the bearer of that session."""
+        value = origin.cookie(headers, self._entry.sessions.cookie_name)
+        if value is None:
+            return "", None
+        return value, await self._entry.sessions.bearer(self.service, scope, value)
+
+    async def _api(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a call of the API, with the bearer when it is our own page's and brings no credentials itself."""
+        names = {name for name, _ in scope["headers"]}
+        if b"cookie" not in names or b"authorization" in names:
+            await self.service(scope, receive, send)
+            return
+        headers = Headers(scope["headers"])
+        value, bearer = "", None
+        if origin.is_own_page(headers, self.home):
+            value, bearer = await self.bearer(scope, headers)
+        if bearer is None:
+            await self.service(scope, receive, send)
+            return
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 401:
+                self._entry.sessions.forget(value)
+            await send(message)
+
+        authorization = (b"authorization", f"Bearer {bearer}".encode())
+        await self.service({**scope, "headers": [*scope["headers"], authorization]}, receive, watched)
+
+    async def _own(self, path: str, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Answer what is the pages' own: built files, and requests of theirs that are no API. Whether it was that."""
+        exchange = Exchange(scope, receive, send, frozenset())
+        handler = self._entry.own.get((exchange.method, path))
+        if handler is not None:
+            try:
+                await exchange.answer(await handler(self.service, exchange, scope))
+            except BodyTooLarge as refused:
+                await exchange.answer(Answer(refused.status))
+            except ClientGone:
+                exchange.status = ClientGone.status
+            return True
+        if path.startswith(self._entry.forgets):
+            value = origin.cookie(exchange.headers, self._entry.sessions.cookie_name)
+            if value is not None:
+                self._entry.sessions.forget(value)
+            return False
+        if exchange.method not in ("GET", "HEAD"):
+            return False
+        found = self._assets.answer(path, exchange.headers) if path.startswith(f"/{FOLDER}/") else None
+        if found is not None:
+            await exchange.answer(found)
+        return found is not None
+
+    async def _rest(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope["headers"])
+        if scope["method"] not in ("GET", "HEAD") or "text/html" not in (headers.get("accept") or ""):
+            await self.service(scope, receive, send)
+            return
+        found = self._addresses.at(path)
+        if found is not None:
+            template, values = found
+            answer = await self._page(template, _Visit(self, scope, headers, values))
+            await Exchange(scope, receive, send, frozenset()).answer(answer)
+        elif path.startswith(self._entry.apart):
+            await self.service(scope, receive, send)
+        else:
+            await self._found_or_page(scope, receive, send)
+
+    async def _page(self, template: str, visit: _Visit) -> Answer:
+        renderer = self._entry.rendered.get(template)
+        rendered = None if renderer is None else await renderer(visit)
+        return self._shell(visit.headers, rendered or Rendered(self._entry.title))
+
+    def _shell(self, headers: Headers, rendered: Rendered) -> Answer:
+        if self._parts is None:
+            text = f"The service runs, its API too. Its pages are made by “{NOT_BUILT}”, with Node or npm’s registry."
+            return forms.message("The pages are not built", text, 503)
+        return shell.page(self._parts, rendered, headers)
+
+    async def _found_or_page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What the service has there; where that is nothing, the page that says so."""
+        is_missing = False
+
+        async def unless_missing(message: Message) -> None:
+            nonlocal is_missing
+            if message["type"] == "http.response.start":
+                is_missing = message["status"] == 404
+            if not is_missing:
+                await send(message)
+
+        await self.service(scope, receive, unless_missing)
+        if is_missing:
+            exchange = Exchange(scope, receive, send, frozenset())
+            await exchange.answer(self._shell(exchange.headers, Rendered(self._entry.title, status=404)))
