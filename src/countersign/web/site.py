@@ -8,7 +8,7 @@ so.
 from collections.abc import Mapping
 
 from countersign.kernel.http import forms
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.answer import Answer, json
 from countersign.kernel.http.call import ASGIApp, BodyTooLarge, ClientGone, Headers, Message, Receive, Send
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.web import asking, origin, shell
@@ -19,6 +19,7 @@ from countersign.web.origin import Home
 from countersign.web.shell import Rendered
 
 API = "/api/"
+SESSION = "/session"
 NOT_BUILT = "make setup"
 
 
@@ -111,10 +112,20 @@ class Site:
             return False
         if exchange.method not in ("GET", "HEAD"):
             return False
+        if path == SESSION:
+            await exchange.answer(await self._session(exchange.headers, scope))
+            return True
         found = self._assets.answer(path, exchange.headers) if path.startswith(f"/{FOLDER}/") else None
         if found is not None:
             await exchange.answer(found)
         return found is not None
+
+    async def _session(self, headers: Headers, scope: Scope) -> Answer:
+        """Tell a page of ours whether somebody is signed in, and nothing else."""
+        bearer = None
+        if origin.is_own_page(headers, self.home):
+            _, bearer = await self.bearer(scope, headers)
+        return json({"signed_in": bearer is not None}, headers=(("Cache-Control", "no-store"),))
 
     async def _rest(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope["headers"])

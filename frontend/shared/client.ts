@@ -1,0 +1,128 @@
+// Calls of the API, typed by its OpenAPI document. Who is signed in is the server's matter: no credentials pass here.
+import { Problem } from "./problem";
+
+type Method = "get" | "put" | "post" | "delete";
+type Json<Answer> = Answer extends { content: { "application/json": infer Body } } ? Body : undefined;
+type Good<Operation> = Operation extends { responses: infer Answers }
+  ? { [Status in keyof Answers & (200 | 201 | 202)]: Json<Answers[Status]> }[keyof Answers & (200 | 201 | 202)]
+  : never;
+type Query<Operation> = Operation extends { parameters: { query?: infer Names } } ? Names : never;
+type Body<Operation> = Operation extends { requestBody?: { content: { "application/json": infer Sent } } } ? Sent : never;
+type Having<Paths, M extends Method> = {
+  [Path in keyof Paths]: Paths[Path] extends Record<M, { responses: unknown }> ? Path : never;
+}[keyof Paths] &
+  string;
+
+interface Sending<Sent> {
+  body?: Sent;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+export interface Options<Operation> extends Sending<Body<Operation>> {
+  /** The values of `{name}` in the path. */
+  values?: Record<string, string>;
+  query?: Query<Operation>;
+}
+
+export interface Answered<Value> {
+  value: Value;
+  status: number;
+  headers: Headers;
+}
+
+let replies: Record<string, unknown> | null = null;
+
+/** What the server has already asked for this page, once; after that everybody asks for themselves. */
+function replied(target: string): unknown {
+  if (replies === null) {
+    const element = document.getElementById("replies");
+    replies = element === null ? {} : (JSON.parse(element.textContent ?? "{}") as Record<string, unknown>);
+    element?.remove();
+  }
+  const found = replies[target];
+  delete replies[target];
+  return found;
+}
+
+/** The path with its values and its query; parameters without a value are left out. */
+export function target(path: string, values: Record<string, string> = {}, query: object = {}): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return search ? `${filled}?${search}` : filled;
+}
+
+/** The answer of a request to this service.
+ *  @throws Problem where it is refused, or no answer comes. An abort passes through. */
+export async function send(method: string, address: string, sent: Sending<unknown> = {}) {
+  const headers: Record<string, string> = { Accept: "application/json, application/problem+json", ...sent.headers };
+  const init: RequestInit = { method, headers, cache: "no-cache", credentials: "same-origin" };
+  if (sent.body !== undefined) {
+    headers["Content-Type"] = "application/json";
+    init.body = JSON.stringify(sent.body);
+  }
+  if (sent.signal) {
+    init.signal = sent.signal;
+  }
+  const ask = async () => {
+    try {
+      return await fetch(address, init);
+    } catch (error) {
+      if (sent.signal?.aborted) {
+        throw error;
+      }
+      throw Problem.offline();
+    }
+  };
+  let answer = await ask();
+  if (answer.status === 401 && method === "GET") {
+    // The session has ended since the last call; what everybody may read is read without it.
+    answer = await ask();
+  }
+  if (!answer.ok) {
+    throw await Problem.of(answer);
+  }
+  return answer;
+}
+
+/** The API of a service: `Paths` is what openapi-typescript made of its document. */
+export class Client<Paths> {
+  async get<Path extends Having<Paths, "get">>(
+    path: Path,
+    options: Options<Paths[Path]["get" & keyof Paths[Path]]> = {},
+  ): Promise<Answered<Good<Paths[Path]["get" & keyof Paths[Path]]>>> {
+    const address = target(path, options.values, options.query ?? {});
+    const known = replied(address);
+    if (known !== undefined) {
+      return { value: known as never, status: 200, headers: new Headers() };
+    }
+    return this.read(await send("GET", address, options));
+  }
+
+  async post<Path extends Having<Paths, "post">>(
+    path: Path,
+    options: Options<Paths[Path]["post" & keyof Paths[Path]]> = {},
+  ): Promise<Answered<Good<Paths[Path]["post" & keyof Paths[Path]]>>> {
+    return this.read(await send("POST", target(path, options.values), options));
+  }
+
+  async put<Path extends Having<Paths, "put">>(
+    path: Path,
+    options: Options<Paths[Path]["put" & keyof Paths[Path]]> = {},
+  ): Promise<Answered<Good<Paths[Path]["put" & keyof Paths[Path]]>>> {
+    return this.read(await send("PUT", target(path, options.values), options));
+  }
+
+  async delete<Path extends Having<Paths, "delete">>(
+    path: Path,
+    options: Options<Paths[Path]["delete" & keyof Paths[Path]]> = {},
+  ): Promise<Answered<Good<Paths[Path]["delete" & keyof Paths[Path]]>>> {
+    return this.read(await send("DELETE", target(path, options.values), options));
+  }
+
+  private async read<Value>(answer: Response): Promise<Answered<Value>> {
+    const text = await answer.text();
+    return { value: (text ? JSON.parse(text) : undefined) as Value, status: answer.status, headers: answer.headers };
+  }
+}

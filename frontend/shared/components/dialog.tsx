@@ -1,0 +1,41 @@
+// A question that has to be answered before anything else; the browser's own dialog keeps the focus inside.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { say } from "../say";
+import { Button } from "./button";
+
+interface Props {
+  title: string;
+  isOpen: boolean;
+  onClose: () => void;
+  /** What can be done, beside closing it. */
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+}
+
+export function Dialog({ title, isOpen, onClose, actions, children }: Props) {
+  const box = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (isOpen && !box.current?.open) {
+      box.current?.showModal();
+    } else if (!isOpen) {
+      box.current?.close();
+    }
+  }, [isOpen]);
+  return (
+    <dialog class="dialog" ref={box} onClose={onClose} aria-label={title}>
+      {isOpen && (
+        <>
+          <div class="stack">
+            <h2>{title}</h2>
+            {children}
+          </div>
+          <div class="row">
+            {actions}
+            <Button onClick={onClose}>{actions ? say("cancel") : say("close")}</Button>
+          </div>
+        </>
+      )}
+    </dialog>
+  );
+}

@@ -1,0 +1,122 @@
+// A question of a form with its help and its fault; and all faults together, which take the focus.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { Problem } from "../problem";
+import { say } from "../say";
+
+interface Common {
+  name: string;
+  label: string;
+  help?: string;
+  fault?: string | undefined;
+  required?: boolean;
+  wide?: boolean;
+}
+
+interface Given {
+  id: string;
+  name: string;
+  class: string;
+  required: boolean | undefined;
+  "aria-invalid": true | undefined;
+  "aria-describedby": string | undefined;
+}
+
+/** The frame of a field: `children` is given what its control needs. `id` of the control is the field's name. */
+export function Field(props: Common & { children: (given: Given) => ComponentChildren }) {
+  const { name, label, help, fault, required, wide, children } = props;
+  const described = [help && `${name}-help`, fault && `${name}-fault`].filter(Boolean).join(" ") || undefined;
+  return (
+    <div class={wide ? "field wide" : "field"}>
+      <label for={name}>
+        {label}
+        {required && <span class="quiet"> ({say("required")})</span>}
+      </label>
+      {help && (
+        <span class="help" id={`${name}-help`}>
+          {help}
+        </span>
+      )}
+      {children({
+        id: name,
+        name,
+        class: "input",
+        required,
+        "aria-invalid": fault ? true : undefined,
+        "aria-describedby": described,
+      })}
+      {fault && (
+        <span class="fault" id={`${name}-fault`}>
+          {fault}
+        </span>
+      )}
+    </div>
+  );
+}
+
+interface TextProps extends Common {
+  type?: "text" | "search" | "email" | "password" | "url" | "number" | "date";
+  value?: string;
+  placeholder?: string;
+  maxLength?: number;
+  autocomplete?: string;
+  autocapitalize?: "none";
+  onInput?: (event: InputEvent & { currentTarget: HTMLInputElement }) => void;
+}
+
+export function TextField({ name, label, help, fault, required, wide, type = "text", ...rest }: TextProps) {
+  const attributes = { ...rest, type } as JSX.IntrinsicElements["input"];
+  return (
+    <Field {...{ name, label, help, fault, required, wide }}>
+      {(given) => <input {...attributes} {...(given as object)} />}
+    </Field>
+  );
+}
+
+interface SelectProps extends Common {
+  value: string;
+  options: readonly (readonly [value: string, label: string])[];
+  onChange: (value: string) => void;
+}
+
+export function SelectField({ value, options, onChange, ...common }: SelectProps) {
+  return (
+    <Field {...common}>
+      {(given) => (
+        <select {...given} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+          {options.map(([each, label]) => (
+            <option key={each} value={each} selected={each === value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** What is wrong with a form, above it; it takes the focus, so that it is read at once, and leads to the fields. */
+export function Faults({ problem }: { problem: Problem | null }) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    box.current?.focus();
+  }, [problem]);
+  if (problem === null) {
+    return null;
+  }
+  return (
+    <div class="summary" role="alert" tabIndex={-1} ref={box}>
+      <h2>{say("fault.title")}</h2>
+      <p>{problem.message}</p>
+      {problem.resolution && <p>{problem.resolution}</p>}
+      {problem.retryAfterS !== null && <p>{say("wait", { seconds: problem.retryAfterS })}</p>}
+      {problem.faults.length > 0 && (
+        <ul>
+          {problem.faults.map((each) => (
+            <li key={each.field}>{each.field ? <a href={`#${each.field}`}>{each.detail}</a> : each.detail}</li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,53 @@
+// From page to page: by number where the total is known, and on and on where there is only a next one.
+import { useEffect, useRef } from "preact/hooks";
+import { say } from "../say";
+import { number } from "../words";
+import { Button } from "./button";
+
+interface Props {
+  offset: number;
+  limit: number;
+  total: number;
+  onGo: (offset: number) => void;
+}
+
+/** One page back, one page on, and where one is. */
+export function Pager({ offset, limit, total, onGo }: Props) {
+  const last = Math.min(offset + limit, total);
+  return (
+    <nav class="pager" aria-label={say("next")}>
+      <Button onClick={() => onGo(Math.max(0, offset - limit))} disabled={offset === 0}>
+        {say("previous")}
+      </Button>
+      <span role="status">
+        {say("range", { from: number(Math.min(offset + 1, total)), to: number(last), total: number(total) })}
+      </span>
+      <Button onClick={() => onGo(offset + limit)} disabled={last >= total}>
+        {say("next")}
+      </Button>
+    </nav>
+  );
+}
+
+/** The next page below the last: it comes by itself when one gets there, and by a button. */
+export function More({ busy, onMore }: { busy: boolean; onMore: () => void }) {
+  const end = useRef<HTMLDivElement>(null);
+  const more = useRef(onMore);
+  more.current = onMore;
+  useEffect(() => {
+    const seen = new IntersectionObserver((all) => all.some((each) => each.isIntersecting) && more.current(), {
+      rootMargin: "400px",
+    });
+    if (end.current) {
+      seen.observe(end.current);
+    }
+    return () => seen.disconnect();
+  }, []);
+  return (
+    <div class="pager" ref={end}>
+      <Button busy={busy} onClick={onMore}>
+        {say("more")}
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,147 @@
+// The frame around every page of an entry: ways in, skip link, head, foot, news, and the sheet of keys.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import { current, path } from "../router";
+import { say } from "../say";
+import { areOff, isSheetOpen, known, shortcut, switchOff } from "../shortcuts";
+import { choose, theme, type Theme } from "../theme";
+import { LANGUAGES, language, speak, type Language } from "../words";
+import { Button } from "./button";
+import { Dialog } from "./dialog";
+import { Heading, site } from "./heading";
+import { Toasts } from "./toast";
+
+interface Props {
+  /** The entry's places, by address. */
+  places: readonly (readonly [address: string, label: string])[];
+  /** What stands at the end of the head: who is signed in, the way out. */
+  end: ComponentChildren;
+}
+
+export function Shell({ places, end }: Props): JSX.Element {
+  useEffect(() => shortcut({ key: "?", does: say("keyboard.sheet"), run: () => (isSheetOpen.value = true) }), []);
+  const found = current.value;
+  return (
+    <>
+      <a class="skip" href="#main">
+        {say("skip")}
+      </a>
+      <header class="top">
+        <a class="brand" href="/">
+          <Mark />
+          {site.title}
+        </a>
+        <nav aria-label={say("main")}>
+          <ul>
+            {places.map(([address, label]) => (
+              <li key={address}>
+                <a href={address} aria-current={path.value === address ? "page" : undefined}>
+                  {label}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <div class="end">{end}</div>
+      </header>
+      <main id="main" tabIndex={-1} key={path.value}>
+        {found ? found.route.page(found.values) : <Missing />}
+      </main>
+      <footer class="foot">
+        <em>{say("motto")}</em>
+        <Button look="plain" tight onClick={() => (isSheetOpen.value = true)}>
+          {say("keyboard")}
+        </Button>
+        <ThemeSwitch />
+        <LanguageSwitch />
+      </footer>
+      <Keys />
+      <Toasts />
+    </>
+  );
+}
+
+export function Missing() {
+  return (
+    <>
+      <Heading title={say("missing.title")} />
+      <p>{say("missing.text")}</p>
+      <p>
+        <a href="/">{say("missing.home")}</a>
+      </p>
+    </>
+  );
+}
+
+/** The × before the line on which one signs, and the signature. */
+export function Mark() {
+  return (
+    <svg viewBox="0 0 32 32" aria-hidden="true" fill="none" stroke-linecap="round" stroke-linejoin="round">
+      <g stroke="var(--signature)" stroke-width="2.200">
+        <path d="M4 13l4.500 4.500M8.500 13L4 17.500" />
+        <path d="M11 19.500c3-1 5.500-13 8-12.500s-3 10.500-.5 11 3.500-5.500 5-5 .5 4.500 4 4" />
+      </g>
+      <path d="M3 24h26" stroke="currentColor" stroke-width="2" />
+    </svg>
+  );
+}
+
+export function ThemeSwitch() {
+  const options: readonly Theme[] = ["auto", "light", "dark"];
+  return (
+    <label class="row small">
+      {say("theme")}
+      <select class="input" value={theme.value} onChange={(event) => choose(event.currentTarget.value as Theme)}>
+        {options.map((each) => (
+          <option key={each} value={each} selected={each === theme.value}>
+            {say(`theme.${each}` as "theme.auto")}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function LanguageSwitch() {
+  return (
+    <label class="row small">
+      {say("language")}
+      <select class="input" value={language} onChange={(event) => speak(event.currentTarget.value as Language)}>
+        {Object.entries(LANGUAGES).map(([code, name]) => (
+          <option key={code} value={code} lang={code} selected={code === language}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Keys() {
+  return (
+    <Dialog title={say("keyboard")} isOpen={isSheetOpen.value} onClose={() => (isSheetOpen.value = false)}>
+      <table class="keys">
+        <thead class="hidden-text">
+          <tr>
+            <th scope="col">{say("keyboard.key")}</th>
+            <th scope="col">{say("keyboard.does")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {known.value.map((each) => (
+            <tr key={each.key + each.does}>
+              <td>
+                <kbd>{each.key}</kbd>
+              </td>
+              <td>{each.does}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <label class="row">
+        <input type="checkbox" checked={areOff.value} onChange={(event) => switchOff(event.currentTarget.checked)} />
+        {say("keyboard.off")}
+      </label>
+    </Dialog>
+  );
+}

@@ -1,0 +1,47 @@
+// What stands where something else should: it is on its way, there is none, or it was refused.
+import type { ComponentChildren } from "preact";
+import type { Asked } from "../asked";
+import type { Problem } from "../problem";
+import { say } from "../say";
+import { Button } from "./button";
+
+export function Loading() {
+  return (
+    <p class="loading" role="status">
+      <svg viewBox="0 0 64 24" aria-hidden="true">
+        <path d="M4 18c8-2 12-15 17-14s-6 13 0 13 7-9 11-8 0 7 5 7 8-3 23-2" />
+      </svg>
+      {say("loading")}…
+    </p>
+  );
+}
+
+export function Empty({ title, children }: { title?: string; children?: ComponentChildren }) {
+  return (
+    <div class="state">
+      <h2>{title ?? say("empty")}</h2>
+      {children}
+    </div>
+  );
+}
+
+/** What was refused, and what to do about it. */
+export function Failed({ problem, again }: { problem: Problem; again?: () => void }) {
+  return (
+    <div class="state failed" role="alert">
+      <h2>{problem.title || say("failed")}</h2>
+      <p>{problem.message}</p>
+      {problem.resolution && <p>{problem.resolution}</p>}
+      {problem.retryAfterS !== null && <p>{say("wait", { seconds: problem.retryAfterS })}</p>}
+      {again && <Button onClick={again}>{say("again")}</Button>}
+    </div>
+  );
+}
+
+/** What was asked for when it is there, else why it is not. */
+export function Answer<Value>({ of, children }: { of: Asked<Value>; children: (value: Value) => ComponentChildren }) {
+  if (of.state === "loading") {
+    return <Loading />;
+  }
+  return of.state === "failed" ? <Failed problem={of.problem} again={of.again} /> : <>{children(of.value)}</>;
+}

@@ -1,0 +1,56 @@
+// Several views in one place, one at a time (ARIA authoring practices, tabs).
+import type { ComponentChildren } from "preact";
+import { useId, useRef } from "preact/hooks";
+
+export interface Tab {
+  name: string;
+  label: string;
+  content: () => ComponentChildren;
+}
+
+interface Props {
+  label: string;
+  tabs: readonly Tab[];
+  chosen: string;
+  onChoose: (name: string) => void;
+}
+
+export function Tabs({ label, tabs, chosen, onChoose }: Props) {
+  const id = useId();
+  const list = useRef<HTMLDivElement>(null);
+  const shown = tabs.find((each) => each.name === chosen) ?? tabs[0];
+  const keyed = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (step === undefined || !shown) {
+      return;
+    }
+    event.preventDefault();
+    const to = (tabs.indexOf(shown) + step + tabs.length) % tabs.length;
+    onChoose(tabs[to]?.name ?? shown.name);
+    (list.current?.children[to] as HTMLElement | undefined)?.focus();
+  };
+  return (
+    <div>
+      <div class="tab-list" role="tablist" aria-label={label} ref={list} onKeyDown={keyed}>
+        {tabs.map((each) => (
+          <button
+            key={each.name}
+            type="button"
+            role="tab"
+            class="tab"
+            id={`${id}-${each.name}`}
+            aria-selected={each === shown}
+            aria-controls={`${id}-panel`}
+            tabIndex={each === shown ? 0 : -1}
+            onClick={() => onChoose(each.name)}
+          >
+            {each.label}
+          </button>
+        ))}
+      </div>
+      <div class="panel" role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${shown?.name}`} tabIndex={0}>
+        {shown?.content()}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,173 @@
+// /design: every component and token as it looks and behaves, for whoever builds pages, and for the tests.
+import { useState } from "preact/hooks";
+import { Button, Copy, LinkButton } from "./components/button";
+import { Chip, Denied, Masked } from "./components/chip";
+import { Dialog } from "./components/dialog";
+import { Faults, SelectField, TextField } from "./components/field";
+import { Heading } from "./components/heading";
+import { Menu } from "./components/menu";
+import { Pager } from "./components/pager";
+import { Empty, Failed, Loading } from "./components/states";
+import { Table } from "./components/table";
+import { Tabs } from "./components/tabs";
+import { tell } from "./components/toast";
+import { Problem } from "./problem";
+import { say } from "./say";
+import { date, money, number, size } from "./words";
+
+const COLOURS = ["ground", "card", "text", "quiet", "accent", "accent-soft", "signature", "bad", "warn", "good", "masked"];
+const PROBLEM = new Problem(422, {
+  title: "Unprocessable",
+  detail: "The code has too few characters.",
+  resolution: "Copy it whole, dashes included.",
+  errors: [{ parameter: "design-code", detail: "needs 25 characters" }],
+});
+
+export function Design() {
+  return (
+    <div class="stack">
+      <Heading title={say("design")} />
+      <p class="lead">
+        Calm paper, dark green ink, and one amber line: it stands where a person answers for something. One strong
+        button in a view; colours, distances and movements from tokens.css alone.
+      </p>
+      <Colours />
+      <Pressed />
+      <Asking />
+      <Shown />
+      <Standing />
+    </div>
+  );
+}
+
+function Colours() {
+  return (
+    <section class="stack" aria-labelledby="design-colours">
+      <h2 id="design-colours">Colours and type</h2>
+      <ul class="swatches">
+        {COLOURS.map((each) => (
+          <li key={each} class="row small">
+            <svg width="40" height="28" aria-hidden="true">
+              <rect width="39" height="27" x="0.5" y="0.5" rx="6" fill={`var(--${each})`} stroke="var(--edge)" />
+            </svg>
+            {each}
+          </li>
+        ))}
+      </ul>
+      <p>
+        Text, <span class="quiet">quiet text</span>, <span class="small">small text</span>, <code>code</code>,{" "}
+        <a href="/design">a link</a>; {date("2026-11-21")}, {number(1234567.5)}, {money(129900, "EUR")}, {size(52_600_000)}.
+      </p>
+    </section>
+  );
+}
+
+function Pressed() {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <section class="stack" aria-labelledby="design-pressed">
+      <h2 id="design-pressed">Pressed</h2>
+      <div class="row">
+        <Button look="strong" onClick={() => tell("Approved.", { label: "Undo", run: () => tell("Taken back.") })}>
+          Approve
+        </Button>
+        <Button onClick={() => setOpen(true)}>Open a dialog</Button>
+        <Button look="risky">Reject</Button>
+        <Button look="plain">Plain</Button>
+        <Button disabled>Not now</Button>
+        <Button busy>Working</Button>
+        <LinkButton href="/design">Link</LinkButton>
+        <Menu label={say("options")} items={[{ label: "Rename", does: () => tell("Renamed.") }, { label: "Home", does: "/" }]} />
+        <Copy text="DEMO0-LICEN-SE000-00001" of="the code" />
+      </div>
+      <Dialog
+        title="Revoke this key?"
+        isOpen={isOpen}
+        onClose={() => setOpen(false)}
+        actions={
+          <Button look="risky" onClick={() => setOpen(false)}>
+            Revoke
+          </Button>
+        }
+      >
+        <p>Whatever uses it stops working at once.</p>
+      </Dialog>
+    </section>
+  );
+}
+
+function Asking() {
+  const [kind, setKind] = useState("game");
+  const [problem, setProblem] = useState<Problem | null>(null);
+  return (
+    <section class="stack" aria-labelledby="design-asked">
+      <h2 id="design-asked">Asked</h2>
+      <Faults problem={problem} />
+      <TextField name="design-title" label="Title" help="1 to 200 characters." required />
+      <TextField name="design-code" label="Code" fault={problem?.faults[0]?.detail} />
+      <SelectField name="design-kind" label="Kind" value={kind} onChange={setKind} options={[["game", "Game"], ["tool", "Tool"]]} />
+      <div class="row">
+        <Button onClick={() => setProblem(PROBLEM)}>Show its faults</Button>
+      </div>
+    </section>
+  );
+}
+
+function Shown() {
+  const [order, setOrder] = useState<{ field: string; dir: "asc" | "desc" }>({ field: "name", dir: "asc" });
+  const [tab, setTab] = useState("stable");
+  const rows = [
+    { name: "Aurora Freight", who: "PERSON_208471930562114", size: 52_600_000 },
+    { name: "Night Ferry", who: "PERSON_118840027719034", size: 1_200_000 },
+  ];
+  return (
+    <section class="stack" aria-labelledby="design-shown">
+      <h2 id="design-shown">Shown</h2>
+      <div class="row">
+        <Chip>draft</Chip>
+        <Chip tone="good">published</Chip>
+        <Chip tone="warn">expires soon</Chip>
+        <Chip tone="bad">yanked</Chip>
+        <Masked token="EMAIL_208471930562114" label="EMAIL" />
+        <Denied />
+      </div>
+      <Table
+        caption="A few rows"
+        rows={rows}
+        keyOf={(row) => row.name}
+        order={order}
+        onOrder={setOrder}
+        columns={[
+          { name: "name", label: "Name", cell: (row) => row.name, canSort: true },
+          { name: "who", label: "Contact", cell: (row) => <Masked token={row.who} label="PERSON" /> },
+          { name: "size", label: "Size", cell: (row) => size(row.size), isNumber: true, canSort: true },
+        ]}
+      />
+      <Pager offset={50} limit={50} total={1_000_000} onGo={(offset) => tell(number(offset))} />
+      <Tabs
+        label="Channels"
+        chosen={tab}
+        onChoose={setTab}
+        tabs={[
+          { name: "stable", label: "Stable", content: () => <p>2.1.0</p> },
+          { name: "beta", label: "Beta", content: () => <p>2.2.0-beta.3</p> },
+        ]}
+      />
+    </section>
+  );
+}
+
+function Standing() {
+  return (
+    <section class="stack" aria-labelledby="design-states">
+      <h2 id="design-states">In place of something</h2>
+      <Loading />
+      <Empty>
+        <p>Redeem a code, and what it opens is here.</p>
+      </Empty>
+      <Failed problem={PROBLEM} again={() => tell("Again.")} />
+      <p class="notice">A notice that stays.</p>
+    </section>
+  );
+}
+

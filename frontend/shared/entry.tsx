@@ -1,0 +1,26 @@
+// How an entry starts: its styles, its pages, its frame.
+import "./tokens.css";
+import "./frame.css";
+import "./components.css";
+import { type ComponentChildren, render } from "preact";
+import { site } from "./components/heading";
+import { Shell } from "./components/shell";
+import { start, type Route } from "./router";
+
+interface Entry {
+  title: string;
+  routes: readonly Route[];
+  places: readonly (readonly [address: string, label: string])[];
+  End: () => ComponentChildren;
+}
+
+/** Take over the page that the server sent. */
+export function enter({ title, routes, places, End }: Entry): void {
+  site.title = title;
+  start(routes);
+  const root = document.getElementById("app");
+  if (root) {
+    root.replaceChildren();
+    render(<Shell places={places} end={<End />} />, root);
+  }
+}

@@ -1,0 +1,91 @@
+// Which page is shown: addresses, the back button, the title, and where the keyboard is after a change of page.
+import { computed, signal } from "@preact/signals";
+import type { JSX } from "preact";
+
+export interface Route {
+  /** The address; `{name}` is a value. It has to stand in the entry's paths.json as well, for the server. */
+  template: string;
+  page: (values: Record<string, string>) => JSX.Element;
+}
+
+export const path = signal(location.pathname);
+export const query = signal(new URLSearchParams(location.search));
+
+let routes: readonly (Route & { pattern: RegExp })[] = [];
+let hasMoved = false;
+
+/** The page at the address, and the values in it. */
+export const current = computed(() => matched(path.value));
+
+function matched(address: string) {
+  for (const route of routes) {
+    const found = route.pattern.exec(address);
+    if (found) {
+      const values = Object.entries(found.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)]);
+      return { route, values: Object.fromEntries(values) as Record<string, string> };
+    }
+  }
+  return null;
+}
+
+/** Show these pages from now on: links to them are followed without loading, all others as ever. */
+export function start(known: readonly Route[]): void {
+  routes = known.map((each) => ({
+    ...each,
+    pattern: new RegExp(`^${each.template.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
+  }));
+  path.value = location.pathname;
+  addEventListener("popstate", arrive);
+  document.addEventListener("click", follow);
+}
+
+function arrive(): void {
+  hasMoved ||= path.peek() !== location.pathname;
+  query.value = new URLSearchParams(location.search);
+  path.value = location.pathname;
+}
+
+function follow(event: MouseEvent): void {
+  const link = event.target instanceof Element ? event.target.closest("a") : null;
+  const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+  if (!link || !isPlain || event.defaultPrevented || link.target || link.hasAttribute("download")) {
+    return;
+  }
+  const to = new URL(link.href, location.href);
+  if (to.origin === location.origin && !to.hash && matched(to.pathname)) {
+    event.preventDefault();
+    go(to.pathname + to.search);
+  }
+}
+
+/** Go to another page. */
+export function go(to: string, { replaces = false }: { replaces?: boolean } = {}): void {
+  history[replaces ? "replaceState" : "pushState"](null, "", to);
+  arrive();
+  scrollTo(0, 0);
+}
+
+/** Keep the state of a page in its address: set these parameters, take away those that are empty. */
+export function ask(changes: Record<string, string | undefined>, { replaces = true }: { replaces?: boolean } = {}): void {
+  const next = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value) {
+      next.set(name, value);
+    } else {
+      next.delete(name);
+    }
+  }
+  const search = next.toString();
+  const to = location.pathname + (search ? `?${search}` : "");
+  history[replaces ? "replaceState" : "pushState"](null, "", to);
+  query.value = next;
+}
+
+/** To be called by the heading of a page when it is there: after a change of page, the keyboard and what is read aloud
+ *  go on from here. */
+export function arrived(heading: HTMLElement): void {
+  if (hasMoved) {
+    hasMoved = false;
+    heading.focus({ preventScroll: true });
+  }
+}

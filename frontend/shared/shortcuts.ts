@@ -1,0 +1,47 @@
+// Single keys that do something, on any page; they can be switched off as a whole (WCAG 2.2, 2.1.4).
+import { signal } from "@preact/signals";
+
+export interface Shortcut {
+  /** As KeyboardEvent.key says it: "/", "j", "?". */
+  key: string;
+  does: string;
+  run: () => void;
+}
+
+const SWITCH = "countersign-keys-off";
+
+export const known = signal<readonly Shortcut[]>([]);
+export const areOff = signal(localStorage.getItem(SWITCH) === "1");
+export const isSheetOpen = signal(false);
+
+/** Make a key known until the answered function is called; pages do that in an effect. */
+export function shortcut(added: Shortcut): () => void {
+  known.value = [...known.peek(), added];
+  return () => {
+    known.value = known.peek().filter((each) => each !== added);
+  };
+}
+
+export function switchOff(isOff: boolean): void {
+  areOff.value = isOff;
+  if (isOff) {
+    localStorage.setItem(SWITCH, "1");
+  } else {
+    localStorage.removeItem(SWITCH);
+  }
+}
+
+document.addEventListener("keydown", (event) => {
+  const at = event.target instanceof HTMLElement ? event.target : null;
+  const isWriting = at !== null && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName));
+  const isElsewhere = event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented;
+  if (areOff.peek() || isWriting || isElsewhere || document.querySelector("dialog[open]")) {
+    return;
+  }
+  // The newest wins: a page's own key before the one of the frame.
+  const found = known.peek().findLast((each) => each.key === event.key);
+  if (found) {
+    event.preventDefault();
+    found.run();
+  }
+});

@@ -1,0 +1,111 @@
+// Server-sent events over fetch, which unlike EventSource says who asks and reads refusals. It reconnects by itself.
+import { signal, type Signal } from "@preact/signals";
+import { Problem } from "./problem";
+
+export interface Event {
+  id: string;
+  name: string;
+  data: string;
+}
+
+export interface Stream {
+  /** "open", or why nothing comes at the moment. */
+  state: Signal<"opening" | "open" | "reconnecting" | "ended">;
+  close: () => void;
+}
+
+const LONGEST_WAIT_MS = 30_000;
+
+/** Read events until `close`. After a break it goes on behind the last event that came (Last-Event-ID).
+ *  A refusal ends it and is told to `onRefusal`; 429 and 503 are waited out. */
+export function stream(address: string, onEvent: (event: Event) => void, onRefusal: (problem: Problem) => void): Stream {
+  const state: Stream["state"] = signal("opening");
+  const controller = new AbortController();
+  void keepReading(address, state, controller.signal, onEvent, onRefusal);
+  return { state, close: () => controller.abort() };
+}
+
+async function keepReading(
+  address: string,
+  state: Stream["state"],
+  until: AbortSignal,
+  onEvent: (event: Event) => void,
+  onRefusal: (problem: Problem) => void,
+): Promise<void> {
+  let lastId = "";
+  let wait_ms = 500;
+  while (!until.aborted) {
+    try {
+      const headers: Record<string, string> = { Accept: "text/event-stream" };
+      if (lastId) {
+        headers["Last-Event-ID"] = lastId;
+      }
+      const answer = await fetch(address, { headers, signal: until, cache: "no-store" });
+      if (answer.status === 204) {
+        break;
+      }
+      if (!answer.ok || !answer.body) {
+        const problem = await Problem.of(answer);
+        if (answer.status !== 429 && answer.status < 500) {
+          onRefusal(problem);
+          break;
+        }
+        wait_ms = Math.max(wait_ms, (problem.retryAfterS ?? 0) * 1000);
+      } else {
+        state.value = "open";
+        for await (const each of events(answer.body)) {
+          lastId = each.id || lastId;
+          wait_ms = 500;
+          if (each.data) {
+            onEvent(each);
+          }
+        }
+      }
+    } catch (error) {
+      if (until.aborted) {
+        break;
+      }
+      // Whatever broke the connection, the remedy is a new one.
+      console.debug("stream", error);
+    }
+    if (!until.aborted) {
+      state.value = "reconnecting";
+      await new Promise((done) => setTimeout(done, wait_ms * (0.75 + Math.random() / 2)));
+      wait_ms = Math.min(wait_ms * 2, LONGEST_WAIT_MS);
+    }
+  }
+  state.value = "ended";
+}
+
+async function* events(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Event> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) {
+      return;
+    }
+    const blocks = (rest + value).replace(/\r\n?/g, "\n").split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) {
+      yield parsed(block);
+    }
+  }
+}
+
+/** One event (HTML standard, 9.2.6); comments and unknown fields are passed over. */
+export function parsed(block: string): Event {
+  const event: Event = { id: "", name: "message", data: "" };
+  const data: string[] = [];
+  for (const line of block.split("\n")) {
+    const [, name, value] = /^(\w+): ?(.*)$/.exec(line) ?? [];
+    if (name === "data") {
+      data.push(value ?? "");
+    } else if (name === "id") {
+      event.id = value ?? "";
+    } else if (name === "event") {
+      event.name = value ?? "";
+    }
+  }
+  return { ...event, data: data.join("\n") };
+}

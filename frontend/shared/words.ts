@@ -1,0 +1,60 @@
+// Words in the language of the page, by key; dates, numbers and money as that language writes them.
+
+export const LANGUAGES = { en: "English", de: "Deutsch" } as const;
+export type Language = keyof typeof LANGUAGES;
+
+const said = document.documentElement.lang;
+export const language: Language = said in LANGUAGES ? (said as Language) : "en";
+
+type Values = Record<string, string | number>;
+
+/** A function from a key to its words. German has every key that English has, which the compiler checks; `{name}` in
+ *  the words is filled from the values. */
+export function words<Key extends string>(en: Record<Key, string>, de: Record<NoInfer<Key>, string>) {
+  const spoken: Record<Key, string> = language === "de" ? de : en;
+  return (key: Key, values: Values = {}): string =>
+    spoken[key].replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+}
+
+/** The word for a count: `{n}` stands for the number as the language writes it. */
+export function counted(count: number, one: string, other: string): string {
+  const form = new Intl.PluralRules(language).select(count) === "one" ? one : other;
+  return form.replace("{n}", number(count));
+}
+
+export function number(value: number): string {
+  return new Intl.NumberFormat(language).format(value);
+}
+
+export function money(minor: number, currency: string): string {
+  const format = new Intl.NumberFormat(language, { style: "currency", currency });
+  const digits = format.resolvedOptions().maximumFractionDigits ?? 2;
+  return format.format(minor / 10 ** digits);
+}
+
+/** A size as people read it; 1 KB is 1000 bytes, as file managers and shops count. */
+export function size(bytes: number): string {
+  const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"] as const;
+  const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  const unit = units[step] ?? "byte";
+  return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "short", maximumFractionDigits: 1 }).format(
+    bytes / 1000 ** step,
+  );
+}
+
+/** A calendar date (2026-11-21), which has no time zone, or the local day of an instant. */
+export function date(value: string): string {
+  const isDay = value.length === 10;
+  const zone = isDay ? { timeZone: "UTC" } : {};
+  return new Intl.DateTimeFormat(language, { dateStyle: "medium", ...zone }).format(new Date(value));
+}
+
+export function moment(value: string): string {
+  return new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(value));
+}
+
+/** Show the pages in another language from now on. */
+export function speak(chosen: Language): void {
+  document.cookie = `countersign-language=${chosen}; Path=/; Max-Age=31536000; SameSite=Lax`;
+  location.reload();
+}
