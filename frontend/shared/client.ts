@@ -78,6 +78,7 @@ export async function send(method: string, address: string, sent: Sending<unknow
   let answer = await ask();
   if (answer.status === 401 && method === "GET") {
     // The session has ended since the last call; what everybody may read is read without it.
+    await answer.body?.cancel();
     answer = await ask();
   }
   if (!answer.ok) {

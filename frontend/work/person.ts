@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { send } from "../shared/client";
 import { Problem } from "../shared/problem";
 import { go } from "../shared/router";
+import { isSignedIn, lookWho } from "../shared/session";
 import { type Meta, meta } from "./api";
 
 /** null: not known yet; "nobody": sign-in is needed. */
@@ -10,7 +11,8 @@ export const known = signal<Meta | "nobody" | Problem | null>(null);
 
 export async function look(): Promise<void> {
   try {
-    known.value = await meta();
+    await lookWho();
+    known.value = isSignedIn.peek() ? await meta() : "nobody";
   } catch (error) {
     const problem = error instanceof Problem ? error : Problem.offline();
     known.value = problem.status === 401 ? "nobody" : problem;

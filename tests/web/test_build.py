@@ -1,0 +1,88 @@
+"""What is built: small enough, complete, in the wheel, and in nobody's way."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from countersign.distribution.app import ROUTES
+from countersign.distribution.documents import routes as documents
+from countersign.web.assets import Assets
+from tools import pages
+
+ROOT = Path(__file__).parents[2]
+ENTRIES = ("store", "work")
+LARGEST_SCRIPTS = 60_000
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_what_a_page_loads_at_first_is_small(entry: str, built: None) -> None:
+    parts = Assets.of_package().parts(entry)
+    assert parts is not None
+
+    scripts = [pages.BUILT / name.removeprefix("/") for name in (parts.script, *parts.preloads)]
+
+    assert sum(len(gzip.compress(each.read_bytes(), 9)) for each in scripts) <= LARGEST_SCRIPTS
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_every_page_is_known_to_the_server_and_to_the_browser(entry: str) -> None:
+    told = json.loads((pages.SOURCES / entry / "paths.json").read_text())
+    routed = re.findall(r'template: "([^"]+)"', (pages.SOURCES / entry / "main.tsx").read_text())
+
+    assert sorted(told) == sorted(routed)
+
+
+def test_no_page_of_the_store_takes_an_address_of_the_api() -> None:
+    told = json.loads((pages.SOURCES / "store/paths.json").read_text())
+    taken = {each.path for each in (*ROUTES, *documents.routes(ROUTES)) if each.at_root and each.method == "GET"}
+
+    # The start page stays the service's for whoever asks for no HTML.
+    assert set(told) & taken == {"/"}
+
+
+def test_the_build_is_made_anew_when_what_it_is_made_of_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "SOURCES", tmp_path)
+    (tmp_path / "a.ts").write_text("1")
+    first = pages.digest({"store.json": "{}"})
+
+    assert pages.digest({"store.json": "{}"}) == first
+    assert pages.digest({"store.json": '{"a":1}'}) != first
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules/b.ts").write_text("1")
+    assert pages.digest({"store.json": "{}"}) == first
+    (tmp_path / "a.ts").write_text("2")
+    assert pages.digest({"store.json": "{}"}) != first
+
+
+def test_the_wheel_carries_the_pages(tmp_path: Path, built: None) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+
+    names = set(zipfile.ZipFile(wheel).namelist())
+
+    for each in pages.BUILT.rglob("*"):
+        if each.is_file():
+            assert f"countersign/web/static/{each.relative_to(pages.BUILT).as_posix()}" in names
+
+
+def test_no_file_of_the_pages_is_long() -> None:
+    long = {path.name: path.read_text().count("\n") for path in pages.sources() if path.suffix in (".ts", ".tsx")}
+
+    assert not {name: lines for name, lines in long.items() if lines > 300}
+
+
+def test_every_file_of_the_pages_begins_with_what_it_is() -> None:
+    code = [path for path in pages.sources() if path.suffix in (".ts", ".tsx") and path.name != "vite-env.d.ts"]
+
+    assert not [path.name for path in code if not path.read_text().startswith("// ")]
+
+
+def test_the_lock_of_the_pages_names_no_registry() -> None:
+    assert '"resolved"' not in (pages.SOURCES / "package-lock.json").read_text()

@@ -1,0 +1,167 @@
+"""Only our own pages act for whoever is signed in: each test is a way in for somebody else."""
+
+import pytest
+
+from countersign.web.origin import Home
+from tests.web.conftest import BEARER, HERE, PUBLIC, SESSION, Echo, browsing, store_entry, work_entry
+
+OURS = {"Sec-Fetch-Site": "same-origin"}
+
+
+def with_session(**headers: str) -> dict[str, str]:
+    return {"Cookie": f"other=1; countersign={SESSION}", **{name.replace("_", "-"): each for name, each in headers.items()}}
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec_Fetch_Site": "same-origin"},
+        {"Origin": "http://127.0.0.1:8480"},
+        {"Origin": "http://localhost:8480"},
+        {"Sec_Fetch_Site": "same-origin", "Origin": "http://127.0.0.1:8480"},
+    ],
+)
+async def test_a_page_of_ours_acts_for_the_signed_in(echo: Echo, method: str, headers: dict[str, str]) -> None:
+    async with browsing(echo, store_entry(HERE)) as http:
+        answer = await http.request(method, "/api/v1/library", headers=with_session(**headers))
+
+    assert answer.json()["headers"]["authorization"] == f"Bearer {BEARER}"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+        {"Sec_Fetch_Site": "none"},
+        {"Sec_Fetch_Site": ""},
+        {"Sec_Fetch_Site": "cross-site", "Origin": "http://127.0.0.1:8480"},
+        {"Sec_Fetch_Site": "same-origin", "Origin": "http://evil.example"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "http://127.0.0.1:8080"},
+        {"Origin": "https://127.0.0.1:8480"},
+        {"Origin": "http://127.0.0.1:8480.evil.example"},
+        {"Origin": "http://127.0.0.1:99999"},
+        {"Origin": "null"},
+        {"Origin": ""},
+        {"Referer": "http://127.0.0.1:8480/"},
+    ],
+)
+async def test_whatever_is_not_our_page_goes_on_without_credentials(
+    echo: Echo, method: str, headers: dict[str, str]
+) -> None:
+    async with browsing(echo, store_entry(HERE)) as http:
+        answer = await http.request(method, "/api/v1/library", headers=with_session(**headers))
+
+    assert "authorization" not in answer.json()["headers"]
+    assert echo.asked == [f"{method} /api/v1/library"], "the session was not even looked at"
+
+
+async def test_names_of_this_machine_are_no_names_of_a_public_service(echo: Echo) -> None:
+    headers = {"Cookie": f"__Host-countersign={SESSION}", "Origin": "https://localhost"}
+    async with browsing(echo, store_entry(PUBLIC), PUBLIC) as http:
+        answer = await http.get("/api/v1/library", headers=headers)
+        own = await http.get("/api/v1/library", headers={**headers, "Origin": "https://store.example"})
+
+    assert "authorization" not in answer.json()["headers"]
+    assert own.json()["headers"]["authorization"] == f"Bearer {BEARER}"
+
+
+async def test_credentials_that_were_sent_are_left_alone(echo: Echo) -> None:
+    async with browsing(echo, store_entry(HERE)) as http:
+        answer = await http.get("/api/v1/library", headers={**with_session(**OURS), "Authorization": "Bearer mine"})
+
+    assert answer.json()["headers"]["authorization"] == "Bearer mine"
+
+
+async def test_a_bearer_is_kept_until_the_session_changes(echo: Echo) -> None:
+    headers = with_session(Sec_Fetch_Site="same-origin")
+    async with browsing(echo, store_entry(HERE)) as http:
+        for _ in range(3):
+            await http.get("/api/v1/library", headers=headers)
+        assert echo.asked.count("POST /auth/session/token") == 1
+
+        await http.post("/auth/signout", headers=headers)
+        await http.get("/api/v1/library", headers=headers)
+
+    assert echo.asked.count("POST /auth/session/token") == 2
+
+
+async def test_a_bearer_that_is_about_to_end_is_not_used_again(echo: Echo) -> None:
+    echo.exchange = (200, {"access_token": BEARER, "expires_in": 59})
+    async with browsing(echo, store_entry(HERE)) as http:
+        for _ in range(2):
+            await http.get("/api/v1/library", headers=with_session(Sec_Fetch_Site="same-origin"))
+
+    assert echo.asked.count("POST /auth/session/token") == 2
+
+
+async def test_a_bearer_that_is_refused_is_asked_for_anew(echo: Echo) -> None:
+    echo.api_status = 401
+    async with browsing(echo, store_entry(HERE)) as http:
+        for _ in range(2):
+            await http.get("/api/v1/library", headers=with_session(Sec_Fetch_Site="same-origin"))
+
+    assert echo.asked.count("POST /auth/session/token") == 2
+
+
+async def test_a_session_that_has_ended_reads_what_everybody_reads_and_asks_once(echo: Echo) -> None:
+    echo.exchange = (401, {})
+    async with browsing(echo, store_entry(HERE)) as http:
+        for _ in range(2):
+            answer = await http.get("/api/v1/library", headers=with_session(Sec_Fetch_Site="same-origin"))
+            assert "authorization" not in answer.json()["headers"]
+
+    assert echo.asked.count("POST /auth/session/token") == 1
+
+
+async def test_an_exchange_that_failed_for_a_while_is_tried_again(echo: Echo) -> None:
+    echo.exchange = (503, {})
+    async with browsing(echo, store_entry(HERE)) as http:
+        for _ in range(2):
+            await http.get("/api/v1/library", headers=with_session(Sec_Fetch_Site="same-origin"))
+
+    assert echo.asked.count("POST /auth/session/token") == 2
+
+
+@pytest.mark.parametrize("value", ["short", "a" * 20 + '"', "a" * 20 + ",x", "ä" * 20])
+async def test_a_cookie_that_is_no_session_is_not_passed_on(echo: Echo, value: str) -> None:
+    cookie = {"Cookie": f"countersign={value}".encode(), "Sec-Fetch-Site": b"same-origin"}
+    async with browsing(echo, store_entry(HERE)) as http:
+        answer = await http.get("/api/v1/library", headers=[(name.encode(), each) for name, each in cookie.items()])
+
+    assert "authorization" not in answer.json()["headers"]
+    assert echo.asked == ["GET /api/v1/library"]
+
+
+async def test_only_our_pages_learn_whether_somebody_is_signed_in(echo: Echo) -> None:
+    async with browsing(echo, store_entry(HERE)) as http:
+        ours = await http.get("/session", headers=with_session(Sec_Fetch_Site="same-origin"))
+        theirs = await http.get("/session", headers=with_session(Sec_Fetch_Site="cross-site"))
+
+    assert ours.json() == {"signed_in": True}
+    assert theirs.json() == {"signed_in": False}
+    assert ours.headers["cache-control"] == "no-store"
+    assert BEARER not in ours.text
+
+
+@pytest.mark.parametrize("home", [HERE, PUBLIC])
+async def test_the_session_of_the_work_app_is_a_cookie_no_script_reads(echo: Echo, home: Home) -> None:
+    sent = {"username": "alice", "password": "right"}
+    async with browsing(echo, work_entry(home), home) as http:
+        answer = await http.post("/signin", json=sent, headers=OURS)
+        cookie = answer.headers["set-cookie"]
+        name, _, value = cookie.partition(";")[0].partition("=")
+        called = await http.get("/api/meta", headers={"Cookie": f"{name}={value}", **OURS})
+        foreign = await http.get("/api/meta", headers={"Cookie": f"{name}={value}", "Sec-Fetch-Site": "same-site"})
+
+    assert answer.status_code == 204
+    assert not answer.content
+    assert name == ("__Host-countersign-work" if home.is_secure else "countersign-work")
+    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+    assert ("Secure" in cookie.split("; ")) == home.is_secure
+    assert called.json()["headers"]["authorization"] == f"Bearer {value}"
+    assert "authorization" not in foreign.json()["headers"]

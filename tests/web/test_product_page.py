@@ -1,0 +1,62 @@
+"""A product's page, as it is without a script, for search engines and for whoever shares it."""
+
+import html
+import json
+import re
+
+import httpx
+
+from countersign.web import product
+from tests.servers.countersign import Running
+
+PERSON = {"Accept": "text/html"}
+
+
+def data_of(page: str, kind: str) -> dict[str, object]:
+    found = re.search(rf'<script type="{re.escape(kind)}"[^>]*>(.*?)</script>', page)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_a_product_is_readable_without_a_script(demo: Running, built: None) -> None:
+    page = httpx.get(f"{demo.url}/products/aurora-freight", headers=PERSON)
+
+    assert page.status_code == 200
+    assert "<title>Aurora Freight · " in page.text
+    assert "Haul impossible cargo" in page.text
+    assert 'href="/api/v1/artifacts/' in page.text
+    assert f'<link rel="canonical" href="{demo.url}/products/aurora-freight">' in page.text
+    assert '<meta property="og:title" content="Aurora Freight">' in page.text
+    linked = data_of(page.text, "application/ld+json")
+    assert linked["name"] == "Aurora Freight"
+    assert linked["softwareVersion"] == "0.1.1"
+
+
+def test_the_script_is_given_what_the_api_said(demo: Running, built: None) -> None:
+    page = httpx.get(f"{demo.url}/products/aurora-freight", headers=PERSON)
+    api = httpx.get(f"{demo.url}/api/v1/products/aurora-freight").json()
+
+    assert data_of(page.text, "application/json")["/api/v1/products/aurora-freight"] == api
+
+
+def test_a_product_that_is_not_there_is_missing_for_people_too(demo: Running, built: None) -> None:
+    page = httpx.get(f"{demo.url}/products/none", headers=PERSON)
+
+    assert page.status_code == 404
+    assert page.headers["content-type"].startswith("text/html")
+
+
+def test_the_list_is_readable_without_a_script(demo: Running, built: None) -> None:
+    page = httpx.get(f"{demo.url}/?kind=tool&unknown=1", headers=PERSON)
+
+    assert 'href="/products/awl"' in page.text
+    assert "Aurora Freight" not in page.text
+
+
+def test_a_publishers_text_stays_text() -> None:
+    # Private: it is what everything written into a page goes through.
+    written = product._json({"title": "</script><script>alert(1)</script><!--\u2028"})
+
+    assert "<" not in written
+    assert json.loads(written) == {"title": "</script><script>alert(1)</script><!--\u2028"}
+    assert html.escape("<b>") not in written

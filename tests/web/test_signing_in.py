@@ -1,0 +1,58 @@
+"""Sign-in and sign-out of the work app: who may ask, and what comes back."""
+
+import pytest
+
+from tests.web.conftest import HERE, OPEN, Echo, browsing, work_entry
+
+OURS = {"Sec-Fetch-Site": "same-origin"}
+ALICE = {"username": "alice", "password": "right"}
+
+
+async def test_a_wrong_password_is_told_as_the_api_tells_it(echo: Echo) -> None:
+    async with browsing(echo, work_entry(HERE)) as http:
+        answer = await http.post("/signin", json={**ALICE, "password": "wrong"}, headers=OURS)
+
+    assert answer.status_code == 401
+    assert answer.json() == {"error": "wrong"}
+    assert answer.headers["retry-after"] == "7"
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}])
+@pytest.mark.parametrize("path", ["/signin", "/signout"])
+async def test_another_site_signs_nobody_in_or_out(echo: Echo, path: str, headers: dict[str, str]) -> None:
+    cookie = {"Cookie": "countersign-work=cst_" + "b" * 40}
+    async with browsing(echo, work_entry(HERE)) as http:
+        answer = await http.post(path, json=ALICE, headers={**headers, **cookie})
+
+    assert answer.status_code == 403
+    assert not echo.asked
+    assert "set-cookie" not in answer.headers
+
+
+async def test_over_http_from_other_machines_nobody_signs_in(echo: Echo) -> None:
+    async with browsing(echo, work_entry(OPEN), OPEN) as http:
+        answer = await http.post("/signin", json=ALICE, headers=OURS)
+
+    assert answer.status_code == 403
+    assert "COUNTERSIGN_RECORDS_URL" in answer.json()["error"]
+    assert not echo.asked
+
+
+async def test_signing_out_ends_the_session_and_its_cookie(echo: Echo) -> None:
+    cookie = {"Cookie": "countersign-work=cst_" + "b" * 40}
+    async with browsing(echo, work_entry(HERE)) as http:
+        answer = await http.post("/signout", headers={**OURS, **cookie})
+        again = await http.post("/signout", headers=OURS)
+
+    assert answer.status_code == again.status_code == 204
+    assert "Max-Age=0" in answer.headers["set-cookie"]
+    assert echo.asked == ["POST /api/session/revoke"]
+
+
+async def test_a_body_without_end_is_refused(echo: Echo) -> None:
+    async with browsing(echo, work_entry(HERE)) as http:
+        answer = await http.post("/signin", content=b"x" * 20_000, headers=OURS)
+
+    assert answer.status_code == 413
+    assert not echo.asked

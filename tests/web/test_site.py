@@ -1,0 +1,97 @@
+"""What is a page, what is a file, and what stays the service's."""
+
+import re
+
+import pytest
+
+from tests.web.conftest import HERE, Echo, browsing, store_entry, work_entry
+
+PERSON = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+async def test_a_page_runs_nothing_that_is_not_a_file_of_ours(echo: Echo) -> None:
+    async with browsing(echo, work_entry(HERE)) as http:
+        answer = await http.get("/", headers=PERSON)
+
+    assert answer.status_code == 200
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'self'" in policy
+    assert "unsafe" not in policy
+    for each in ("frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'"):
+        assert each in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "same-origin"
+    assert not re.search(r"<script(?! type=\"module\" src=\"/assets/)", answer.text)
+    assert "style=" not in answer.text
+    assert "<style" not in answer.text
+    assert not echo.asked
+
+
+async def test_a_page_comes_in_the_language_and_colours_that_were_chosen(echo: Echo) -> None:
+    async with browsing(echo, work_entry(HERE)) as http:
+        plain = await http.get("/", headers={**PERSON, "Accept-Language": "fr, de;q=0.8"})
+        cookie = 'countersign-language=en; countersign-theme=dark; "odd'
+        chosen = await http.get("/", headers={**PERSON, "Accept-Language": "de", "Cookie": cookie})
+        forged = await http.get("/", headers={**PERSON, "Cookie": 'countersign-theme="><script>'})
+
+    assert '<html lang="de">' in plain.text
+    assert '<html lang="en" data-theme="dark">' in chosen.text
+    assert '<html lang="en">' in forged.text
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json", ""])
+async def test_programs_are_answered_by_the_service(echo: Echo, accept: str) -> None:
+    async with browsing(echo, store_entry(HERE)) as http:
+        for path in ("/", "/products/x", "/llms.txt", "/api/v1/products"):
+            assert (await http.get(path, headers={"Accept": accept})).headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("path", ["/api/v1/none", "/auth/signin", "/llms.txt"])
+async def test_what_the_service_has_is_no_page(echo: Echo, path: str) -> None:
+    async with browsing(echo, store_entry(HERE)) as http:
+        answer = await http.get(path, headers=PERSON)
+
+    assert answer.headers["content-type"] == "application/json"
+    assert echo.asked == [f"GET {path}"]
+
+
+async def test_where_nothing_is_a_person_gets_a_page_that_says_so(echo: Echo) -> None:
+    async with browsing(echo, store_entry(HERE)) as http:
+        person = await http.get("/nowhere", headers=PERSON)
+        apart = await http.get("/sandbox/nowhere", headers=PERSON)
+
+    assert person.status_code == apart.status_code == 404
+    assert person.headers["content-type"].startswith("text/html")
+    assert apart.headers["content-type"] == "application/json"
+
+
+async def test_a_file_is_kept_for_ever_and_packed_for_who_takes_it(echo: Echo) -> None:
+    async with browsing(echo, store_entry(HERE)) as http:
+        plain = await http.get("/assets/store-1.js", headers={"Accept-Encoding": "identity"})
+        async with http.stream("GET", "/assets/store-1.js", headers={"Accept-Encoding": "gzip"}) as answer:
+            packed = b"".join([each async for each in answer.aiter_raw()])
+
+    assert plain.content == b"let it"
+    assert packed == b"packed"
+    assert "immutable" in plain.headers["cache-control"]
+    assert plain.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert answer.headers["content-encoding"] == "gzip"
+
+
+@pytest.mark.parametrize("path", ["/assets/none.js", "/assets/../stamp", "/assets/store-1.js.gz", "/stamp", "/assets/"])
+async def test_nothing_else_is_a_file(echo: Echo, path: str) -> None:
+    async with browsing(echo, store_entry(HERE)) as http:
+        answer = await http.get(path)
+
+    assert answer.status_code == 404
+    assert b"of the build" not in answer.content
+
+
+async def test_without_a_build_the_pages_say_how_to_make_it_and_the_api_answers(echo: Echo) -> None:
+    async with browsing(echo, work_entry(HERE), files={}) as http:
+        page = await http.get("/", headers=PERSON)
+        api = await http.get("/api/meta")
+
+    assert page.status_code == 503
+    assert "make setup" in page.text
+    assert api.status_code == 200

@@ -1,0 +1,39 @@
+"""The colours of the pages have the contrast that the rules of accessibility ask for, in both schemes."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+TOKENS = Path(__file__).parents[2] / "frontend/shared/tokens.css"
+GROUNDS = ("ground", "card", "raised")
+PAIRS = [
+    *((text, ground, 4.5) for text in ("text", "quiet", "accent", "accent-strong", "bad") for ground in GROUNDS),
+    *((each, f"{each}-soft", 4.5) for each in ("bad", "warn", "good", "masked")),
+    *((text, "accent-soft", 4.5) for text in ("text", "accent", "accent-strong")),
+    ("on-accent", "accent", 4.5),
+    ("on-accent", "accent-strong", 4.5),
+    *((border, ground, 3) for border in ("line", "signature", "accent") for ground in GROUNDS),
+    ("signature-on-accent", "accent", 3),
+]
+
+
+def colours(scheme: int) -> dict[str, str]:
+    found = re.findall(r"--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", TOKENS.read_text())
+    return {name: values[scheme] for name, *values in found}
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance (WCAG 2.2)."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts]
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize(("above", "below", "least"), PAIRS)
+def test_a_colour_can_be_told_from_what_is_behind_it(scheme: int, above: str, below: str, least: float) -> None:
+    known = colours(scheme)
+    first, second = sorted((luminance(known[above]), luminance(known[below])), reverse=True)
+
+    assert (first + 0.05) / (second + 0.05) >= least
