@@ -7,6 +7,7 @@ from pathlib import Path
 import seed
 
 from contenders.wanted import Wanted
+from countersign.cli import distribution
 from countersign.distribution import app
 from countersign.kernel.http.server import ASGIApp
 
@@ -15,5 +16,8 @@ from countersign.kernel.http.server import ASGIApp
 async def opened(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
     """The store on the seeded database."""
     settings = seed.settings_of(seed.Seeded(wanted.database_url, Path(wanted.data)))
-    async with app.opened(settings, seed.ROOT_URL, is_loopback=True) as store:
-        yield app.create(store)
+    async with (
+        app.opened(settings, seed.ROOT_URL, is_loopback=True) as store,
+        distribution.serving(store, tends=False) as application,
+    ):
+        yield application

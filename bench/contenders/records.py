@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from contenders.wanted import Wanted
+from countersign.cli import records
 from countersign.kernel import ids
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
@@ -59,8 +60,11 @@ async def opened(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
         return
     if wanted.contender == "records-unaudited":
         Chain.append = _nothing  # type: ignore[method-assign]
-    async with app.opened(settings(wanted.data, wanted.database_url), "http://bench", is_loopback=True) as service:
-        yield app.create(service)
+    async with (
+        app.opened(settings(wanted.data, wanted.database_url), "http://bench", is_loopback=True) as service,
+        records.serving(service, tends=False) as application,
+    ):
+        yield application
 
 
 async def _nothing(*_: object) -> None:
