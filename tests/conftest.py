@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["tests.figures", "tests.servers.postgres", "tests.servers.redis", "tests.servers.s3"]
+pytest_plugins = [
+    "tests.figures",
+    *(f"tests.servers.{each}" for each in ("chromium", "postgres", "redis", "s3")),
+]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
