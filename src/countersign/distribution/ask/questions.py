@@ -19,6 +19,7 @@ from countersign.distribution.ask.query import (
     Released,
     Releases,
     every,
+    is_of_releases,
     opposite,
 )
 from countersign.distribution.ask.templates import Captured, value, values
@@ -135,6 +136,14 @@ def _released_when(captured: Captured) -> Query | None:
     return Releases(ANYTHING, value(captured, "channel"), since, until)
 
 
+def _released_where(captured: Captured) -> Query | None:
+    """What came out in a period is releases, of such products where more is said; None where that is about releases."""
+    about = every(values(captured, "where"))
+    if is_of_releases(about):
+        return None
+    return Releases(about, value(captured, "channel"), *ranged(value(captured, "when")))
+
+
 def _publishers(captured: Captured) -> Query | None:
     told: Things | None = value(captured, "things")
     if told is None:
@@ -205,6 +214,10 @@ SETS = (
         "(has|have|did|does|do) {orgs} (get|got|see|had|have) (anything|any {release}|any {channel} "
         "{release}|a {release}) [out] {when}",
         _by_exists,
+    ),
+    *(
+        Form(f"what [else|all] [has|have|was|were|got|been|is] [been] {{out}} [new] {each}", _released_where)
+        for each in ("{when} {where}", "{where} {when}")
     ),
     Form("{publishers} {makes} no {things}", _nobody),
     Form("{list_head} [the] {publishers} [that|which|who] {neg} {makes} no {things}", _nobody),

@@ -230,6 +230,11 @@ RELEASES_ASKED = (
     Form("what is {product} up to", _newest),
     Form("how far (is|has) {product} [got|come]", _newest),
     Form("[{list_head}] [the] version number of [the] {newest} [{channel}] {product} [{one_release}]", _newest),
+    Form(
+        "(what|which) [{channel}] {one_release} (is|was) (out|available|there|published|live) [{here}] "
+        "(of|for|in|from) {product} [{here}]",
+        _newest,
+    ),
     # Versions
     *(
         Form(

@@ -1,6 +1,7 @@
 """Noun phrases: "the 5 newest free Linux games by Toolsmith", "all beta releases of Kettle since March"."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from countersign.distribution.ask.clauses import only_on, ranged, within
@@ -10,6 +11,7 @@ from countersign.distribution.ask.query import (
     ANYTHING,
     AnyCondition,
     By,
+    Every,
     Free,
     Named,
     Not,
@@ -26,6 +28,7 @@ from countersign.distribution.ask.values import MOST_WAYS, Values, listed
 from countersign.distribution.ask.vocabulary import phrases
 from countersign.distribution.ask.wordlists import said
 from countersign.distribution.catalog.schemas import ChannelName
+from countersign.kernel import clock
 
 MOST_MODIFIERS, MOST_TAILS = 6, 4
 DEFAULT_OF_MANY = 10
@@ -259,12 +262,39 @@ def _added(found: _Found, slot: str, told: Any) -> _Found | None:
         is_second = any(type(each) is type(told.condition) for each in found.where)
         return None if is_second else found._replace(where=(*found.where, told.condition))
     if slot == "things":
-        return found._replace(where=(*found.where, told.where)) if told.is_plain else None
+        return _of_things(found, told) if told.is_plain else None
     if slot == "exception":
         return _without(found, told)
     if slot == "when":
         return found._replace(when=told) if found.when is None else None
     return _in_channel(found, told) if slot == "channel" else found
+
+
+def _of_things(found: _Found, told: Things) -> _Found | None:
+    """Of such products; when they were released is when the releases were: "versions of tools that came out in May"."""
+    timed, rest = _parted(told.where)
+    if not timed or is_of_releases(rest):
+        return found._replace(where=(*found.where, told.where))
+    channel = timed[0].channel or found.channel
+    if len(timed) > 1 or found.when is not None or found.barred or found.channel not in (None, channel):
+        return None
+    when = Range(_moment(timed[0].since), _moment(timed[0].until))
+    return found._replace(where=(*found.where, rest), channel=channel, when=when)
+
+
+def _parted(where: AnyCondition) -> tuple[list[Released], AnyCondition]:
+    """When the products were released, and what else is said of them."""
+    held = where.of if isinstance(where, Every) else (where,)
+    timed = [each for each in held if isinstance(each, Released) and not each.first and _is_timed(each)]
+    return timed, every([each for each in held if each not in timed])
+
+
+def _is_timed(told: Released) -> bool:
+    return bool(told.since or told.until)
+
+
+def _moment(told: str | None) -> clock.Instant | None:
+    return None if told is None else clock.from_datetime(datetime.fromisoformat(told))
 
 
 def _in_channel(found: _Found, told: Any) -> _Found | None:
