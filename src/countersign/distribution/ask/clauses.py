@@ -288,8 +288,8 @@ CLAUSES = (
     Clause("{neg} [{with}] {channel} {release} only", _only_channel),
     Clause("{neg} [{with}] (only|nothing but|no other than|just) {channel} {release}", _only_channel),
     Clause(
-        "{neg} [{with}] {channel} [{release}] [,] and (no other|nothing else|no others|nothing more|no further|none "
-        "other) [kind|kinds|type|types|sort|sorts] [of] [{release}]",
+        "{neg} [only|just] [{with}] {channel} [{release}] [,] [and] (no other|nothing else|no others|nothing more|"
+        "no further|none other) [kind|kinds|type|types|sort|sorts] [of] [{release}]",
         _only_channel,
     ),
     Clause(

@@ -36,6 +36,21 @@ _AND = phrases(
     said("and|but|, and|, but|and also|as well as|plus|yet|while|and that|and which|and who|but which|but that|,|")
 )
 _OR = phrases(said("or|, or|or that|or which|or else|or who|or which are"))
+_PROVIDED = (
+    "as long as they",
+    "so long as they",
+    "provided they",
+    "provided that they",
+    "if they",
+    "given they",
+    "as long as it",
+    "so long as it",
+    "provided it",
+    "provided that it",
+    "if it",
+    "but they have to be ones that",
+)
+_PRONOUN = phrases(said("that|which|who") | said("|".join((*_PROVIDED, *(f", {each}" for each in _PROVIDED)))))
 _RELATIVE = "[that|which|who|where|those that|ones that|the ones that|those which|those|ones]"
 
 
@@ -76,8 +91,8 @@ def _excepted(reading: Reading, start: int, template: str) -> Iterator[tuple[Any
 def _unit(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
     """A clause, an exception, conditions in parentheses, or all that one relative pronoun begins."""
     yield from _grouped(reading, start)
-    if reading.words[start : start + 1] in (["that"], ["which"], ["who"]):
-        yield from reading.slot("where", start + 1)
+    for _, end in _PRONOUN(reading, start):
+        yield from reading.slot("where", end)
     yield from reading.slot("exception", start)
     for captured, end in match("{neg} [{runs}] neither {clause} [,] nor {clause}", reading, start):
         yield every([opposite(each) for each in values(captured, "clause")]), end

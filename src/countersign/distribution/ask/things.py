@@ -169,6 +169,7 @@ TAILS = (
     "published|see|seen|seen so far] [{when}]",
     "[that|which] {neg} {out} {when}",
     "{neg} {out} (by|from|for) {orgs} [{when}]",
+    "[that|which] {neg} (came|come|arrived|arrive|landed|happened|there) {when}",
     "[that|which] {neg} {out}",
     "{when}",
     "[that|which] {neg} [{out}] (on|in|to) [the] {channel} [channel]",

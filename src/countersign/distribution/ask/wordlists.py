@@ -84,14 +84,24 @@ LAST_BY = {
         "released most recently|most recently released|last updated|last released|published last|"
         "published most recently|most recently published|has the newest release|got the latest update|"
         "has the most recent release|has the latest release|had the most recent release|came out last|"
-        "came out most recently|had the latest release",
+        "came out most recently|had the latest release|last to be updated|last to be released|last to be published|"
+        "last to get an update|last to get a release|last to see an update|last to receive an update|last touched|"
+        "touched last|refreshed last|published something last|got an update last|had an update last|"
+        "had a release last|got the last update|saw the latest update|saw the latest release|"
+        "saw the most recent update|saw the most recent release|got the most recent update|"
+        "received the latest update|received the most recent update|got the newest release",
         "newest",
     ),
     **said(
         "oldest|least recently updated|updated least recently|earliest|longest without an update|not been "
         "updated for the longest time|not been updated for longest|not been updated the longest|not had a "
         "release for the longest time|waited longest for an update|gone the longest without an update|"
-        "gone longest without an update|has the oldest newest release",
+        "gone longest without an update|has the oldest newest release|updated the longest ago|updated longest ago|"
+        "updated the longest time ago|released the longest ago|last updated the longest ago|touched the longest ago|"
+        "longest untouched|untouched the longest|untouched for the longest time|been untouched for longest|"
+        "been untouched for the longest time|seen no update for the longest time|had no update for the longest time|"
+        "been waiting longest for an update|been without an update for longest|"
+        "been without an update for the longest time|gone the longest time without an update",
         "oldest",
     ),
 }
