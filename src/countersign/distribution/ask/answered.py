@@ -19,7 +19,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 
 import msgspec
 
-from countersign.distribution.ask import extreme_replies, phrases, replies, version_replies
+from countersign.distribution.ask import extreme_replies, phrases, replies, truth_replies, version_replies
 from countersign.distribution.ask import particular_replies as particular
 from countersign.distribution.ask.grammar import Understood, understand, understand_fronted
 from countersign.distribution.ask.guesses import guessed
@@ -28,27 +28,31 @@ from countersign.distribution.ask.offered import offered
 from countersign.distribution.ask.particular_replies import UnknownProduct
 from countersign.distribution.ask.plainer import plainer
 from countersign.distribution.ask.query import (
+    AllAre,
     Beats,
     Count,
     CountOf,
     Exists,
     IsNewer,
     IsNewest,
-    Mentioning,
     Most,
+    NewestIs,
     NewestOfEach,
     Noting,
+    Precedes,
     Products,
     Publishers,
     Query,
     Releases,
     Same,
+    Tells,
 )
 from countersign.distribution.ask.replies import Reply, ReplyKind
 from countersign.distribution.ask.resolving import Meant, names_it, resolved, unresolved
 from countersign.distribution.ask.respelt import respelt
 from countersign.distribution.ask.restated import held_names, restated
 from countersign.distribution.ask.tokens import Token, TooLong, span, tokens
+from countersign.distribution.ask.told import Mentioning
 from countersign.distribution.ask.unread import unread
 from countersign.distribution.context import Store
 from countersign.kernel.clock import Instant
@@ -248,6 +252,8 @@ async def _reply(database: Database, query: Query) -> Reply:
             return await extreme_replies.newest_of_each(database, query)
         case IsNewest() | IsNewer() | Noting() | CountOf() | Same() | Beats():
             return await version_replies.reply(database, query)
+        case AllAre() | NewestIs() | Precedes() | Tells():
+            return await truth_replies.reply(database, query)
         case _:
             return await particular.reply(database, query)
 

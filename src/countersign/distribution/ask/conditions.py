@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from countersign.distribution.ask import dates
-from countersign.distribution.ask.clauses import CLAUSES
-from countersign.distribution.ask.query import (
+from countersign.distribution.ask.clauses import CLAUSES, within
+from countersign.distribution.ask.templates import Reading, Slot, match, values
+from countersign.distribution.ask.told import (
     ANYTHING,
     AnyCondition,
     By,
+    Either,
+    Every,
     MakerOf,
     Named,
     Released,
@@ -17,7 +20,6 @@ from countersign.distribution.ask.query import (
     every,
     opposite,
 )
-from countersign.distribution.ask.templates import Reading, Slot, match, values
 from countersign.distribution.ask.values import MOST_WAYS, Values, listed
 from countersign.distribution.ask.vocabulary import phrases
 from countersign.distribution.ask.wordlists import said
@@ -149,7 +151,8 @@ MAKERS = (
     "the (makers|maker|developers|developer|publisher|publishers|company|studio|team|people|creators|creator|author|"
     "authors|organisation|organization|vendor|ones|folks|guys) (of|behind|who made|that made|who make|that makes|"
     "who makes|that make|which makes|which made|responsible for|who published|that published|that publishes|"
-    "which publishes|who developed|that developed) {product}",
+    "which publishes|who developed|that developed|who did|that did|who built|who wrote|who created|who put out|"
+    "who brought us|who gave us) {product}",
     "the same (makers|maker|developers|developer|publisher|publishers|company|studio|team|people|organisation|"
     "organization|vendor) (as|that made|that makes|behind|who made|which made|that publishes|that published) {product}",
     "{product} 's (makers|maker|developers|developer|publisher|publishers|company|studio|team|creators|creator|author|"
@@ -169,8 +172,31 @@ def _product(slug: Any) -> AnyCondition:
     return Named(slug)
 
 
+_TIMES = listed("{when}", lambda told: within(Released(), told))
+
+
+def _times(reading: Reading, start: int) -> Iterator[tuple[Any, int]]:
+    """Several periods: all with their years or none, for "in May or June 2025" means 2025 both times; and each with its
+    own preposition, for "in May and June" may mean either of them."""
+    for told, end in _TIMES(reading, start):
+        words, count = reading.words[start:end], _periods(told.condition)
+        years = sum(len(word) == _YEAR and word.isdigit() for word in words)
+        is_one_by_one = told.joint == "or" or sum(word in ("in", "during", "on") for word in words) == count
+        if years in (0, count) and is_one_by_one:
+            yield told, end
+
+
+def _periods(told: AnyCondition) -> int:
+    """How many periods it is about."""
+    if isinstance(told, Every | Either):
+        return sum(map(_periods, told.of))
+    return 1
+
+
+_YEAR = 4
 SLOTS: dict[str, Slot] = {
     "when": dates.when,
+    "times": _times,
     "on": phrases(said("on|for|with|under|in|on both|natively on|to|via|through|on the|in the|for the|inside|using")),
     "with": phrases(
         said(

@@ -3,10 +3,11 @@
 from typing import Any
 
 from countersign.distribution.ask.particulars import slugs
-from countersign.distribution.ask.query import ANYTHING, By, Compare, CountOf, Either, Most, Products, Query, Releases
+from countersign.distribution.ask.query import Compare, CountOf, Most, Products, Query, Releases
 from countersign.distribution.ask.questions import Form
 from countersign.distribution.ask.templates import Captured, Slot, value
 from countersign.distribution.ask.things import Things
+from countersign.distribution.ask.told import ANYTHING, By, Either
 from countersign.distribution.ask.values import Values
 from countersign.distribution.ask.vocabulary import phrases
 from countersign.distribution.ask.wordlists import said
@@ -165,6 +166,17 @@ EXTREMES_ASKED = (
     Form(
         "[{list_head}] [the] {publishers} [that|which|who|with] [{makes}] [the] {extreme} {things} [{here}]",
         _most_of_orgs,
+    ),
+    Form(
+        "whose (list|catalog|catalogue|range|number|collection|selection|choice) of {things} is [the] (longest|largest|"
+        "biggest|widest|greatest|highest|fullest|richest)",
+        lambda captured: _most_of_orgs((*captured, ("extreme", False))),
+    ),
+    Form(
+        "whose (list|catalog|catalogue|range|number|collection|selection|choice) of {things} is [the] (shortest|"
+        "smallest|"
+        "narrowest|lowest)",
+        lambda captured: _most_of_orgs((*captured, ("extreme", True))),
     ),
     Form("(which|what) of [the] {products} (is|was|has|had|are|were|did|got) [the] {recency}", _more_recent),
     Form("(which|what) of [the] {products} {recency}", _more_recent),

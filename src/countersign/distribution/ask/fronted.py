@@ -4,22 +4,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from countersign.distribution.ask.query import (
-    ANYTHING,
-    AnyCondition,
-    Count,
-    Exists,
-    Most,
-    Named,
-    NewestOfEach,
-    Products,
-    Publishers,
-    Query,
-    Releases,
-    every,
-    is_of_releases,
-)
+from countersign.distribution.ask.query import Count, Exists, Most, NewestOfEach, Products, Publishers, Query, Releases
 from countersign.distribution.ask.templates import Reading, match, value
+from countersign.distribution.ask.told import ANYTHING, AnyCondition, Named, every, is_of_releases
 
 _FRONTS = (
     "{where} [,]",
@@ -39,11 +26,15 @@ _ASKED = (
     f"(what|which) {{things}} {_THAT}",
 )
 MOST_FRONTS = 12
+_ASKERS = frozenset(["i", "we", "you", "he", "she", "they", "it", "my", "our", "one"])
 
 
 def fronts(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
     """The conditions that the question may begin with, the shortest first, each with the place after it."""
     found: dict[tuple[AnyCondition, int], None] = {}
+    if reading.words[start : start + 1] and reading.words[start] in _ASKERS:
+        # What is said of the one who asks is not said of products: "I don't have Windows".
+        return
     for template in _FRONTS:
         for captured, end in match(template, reading, start):
             things = value(captured, "things")

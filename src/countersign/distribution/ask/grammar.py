@@ -14,6 +14,7 @@ from countersign.distribution.ask.questions import SETS
 from countersign.distribution.ask.releases_asked import RELEASES_ASKED
 from countersign.distribution.ask.templates import Reading, Slot, TooHard, match
 from countersign.distribution.ask.tokens import Token
+from countersign.distribution.ask.truths_asked import TRUTHS_ASKED
 from countersign.distribution.ask.versions_asked import NOTES_ASKED, VERSIONS_ASKED
 from countersign.kernel.clock import Instant
 
@@ -31,6 +32,7 @@ FORMS = (
     *CHANGES_ASKED,
     *PARTICULARS,
     *CHECKS_ASKED,
+    *TRUTHS_ASKED,
     *LIKENESS_ASKED,
     *SETS,
     *NOTES_ASKED,

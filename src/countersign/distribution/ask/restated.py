@@ -290,9 +290,15 @@ def _without_names(part: _Part, text: str) -> str:
     return text
 
 
+_MAKERS = re.compile(
+    r"^the (?:makers?|people|person|team|studio|company|developers?|publishers?|ones?|folks|creators?|authors?) "
+    r"(?:of|behind|(?:who|that|which) (?:did|made|built|wrote|created|published|developed|put out|makes?|do|does))\b"
+)
+
+
 def _is_subject(part: _Part) -> bool:
     """Whether the part is a noun phrase about products that it names: "Keyturn 2.9.0", "Inkwell and Inkwell Pro"."""
-    rest = _without_names(part, part.text.lower())
+    rest = _MAKERS.sub("", _without_names(part, part.text.lower()))
     words = re.findall(r"[^\s,/&]+", rest)
     small = {"and", "or", "vs", "versus", "the", "of", "version", "game", "app", "tool", "beta", "nightly", "alpha"}
     small |= {"stable", "from", "to", "both", "with", "for", "between", "release", "in"}

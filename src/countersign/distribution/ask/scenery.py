@@ -17,7 +17,8 @@ _WORDS = frozenset(
         "needs like likes love loves would could can will",
         "might should looking look search searching find wonder wonders",
         "wondering know see ask asks asking told hear heard keep read reading mentioned try trying decide choose",
-        "little pick remember recall forgot think thinking consider considering install installed switch switched",
+        "little pick remember recall forgot think thinking consider considering install installed switch switched "
+        "skipped missed moved",
         "moving move plan compare phone phones laptop",
         "laptops computer computers machine machines desktop tablet tablets",
         "device devices which what how whether if when who named",

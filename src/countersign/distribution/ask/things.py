@@ -7,7 +7,9 @@ from typing import Any, Literal, NamedTuple
 from countersign.distribution.ask.clauses import only_on, ranged, within
 from countersign.distribution.ask.dates import Range
 from countersign.distribution.ask.names import UNRESOLVED
-from countersign.distribution.ask.query import (
+from countersign.distribution.ask.query import Products, Releases
+from countersign.distribution.ask.templates import Reading, Slot, match, value, values
+from countersign.distribution.ask.told import (
     ANYTHING,
     AnyCondition,
     By,
@@ -15,15 +17,12 @@ from countersign.distribution.ask.query import (
     Free,
     Named,
     Not,
-    Products,
     Released,
-    Releases,
     either,
     every,
     is_of_releases,
     opposite,
 )
-from countersign.distribution.ask.templates import Reading, Slot, match, value, values
 from countersign.distribution.ask.values import MOST_WAYS, Values, listed
 from countersign.distribution.ask.vocabulary import phrases
 from countersign.distribution.ask.wordlists import said
@@ -72,7 +71,8 @@ _DETERMINERS = phrases(
     said(
         "all|all the|all of the|all your|every|each|any|some|the|a|an|your|available|all "
         "available|all of your|other|"
-        "different|public|published|of the|of your|such|any of the|of all the|of all|the available|listed|a few|"
+        "those|these|different|public|published|of the|of your|such|any of the|of all the|of all|the available|"
+        "listed|a few|"
         "every single|only the|of those|these|many|various|more|all other|our|"
     )
 )
@@ -240,7 +240,7 @@ def _tails(reading: Reading, start: int, found: _Found, left: int) -> Iterator[t
 def _with(found: _Found, captured: tuple[tuple[str, Any], ...], template: str) -> _Found | None:
     """With what a tail says; None where it contradicts what was said, or denies it."""
     if any(values(captured, "neg")):
-        return None
+        return _outside(found, captured)
     more: _Found | None = found
     if template.startswith(_BUT):
         barred = tuple(told for slot, told in captured if slot.startswith("channel"))
@@ -248,6 +248,13 @@ def _with(found: _Found, captured: tuple[tuple[str, Any], ...], template: str) -
     for slot, told in captured:
         more = None if more is None else _added(more, slot, told)
     return more
+
+
+def _outside(found: _Found, captured: tuple[tuple[str, Any], ...]) -> _Found | None:
+    """Those not in the channel: "that aren't stable"; None where something else is denied."""
+    slots = {slot for slot, _ in captured} - {"neg", "release", "channel_said"}
+    is_channel = slots == {"channel"} and len(values(captured, "neg")) == 1 and found.channel is None
+    return found._replace(barred=(*found.barred, value(captured, "channel"))) if is_channel else None
 
 
 def _without(found: _Found, told: AnyCondition) -> _Found | None:
