@@ -233,12 +233,16 @@ REFUSED = [
     # What is said of the one who asks limits nothing, or nobody knows what
     "I hate Linux. Which games are there?",
     "I don't have Windows. Which games are there?",
+    "I moved from Windows to Linux. Which tools are there?",
+    "I sold my Mac. Which games are there?",
     "I skipped betas. Which games are there?",
     "I avoid Windows. What tools are there?",
     "games released in May and June",
     "All releases on Monday, 13 August 2026",
     # What is said first means something, too
     "On Linux, which is the best game?",
+    "In March 2026, who published games?",
+    "Without a beta, which tools are there and which apps?",
     "On my birthday, which games are there?",
     "In 2025, what is Quill?",
     "With a good soundtrack, which games are there?",

@@ -6,7 +6,7 @@ import msgspec
 
 from countersign.distribution.ask.query import Count, Exists, Most, NewestOfEach, Products, Publishers, Query, Releases
 from countersign.distribution.ask.templates import Reading, match, value
-from countersign.distribution.ask.told import ANYTHING, AnyCondition, Named, every, is_of_releases
+from countersign.distribution.ask.told import ANYTHING, AnyCondition, Every, Named, OfKind, every, is_of_releases
 
 _FRONTS = (
     "{where} [,]",
@@ -26,6 +26,8 @@ _ASKED = (
     f"(what|which) {{things}} {_THAT}",
 )
 MOST_FRONTS = 12
+_ASKING = frozenset(["who", "what", "which", "whose", "how", "when", "where", "why"])
+"""With these words a question begins, not what is said before it."""
 _ASKERS = frozenset(["i", "we", "you", "he", "she", "they", "it", "my", "our", "one"])
 
 
@@ -39,7 +41,7 @@ def fronts(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
         for captured, end in match(template, reading, start):
             things = value(captured, "things")
             told = value(captured, "where") if things is None else things.where if things.is_plain else ANYTHING
-            if end > start and told != ANYTHING:
+            if end > start and told != ANYTHING and not _ASKING & {*reading.words[start:end]}:
                 found[told, end] = None
     yield from sorted(list(found), key=lambda way: way[1])[:MOST_FRONTS]
 
@@ -62,4 +64,11 @@ def narrowed(query: Query, told: AnyCondition) -> Query | None:
         return None
     if isinstance(query, Releases) and (is_of_releases(told) or isinstance(query.where, Named)):
         return None
-    return msgspec.structs.replace(query, where=every([told, query.where]))
+    where = every([told, query.where])
+    # A tool that is an app is asked for by nobody: the words mean something else.
+    return None if _is_of_two_kinds(where) else msgspec.structs.replace(query, where=where)
+
+
+def _is_of_two_kinds(where: AnyCondition) -> bool:
+    held = where.of if isinstance(where, Every) else ()
+    return len({each for each in held if isinstance(each, OfKind)}) > 1

@@ -14,10 +14,10 @@ _SAID = re.compile(
     r"christmas|hours?|fortnight)\b"
 )
 _AMONG = re.compile(
-    r"(?i)(?:among|amongst|of|out of|from(?: among)?|between|in)(?: all)? (?P<of>(?:the |your |these |those )?.+)"
+    r"(?i)(?:among|amongst|of|out of|from(?: among)?)(?: all)? (?P<of>(?:the |your |these |those )?.+)"
 )
 _WHICH = re.compile(
-    r"(?i)(?:which|what|who)(?: (?:one|ones|product|release|version|of (?:them|those|these)|of the (?:two|three)))?"
+    r"(?i)(?:which|what)(?: (?:one|ones|product|release|version|of (?:them|those|these)|of the (?:two|three)))?"
     r"\s+(?P<rest>.+)"
 )
 _HOW_MANY = re.compile(r"(?i)how many(?: of (?:them|those|these))?\s+(?P<rest>.+)")
@@ -26,10 +26,10 @@ _ARTICLE = re.compile(r"(?i)^(?:the|your|these|those|all|all the) ")
 
 def moved(front: str, rest: str) -> Iterator[str]:
     """The question with what is said first where most people say it."""
-    if found := _AMONG.fullmatch(front):
-        yield from _of(found["of"], rest)
     if _TIME.fullmatch(front) and _SAID.search(front):
         yield f"{rest} {front}"
+    elif found := _AMONG.fullmatch(front):
+        yield from _of(found["of"], rest)
 
 
 def _of(those: str, rest: str) -> Iterator[str]:

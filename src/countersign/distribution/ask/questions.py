@@ -269,7 +269,7 @@ SETS = (
     Form("(has|have|did|does|do) {orgs} {makes} {releases}", _exists_of),
     Form("what [{channel}] [{release}] (does|do|did|has|have) {orgs} {neg} {makes} [{when}]", _by),
     Form("what {where}", _where),
-    Form("(which|who) {where}", _where),
+    Form("which {where}", _where),
     Form("what [{channel}] [{release}] (does|do|did|has|have) {orgs} {neg} {makes} [{when}]", _by),
     Form(
         "[the] [full|whole|complete|entire] (history|release history|version history|timeline|release list|past "

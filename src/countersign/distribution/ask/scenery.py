@@ -27,10 +27,14 @@ _WORDS = frozenset(
     )
     for word in line.split(" ")
 )
+_LEAVING = re.compile(r"\b(?:mov|switch|chang|com|go)\w*\b.*\b(?:from|off|away)\b")
+"""What is left behind is named as what is asked about is: "I moved from Windows to Linux"."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
 def is_scenery(remark: str) -> bool:
     """Whether no word of the remark asks for anything. With any other word, what it adds to a question is not known:
     "I love shooters" is not left out."""
+    if _LEAVING.search(remark.lower()):
+        return False
     return all(word.replace("’", "'") in _WORDS for word in _WORD.findall(remark.lower()))
