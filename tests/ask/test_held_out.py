@@ -9,7 +9,7 @@ from tests.ask import judging
 from tests.distribution.world import World
 from tests.figures import Figures
 
-REACHED = {"practice.jsonl": (444, 436, 0), "held_out.jsonl": (300, 256, 3)}
+REACHED = {"practice.jsonl": (664, 643, 0), "held_out.jsonl": (300, 261, 3)}
 """Of each file: how many questions, how many of them right, how many wrong rather than refused. It never gets worse;
 95 % right of what is held out is wanted."""
 

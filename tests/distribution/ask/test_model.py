@@ -12,8 +12,9 @@ import pytest
 
 from countersign.distribution.ask import asking
 from countersign.distribution.ask.answered import Answered
-from countersign.distribution.ask.query import Check, Count, Every, Named, OfKind, On, Products
+from countersign.distribution.ask.query import Check, Count, Products
 from countersign.distribution.ask.rewording import says_the_same
+from countersign.distribution.ask.told import Every, Named, OfKind, On
 from countersign.distribution.context import Store
 from tests.distribution.ask.shelf import NOW
 

@@ -7,10 +7,12 @@ import pytest
 from countersign.distribution.ask import phrases, replies
 from countersign.distribution.ask.grammar import understand
 from countersign.distribution.ask.names import names
-from countersign.distribution.ask.query import (
+from countersign.distribution.ask.query import Count, Products
+from countersign.distribution.ask.statements import forms
+from countersign.distribution.ask.tokens import tokens
+from countersign.distribution.ask.told import (
     AnyCondition,
     By,
-    Count,
     Either,
     Every,
     Free,
@@ -22,14 +24,11 @@ from countersign.distribution.ask.query import (
     On,
     OnlyChannel,
     OnlyOn,
-    Products,
     Released,
     StartingWith,
     Tagged,
     Titled,
 )
-from countersign.distribution.ask.statements import forms
-from countersign.distribution.ask.tokens import tokens
 from countersign.distribution.catalog.words import words
 from countersign.distribution.context import Store
 from tests.distribution.ask.shelf import NOW, PUBLIC, Item

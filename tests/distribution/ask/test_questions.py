@@ -2,6 +2,7 @@
 
 from countersign.distribution.context import Store
 from tests.distribution.ask import questions, questions_for_products
+from tests.distribution.ask import questions_in_other_words as other_words
 from tests.distribution.ask.shelf import PUBLIC, asked
 
 
@@ -12,7 +13,7 @@ def phrased(text: str) -> list[str]:
 
 async def test_questions_for_products_name_exactly_those(shelf: Store) -> None:
     wrong: list[object] = []
-    for test, text in questions_for_products.PRODUCTS:
+    for test, text in (*questions_for_products.PRODUCTS, *other_words.PRODUCTS):
         right = [item for item in PUBLIC if test(item)]
         expected = ("products", tuple((item.slug,) for item in right), len(right))
         for question in phrased(text):
@@ -26,7 +27,7 @@ async def test_questions_for_products_name_exactly_those(shelf: Store) -> None:
 
 async def test_questions_for_a_number_tell_it(shelf: Store) -> None:
     wrong: list[object] = []
-    for expected, text in questions.COUNTS:
+    for expected, text in (*questions.COUNTS, *other_words.COUNTS):
         for question in phrased(text):
             found = await asked(shelf, question)
             if (found.kind, found.total) != ("count", expected) or str(expected) not in found.text.split():
@@ -37,7 +38,7 @@ async def test_questions_for_a_number_tell_it(shelf: Store) -> None:
 
 async def test_questions_for_yes_or_no_begin_with_it(shelf: Store) -> None:
     wrong: list[object] = []
-    for expected, asked_for in ((True, questions.YES), (False, questions.NO)):
+    for expected, asked_for in ((True, [*questions.YES, *other_words.YES]), (False, [*questions.NO, *other_words.NO])):
         for question in asked_for:
             found = await asked(shelf, question)
             opening = "Yes" if expected else "No"
@@ -49,7 +50,7 @@ async def test_questions_for_yes_or_no_begin_with_it(shelf: Store) -> None:
 
 async def test_questions_for_a_release_name_exactly_that(shelf: Store) -> None:
     wrong: list[object] = []
-    for expected, text in questions.ONE_RELEASE:
+    for expected, text in (*questions.ONE_RELEASE, *other_words.ONE_RELEASE):
         for question in phrased(text):
             found = await asked(shelf, question)
             if found.rows != (expected,) or expected[1] not in found.text:
@@ -60,7 +61,7 @@ async def test_questions_for_a_release_name_exactly_that(shelf: Store) -> None:
 
 async def test_questions_for_releases_name_exactly_those(shelf: Store) -> None:
     wrong: list[object] = []
-    for expected, text in questions.MANY_RELEASES:
+    for expected, text in (*questions.MANY_RELEASES, *other_words.MANY_RELEASES):
         for question in phrased(text):
             found = await asked(shelf, question)
             if {*found.rows} != expected or found.kind != "releases":
@@ -82,7 +83,7 @@ async def test_questions_for_the_newest_name_them_in_order(shelf: Store) -> None
 
 async def test_questions_about_a_product_tell_what_the_catalog_says(shelf: Store) -> None:
     wrong: list[object] = []
-    for expected, text in questions.TEXTS:
+    for expected, text in (*questions.TEXTS, *other_words.TEXTS):
         for question in phrased(text):
             found = await asked(shelf, question)
             if found.kind != "text" or expected not in found.text:
@@ -93,7 +94,7 @@ async def test_questions_about_a_product_tell_what_the_catalog_says(shelf: Store
 
 async def test_what_the_catalog_does_not_tell_is_refused_without_a_guess(shelf: Store) -> None:
     wrong: list[object] = []
-    for question in questions.REFUSED:
+    for question in (*questions.REFUSED, *other_words.REFUSED):
         found = await asked(shelf, question)
         if found.kind != "refused" or found.rows or found.sources or found.confidence or found.query:
             wrong.append((question, found.kind, found.text))

@@ -15,40 +15,44 @@ query       the typed query that was run
 confidence  1 as asked, 0.8 where names had to be corrected or the words can be read in two ways, 0 when refused
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 import msgspec
 
-from countersign.distribution.ask import extreme_replies, phrases, replies, version_replies
+from countersign.distribution.ask import extreme_replies, phrases, replies, truth_replies, version_replies
 from countersign.distribution.ask import particular_replies as particular
-from countersign.distribution.ask.grammar import understand
+from countersign.distribution.ask.grammar import Understood, understand, understand_fronted
 from countersign.distribution.ask.guesses import guessed
 from countersign.distribution.ask.names import Names, names
 from countersign.distribution.ask.offered import offered
 from countersign.distribution.ask.particular_replies import UnknownProduct
 from countersign.distribution.ask.plainer import plainer
 from countersign.distribution.ask.query import (
+    AllAre,
     Beats,
     Count,
     CountOf,
     Exists,
     IsNewer,
     IsNewest,
-    Mentioning,
     Most,
+    NewestIs,
     NewestOfEach,
     Noting,
+    Precedes,
     Products,
     Publishers,
     Query,
     Releases,
     Same,
+    Tells,
 )
 from countersign.distribution.ask.replies import Reply, ReplyKind
 from countersign.distribution.ask.resolving import Meant, names_it, resolved, unresolved
 from countersign.distribution.ask.respelt import respelt
 from countersign.distribution.ask.restated import held_names, restated
 from countersign.distribution.ask.tokens import Token, TooLong, span, tokens
+from countersign.distribution.ask.told import Mentioning
 from countersign.distribution.ask.unread import unread
 from countersign.distribution.context import Store
 from countersign.kernel.clock import Instant
@@ -119,10 +123,11 @@ async def _restated(
     if other != question:
         again = tokens(other)
         texts += [other, *restated(other, again, await names(database, other, again))]
-    for text in dict.fromkeys(texts):
-        queries = await _understood(database, text, now)
-        if queries:
-            return queries[:1]
+    for read in (understand, understand_fronted):
+        for text in dict.fromkeys([question, *texts]):
+            queries = await _understood(database, text, now, read)
+            if queries:
+                return queries[:1]
     return ()
 
 
@@ -140,10 +145,12 @@ async def _respelt(
     return meant if len(meant) == 1 else ()
 
 
-async def _understood(database: Database, text: str, now: Instant) -> Sequence[Query]:
+async def _understood(
+    database: Database, text: str, now: Instant, read: Callable[[list[Token], Names, Instant], Understood] = understand
+) -> Sequence[Query]:
     """What the text may mean with the names in it found."""
     again = tokens(text)
-    understood = understand(again, await names(database, text, again), now)
+    understood = read(again, await names(database, text, again), now)
     meant = [await resolved(database, query) for query in understood.queries]
     return [each.query for each in meant if each.query is not None]
 
@@ -245,6 +252,8 @@ async def _reply(database: Database, query: Query) -> Reply:
             return await extreme_replies.newest_of_each(database, query)
         case IsNewest() | IsNewer() | Noting() | CountOf() | Same() | Beats():
             return await version_replies.reply(database, query)
+        case AllAre() | NewestIs() | Precedes() | Tells():
+            return await truth_replies.reply(database, query)
         case _:
             return await particular.reply(database, query)
 

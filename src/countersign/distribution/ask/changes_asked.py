@@ -73,6 +73,13 @@ _NOTES = (
 
 _TO = "(and|to|until|up to|through|till)"
 
+_GOING = (
+    "going|updating|upgrading|moving|switching|jumping|changing|to go|to update|to upgrade|update|upgrade|move|"
+    "switch|go|"
+    "jump|updated|upgraded|moved|switched|went"
+)
+_DID = "(changed|changes|brought|brings|added|adds|did|does|fixed|fixes|improved|introduced|contained|contains|has|had)"
+
 CHANGES_ASKED = (
     *(
         Form(f"{start} [of|for|in] {{product}} [from|between] {V} {{version}} {_TO} {V} {{version}}", _between)
@@ -120,6 +127,43 @@ CHANGES_ASKED = (
         "fix|fixed|do|done|improve|improved|new|give) [to|in|for|with|about|by] {product}",
         _changes,
     ),
+    *(
+        Form(f"{start} {{product}} (in|with|by|as of|through) {V} {{version}}", _changes)
+        for start in (
+            "(what|which things|what things|what all) (was|were|is|has been|have been|got|did they) [new] (added to|"
+            "add to|"
+            "fixed in|fix in|changed in|change in|changed about|improved in|new in|introduced to|introduced in|"
+            "brought to|"
+            "done to|different in|new for|changed for)",
+            "(what|everything that|all that) (changed|happened|improved) (in|for|to|with|about)",
+        )
+    ),
+    *(
+        Form(
+            f"what (do|will|would|did|can|could|shall|might) (i|we|you|one) [{{neg}}] (gain|get|win|have|benefit|"
+            f"expect|"
+            f"find|see|receive|be getting|notice) [new] [by|when|if|from|on|after|for] [i|we|you|one] [{_GOING}] "
+            f"{each}",
+            _between,
+        )
+        for each in (
+            f"from {{product}} {V} {{version}} to [{{product}}] {V} {{version}}",
+            f"{{product}} from {V} {{version}} to {V} {{version}}",
+            f"from {V} {{version}} to {V} {{version}} of {{product}}",
+        )
+    ),
+    *(
+        Form(f"[{{list_head}}] what {each} [of {{product}}] {_DID}", _all_changes)
+        for each in ("(each|every|every single|each and every) {product} {release}",
+                     "(each|every|every single) {release}")
+    ),
+    Form(
+        "what (did|does|has|do) (each|every|each and every|every single) {release} (of|for) {product} "
+        "(change|bring|add|fix|improve|introduce|changed|brought|added|fixed|contain|have|do)",
+        _all_changes,
+    ),
+    Form(f"{_CHANGED} [in|with|by] (each|every|each and every|every single) {{release}} (of|for) {{product}}",
+         _all_changes),
     Form(
         f"{_WHOLE} (change history|release notes|changelog|change log|changes|notes|patch notes) [of|for|in|from|to] "
         "{product}",

@@ -2,9 +2,10 @@
 
 from countersign.distribution.ask.clauses import only_on
 from countersign.distribution.ask.particulars import any_release, check, check_channels, check_platforms
-from countersign.distribution.ask.query import By, Check, Not, Query, Released, is_of_releases
+from countersign.distribution.ask.query import Check, Query
 from countersign.distribution.ask.questions import Form
 from countersign.distribution.ask.templates import Captured, value
+from countersign.distribution.ask.told import By, Not, Released, is_of_releases
 
 _DO = "(does|do|did|can|could|is|are|was|were|has|have|had|should)"
 

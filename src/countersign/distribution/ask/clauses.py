@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import msgspec
 
 from countersign.distribution.ask.dates import Range
-from countersign.distribution.ask.query import (
+from countersign.distribution.ask.templates import Captured, Reading, value, values
+from countersign.distribution.ask.told import (
     ANYTHING,
     AnyCondition,
     Either,
@@ -25,7 +26,6 @@ from countersign.distribution.ask.query import (
     every,
     opposite,
 )
-from countersign.distribution.ask.templates import Captured, Reading, value, values
 from countersign.distribution.ask.values import Values, signed
 from countersign.distribution.ask.wordlists import ALL_PLATFORMS
 from countersign.kernel import clock
@@ -79,6 +79,12 @@ def _released(captured: Captured, reading: Reading) -> AnyCondition | None:
     told: Values = value(captured, "channels") or Values(Released(), "")
     ranged_too = Values(within(told.condition, value(captured, "when")), told.joint)
     return signed(ranged_too, reading, *values(captured, "neg"), *values(captured, "no"))
+
+
+def _at_times(captured: Captured, reading: Reading) -> AnyCondition | None:
+    """Released in each of several periods, in one of them, or in the one but not in the other."""
+    told: Values = value(captured, "times")
+    return signed(told, reading, *values(captured, "neg")) if told.joint else None
 
 
 def _not_released(captured: Captured, reading: Reading) -> AnyCondition | None:
@@ -206,9 +212,20 @@ CLAUSES = (
         "ignore|ignores|leave out|leaves out|lacking on|exclude|excludes) {platforms}",
         lambda captured, reading: signed(value(captured, "platforms"), reading, True, *values(captured, "neg")),
     ),
-    Clause("(none|nothing|not one|not any) {when}", _not_released),
+    Clause(
+        "[{with}] (none|nothing|not one|not any|nothing new|no news|no update|no updates|nothing published|nothing "
+        "released|no new release|no new version) [released|published|to show|happening] {when}",
+        _not_released,
+    ),
+    Clause(
+        "{neg} (touched|refreshed|renewed|changed|maintained|revised|worked on|given an update|given a release|"
+        "something new|anything new|get something new|got something new|gotten something new|seen anything new|"
+        "see anything new|get anything new|had anything new|a new update|active) {when}",
+        _released,
+    ),
     Clause("(from|of) {when}", _released),
-    Clause("{neg} (test|try|beta test) [out] [in|as|on] [a|the] {channels} [{release}|channel]", _released),
+    Clause("{neg} (test|try|beta test|tried|tested|be tried|be tested) [out] [in|as|on] [a|the] {channels} "
+           "[{release}|channel]", _released),
     Clause("{neg} (beta test|beta testing)", so(Released("beta"))),
     Clause(
         "{neg} (only|exclusively|just) (in|on|as|available in|out in|available as) [the|a|an] {channel} [channel]",
@@ -252,6 +269,10 @@ CLAUSES = (
     ),
     Clause("{neg} {with} {no} [the] (tag|tags|label|labels|keyword) {tags}", of("tags")),
     Clause("{neg} {with} {no} {tags} (tag|tags|label)", of("tags")),
+    Clause(
+        "{neg} (carry|carries|carrying|bear|bears|bearing|use|using|with|have|has) both [the] (tag|tags|labels) {tags}",
+        of("tags"),
+    ),
     Clause("{neg} (carry|carries|carrying|bear|bearing|use|using) [the] (tag|tags|label) {tags}", of("tags")),
     Clause("{neg} (carry|carries|carrying) [the] {tags} (tag|tags|label)", of("tags")),
     Clause("{neg} for {tags}", of("tags")),
@@ -259,7 +280,11 @@ CLAUSES = (
         "{neg} (have|has|having|with) (nothing|nothing whatsoever|nothing at all) to do with {tags}",
         lambda captured, reading: signed(value(captured, "tags"), reading, True, *values(captured, "neg")),
     ),
-    Clause("{neg} (about|to do with|have to do with|has to do with|related to) {tags}", of("tags")),
+    Clause(
+        "{neg} (about|to do with|have to do with|has to do with|related to|deal with|deals with|dealing with|handle|"
+        "handles|handling|cover|covers|covering|concern|concerns|concerned with|help with|helps with|made for|"
+        "meant for|"
+        "intended for|suited to|suitable for) {tags}", of("tags")),
     Clause("{neg} in [the] (category|genre|tag) {tags}", of("tags")),
     Clause("{neg} in [the] {tags} (category|genre|tag|categories|genres)", of("tags")),
     Clause("{neg} {free}", so(Free())),
@@ -288,8 +313,8 @@ CLAUSES = (
     Clause("{neg} [{with}] {channel} {release} only", _only_channel),
     Clause("{neg} [{with}] (only|nothing but|no other than|just) {channel} {release}", _only_channel),
     Clause(
-        "{neg} [{with}] {channel} [{release}] [,] and (no other|nothing else|no others|nothing more|no further|none "
-        "other) [kind|kinds|type|types|sort|sorts] [of] [{release}]",
+        "{neg} [only|just] [{with}] {channel} [{release}] [,] [and] (no other|nothing else|no others|nothing more|"
+        "no further|none other) [kind|kinds|type|types|sort|sorts] [of] [{release}]",
         _only_channel,
     ),
     Clause(
@@ -305,8 +330,25 @@ CLAUSES = (
         "[a|an|the] {channels} [channel|channels|release|releases|build|builds] [{when}]",
         _released,
     ),
-    Clause("{neg} (in|on) [the] {channels} [channel|channels] [{when}]", _released),
+    Clause("{neg} [both|{out} both|{runs} both] (in|on|as) [the] {channels} [channel|channels] [{when}]", _released),
+    Clause(
+        "{neg} [still] (yet to|have yet to|has yet to|had yet to|waiting to|waits to|wait to) (see|get|have|receive|"
+        "publish|ship|make|reach|put out|be given) [its|their|a|an|any|the] [very] [first] [{channels}] {release} "
+        "[ever]",
+        lambda captured, reading: _not_released(captured, reading),
+    ),
+    Clause(
+        "{neg} [still] (waiting for|awaiting|await|awaits|wait for|waits for|without|owe us|owes us|lack|lacks|miss|"
+        "misses|short of|in want of) [its|their|a|an|any|the] [very] [first] {channels} [{release}]",
+        lambda captured, reading: _not_released(captured, reading),
+    ),
+    Clause(
+        "{neg} [still] (waiting for|awaiting|await|awaits|wait for|waits for) [its|their|a|an|any|the] [very] [first] "
+        "{release}",
+        lambda captured, reading: _not_released(captured, reading),
+    ),
     Clause("{neg} {channels} {updated} {when}", _released),
+    Clause("{neg} [with|{with}] [{updated}|{release}] {times}", _at_times),
     Clause("{neg} {debuted} {when}", _debuted),
     Clause("{neg} {last_updated} {when}", _last_updated),
     Clause("{neg} [{with}] {no} [new] {release} [{out}] {when}", _released),

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from countersign.distribution.ask import dates
-from countersign.distribution.ask.clauses import CLAUSES
-from countersign.distribution.ask.query import (
+from countersign.distribution.ask.clauses import CLAUSES, within
+from countersign.distribution.ask.templates import Reading, Slot, match, values
+from countersign.distribution.ask.told import (
     ANYTHING,
     AnyCondition,
     By,
+    Either,
+    Every,
     MakerOf,
     Named,
     Released,
@@ -17,7 +20,6 @@ from countersign.distribution.ask.query import (
     every,
     opposite,
 )
-from countersign.distribution.ask.templates import Reading, Slot, match, values
 from countersign.distribution.ask.values import MOST_WAYS, Values, listed
 from countersign.distribution.ask.vocabulary import phrases
 from countersign.distribution.ask.wordlists import said
@@ -36,6 +38,21 @@ _AND = phrases(
     said("and|but|, and|, but|and also|as well as|plus|yet|while|and that|and which|and who|but which|but that|,|")
 )
 _OR = phrases(said("or|, or|or that|or which|or else|or who|or which are"))
+_PROVIDED = (
+    "as long as they",
+    "so long as they",
+    "provided they",
+    "provided that they",
+    "if they",
+    "given they",
+    "as long as it",
+    "so long as it",
+    "provided it",
+    "provided that it",
+    "if it",
+    "but they have to be ones that",
+)
+_PRONOUN = phrases(said("that|which|who") | said("|".join((*_PROVIDED, *(f", {each}" for each in _PROVIDED)))))
 _RELATIVE = "[that|which|who|where|those that|ones that|the ones that|those which|those|ones]"
 
 
@@ -76,8 +93,8 @@ def _excepted(reading: Reading, start: int, template: str) -> Iterator[tuple[Any
 def _unit(reading: Reading, start: int) -> Iterator[tuple[AnyCondition, int]]:
     """A clause, an exception, conditions in parentheses, or all that one relative pronoun begins."""
     yield from _grouped(reading, start)
-    if reading.words[start : start + 1] in (["that"], ["which"], ["who"]):
-        yield from reading.slot("where", start + 1)
+    for _, end in _PRONOUN(reading, start):
+        yield from reading.slot("where", end)
     yield from reading.slot("exception", start)
     for captured, end in match("{neg} [{runs}] neither {clause} [,] nor {clause}", reading, start):
         yield every([opposite(each) for each in values(captured, "clause")]), end
@@ -134,7 +151,8 @@ MAKERS = (
     "the (makers|maker|developers|developer|publisher|publishers|company|studio|team|people|creators|creator|author|"
     "authors|organisation|organization|vendor|ones|folks|guys) (of|behind|who made|that made|who make|that makes|"
     "who makes|that make|which makes|which made|responsible for|who published|that published|that publishes|"
-    "which publishes|who developed|that developed) {product}",
+    "which publishes|who developed|that developed|who did|that did|who built|who wrote|who created|who put out|"
+    "who brought us|who gave us) {product}",
     "the same (makers|maker|developers|developer|publisher|publishers|company|studio|team|people|organisation|"
     "organization|vendor) (as|that made|that makes|behind|who made|which made|that publishes|that published) {product}",
     "{product} 's (makers|maker|developers|developer|publisher|publishers|company|studio|team|creators|creator|author|"
@@ -154,8 +172,31 @@ def _product(slug: Any) -> AnyCondition:
     return Named(slug)
 
 
+_TIMES = listed("{when}", lambda told: within(Released(), told))
+
+
+def _times(reading: Reading, start: int) -> Iterator[tuple[Any, int]]:
+    """Several periods: all with their years or none, for "in May or June 2025" means 2025 both times; and each with its
+    own preposition, for "in May and June" may mean either of them."""
+    for told, end in _TIMES(reading, start):
+        words, count = reading.words[start:end], _periods(told.condition)
+        years = sum(len(word) == _YEAR and word.isdigit() for word in words)
+        is_one_by_one = told.joint == "or" or sum(word in ("in", "during", "on") for word in words) == count
+        if years in (0, count) and is_one_by_one:
+            yield told, end
+
+
+def _periods(told: AnyCondition) -> int:
+    """How many periods it is about."""
+    if isinstance(told, Every | Either):
+        return sum(map(_periods, told.of))
+    return 1
+
+
+_YEAR = 4
 SLOTS: dict[str, Slot] = {
     "when": dates.when,
+    "times": _times,
     "on": phrases(said("on|for|with|under|in|on both|natively on|to|via|through|on the|in the|for the|inside|using")),
     "with": phrases(
         said(

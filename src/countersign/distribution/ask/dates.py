@@ -40,8 +40,13 @@ _PERIODS = (
     ("month_of", rf"({_MONTH})(?: of)? (this|last) year"),
     ("year", r"(?:the year )?(\d{4})"),
     ("relative", rf"(this|last|the previous|previous|the current|the) ({_UNIT})"),
-    ("day", r"(today|yesterday)"),
+    ("day", r"(today|yesterday|the day before yesterday)"),
+    ("weekday_of_week", rf"({'|'.join(WEEKDAYS)}) (?:of )?(this|last) week"),
     ("weekday", rf"(?:last )?({'|'.join(WEEKDAYS)})"),
+    (
+        "weekday_of_date",
+        rf"({'|'.join(WEEKDAYS)})(?: ,)?(?: the)? (\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})(?: ,)? (\d{{4}})",
+    ),
     ("ago", rf"({_NUMBER}) (hour|day|week|month|year)s? ago"),
 )
 
@@ -56,7 +61,7 @@ class Range(NamedTuple):
 _COMPILED = [(name, re.compile(f"{pattern} ")) for name, pattern in _PERIODS]
 _UNITS = rf"({_UNIT})s? "
 _LAST = re.compile(
-    rf"(?:(?:in|within|over|during|for|throughout|of|from) )?(?:the (?:last|past|previous) (?:({_NUMBER}) "
+    rf"(?:(?:in|within|over|during|for|throughout|of|from|inside) )?(?:the (?:last|past|previous) (?:({_NUMBER}) "
     rf")?|(?:last|past) "
     rf"({_NUMBER}) |(?:less|no more|not more) than ({_NUMBER}) (?=\w+ ago )){_UNITS}(?:ago )?"
 )
@@ -268,6 +273,22 @@ def _weekday(found: re.Match[str], now: Instant) -> Range:
     return _one_day(today - timedelta(days=back))
 
 
+_DAYS_AGO = {"today": 0, "yesterday": 1, "the day before yesterday": 2}
+
+
+def _weekday_of_week(found: re.Match[str], now: Instant) -> Range:
+    """ "Tuesday this week"; the week begins on Monday."""
+    today = _today(now)
+    monday = today - timedelta(days=today.weekday() + 7 * (found[2] == "last"))
+    return _one_day(monday + timedelta(days=WEEKDAYS.index(found[1])))
+
+
+def _weekday_of_date(found: re.Match[str], now: Instant) -> Range | None:
+    """ "Friday, 13 November 2026"; None where that day was another."""
+    day = date(int(found[4]), _month_of(found[3]), int(found[2]))
+    return _one_day(day) if WEEKDAYS[day.weekday()] == found[1] else None
+
+
 def _moment(found: re.Match[str], now: Instant) -> Range:
     moment = clock.from_datetime(datetime.fromisoformat(found[1].upper()))
     return Range(moment, moment)
@@ -322,8 +343,10 @@ _READ: dict[str, Callable[[re.Match[str], Instant], Range | None]] = {
     "month_of": _month_of_year,
     "year": lambda found, now: _days(date(int(found[1]), 1, 1), date(int(found[1]) + 1, 1, 1)),
     "relative": lambda found, now: _relative(found[1], found[2], now),
-    "day": lambda found, now: _one_day(_today(now) - timedelta(days=found[1] == "yesterday")),
+    "day": lambda found, now: _one_day(_today(now) - timedelta(days=_DAYS_AGO[found[1]])),
     "weekday": _weekday,
+    "weekday_of_week": _weekday_of_week,
+    "weekday_of_date": _weekday_of_date,
     "ago": _ago_day,
 }
 

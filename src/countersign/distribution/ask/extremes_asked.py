@@ -3,14 +3,17 @@
 from typing import Any
 
 from countersign.distribution.ask.particulars import slugs
-from countersign.distribution.ask.query import ANYTHING, By, Compare, CountOf, Either, Most, Products, Query, Releases
+from countersign.distribution.ask.query import Compare, CountOf, Most, Products, Query, Releases
 from countersign.distribution.ask.questions import Form
 from countersign.distribution.ask.templates import Captured, Slot, value
 from countersign.distribution.ask.things import Things
+from countersign.distribution.ask.told import ANYTHING, By, Either
 from countersign.distribution.ask.values import Values
 from countersign.distribution.ask.vocabulary import phrases
 from countersign.distribution.ask.wordlists import said
 
+_PAIR = 2
+"""Products of which one is said to be newer: they are compared."""
 SLOTS: dict[str, Slot] = {
     "extreme": phrases(
         said(
@@ -43,16 +46,21 @@ SLOTS: dict[str, Slot] = {
             "released last|released more recently|released most recently|more recently released|later|"
             "most recently released|more up to date|fresher|the newer one|updated later|released later|"
             "published more recently|published last|published later|published most recently|last updated|"
-            "last released|has the newer release|has the newest release|has the latest release|"
+            "last released|last published|last to be updated|last to be released|has the newer release|"
+            "has the newest release|has the latest release|"
             "has the more recent release|got the last update|got the latest update|had the last update|"
             "had the latest release|had the most recent release|has the most recent release|"
-            "got updated more recently|got updated last|came last|was updated last|had a release more recently",
+            "got updated more recently|got updated last|came last|was updated last|had a release more recently|"
+            "saw the most recent update|saw the latest update|saw the last update|got the most recent update|"
+            "had the most recent update|has been updated last|touched last|refreshed last",
             "newest",
         )
         | said(
-            "older|oldest|the older|the oldest|less recently updated|updated less recently|updated least recently|"
-            "longer without an update|longest without an update|less recent|staler|"
-            "has gone longer without an update|gone longer without an update",
+            "older|oldest|the older|the oldest|less recent|staler|"
+            "less recently updated|updated less recently|updated least recently|"
+            "longer without an update|longest without an update|updated the longest ago|updated longest ago|"
+            "updated longer ago|has gone longer without an update|gone longer without an update|"
+            "gone the longest without an update|not been updated for the longest time|untouched the longest",
             "oldest",
         )
         | said(
@@ -76,10 +84,9 @@ def _most(captured: Captured) -> Query | None:
     if told is None or value(captured, "counted") == "channels":
         return None
     if isinstance(told, Values):
-        wanted = Most(
-            value(captured, "counted"), told.condition, value(captured, "channel"), value(captured, "extreme")
-        )
-        return _between(told, wanted)
+        if not isinstance(told.condition, Either):
+            return None
+        told = Things(told.condition)
     if not told.is_plain:
         return None
     return Most(value(captured, "counted"), told.where, value(captured, "channel"), value(captured, "extreme"))
@@ -91,13 +98,13 @@ def _most_of_orgs(captured: Captured) -> Query | None:
 
 
 def _more_recent(captured: Captured) -> Query | None:
+    """Which was updated last, or came out first; of two the facts of each are told beside it, as they are compared."""
     told: Values = value(captured, "products")
-    return _between(told, Products(told.condition, value(captured, "recency"), 1))
-
-
-def _between(told: Values, wanted: Most | Products) -> Query | None:
-    """Which of the named products it is, and the facts of each."""
-    return Compare(slugs(told), wanted) if isinstance(told.condition, Either) else None
+    if not isinstance(told.condition, Either):
+        return None
+    wanted = Products(told.condition, value(captured, "recency"), 1)
+    is_compared = wanted.order in ("newest", "oldest") and len(slugs(told)) == _PAIR
+    return Compare(slugs(told), wanted) if is_compared else wanted
 
 
 def _debut(order: Any) -> Any:
@@ -159,6 +166,17 @@ EXTREMES_ASKED = (
     Form(
         "[{list_head}] [the] {publishers} [that|which|who|with] [{makes}] [the] {extreme} {things} [{here}]",
         _most_of_orgs,
+    ),
+    Form(
+        "whose (list|catalog|catalogue|range|number|collection|selection|choice) of {things} is [the] (longest|largest|"
+        "biggest|widest|greatest|highest|fullest|richest)",
+        lambda captured: _most_of_orgs((*captured, ("extreme", False))),
+    ),
+    Form(
+        "whose (list|catalog|catalogue|range|number|collection|selection|choice) of {things} is [the] (shortest|"
+        "smallest|"
+        "narrowest|lowest)",
+        lambda captured: _most_of_orgs((*captured, ("extreme", True))),
     ),
     Form("(which|what) of [the] {products} (is|was|has|had|are|were|did|got) [the] {recency}", _more_recent),
     Form("(which|what) of [the] {products} {recency}", _more_recent),

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import Literal
 
 from countersign.distribution.ask.particulars import slugs
-from countersign.distribution.ask.query import Beats, Check, Compare, Free, MakerOf, Not, Products, Query, Same, every
-from countersign.distribution.ask.query import Named as OneProduct
+from countersign.distribution.ask.query import Beats, Check, Compare, Products, Query, Same
 from countersign.distribution.ask.questions import Form
 from countersign.distribution.ask.templates import Captured, value, values
 from countersign.distribution.ask.things import Things
+from countersign.distribution.ask.told import Free, MakerOf, Not, every
+from countersign.distribution.ask.told import Named as OneProduct
 from countersign.distribution.ask.values import Values
 
 _AGREES = ("publisher", "license", "platforms", "tags", "kind")
@@ -43,6 +44,11 @@ def _others(captured: Captured) -> Query | None:
     if told is not None and not told.is_plain:
         return None
     return Products(every([MakerOf(slug), Not(OneProduct(slug)), *more]))
+
+
+def _made_by(captured: Captured) -> Query | None:
+    told: Things = value(captured, "things")
+    return Products(every([value(captured, "maker"), told.where])) if told.is_plain else None
 
 
 def _differ(captured: Captured) -> Query | None:
@@ -83,7 +89,8 @@ _BESIDE = (
 _OF = (
     "[by|from|have|has|having|under|on|run on|running on|runs on|come from|comes from|carry|use|made by|published by|"
     "belong to|support|released under|available on|of|made in|share|shares|with|supported on|licensed under|work on|"
-    "products of|made|published|created by|developed by|play on|in|had|offered by|available for|for|available under]"
+    "products of|made|published|created by|developed by|built by|written by|produced by|done by|put out by|"
+    "shipped by|maintained by|owned by|play on|in|had|offered by|available for|for|available under]"
 )
 _NEED = "(do|does|must|should|would|will|have|has|did|need|can) (i|we|you|one|people|anyone|anybody|someone|everyone)"
 _PAY = (
@@ -167,6 +174,8 @@ LIKENESS_ASKED = (
         _others,
     ),
     Form("what (else|other) [{thing}] (does|do|did|has|have) {maker} {makes}", _others),
+    Form("(what|which) {things} (have|has|do|does|did) {maker} [got] [{makes}|got]", _made_by),
+    Form("[{list_head}] (what|which) {things} {maker} {makes}", _made_by),
     Form("[{list_head}] [all] (other|else|more|further) {things} (by|from|of) {maker}", _others),
     Form("[{list_head}] (which|what) other {things} (does|do|did|has|have) {maker} {makes}", _others),
     # Compare

@@ -7,17 +7,8 @@ import httpx
 import msgspec
 
 from countersign.distribution.ask import statements
-from countersign.distribution.ask.query import (
-    MOST_CONDITIONS,
-    Check,
-    Count,
-    Exists,
-    Products,
-    Publishers,
-    Query,
-    Releases,
-    size,
-)
+from countersign.distribution.ask.query import AllAre, Check, Count, Exists, Products, Publishers, Query, Releases
+from countersign.distribution.ask.told import MOST_CONDITIONS, size
 from countersign.kernel import clock, telemetry
 from countersign.kernel.clock import Instant
 from countersign.settings import Settings
@@ -82,6 +73,8 @@ def _fenced(text: str) -> str:
 
 def _is_small(query: Query) -> bool:
     about = query.of if isinstance(query, Count | Exists) else query
+    if isinstance(about, AllAre):
+        return size(about.where) + size(about.told) <= MOST_CONDITIONS
     return not isinstance(about, Products | Releases | Publishers | Check) or size(about.where) <= MOST_CONDITIONS
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from countersign.distribution.ask import fuzzy, queries
-from countersign.distribution.ask.query import Either, Licensed
 from countersign.distribution.ask.tokens import Token, span
+from countersign.distribution.ask.told import Either, Licensed
 from countersign.distribution.catalog.public import key
 from countersign.distribution.catalog.words import words
 from countersign.kernel import ids

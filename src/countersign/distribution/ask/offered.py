@@ -3,8 +3,8 @@
 from countersign.distribution.ask import phrases, wordlists
 from countersign.distribution.ask.names import UNRESOLVED, Names
 from countersign.distribution.ask.phrasetable import Phrases
-from countersign.distribution.ask.query import AnyCondition, By, Tagged, every
 from countersign.distribution.ask.tokens import Token
+from countersign.distribution.ask.told import AnyCondition, By, Tagged, every
 
 _MOST_WORDS = 4
 _MOST_TITLES = 2

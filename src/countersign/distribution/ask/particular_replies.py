@@ -7,27 +7,29 @@ from countersign.distribution.ask import extreme_replies, phrases, queries, repl
 from countersign.distribution.ask.queries import Facts, Release
 from countersign.distribution.ask.query import (
     About,
-    AnyCondition,
     Aspect,
     Changes,
     Check,
     Compare,
-    Either,
-    Every,
     HasVersion,
     Most,
-    Named,
     Newest,
+    WhenReleased,
+)
+from countersign.distribution.ask.query import Products as Asked
+from countersign.distribution.ask.replies import MOST_ROWS, Reply, day
+from countersign.distribution.ask.told import (
+    AnyCondition,
+    Either,
+    Every,
+    Named,
     Not,
     On,
     OnlyOn,
     Released,
-    WhenReleased,
     every,
     opposite,
 )
-from countersign.distribution.ask.query import Products as Asked
-from countersign.distribution.ask.replies import MOST_ROWS, Reply, day
 from countersign.kernel import clock
 from countersign.kernel.database.port import Database
 

@@ -2,22 +2,10 @@
 
 from collections.abc import Callable
 
-from countersign.distribution.ask.query import (
-    ANYTHING,
-    About,
-    AnyCondition,
-    Aspect,
-    Check,
-    Compare,
-    Either,
-    Every,
-    Named,
-    OnlyOn,
-    Query,
-    Released,
-)
+from countersign.distribution.ask.query import About, Aspect, Check, Compare, Query
 from countersign.distribution.ask.questions import Form
 from countersign.distribution.ask.templates import Captured, value, values
+from countersign.distribution.ask.told import ANYTHING, AnyCondition, Either, Every, Named, OnlyOn, Released
 from countersign.distribution.ask.values import Values
 
 
@@ -187,12 +175,14 @@ PARTICULARS = (
     Form("who (is|are|was) [the] {aspect} (of|behind|for) {product}", _aspect),
     Form("who is {product} 's {aspect}", _aspect),
     Form(
-        "whose (product|game|app|tool|work|program|creation|software|title|utility|project|baby|handiwork) is "
+        "whose (product|game|app|tool|work|program|creation|software|title|utility|project|baby|handiwork|"
+        "brainchild|invention|doing|product) is "
         "{product}",
         _about("publisher"),
     ),
     Form(
-        "who (do|should|can|must|could|may) (i|we|you|one) (thank|credit|blame|praise|contact|write to) (for|about) "
+        "who (do|should|can|must|could|may|have) (i|we|you|one) [to] (thank|credit|blame|praise|contact|write to) "
+        "(for|about) "
         "{product}",
         _about("publisher"),
     ),
@@ -251,16 +241,23 @@ PARTICULARS = (
         _aspect,
     ),
     Form(
-        "(can|could|may) (i|you|we|one) (get|try|download|test|use|have|play) [a|an|the|any] {channels} "
+        "(can|could|may) (i|you|we|one) (get|try|download|test|use|have|play|grab|install|find|obtain|fetch|run|"
+        "try out|get at) [a|an|the|any] {channels} "
         "[release|version|build] (of|for) {product}",
         check_channels,
     ),
     Form(
-        "(can|could|may) (i|you|we|one) (get|try|download|test|use|have|play) {product} (in|as) [a|an|the] "
+        "(can|could|may) (i|you|we|one) (get|try|download|test|use|have|play|grab|install|find|obtain|fetch|run|"
+        "try out) {product} (in|as) [a|an|the] "
         "{channels} [release|version|build]",
         check_channels,
     ),
     Form("(is|was) {product} (out|released|published|available)", any_release),
+    Form(
+        "(has|have|was|were|is|are|did) [there] [been] (a|an|any|some|one) {channels} [{release}] (of|for) {product} "
+        "[been|ever been] {out}",
+        check_channels,
+    ),
     Form("{product} (runs|works|is available|is) (on|for) (what|which) [{aspect}]", _about("platforms")),
     Form(
         f"(on|for|in) (what|which) [{{aspect}}] (does|can|do|will|is) [i|you|we|one] {{product}} {_RUN}",

@@ -2,7 +2,8 @@
 
 from datetime import date, timedelta
 
-from countersign.distribution.ask.query import (
+from countersign.distribution.ask.query import Products, Publishers, Releases
+from countersign.distribution.ask.told import (
     ANYTHING,
     AnyCondition,
     By,
@@ -18,10 +19,7 @@ from countersign.distribution.ask.query import (
     On,
     OnlyChannel,
     OnlyOn,
-    Products,
-    Publishers,
     Released,
-    Releases,
     StartingWith,
     Tagged,
     Titled,

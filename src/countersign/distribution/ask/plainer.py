@@ -4,11 +4,13 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
+from countersign.distribution.ask.dates import MONTHS
 from countersign.distribution.ask.wordlists import PLATFORMS
 
 _KINDS = r"(?:games?|apps?|applications?|tools?|utilit(?:y|ies)|products?|titles?|programs?|things?|ones)"
 _CHANNEL = r"(?:stable|beta|alpha|nightly)"
 _ON = "|".join(sorted((re.escape(each) for each in PLATFORMS), key=len, reverse=True))
+_MONTH = "|".join(MONTHS)
 _PERSON = "(?:i|we|you|one)"
 _END = r"(?=\s*[?.!]*\s*$)"
 _END_OF_PART = r"(?=\s*(?:[?.!,;]|$))"
@@ -37,6 +39,57 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"\b(?:quick|short|brief) (?=summary|description|overview|info|look|word)", ""),
     (r"\b(?:the )?(?:lowdown|scoop|gist|skinny) (?:on|about|of)\b", "information about"),
     (r"\b(?:wat|wot|waht)\b", "what"),
+    # More words than are needed
+    (r"\bsuch (?:a )?things? as (?:an? )?", "a "),
+    (rf"\b(?:would|will|should|might) {_PERSON} be able to\b", "can i"),
+    (rf"\b(?:am|are|is) {_PERSON} able to\b", "can i"),
+    (
+        r"\b(?:i (?:need|want|would like|['’]d like)|give me|tell me|show me|list) (?:all )?(?:the |a list of "
+        r"(?:the )?)?"
+        r"names of (?:all (?:of )?)?(?:the )?",
+        "list the ",
+    ),
+    (r"\b(moved|switched|gone|going|moving|switching) over (?=to\b)", r"\1 "),
+    (r"\b(work|works|run|runs|play|plays) (?:fine |well )?for (?:me|us|him|her|them)\b", r"\1"),
+    (r"\bnever (?:heard|read) (?:of|about)\b", "i heard of"),
+    (r"\bi (?:keep|kept|have been|['’]ve been) (?:reading|hearing|seeing) (?:about|of)\b", "i heard of"),
+    (r"\bthe (?:day|date|moment) (?:on|at) which (.+?) (was|were|has been) (?=last|first|released|published|put|made)",
+     r"when \2 \1 "),
+    (r"[\s,;-]*(?<=[\s,;-])(?:either|any)(?: one| of them| of these)? (?:will do|would do|is fine|is ok|is okay|works|"
+     rf"goes|is good){_END}", ""),
+    (rf"\b(in|during) ({_MONTH}) or (?:in |during )?({_MONTH}),? (?:of )?(\d{{4}})\b", r"in \2 \4 or in \3 \4"),
+    # Whose it is
+    (
+        rf"\b(?:my|our|his|her|their) (?:phone|smartphone|laptop|computer|machine|tablet|desktop|pc|device|box|"
+        rf"notebook)"
+        rf"(?:['’]s| is| runs| uses| has)(?: (?:on|under))?(?: an?)? (?=(?:{_ON})\b)",
+        "i have ",
+    ),
+    (
+        r"^(?:the|my|our) (?:copy|version|install|installation|installed version) of (.+?) "
+        r"(?:says|is|shows|reads|claims to be|reports|calls itself) (?:version |v)?(\d[\w.+-]*)",
+        r"i have \1 \2",
+    ),
+    # Said to be confirmed
+    (
+        rf"^(?!who|what|which|how|when|where)(.{{2,80}}?) ({_WEAK})(?:n['’]?t| not) (.+?), (?:{_WEAK}) (?:it|they|"
+        rf"there)"
+        rf"{_END}",
+        r"\2 \1 \3",
+    ),
+    (rf"^there(?:['’]s| is| are|['’]re) no (.+?), (is|are) there{_END}", r"\2 there a \1"),
+    (
+        r"^(?:besides|apart from|other than|except for|aside from|next to) (.{2,60}?), what (has|have|does|did) (?:its|"
+        r"the|their|that) (makers?|publishers?|developers?|studio|team|company|authors?|creators?)",
+        r"what else \2 the maker of \1",
+    ),
+    (
+        r"\bif (?:all|the only thing|everything) (?:that )?(?:i|we)(?:['’]ve| have)?(?: got| have| own)? is "
+        r"(?:an? |the |my )?"
+        rf"({_ON})\b",
+        r"on \1",
+    ),
+    (rf"\b(?:the )?({_CHANNEL}|newest|latest) one (?=of\b)", r"\1 "),
     (r"\bteh\b", "the"),
     (r"\bvs\.", "vs"),
     (r"\br (?=there\b|you\b|they\b)", "are "),
@@ -69,7 +122,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     # The orders in which lists of products and of releases are told anyway; any other is not understood.
     (rf"\b(releases|versions|builds)\b([^,]*),?\s*(?:newest|latest|most recent) first{_END}", r"\1\2"),
     (rf",?\s*(?:in alphabetical order|alphabetically|sorted by (?:name|title)|one by one){_END}", ""),
-    (rf",?\s*\b(?:as well|too|together|at the same time|simultaneously|also){_END_OF_PART}", ""),
+    (rf",?\s*\b(?:as well|too|alike|equally|together|at the same time|simultaneously|also){_END_OF_PART}", ""),
     (
         r"\s*[-–—,:]\s*(?:[\w]+,? )*(?:or )?(?:something else|anything else|what else|something different|or what|"
         rf"others){_END}",

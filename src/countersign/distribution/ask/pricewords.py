@@ -12,6 +12,7 @@ FREE = said(
     "without buying it|without buying them|without paying for it|without paying for them|without paying anything|"
     "without paying a cent|without spending money|without spending anything|without cost|without a purchase|"
     "without purchase|without purchasing|without owning|without owning it|without owning them|at zero cost|"
+    "given away|given away for free|given away free|being given away|handed out for free|at no price|"
     "for zero cost|no cost|no charge|with no cost|free of cost|without having to pay|without having to buy|"
     "without having to pay for it|without having to pay for them|without having to own|without having to buy them|"
     "without having to buy it|without having to own them"

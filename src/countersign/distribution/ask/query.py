@@ -4,145 +4,12 @@ Conditions are about products and nest; a question is one of the `Query` structs
 `since` belonging to the range and `until` not.
 """
 
-from collections.abc import Sequence
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from countersign.distribution.catalog.schemas import ChannelName, Kind, Platform
-
-MOST_CONDITIONS = 40
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-Moment = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z(?!\n)$")]
-
-
-class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="is", omit_defaults=True):
-    """Something that is true of a product, or not."""
-
-
-class OfKind(Condition, frozen=True, tag="kind"):
-    """It is a game, an app or a tool."""
-
-    value: Kind
-
-
-class On(Condition, frozen=True, tag="platform"):
-    """It runs on the platform."""
-
-    value: Platform
-
-
-class OnlyOn(Condition, frozen=True, tag="only_on"):
-    """It runs on these platforms, each of them, and on no other."""
-
-    values: tuple[Platform, ...]
-
-
-class Tagged(Condition, frozen=True, tag="tag"):
-    """It carries the tag."""
-
-    value: Text
-
-
-class By(Condition, frozen=True, tag="org"):
-    """The organisation with this slug publishes it."""
-
-    value: Text
-
-
-class MakerOf(Condition, frozen=True, tag="maker_of"):
-    """The organisation that publishes the product with this slug publishes it."""
-
-    value: Text
-
-
-class Licensed(Condition, frozen=True, tag="license"):
-    """It has this licence; None: none is told."""
-
-    value: Text | None
-
-
-class Free(Condition, frozen=True, tag="free"):
-    """Anyone may download it."""
-
-
-class Named(Condition, frozen=True, tag="slug"):
-    """It is the product with this slug."""
-
-    value: Text
-
-
-class Titled(Condition, frozen=True, tag="title"):
-    """Its title holds all of these words."""
-
-    words: tuple[Text, ...]
-
-
-class Mentioning(Condition, frozen=True, tag="mentions"):
-    """Title, tags or description hold all of these words, in singular or plural."""
-
-    words: tuple[Text, ...]
-
-
-class StartingWith(Condition, frozen=True, tag="starts"):
-    """Its title begins so, whatever the case."""
-
-    value: Text
-
-
-class Released(Condition, frozen=True, tag="released"):
-    """A published release of it is in the channel and in the range; with `first`, its first one is."""
-
-    channel: ChannelName | None = None
-    since: Moment | None = None
-    until: Moment | None = None
-    first: bool = False
-
-
-class OnlyChannel(Condition, frozen=True, tag="only_channel"):
-    """It has releases, all of them in this channel."""
-
-    value: ChannelName
-
-
-class Every(Condition, frozen=True, tag="every"):
-    """All of these are true."""
-
-    of: tuple["AnyCondition", ...]
-
-
-class Either(Condition, frozen=True, tag="either"):
-    """One of these is true, or more."""
-
-    of: tuple["AnyCondition", ...]
-
-
-class Not(Condition, frozen=True, tag="not"):
-    """This is not true."""
-
-    of: "AnyCondition"
-
-
-AnyCondition: TypeAlias = (
-    OfKind
-    | On
-    | OnlyOn
-    | Tagged
-    | By
-    | MakerOf
-    | Licensed
-    | Free
-    | Named
-    | Titled
-    | Mentioning
-    | StartingWith
-    | Released
-    | OnlyChannel
-    | Every
-    | Either
-    | Not
-)
-ANYTHING = Every(())
+from countersign.distribution.ask.told import ANYTHING, AnyCondition, Moment, Text
+from countersign.distribution.catalog.schemas import ChannelName, Platform
 
 
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="ask", omit_defaults=True):
@@ -285,6 +152,38 @@ class Noting(Asked, frozen=True, tag="noting"):
     words: tuple[Text, ...]
 
 
+class AllAre(Asked, frozen=True, tag="all_are"):
+    """Whether this is true of every one of the products."""
+
+    where: AnyCondition
+    told: AnyCondition
+
+
+class NewestIs(Asked, frozen=True, tag="newest_is"):
+    """Whether the newest release of the product (in the channel `of`) is in this channel and in this range."""
+
+    product: Text
+    of: ChannelName | None = None
+    channel: ChannelName | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+
+
+class Precedes(Asked, frozen=True, tag="precedes"):
+    """Whether the first of two releases, of these products in this order, was published before the second."""
+
+    products: tuple[Text, Text]
+    versions: tuple[Text, Text]
+
+
+class Tells(Asked, frozen=True, tag="tells"):
+    """Whether the notes of this version have all of these words."""
+
+    product: Text
+    version: Text
+    words: tuple[Text, ...]
+
+
 class CountOf(Asked, frozen=True, tag="count_of"):
     """How many platforms, tags or channels the product has."""
 
@@ -344,50 +243,13 @@ Query: TypeAlias = (
     | IsNewest
     | IsNewer
     | Noting
+    | AllAre
+    | NewestIs
+    | Precedes
+    | Tells
     | CountOf
     | Same
     | Beats
     | Compare
     | About
 )
-
-
-def every(conditions: Sequence[AnyCondition]) -> AnyCondition:
-    """All of the conditions as one, flat."""
-    flat: list[AnyCondition] = []
-    for each in conditions:
-        flat += each.of if isinstance(each, Every) else (each,)
-    flat = list(dict.fromkeys(flat))
-    return flat[0] if len(flat) == 1 else Every(tuple(flat))
-
-
-def either(conditions: Sequence[AnyCondition]) -> AnyCondition:
-    """One of the conditions or more, as one, flat."""
-    flat: list[AnyCondition] = []
-    for each in conditions:
-        flat += each.of if isinstance(each, Either) else (each,)
-    flat = list(dict.fromkeys(flat))
-    return flat[0] if len(flat) == 1 else Either(tuple(flat))
-
-
-def opposite(condition: AnyCondition) -> AnyCondition:
-    """The condition's opposite, denied leaf by leaf: "not (a or b)" is "not a and not b"."""
-    if isinstance(condition, Either):
-        return every([opposite(each) for each in condition.of])
-    if isinstance(condition, Every) and condition.of:
-        return either([opposite(each) for each in condition.of])
-    return condition.of if isinstance(condition, Not) else Not(condition)
-
-
-def is_of_releases(told: AnyCondition) -> bool:
-    """Whether the condition is about what was released, and when."""
-    if isinstance(told, Every | Either):
-        return any(is_of_releases(each) for each in told.of)
-    return is_of_releases(told.of) if isinstance(told, Not) else isinstance(told, Released | OnlyChannel)
-
-
-def size(condition: AnyCondition) -> int:
-    """How many conditions it is made of."""
-    if isinstance(condition, Every | Either):
-        return 1 + sum(size(each) for each in condition.of)
-    return 1 + size(condition.of) if isinstance(condition, Not) else 1

@@ -6,23 +6,10 @@ from dataclasses import dataclass
 import msgspec
 
 from countersign.distribution.ask.clauses import ranged, within
-from countersign.distribution.ask.query import (
-    ANYTHING,
-    By,
-    Count,
-    Exists,
-    Named,
-    OfKind,
-    Products,
-    Publishers,
-    Query,
-    Released,
-    Releases,
-    every,
-    opposite,
-)
+from countersign.distribution.ask.query import Count, Exists, Products, Publishers, Query, Releases
 from countersign.distribution.ask.templates import Captured, value, values
 from countersign.distribution.ask.things import Things
+from countersign.distribution.ask.told import ANYTHING, By, Named, OfKind, Released, every, is_of_releases, opposite
 from countersign.distribution.ask.values import Values
 
 
@@ -135,6 +122,26 @@ def _released_when(captured: Captured) -> Query | None:
     return Releases(ANYTHING, value(captured, "channel"), since, until)
 
 
+def _count_of_product(captured: Captured) -> Query | None:
+    where = Named(value(captured, "product"))
+    return Count(Releases(where, value(captured, "channel"), *ranged(value(captured, "when"))))
+
+
+def _exists_in_channel(captured: Captured) -> Query | None:
+    told: Things = value(captured, "things")
+    channel = value(captured, "channel") or value(captured, "channel_noun")
+    is_about = told.is_plain and not is_of_releases(told.where)
+    return Exists(Releases(told.where, channel, *ranged(value(captured, "when")))) if is_about else None
+
+
+def _released_where(captured: Captured) -> Query | None:
+    """What came out in a period is releases, of such products where more is said; None where that is about releases."""
+    about = every(values(captured, "where"))
+    if is_of_releases(about):
+        return None
+    return Releases(about, value(captured, "channel"), *ranged(value(captured, "when")))
+
+
 def _publishers(captured: Captured) -> Query | None:
     told: Things | None = value(captured, "things")
     if told is None:
@@ -206,8 +213,12 @@ SETS = (
         "{release}|a {release}) [out] {when}",
         _by_exists,
     ),
+    *(
+        Form(f"what [else|all] [has|have|was|were|got|been|is] [been] {{out}} [new] {each}", _released_where)
+        for each in ("{when} {where}", "{where} {when}")
+    ),
     Form("{publishers} {makes} no {things}", _nobody),
-    Form("{list_head} [the] {publishers} [that|which|who] {neg} {makes} no {things}", _nobody),
+    Form("{list_head} [of] [the] {publishers} [that|which|who] {neg} {makes} no {things}", _nobody),
     Form(
         "{list_head} [the] {publishers} [that|which|who] [also|all] (support|supports|target|targets|cover|"
         "covers|publish for|"
@@ -215,7 +226,11 @@ SETS = (
         lambda captured: Publishers(value(captured, "platforms").condition),
     ),
     Form("{list_head} [the] {publishers} [that|which|who] [has|have] (without|with no|no) {things}", _nobody),
-    Form("{list_head} [the] {publishers} [that|which|who] (do|does|did|has|have) not {makes} [any] {things}", _nobody),
+    Form(
+        "{list_head} [of] [the|these|your|all] {publishers} [that|which|who] (do|does|did|has|have|are|is) not "
+        "{makes} [any] {things}",
+        _nobody,
+    ),
     Form("who (makes|publishes|has) no {things}", _nobody),
     Form(
         "{list_head} (catalog|catalogue|portfolio|products|line up|lineup|range|output|work|works|titles) "
@@ -254,7 +269,7 @@ SETS = (
     Form("(has|have|did|does|do) {orgs} {makes} {releases}", _exists_of),
     Form("what [{channel}] [{release}] (does|do|did|has|have) {orgs} {neg} {makes} [{when}]", _by),
     Form("what {where}", _where),
-    Form("(which|who) {where}", _where),
+    Form("which {where}", _where),
     Form("what [{channel}] [{release}] (does|do|did|has|have) {orgs} {neg} {makes} [{when}]", _by),
     Form(
         "[the] [full|whole|complete|entire] (history|release history|version history|timeline|release list|past "
@@ -270,7 +285,29 @@ SETS = (
     ),
     Form("what (is|are) {made} (by|from) {orgs}", _by),
     Form("[{list_head}] what {orgs} {makes} [{when}]", _by),
+    Form(
+        "[{list_head}] what [all|else] {orgs} {makes} [{here}] {where}",
+        lambda captured: Products(every([value(captured, "orgs").condition, value(captured, "where")])),
+    ),
+    Form("what is [there] (in|on) {orgs} 's (catalog|catalogue|portfolio|range|list|line up|lineup|shelf|store)", _by),
+    Form("what is [there] (in|on) the (catalog|catalogue|portfolio|range|list|lineup) of {orgs}", _by),
     Form("(anything|everything) {where}", _where),
+    Form(
+        "(how often|how many times) (was|has|is|did|were|have|does) {product} [been] [{channel}] ({updated}|{out}|"
+        "update|"
+        "get {updated}) {when}",
+        _count_of_product,
+    ),
+    Form(
+        "(is|was|were|are|has|have) there [been] [a|an|any|some] ({channel} [{release}]|{channel_noun}) (of|for|from) "
+        "[any|some|any of] [the] {things} [{out}] {when}",
+        _exists_in_channel,
+    ),
+    Form(
+        "(has|have|did|does|do) {orgs} ({makes}|do|have) {releases} [(for|of|from) (anything|any product|any of their "
+        "products|something)]",
+        _exists_of,
+    ),
     Form("how many {things}", _count),
     Form("how many of [the|your|all] {things} {where}", _count),
     Form("how many {things} of {products}", lambda captured: None),
@@ -296,6 +333,7 @@ SETS = (
         "know of|carry) {things}",
         _exists,
     ),
+    Form("(have|has) (you|we) (any|some) {things}", _exists),
     Form("(does|do|did|has|have) {orgs} {makes} {things}", _exists_by),
     Form("(does|do|is|are|has|have|did|was|were|can) (any|some) {things}", _exists),
     Form("(does|do|is|are|has|have|did|was|were|can) (any|some) {things} {where}", _exists),
@@ -305,7 +343,10 @@ SETS = (
     ),
     Form("{list_head} [all|all the|the|every] {publishers} [{here}]", _publishers),
     Form("{list_head} [the|of the] {publishers} {makes} {things}", _publishers),
-    Form("{list_head} [the|all] {publishers} (of|with|behind) {things}", _publishers),
+    Form(
+        "{list_head} [of] [the|all|all the|all of the|the names of the] {publishers} (of|with|behind) {things}",
+        _publishers,
+    ),
     Form("who (is behind|are the makers of|are the publishers of|{makes}) {things}", _publishers),
     Form("how many {publishers} {makes} {things}", _count_publishers),
     Form("how many {publishers} (with|of) {things}", _count_publishers),

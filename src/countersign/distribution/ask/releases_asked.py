@@ -3,16 +3,10 @@
 from typing import Any
 
 from countersign.distribution.ask.clauses import ranged
-from countersign.distribution.ask.query import (
-    AnyCondition,
-    HasVersion,
-    Newest,
-    On,
-    Query,
-    WhenReleased,
-)
+from countersign.distribution.ask.query import HasVersion, Newest, Query, WhenReleased
 from countersign.distribution.ask.questions import Form
 from countersign.distribution.ask.templates import Captured, value
+from countersign.distribution.ask.told import AnyCondition, On
 
 
 def _platform(told: AnyCondition | None) -> Any:
@@ -120,6 +114,7 @@ RELEASES_ASKED = (
         for each in RELEASE_OF
     ),
     *(Form(f"when (was|did|is|were) {each} [{{out}}]", _moment) for each in NEWEST_OF),
+    *(Form(f"when (was|did|were|has) {each} [been] {{out}}", _moment) for each in CHANNEL_OF),
     *(
         Form(f"[what is|what was|tell me|give me] [the] (date|release date|publication date) (of|for) {each}", _moment)
         for each in NEWEST_OF
@@ -230,6 +225,11 @@ RELEASES_ASKED = (
     Form("what is {product} up to", _newest),
     Form("how far (is|has) {product} [got|come]", _newest),
     Form("[{list_head}] [the] version number of [the] {newest} [{channel}] {product} [{one_release}]", _newest),
+    Form(
+        "(what|which) [{channel}] {one_release} (is|was) (out|available|there|published|live) [{here}] "
+        "(of|for|in|from) {product} [{here}]",
+        _newest,
+    ),
     # Versions
     *(
         Form(

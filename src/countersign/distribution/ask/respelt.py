@@ -6,10 +6,20 @@ from itertools import islice
 from itertools import product as combined
 
 from countersign.distribution.ask.fuzzy import distance
+from countersign.distribution.ask.scenery import is_scenery
 from countersign.distribution.ask.tokens import Token
 from countersign.distribution.ask.unread import known_words
 
 SHORTEST, LONG = 4, 7
+_SAYING = """
+    hate hated hates avoid avoids avoided loathe detest lost lose loses lacked late later dare cheap best worst
+    better worse good bad fun nice great hard easy small large big long short slow fast dead live leave left gave
+    bane save saved past fake fair fare rate rated dated gone done hold hide cool sold sell ugly boring popular
+    pretty skip skips sick tired fear feared ban bans banned block blocks blocked drop stop stops stopped quit
+    quits
+"""
+_REAL = frozenset(_SAYING.split())
+"""Words that say something, so like others of the grammar that they would be taken for them: "hate" for "have"."""
 MOST_WRONG, MOST_WAYS, MOST_RESPELT = 3, 4, 8
 
 
@@ -28,7 +38,7 @@ def respelt(question: str, tokens: Sequence[Token], left: Sequence[str]) -> Iter
     A word with a capital letter within a sentence is a name, which is not set right here.
     """
     wrong = [token for token in tokens if token.word in left and not token.is_quoted]
-    if not 0 < len(wrong) <= MOST_WRONG or any(_is_name(question, token) for token in wrong):
+    if not 0 < len(wrong) <= MOST_WRONG or any(_is_meant(question, token) for token in wrong):
         return
     ways = [_meant(token.word) if len(token.word) >= SHORTEST - 1 else () for token in wrong]
     yield from (_replaced(question, wrong, words) for words in islice(combined(*ways), MOST_RESPELT))
@@ -40,6 +50,9 @@ def _replaced(question: str, wrong: Sequence[Token], words: Sequence[str]) -> st
     return question
 
 
-def _is_name(question: str, token: Token) -> bool:
+def _is_meant(question: str, token: Token) -> bool:
+    """Whether the word is no typing error: a name, or a word of everyday language like one of the grammar."""
+    if token.word in _REAL or is_scenery(token.word):
+        return True
     first = question[token.start]
     return first.isupper() and not question.isupper() and bool(question[: token.start].strip())

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 from countersign.distribution.ask.amended import amended
 from countersign.distribution.ask.dates import MONTHS, WEEKDAYS
+from countersign.distribution.ask.moved import moved
 from countersign.distribution.ask.names import Names
 from countersign.distribution.ask.scenery import is_scenery
 from countersign.distribution.ask.tokens import Token
 from countersign.distribution.ask.wordlists import CHANNELS, KINDS, OPEN_SOURCE, PLATFORMS, RELEASE
 
 MOST_PARTS = 6
-MOST_RESTATED = 14
+MOST_RESTATED = 18
 _BREAK = re.compile(r"[.!?;:…]+(?=\s|$)|\s+[-–—]+\s*(?=\S)|\s*[–—]\s*|\n+")
 _COMMA = re.compile(r"\s*,\s+")
 _EITHER = re.compile(f"{_BREAK.pattern}|{_COMMA.pattern}")
@@ -76,6 +77,7 @@ _WHETHER = re.compile(
     r"(?:it|one|any|that)|"
     r"got any|possible|available|do you know|(?:is|are|does|do|did|was|has|have|can)n['’]t (?:it|they|there|that))"
 )
+_OR = re.compile(r"(?i)\bn?or\b")
 _LEADS = re.compile(r"(?:(?:and|but|so|now|then|also|just|well|because)[\s,]+)+", re.IGNORECASE)
 
 
@@ -93,7 +95,7 @@ class _Part(NamedTuple):
 
 def restated(question: str, tokens: Sequence[Token], names: Names) -> list[str]:
     """Questions that mean the same where this one means anything, the likeliest first."""
-    found: dict[str, None] = {}
+    found: dict[str, None] = dict.fromkeys(_with_front_moved(question, tokens, names))
     for breaks in (_BREAK, _COMMA, _EITHER):
         parts = _parts(question, tokens, names, breaks)
         if 1 <= len(parts) <= MOST_PARTS:
@@ -102,6 +104,14 @@ def restated(question: str, tokens: Sequence[Token], names: Names) -> list[str]:
                 if text and text != question:
                     found[text] = None
     return list(found)[:MOST_RESTATED]
+
+
+def _with_front_moved(question: str, tokens: Sequence[Token], names: Names) -> Iterator[str]:
+    """What is said before the first comma or colon where most people say it."""
+    held = _held(tokens, names)
+    for mark in re.finditer(r"[,:]\s+|\s+[-–—]+\s+", question):
+        if not any(tokens[first].start < mark.start() < tokens[last - 1].end for first, last, _ in held):
+            yield from moved(question[: mark.start()], question[mark.end() :].rstrip(" ?!."))
 
 
 def _parts(question: str, tokens: Sequence[Token], names: Names, breaks: re.Pattern[str]) -> list[_Part]:
@@ -280,9 +290,15 @@ def _without_names(part: _Part, text: str) -> str:
     return text
 
 
+_MAKERS = re.compile(
+    r"^the (?:makers?|people|person|team|studio|company|developers?|publishers?|ones?|folks|creators?|authors?) "
+    r"(?:of|behind|(?:who|that|which) (?:did|made|built|wrote|created|published|developed|put out|makes?|do|does))\b"
+)
+
+
 def _is_subject(part: _Part) -> bool:
     """Whether the part is a noun phrase about products that it names: "Keyturn 2.9.0", "Inkwell and Inkwell Pro"."""
-    rest = _without_names(part, part.text.lower())
+    rest = _MAKERS.sub("", _without_names(part, part.text.lower()))
     words = re.findall(r"[^\s,/&]+", rest)
     small = {"and", "or", "vs", "versus", "the", "of", "version", "game", "app", "tool", "beta", "nightly", "alpha"}
     small |= {"stable", "from", "to", "both", "with", "for", "between", "release", "in"}
@@ -367,8 +383,9 @@ def _appended(asking: str, subject: str, *, is_platform: bool) -> Iterator[str]:
         if _platforms(re.findall(r"[^\W_]+", asking.lower())):
             yield asking
             return
-        yield f"{asking} for {subject}"
-        yield f"{asking} on {subject}"
+        if not _OR.search(asking):
+            yield f"{asking} for {subject}"
+            yield f"{asking} on {subject}"
         return
     for joint in (" of ", " ", " by ", " in ", " for ", " than "):
         yield f"{asking}{joint}{subject}"

@@ -17,7 +17,8 @@ _WORDS = frozenset(
         "needs like likes love loves would could can will",
         "might should looking look search searching find wonder wonders",
         "wondering know see ask asks asking told hear heard keep read reading mentioned try trying decide choose",
-        "little pick remember recall forgot think thinking consider considering install installed switch switched",
+        "little pick remember recall forgot think thinking consider considering install installed switch switched "
+        "skipped missed moved",
         "moving move plan compare phone phones laptop",
         "laptops computer computers machine machines desktop tablet tablets",
         "device devices which what how whether if when who named",
@@ -26,10 +27,14 @@ _WORDS = frozenset(
     )
     for word in line.split(" ")
 )
+_LEAVING = re.compile(r"\b(?:mov|switch|chang|com|go)\w*\b.*\b(?:from|off|away)\b")
+"""What is left behind is named as what is asked about is: "I moved from Windows to Linux"."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 
 def is_scenery(remark: str) -> bool:
     """Whether no word of the remark asks for anything. With any other word, what it adds to a question is not known:
     "I love shooters" is not left out."""
+    if _LEAVING.search(remark.lower()):
+        return False
     return all(word.replace("’", "'") in _WORDS for word in _WORD.findall(remark.lower()))

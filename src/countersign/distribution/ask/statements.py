@@ -8,7 +8,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from countersign.distribution.ask.query import (
+from countersign.distribution.ask.query import Products, Publishers, Releases
+from countersign.distribution.ask.told import (
     AnyCondition,
     By,
     Either,
@@ -23,10 +24,7 @@ from countersign.distribution.ask.query import (
     On,
     OnlyChannel,
     OnlyOn,
-    Products,
-    Publishers,
     Released,
-    Releases,
     StartingWith,
     Tagged,
     Titled,

@@ -1,31 +1,33 @@
 """Noun phrases: "the 5 newest free Linux games by Toolsmith", "all beta releases of Kettle since March"."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from countersign.distribution.ask.clauses import only_on, ranged, within
 from countersign.distribution.ask.dates import Range
 from countersign.distribution.ask.names import UNRESOLVED
-from countersign.distribution.ask.query import (
+from countersign.distribution.ask.query import Products, Releases
+from countersign.distribution.ask.templates import Reading, Slot, match, value, values
+from countersign.distribution.ask.told import (
     ANYTHING,
     AnyCondition,
     By,
+    Every,
     Free,
     Named,
     Not,
-    Products,
     Released,
-    Releases,
     either,
     every,
     is_of_releases,
     opposite,
 )
-from countersign.distribution.ask.templates import Reading, Slot, match, value, values
 from countersign.distribution.ask.values import MOST_WAYS, Values, listed
 from countersign.distribution.ask.vocabulary import phrases
 from countersign.distribution.ask.wordlists import said
 from countersign.distribution.catalog.schemas import ChannelName
+from countersign.kernel import clock
 
 MOST_MODIFIERS, MOST_TAILS = 6, 4
 DEFAULT_OF_MANY = 10
@@ -69,7 +71,8 @@ _DETERMINERS = phrases(
     said(
         "all|all the|all of the|all your|every|each|any|some|the|a|an|your|available|all "
         "available|all of your|other|"
-        "different|public|published|of the|of your|such|any of the|of all the|of all|the available|listed|a few|"
+        "those|these|different|public|published|of the|of your|such|any of the|of all the|of all|the available|"
+        "listed|a few|"
         "every single|only the|of those|these|many|various|more|all other|our|"
     )
 )
@@ -166,6 +169,7 @@ TAILS = (
     "published|see|seen|seen so far] [{when}]",
     "[that|which] {neg} {out} {when}",
     "{neg} {out} (by|from|for) {orgs} [{when}]",
+    "[that|which] {neg} (came|come|arrived|arrive|landed|happened|there) {when}",
     "[that|which] {neg} {out}",
     "{when}",
     "[that|which] {neg} [{out}] (on|in|to) [the] {channel} [channel]",
@@ -236,7 +240,7 @@ def _tails(reading: Reading, start: int, found: _Found, left: int) -> Iterator[t
 def _with(found: _Found, captured: tuple[tuple[str, Any], ...], template: str) -> _Found | None:
     """With what a tail says; None where it contradicts what was said, or denies it."""
     if any(values(captured, "neg")):
-        return None
+        return _outside(found, captured)
     more: _Found | None = found
     if template.startswith(_BUT):
         barred = tuple(told for slot, told in captured if slot.startswith("channel"))
@@ -244,6 +248,13 @@ def _with(found: _Found, captured: tuple[tuple[str, Any], ...], template: str) -
     for slot, told in captured:
         more = None if more is None else _added(more, slot, told)
     return more
+
+
+def _outside(found: _Found, captured: tuple[tuple[str, Any], ...]) -> _Found | None:
+    """Those not in the channel: "that aren't stable"; None where something else is denied."""
+    slots = {slot for slot, _ in captured} - {"neg", "release", "channel_said"}
+    is_channel = slots == {"channel"} and len(values(captured, "neg")) == 1 and found.channel is None
+    return found._replace(barred=(*found.barred, value(captured, "channel"))) if is_channel else None
 
 
 def _without(found: _Found, told: AnyCondition) -> _Found | None:
@@ -259,12 +270,39 @@ def _added(found: _Found, slot: str, told: Any) -> _Found | None:
         is_second = any(type(each) is type(told.condition) for each in found.where)
         return None if is_second else found._replace(where=(*found.where, told.condition))
     if slot == "things":
-        return found._replace(where=(*found.where, told.where)) if told.is_plain else None
+        return _of_things(found, told) if told.is_plain else None
     if slot == "exception":
         return _without(found, told)
     if slot == "when":
         return found._replace(when=told) if found.when is None else None
     return _in_channel(found, told) if slot == "channel" else found
+
+
+def _of_things(found: _Found, told: Things) -> _Found | None:
+    """Of such products; when they were released is when the releases were: "versions of tools that came out in May"."""
+    timed, rest = _parted(told.where)
+    if not timed or is_of_releases(rest):
+        return found._replace(where=(*found.where, told.where))
+    channel = timed[0].channel or found.channel
+    if len(timed) > 1 or found.when is not None or found.barred or found.channel not in (None, channel):
+        return None
+    when = Range(_moment(timed[0].since), _moment(timed[0].until))
+    return found._replace(where=(*found.where, rest), channel=channel, when=when)
+
+
+def _parted(where: AnyCondition) -> tuple[list[Released], AnyCondition]:
+    """When the products were released, and what else is said of them."""
+    held = where.of if isinstance(where, Every) else (where,)
+    timed = [each for each in held if isinstance(each, Released) and not each.first and _is_timed(each)]
+    return timed, every([each for each in held if each not in timed])
+
+
+def _is_timed(told: Released) -> bool:
+    return bool(told.since or told.until)
+
+
+def _moment(told: str | None) -> clock.Instant | None:
+    return None if told is None else clock.from_datetime(datetime.fromisoformat(told))
 
 
 def _in_channel(found: _Found, told: Any) -> _Found | None:

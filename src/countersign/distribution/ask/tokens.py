@@ -35,6 +35,9 @@ _NOT = {
     "couldnt": "could",
     "wont": "will",
     "wouldnt": "would",
+    "mustnt": "must",
+    "shouldnt": "should",
+    "neednt": "need",
 }
 _IS = frozenset(["what", "who", "when", "where", "which", "how", "that", "it", "there", "here"])
 _AFTER_IT = {"ve": "have", "ll": "will", "d": "would", "re": "are"}

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from countersign.distribution.ask.query import AnyCondition, Either, either, every, opposite
 from countersign.distribution.ask.templates import Reading, Slot, match
+from countersign.distribution.ask.told import AnyCondition, Either, either, every, opposite
 from countersign.distribution.ask.vocabulary import phrases
 from countersign.distribution.ask.wordlists import said
 
@@ -20,7 +20,8 @@ class Values(NamedTuple):
 
 JOINTS = (
     said(
-        "and|as well as|plus|and also|and on|and for|and by|and in|, and|, and on|, and for|and with|and under|/", "and"
+        "and|and as|, and as|and as well|and in the|as well as|plus|and also|and on|and for|and by|and in|, and|, "
+        "and on|, and for|and with|and under|/", "and"
     )
     | said("or|nor|or on|or for|or by|or in|, or|and / or|or with|nor on|nor for|nor by|or under|, or on", "or")
     | {",": ","}

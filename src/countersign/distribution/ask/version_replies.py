@@ -20,7 +20,7 @@ async def reply(database: Database, query: IsNewest | IsNewer | Noting | CountOf
     """
     match query:
         case IsNewest():
-            return await is_newest(database, query)
+            return await isnewest_release(database, query)
         case IsNewer():
             return await is_newer(database, query)
         case Noting():
@@ -33,17 +33,17 @@ async def reply(database: Database, query: IsNewest | IsNewer | Noting | CountOf
             return await beats(database, query)
 
 
-async def is_newest(database: Database, query: IsNewest) -> Reply:
+async def isnewest_release(database: Database, query: IsNewest) -> Reply:
     """Whether the version is the newest, and else which one is."""
     facts = await known(database, query.product)
     asked = await queries.release(database, query.product, query.version)
-    found = await _newest(database, query.product, query.channel)
+    found = await newest_release(database, query.product, query.channel)
     if asked is None or found is None:
-        return _unknown(facts, query.version)
+        return unknown(facts, query.version)
     value = asked.version == found.version
     channel = f"{query.channel} " if query.channel else ""
-    text = f"the latest {channel}version of {facts.detail.title} is {_told(found)}"
-    return _yes_no(facts, text, found, value=value)
+    text = f"the latest {channel}version of {facts.detail.title} is {release_told(found)}"
+    return yes_no(facts, text, found, value=value)
 
 
 async def is_newer(database: Database, query: IsNewer) -> Reply:
@@ -51,33 +51,33 @@ async def is_newer(database: Database, query: IsNewer) -> Reply:
     facts = await known(database, query.product)
     than = await queries.release(database, query.product, query.than)
     if query.version is None:
-        one = await _newest(database, query.product, query.channel)
+        one = await newest_release(database, query.product, query.channel)
     else:
         one = await queries.release(database, query.product, query.version)
     if than is None or one is None:
-        return _unknown(facts, query.than if than is None else query.version or "")
+        return unknown(facts, query.than if than is None else query.version or "")
     value = one.published_at > than.published_at
     title = facts.detail.title
-    text = f"{title} {than.version} was published on {day(than.published_at)}, {_told(one)}"
-    return _yes_no(facts, text, one, value=value)
+    text = f"{title} {than.version} was published on {day(than.published_at)}, {release_told(one)}"
+    return yes_no(facts, text, one, value=value)
 
 
 async def noting(database: Database, query: Noting) -> Reply:
     """The releases that tell of it, and their notes."""
     facts = await known(database, query.product)
     found = await queries.releases(database, query.product, order=("date", "oldest"), limit=MOST_ROWS)
-    held = [each for each in found if _tells(each, query.words)]
+    held = [each for each in found if tells(each, query.words)]
     asked, title, slug = " ".join(query.words), facts.detail.title, facts.detail.slug
     if not held:
         text = f'I cannot tell: no published release of {title} has "{asked}" in its notes.'
         return Reply("releases", text, sources=((slug, None),))
     pairs = tuple((slug, each.version) for each in held)
-    said = " ".join(f"{title} {_told(each)}: {(each.notes or '').strip()}" for each in held)
+    said = " ".join(f"{title} {release_told(each)}: {(each.notes or '').strip()}" for each in held)
     return Reply("releases", said, pairs, len(pairs), None, pairs)
 
 
-def _tells(release: Release, asked: Sequence[str]) -> bool:
-    """Whether its notes have every word, in singular or plural."""
+def tells(release: Release, asked: Sequence[str]) -> bool:
+    """Whether the release's notes have every word, in singular or plural."""
     said = {*words(release.notes or "")}
     wanted = [{*forms(word)} for text in asked for word in words(text)]
     return bool(wanted) and all(ways & said for ways in wanted)
@@ -133,7 +133,7 @@ async def _measured(database: Database, facts: Facts, by: str) -> tuple[int, str
     found = await queries.releases(database, facts.detail.slug, order=order, limit=MOST_ROWS)
     if by == "releases":
         return len(found), f"{len(found)} releases"
-    return (found[0].published_at, _told(found[0])) if found else (0, "no published release")
+    return (found[0].published_at, release_told(found[0])) if found else (0, "no published release")
 
 
 def _seen(facts: Facts, aspect: str) -> object:
@@ -161,21 +161,25 @@ def _shown(facts: Facts, aspect: str) -> str:
     }[aspect]
 
 
-async def _newest(database: Database, slug: str, channel: str | None) -> Release | None:
+async def newest_release(database: Database, slug: str, channel: str | None) -> Release | None:
+    """The release of the product (in the channel) that was published last; None where there is none."""
     found = await queries.releases(database, slug, channel=channel or "", order=("date", "newest"), limit=1)
     return found[0] if found else None
 
 
-def _told(release: Release) -> str:
+def release_told(release: Release) -> str:
+    """Its version, channel and day."""
     return f"{release.version} ({release.channel}, {day(release.published_at)})"
 
 
-def _yes_no(facts: Facts, text: str, about: Release, *, value: bool) -> Reply:
+def yes_no(facts: Facts, text: str, about: Release, *, value: bool) -> Reply:
+    """Yes or No, and why; the release is where that is from."""
     slug = facts.detail.slug
     said = f"{'Yes' if value else 'No'}: {text}."
     return Reply("yes_no", said, ((slug,),), 1, value=value, sources=((slug, about.version),))
 
 
-def _unknown(facts: Facts, version: str) -> Reply:
+def unknown(facts: Facts, version: str) -> Reply:
+    """That there is no such version to tell of."""
     slug = facts.detail.slug
     return Reply("releases", f"{facts.detail.title} has no published version {version}.", sources=((slug, None),))

@@ -2,20 +2,11 @@
 
 import re
 
-from countersign.distribution.ask.query import (
-    Changes,
-    IsNewer,
-    IsNewest,
-    Named,
-    NewestOfEach,
-    Noting,
-    Query,
-    Releases,
-    every,
-)
+from countersign.distribution.ask.query import Changes, IsNewer, IsNewest, NewestOfEach, Noting, Query, Releases
 from countersign.distribution.ask.questions import Form
 from countersign.distribution.ask.templates import Captured, Slot, value, values
 from countersign.distribution.ask.things import Things
+from countersign.distribution.ask.told import Named, every
 from countersign.distribution.ask.values import Values
 from countersign.distribution.ask.vocabulary import phrases
 from countersign.distribution.ask.wordlists import CHANNELS, RELEASE, VERSION_ORDER, said
@@ -152,7 +143,20 @@ VERSIONS_ASKED = (
     Form(f"is {{product}} (at|on|up to) {V} {{version}}", _is_newest),
     *(Form(f"(am i|are we) {{newest}} with {each}", _is_newest) for each in RELEASE_OF),
     *(
-        Form(f"(is|was) {each} [an|a] (outdated|out of date|old|obsolete|superseded) [{{one_release}}]", _any_newer)
+        Form(
+            f"(am i|are we|is it|is that|is this|is mine) (behind|outdated|out of date|lagging behind|lagging|old|"
+            f"obsolete|late) [of|in|with|on|for|by|having|using|running] {each}",
+            _any_newer,
+        )
+        for each in RELEASE_OF
+    ),
+    *(
+        Form(
+            f"(is|was|has) {each} [been] [an|a] (outdated|out of date|old|obsolete|superseded|replaced|overtaken|"
+            "succeeded|followed up|behind) [by] [a|an|anything|something] [newer|later|more recent] [one|"
+            "{one_release}]",
+            _any_newer,
+        )
         for each in RELEASE_OF
     ),
     *(
@@ -171,7 +175,9 @@ VERSIONS_ASKED = (
     ),
     *(
         Form(
-            f"(is|are|was) there [a|an|any|anything|something] [{{channel}}] [{{release}}] {NEWER} [{{channel}}] "
+            f"(is there|are there|was there|do you have|have you got|do we have|does there exist|has there been|have "
+            f"there been|got|any|anything) [been] [a|an|any|anything|something] [{{channel}}] [{{release}}] {NEWER} "
+            f"[{{channel}}] "
             f"[{{release}}] [than|of] {each} [out|available]",
             _any_newer,
         )
@@ -213,10 +219,11 @@ VERSIONS_ASKED = (
         for each in (*RELEASE_OF, f"{V} {{version}}")
     ),
     Form(
-        f"(what|which) [{{channel}}] {{one_release}} (preceded|precedes) {{product}} {V} {{version}}",
+        f"(what|which) [{{channel}}] [{{one_release}}] (preceded|precedes) {{product}} {V} {{version}}",
         lambda captured: _next((*captured, ("side", "below"))),
     ),
-    Form(f"(what|which) [{{channel}}] {{one_release}} (followed|follows|succeeded) {{product}} {V} {{version}}", _next),
+    Form(f"(what|which) [{{channel}}] [{{one_release}}] (followed|follows|succeeded) {{product}} {V} "
+         f"{{version}}", _next),
     Form(
         f"(what|which) [{{channel}}] {{one_release}} of {{product}} (preceded|precedes) {V} {{version}}",
         lambda captured: _next((*captured, ("side", "below"))),

@@ -4,7 +4,7 @@ from typing import get_args
 
 from countersign.distribution.ask.phrasetable import Phrases, said
 from countersign.distribution.ask.pricewords import FREE, PAID
-from countersign.distribution.ask.query import ANYTHING, AnyCondition, Either, Every, Licensed, Not, OfKind, On
+from countersign.distribution.ask.told import ANYTHING, AnyCondition, Either, Every, Licensed, Not, OfKind, On
 from countersign.distribution.catalog.schemas import Platform
 
 ALL_PLATFORMS: tuple[Platform, ...] = get_args(Platform)
@@ -84,14 +84,24 @@ LAST_BY = {
         "released most recently|most recently released|last updated|last released|published last|"
         "published most recently|most recently published|has the newest release|got the latest update|"
         "has the most recent release|has the latest release|had the most recent release|came out last|"
-        "came out most recently|had the latest release",
+        "came out most recently|had the latest release|last to be updated|last to be released|last to be published|"
+        "last to get an update|last to get a release|last to see an update|last to receive an update|last touched|"
+        "touched last|refreshed last|published something last|got an update last|had an update last|"
+        "had a release last|got the last update|saw the latest update|saw the latest release|"
+        "saw the most recent update|saw the most recent release|got the most recent update|"
+        "received the latest update|received the most recent update|got the newest release",
         "newest",
     ),
     **said(
         "oldest|least recently updated|updated least recently|earliest|longest without an update|not been "
         "updated for the longest time|not been updated for longest|not been updated the longest|not had a "
         "release for the longest time|waited longest for an update|gone the longest without an update|"
-        "gone longest without an update|has the oldest newest release",
+        "gone longest without an update|has the oldest newest release|updated the longest ago|updated longest ago|"
+        "updated the longest time ago|released the longest ago|last updated the longest ago|touched the longest ago|"
+        "longest untouched|untouched the longest|untouched for the longest time|been untouched for longest|"
+        "been untouched for the longest time|seen no update for the longest time|had no update for the longest time|"
+        "been waiting longest for an update|been without an update for longest|"
+        "been without an update for the longest time|gone the longest time without an update",
         "oldest",
     ),
 }
@@ -142,7 +152,7 @@ RUNS = said(
     "installs|installed|installable|supported|obtainable|run natively|runs natively|native|"
     "provided|get|found|ported|"
     "distributed|made|built|start|starts|live|lives|run fine|work well|operate|operates|executable|"
-    "run well|get used|be used|be played|be run|be installed"
+    "run well|get used|be used|be played|be run|be installed|put|be put|get going|be got running"
 ) | said("play|plays|played|playable|be played|be playable|to play|get played|play well", "play")
 MADE = said(
     "made|published|developed|released|created|written|produced|built|distributed|sold|offered|provided|issued|"
@@ -157,7 +167,8 @@ MAKES = said(
 OUT = said(
     "released|published|come out|came out|out|shipped|ship|available|issued|appear|appeared|launched|launch|made|"
     "made available|put out|get released|get published|become available|became available|be released|go out|"
-    "went out|pushed out|been released|been published|published on|released on|drop|dropped|land|landed"
+    "went out|pushed out|been released|been published|published on|released on|drop|dropped|land|landed|"
+    "see the light of day|saw the light of day|seen the light of day"
 )
 UPDATED = said(
     "updated|released|published|shipped|came out|come out|out|got a release|got an update|"
@@ -170,7 +181,8 @@ UPDATED = said(
     "gotten a release|received updates|a version|new versions|new releases|seen a release|seen an update|"
     "seen any release|seen any update|have releases|have updates|appeared|shipped a release|shipped an update|"
     "shipped anything|a new build|new builds|a fresh release|release anything|publish anything|publish a release|"
-    "get a release|get an update|get updates|receive an update|receive a release|have new versions|had new releases"
+    "refreshed|touched|renewed|revised|given an update|given a release|brought up to date|get a release|get an "
+    "update|get updates|receive an update|receive a release|have new versions|had new releases"
 )
 DEBUTED = said(
     "debuting|premiering|debut|launching|that debut|first appearing|first coming out|first published|started|"
@@ -179,6 +191,8 @@ DEBUTED = said(
     "their debut|made its debut|"
     "first launched|have their first release|had their first release|had its first release|initially released|"
     "originally released|came out for the first time|saw their first release|first out|have a first release|"
+    "appeared for the first time|appear for the first time|shown for the first time|out for the first time|"
+    "showed up for the first time|saw the light of day|see the light of day|made their first appearance|"
     "got their first release|newly released|newly published|first seen"
 )
 LAST_UPDATED = said(
@@ -200,7 +214,11 @@ ASPECTS = {
     ),
     **said("tag|tags|label|labels|category|categories|genre|genres|keywords|topics", "tags"),
     **said("channel|channels|release channel|release channels", "channels"),
-    **said("license|licence|licenses|licences|licensing|software license|software licence|licensing terms", "license"),
+    **said(
+        "license|licence|licenses|licences|licensing|software license|software licence|licensing terms|license terms|"
+        "licence terms|terms|license conditions|licence conditions",
+        "license",
+    ),
     **said("kind|type|sort|product kind|product type|kind of product|type of product", "kind"),
     **said("homepage|home page|website|web site|site|url|web address|web page|webpage|website address", "homepage"),
 }
@@ -249,6 +267,7 @@ LIST_HEADS = said(
     "list of|show a list of|enumerate|i would like to see|i would like|who has|see|let me see|print|"
     "can i see|can i have|could i see|may i see|could i have|i want a list of|what are some of|name all of|"
     "got any|have you got|got|i am after|i am searching for|i am interested in|i want to find|search|"
+    "could i get|may i get|could we get|could we have|could we see|can we see|may we see|i want to get|"
     "is it possible to see|is it possible to get|is it possible to list|is it possible to have|is it possible to find|"
     "would it be possible to see|would it be possible to get|would it be possible to list|may i have|"
     "would it be possible to have|is there a list of|do you have a list of|have you got a list of|do you know some|"
@@ -267,7 +286,8 @@ POLITE = said(
     "can you give me|could you give me|can you find|could you find|can you check|could you check|check|"
     "can anyone tell me|i have a question|say|explain|remind me|quick question|can you name|could you name|"
     "can you tell|could you tell|will you tell me|so|and|for my notes|just to be sure|out of curiosity|"
-    "do you happen to know|any idea|any chance you know|can you explain|help me find|help me find out|"
+    "do you happen to know|any idea|any chance you know|can you explain|help me find|i would like know|help me find "
+    "out|"
     "find out|tell us|i would love to know|i am curious|would you know|can you see|can you look up|"
     "could you look up|can you remind me|could you remind me"
 )
@@ -282,6 +302,8 @@ AUXILIARIES = frozenset(
         "would",
         "may",
         "might",
+        "must",
+        "should",
         "are",
         "is",
         "was",
