@@ -49,7 +49,7 @@ class Echo:
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Answer one request (ASGI 3)."""
-        headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+        headers = {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
         body = (await receive()).get("body", b"")
         line = f"{scope['method']} {scope['path']}"
         self.asked.append(line)

@@ -88,9 +88,11 @@ async def ask(
             return
         piece: bytes = message.get("body", b"")
         size += len(piece)
-        if size > MOST_BYTES:
-            raise AnswerTooLong(f"{path} answered with more than {MOST_BYTES} bytes")
-        pieces.append(piece)
+        # Refused afterwards: what is raised in here is the service's to make of it what it likes.
+        if size <= MOST_BYTES:
+            pieces.append(piece)
 
     await app(inner, receive, take)
+    if size > MOST_BYTES:
+        raise AnswerTooLong(f"{path} answered with more than {MOST_BYTES} bytes")
     return Reply(started["status"], started["headers"], b"".join(pieces))

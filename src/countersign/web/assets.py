@@ -1,6 +1,7 @@
 """The built files of the pages, as they travel in the package: read once, served from memory."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -17,6 +18,8 @@ TYPES = {
     "svg": "image/svg+xml",
     "json": "application/json",
 }
+
+_REFUSED = re.compile(r"q=0(\.0*)?")
 
 
 class Parts(NamedTuple):
@@ -70,9 +73,18 @@ class Assets:
         said: tuple[tuple[str, str], ...] = (FOR_EVER, ("Vary", "Accept-Encoding"))
         said += (("Cross-Origin-Resource-Policy", "same-origin"),)
         packed = self._files.get(f"{name}.gz")
-        if packed is not None and "gzip" in (headers.get("accept-encoding") or ""):
+        if packed is not None and _takes_gzip(headers.get("accept-encoding") or ""):
             return Answer(200, packed, media_type, (*said, ("Content-Encoding", "gzip")))
         return Answer(200, body, media_type, said)
+
+
+def _takes_gzip(accepted: str) -> bool:
+    """Whether Accept-Encoding names gzip, and not to refuse it (RFC 9110 §12.5.3)."""
+    for each in accepted.lower().split(","):
+        name, *parameters = (part.strip() for part in each.split(";"))
+        if name == "gzip":
+            return not any(_REFUSED.fullmatch(part) for part in parameters)
+    return False
 
 
 def _read(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:

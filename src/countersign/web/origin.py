@@ -61,8 +61,10 @@ def _place(origin: str, home: Home) -> tuple[str, str, int | None] | None:
 def cookie(headers: Headers, name: str) -> str | None:
     """The cookie's value; None when there is none of the name, or it is empty."""
     # Split by hand: what another service of this host keeps in its cookies need not be well-formed (RFC 6265 §5.4).
+    # Only what browsers put around a pair is taken off: a name that begins with another white space is another name,
+    # which any subdomain may set, whatever prefix follows.
     for pair in (headers.get("cookie") or "").split(";"):
-        found, _, value = pair.strip().partition("=")
+        found, _, value = pair.strip(" \t").partition("=")
         if found == name:
             return value or None
     return None

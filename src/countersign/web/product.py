@@ -12,6 +12,7 @@ from countersign.web.shell import Rendered
 
 API = "/api/v1"
 PAGE = 24
+MOST_FIELDS = 20
 FACETS = ("q", "kind", "platform", "org", "tag", "sort")
 """The parameters of a list's address that are the API's as well, in the order in which the script sends them."""
 
@@ -28,8 +29,12 @@ class _Page(NamedTuple):
 
 
 async def listed(visit: Visit, store: str) -> Rendered | None:
-    """The first products that the address asks for, as links; None where the API gives none."""
-    given = dict(parse_qsl(visit.query, max_num_fields=20))
+    """The first products that the address asks for, as links; None where the API gives none, or the
+    address has too many parameters to look at."""
+    try:
+        given = dict(parse_qsl(visit.query, max_num_fields=MOST_FIELDS))
+    except ValueError:
+        return None
     asked = {"limit": str(PAGE), **{name: given[name] for name in FACETS if given.get(name)}}
     target = f"{API}/products?{urlencode(asked)}"
     reply = await visit.get(target)
@@ -57,8 +62,10 @@ async def shown(visit: Visit, store: str) -> Rendered | None:
         return None
     product = cast("dict[str, Any]", reply.members())
     listed_at = f"{address}/releases"
-    found: object = json.loads((await visit.get(listed_at)).body)
-    releases = cast("list[dict[str, Any]]", found) if isinstance(found, list) else []
+    reply = await visit.get(listed_at)
+    if reply.status != 200:
+        return None
+    releases: list[dict[str, Any]] = json.loads(reply.body)
     page = _Page(_WORDS[shell.language(visit.headers)], store)
     url = f"{visit.home.root_url}/products/{quote(product['slug'])}"
     head = _meta(product, url, store) + _linked_data(product, releases, url)

@@ -79,11 +79,14 @@ class ExchangedSessions:
         if not _TOKEN.fullmatch(value):
             return None
         key = _key(value)
+        # Looked for before waiting as well: whoever is known is not held up by cookies that have to be asked about.
+        found = self._found(key)
+        if found is not None:
+            return found.bearer
         async with self._asking:
-            kept = self._kept.get(key)
-            if kept is not None and kept.until_s > clock.monotonic_s():
-                self._kept.move_to_end(key)
-                return kept.bearer
+            found = self._found(key)
+            if found is not None:
+                return found.bearer
             headers = (("Cookie", f"{self.cookie_name}={value}"), ("Origin", self._home.origin))
             reply = await asking.ask(service, scope, "POST", self._address, headers=headers, body=b"{}")
             members = reply.members()
@@ -98,6 +101,14 @@ class ExchangedSessions:
     def forget(self, value: str) -> None:
         """Ask again for this session's bearer the next time."""
         self._kept.pop(_key(value), None)
+
+    def _found(self, key: bytes) -> _Kept | None:
+        """What is remembered of the session and still holds."""
+        kept = self._kept.get(key)
+        if kept is None or kept.until_s <= clock.monotonic_s():
+            return None
+        self._kept.move_to_end(key)
+        return kept
 
     def _keep(self, key: bytes, kept: _Kept) -> None:
         self._kept[key] = kept

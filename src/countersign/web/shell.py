@@ -32,7 +32,7 @@ HEADERS = (
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
     ("Permissions-Policy", "geolocation=(), microphone=(), payment=()"),
-    ("Cache-Control", "no-cache"),
+    ("Cache-Control", "private, no-cache"),
     ("Vary", "Cookie, Accept, Accept-Language"),
 )
 

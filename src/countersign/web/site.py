@@ -7,12 +7,13 @@ so.
 
 from collections.abc import Mapping
 
+from countersign.kernel import telemetry
 from countersign.kernel.http import forms
 from countersign.kernel.http.answer import Answer, json
 from countersign.kernel.http.call import ASGIApp, BodyTooLarge, ClientGone, Headers, Message, Receive, Send
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.web import asking, origin, shell
-from countersign.web.asking import Reply
+from countersign.web.asking import AnswerTooLong, Reply
 from countersign.web.assets import FOLDER, Assets
 from countersign.web.entry import Addresses, Entry
 from countersign.web.origin import Home
@@ -35,12 +36,18 @@ class _Visit:
         self._scope = scope
 
     async def get(self, target: str) -> Reply:
-        """What the API answers this visitor."""
-        bearer = None
+        """What the API answers this visitor; what is too long for a page is as good as refused."""
+        value, bearer = "", None
         if origin.is_own_or_typed(self.headers, self.home):
-            _, bearer = await self._site.bearer(self._scope, self.headers)
+            value, bearer = await self._site.bearer(self._scope, self.headers)
         sent = (("Accept", "application/json"), *((("Authorization", f"Bearer {bearer}"),) if bearer else ()))
-        return await asking.ask(self._site.service, self._scope, "GET", target, headers=sent)
+        try:
+            reply = await asking.ask(self._site.service, self._scope, "GET", target, headers=sent)
+        except AnswerTooLong as refused:
+            return Reply(refused.status, (), b"")
+        if reply.status == 401 and bearer:
+            self._site.forget(value)
+        return reply
 
 
 class Site:
@@ -52,14 +59,25 @@ class Site:
         self._entry = entry
         self._assets = assets
         self._parts = assets.parts(entry.name)
+        self._log = telemetry.logger("web")
         self._addresses = Addresses(() if self._parts is None else self._parts.paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request (ASGI 3)."""
-        path: str = scope.get("path", "")
         if scope["type"] != "http":
             await self.service(scope, receive, send)
-        elif path.startswith(API):
+            return
+        try:
+            await self._answer(scope["path"], scope, receive, send)
+        except ConnectionAbortedError:
+            raise  # The service's way to say that a body is not whole.
+        except Exception as error:
+            # The service answers its own faults; what is left is a fault of the pages, which nothing else logs.
+            self._log.error("page failed", exc_info=error)
+            raise
+
+    async def _answer(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+        if path.startswith(API):
             await self._api(scope, receive, send)
         elif not await self._own(path, scope, receive, send):
             await self._rest(path, scope, receive, send)
@@ -70,6 +88,10 @@ class Site:
         if value is None:
             return "", None
         return value, await self._entry.sessions.bearer(self.service, scope, value)
+
+    def forget(self, value: str) -> None:
+        """Ask anew for the bearer of the session with this cookie."""
+        self._entry.sessions.forget(value)
 
     async def _api(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on a call of the API, with the bearer when it is our own page's and brings no credentials itself."""
@@ -86,8 +108,10 @@ class Site:
             return
 
         async def watched(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 401:
-                self._entry.sessions.forget(value)
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": _kept_by_nobody(message["headers"])}
+                if message["status"] == 401:
+                    self.forget(value)
             await send(message)
 
         authorization = (b"authorization", f"Bearer {bearer}".encode())
@@ -108,7 +132,7 @@ class Site:
         if path.startswith(self._entry.forgets):
             value = origin.cookie(exchange.headers, self._entry.sessions.cookie_name)
             if value is not None:
-                self._entry.sessions.forget(value)
+                self.forget(value)
             return False
         if exchange.method not in ("GET", "HEAD"):
             return False
@@ -168,3 +192,11 @@ class Site:
         if is_missing:
             exchange = Exchange(scope, receive, send, frozenset())
             await exchange.answer(self._shell(exchange.headers, Rendered(self._entry.title, status=404)))
+
+
+def _kept_by_nobody(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer to a person, for no cache where the service says nothing of that. A shared one keeps
+    nothing of a request with Authorization by itself (RFC 9111 §3.5), but that was put on behind it."""
+    if any(name == b"cache-control" for name, _ in headers):
+        return headers
+    return [*headers, (b"cache-control", b"no-store")]

@@ -235,6 +235,24 @@ async def test_the_cookie_is_bound_to_the_host_over_https(world: World) -> None:
     assert safe.headers["set-cookie"].endswith("; Secure")
 
 
+@pytest.mark.parametrize("space", [b"\xa0", b"\x85"])
+async def test_a_name_that_begins_with_white_space_is_no_name_of_the_cookie(world: World, space: bytes) -> None:
+    # Any subdomain may set such a one: browsers hold to the host only what begins with __Host-.
+    await person(world)
+    form = {"email": "ann@example.com", "password": PASSWORD}
+    origin = "https://store.example"
+    async with await with_root(world.store, origin, is_loopback=False) as secure:
+        signed_in = await secure.post("/auth/signin", data=form, headers={"Origin": origin})
+        cookie = signed_in.headers["set-cookie"].partition(";")[0].encode()
+        secure.cookies.clear()
+        statuses: list[int] = []
+        for each in (cookie, b"a=1;\t" + cookie, b"a=1;" + space + cookie):
+            headers = [(b"cookie", each), (b"origin", origin.encode())]
+            statuses.append((await secure.post("/auth/session/token", json={}, headers=headers)).status_code)
+
+    assert statuses == [200, 200, 401]
+
+
 async def test_sign_in_over_plain_http_is_refused_elsewhere(world: World) -> None:
     await person(world)
     root = "http://store.example"

@@ -162,8 +162,10 @@ def set_cookie(store: Store, token: str) -> tuple[str, str]:
 def session_token(store: Store, headers: Headers) -> str | None:
     """The session token in the request's cookies, when it looks like one."""
     # Split by hand: what another service of this host keeps in its cookies need not be well-formed (RFC 6265 §5.4).
+    # Only what browsers put around a pair is taken off: a name that begins with another white space is another name,
+    # which any subdomain may set, whatever prefix follows.
     for pair in (headers.get("cookie") or "").split(";"):
-        name, _, value = pair.strip().partition("=")
+        name, _, value = pair.strip(" \t").partition("=")
         if name == cookie_name(store):
             return value if secrets.looks_like_secret(value) else None
     return None

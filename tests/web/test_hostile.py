@@ -1,0 +1,224 @@
+"""Attacks on the pages: what a stranger, a sibling site, a cache on the way or a publisher could do with them."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from countersign.kernel.http.call import ASGIApp, Receive, Send
+from countersign.web import asking
+from countersign.web.origin import Home
+from tests.web.conftest import BEARER, HERE, PUBLIC, SESSION, Echo, browsing, store_entry, work_entry
+
+OURS = {"Sec-Fetch-Site": "same-origin"}
+PERSON = {"Accept": "text/html"}
+SIGNED_IN = {"Cookie": f"countersign={SESSION}", **OURS}
+PRODUCT = {
+    "slug": "evil",
+    "title": "</title><script>alert(1)</script>",
+    "description": '"><script>alert(1)</script>',
+    "kind": "game",
+    "platforms": [],
+    "access": "free",
+    "license": None,
+    "media": [],
+}
+
+
+def answering(answers: dict[str, tuple[int, Any]], **headers: str) -> ASGIApp:
+    """A service with these answers by path; sessions are exchanged, all else is empty."""
+    sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+
+    async def service(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        exchanged = (200, {"access_token": BEARER, "expires_in": 900})
+        path = scope["path"]
+        status, body = exchanged if path == "/auth/session/token" else answers.get(path, (200, {}))
+        await send({"type": "http.response.start", "status": status, "headers": sent})
+        await send({"type": "http.response.body", "body": json.dumps(body).encode(), "more_body": False})
+
+    return service
+
+
+@pytest.mark.parametrize("space", [b"\xa0", b"\x85", b"\x0b", b"\x1f"])
+@pytest.mark.parametrize("name", [b"__Host-countersign", b"__Host-countersign-work"])
+async def test_a_sibling_site_cannot_slip_in_a_cookie_past_its_prefix(echo: Echo, space: bytes, name: bytes) -> None:
+    # A browser holds to its host what is called __Host-…; what has a byte before that, any subdomain may set.
+    entry = work_entry(PUBLIC) if name.endswith(b"work") else store_entry(PUBLIC)
+    headers = [(b"cookie", b"a=1;" + space + name + b"=" + SESSION.encode()), (b"sec-fetch-site", b"same-origin")]
+    async with browsing(echo, entry, PUBLIC) as http:
+        answer = await http.get("/api/v1/library", headers=headers)
+
+    assert "authorization" not in answer.json()["headers"]
+
+
+async def test_no_cache_on_the_way_keeps_what_the_cookie_opened(echo: Echo) -> None:
+    # It keeps nothing of a request with Authorization by itself (RFC 9111 §3.5), but that it never saw.
+    async with browsing(echo, store_entry(HERE)) as http:
+        mine = await http.get("/api/v1/codes", headers=SIGNED_IN)
+        anyones = await http.get("/api/v1/codes")
+
+    assert mine.headers["cache-control"] == "no-store"
+    assert "cache-control" not in anyones.headers
+
+
+async def test_what_the_service_says_of_caching_stays() -> None:
+    service = answering({}, cache_control="private, no-cache")
+    async with browsing(service, store_entry(HERE)) as http:
+        answer = await http.get("/api/v1/library", headers=SIGNED_IN)
+
+    assert answer.headers.get_list("cache-control") == ["private, no-cache"]
+
+
+@pytest.mark.parametrize("path", ["/", "/products/evil", "/nowhere"])
+async def test_no_page_is_kept_for_somebody_else(echo: Echo, path: str) -> None:
+    echo.api_status = 404
+    async with browsing(echo, store_entry(HERE)) as http:
+        answer = await http.get(path, headers={**PERSON, **SIGNED_IN})
+
+    assert "private" in answer.headers["cache-control"]
+
+
+async def test_an_address_with_any_number_of_parameters_is_a_page() -> None:
+    query = "&".join(f"a{number}=1" for number in range(1000))
+    async with browsing(answering({}), store_entry(HERE)) as http:
+        answer = await http.get(f"/?{query}", headers=PERSON)
+
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/html")
+
+
+@pytest.mark.parametrize("status", [200, 404, 500])
+async def test_what_is_too_long_for_a_page_is_left_to_the_script(
+    echo: Echo, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setattr(asking, "MOST_BYTES", 1000)
+    releases = [{"notes": "n" * 2000}]
+    answers = {"/api/v1/products/evil": (200, PRODUCT), "/api/v1/products/evil/releases": (status, releases)}
+    async with browsing(answering(answers), store_entry(HERE)) as http:
+        answer = await http.get("/products/evil", headers=PERSON)
+
+    assert answer.status_code == 200
+    assert '<div id="app"></div>' in answer.text
+
+
+async def test_releases_that_could_not_be_asked_for_are_not_told_to_be_none() -> None:
+    answers = {"/api/v1/products/evil": (200, PRODUCT), "/api/v1/products/evil/releases": (429, {"code": "x"})}
+    async with browsing(answering(answers), store_entry(HERE)) as http:
+        answer = await http.get("/products/evil", headers=PERSON)
+
+    assert answer.status_code == 200
+    assert "/releases" not in answer.text
+
+
+async def test_a_fault_in_a_page_is_logged() -> None:
+    answers = {"/api/v1/products/evil": (200, {"title": "nothing else"})}
+    with capture_logs() as lines:
+        async with browsing(answering(answers), store_entry(HERE)) as http:
+            with pytest.raises(KeyError):
+                await http.get("/products/evil", headers=PERSON)
+
+    assert [line["event"] for line in lines] == ["page failed"]
+
+
+async def test_a_publishers_text_is_text_in_each_place_of_its_page() -> None:
+    release = {"version": "1", "channel": "stable", "published_at": None, "notes": PRODUCT["title"], "artifacts": []}
+    answers = {"/api/v1/products/evil": (200, PRODUCT), "/api/v1/products/evil/releases": (200, [release])}
+    async with browsing(answering(answers), store_entry(HERE)) as http:
+        answer = await http.get("/products/evil", headers=PERSON)
+
+    assert answer.text.count("<script") == answer.text.count("</script") == 3
+    assert "<script>" not in answer.text
+
+
+@pytest.mark.parametrize("slug", ["%2e%2e", "x%3Fy=1", "x%23y", "x%0d%0aSet-Cookie:%20a=b", "%ff", "a;b", "a%5Cb"])
+async def test_a_pages_address_reaches_no_other_address_of_the_api(echo: Echo, slug: str) -> None:
+    echo.api_status = 404
+    async with browsing(echo, store_entry(HERE)) as http:
+        url = http.base_url.copy_with(raw_path=f"/products/{slug}".encode())
+        await http.get(url, headers=PERSON)
+
+    (first, *_) = [line for line in echo.asked if "/api/" in line]
+    segments = first.partition(" ")[2].split("/")
+    assert segments[:4] == ["", "api", "v1", "products"]
+    assert len(segments) == 5
+    assert not set("?#\r\n;\\") & set(first)
+
+
+async def test_a_bearer_that_was_taken_back_is_forgotten_by_pages_too() -> None:
+    asked: list[str] = []
+    refused = answering({"/api/v1/products": (401, {})})
+
+    async def service(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        asked.append(scope["path"])
+        await refused(scope, receive, send)
+
+    async with browsing(service, store_entry(HERE)) as http:
+        for _ in range(2):
+            await http.get("/", headers={**PERSON, **SIGNED_IN})
+
+    assert asked.count("/auth/session/token") == 2
+
+
+async def test_whoever_is_known_does_not_wait_for_the_cookies_of_strangers(echo: Echo) -> None:
+    is_asked, may_answer = asyncio.Event(), asyncio.Event()
+    stranger = {**SIGNED_IN, "Cookie": "countersign=css_" + "z" * 40}
+
+    async def service(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if scope["path"] == "/auth/session/token" and b"zzz" in dict(scope["headers"])[b"cookie"]:
+            is_asked.set()
+            await may_answer.wait()
+        await echo(scope, receive, send)
+
+    async with browsing(service, store_entry(HERE)) as http:
+        await http.get("/api/v1/library", headers=SIGNED_IN)
+        waiting = asyncio.create_task(http.get("/api/v1/library", headers=stranger))
+        await is_asked.wait()
+        answer = await asyncio.wait_for(http.get("/api/v1/library", headers=SIGNED_IN), 5)
+        may_answer.set()
+        await waiting
+
+    assert answer.json()["headers"]["authorization"] == f"Bearer {BEARER}"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "is_packed"),
+    [
+        ("gzip;q=0", False),
+        ("gzip; q=0.000, br", False),
+        ("xgzip", False),
+        ("br, gzip;q=0.5", True),
+        ("GZIP", True),
+        ("", False),
+    ],
+)
+async def test_a_file_comes_packed_to_nobody_who_refuses_that(echo: Echo, accepted: str, is_packed: bool) -> None:
+    sent = {"Accept-Encoding": accepted}
+    async with browsing(echo, store_entry(HERE)) as http, http.stream("GET", "/assets/store-1.js", headers=sent) as got:
+        body = b"".join([each async for each in got.aiter_raw()])
+
+    assert body == (b"packed" if is_packed else b"let it")
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [("origin", "http://127.0.0.1:8480"), ("origin", "http://evil.example")],
+        [("origin", "http://evil.example"), ("origin", "http://127.0.0.1:8480")],
+        [("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")],
+        [("sec-fetch-site", "Same-Origin")],
+        [("origin", "http://localhost.:8480")],
+        [("origin", "http://127.1:8480")],
+        [("origin", "http://[::2]:8480")],
+        [("origin", "http://127.0.0.1:8480, null")],
+        [("origin", "http:\\\\127.0.0.1:8480")],
+    ],
+)
+@pytest.mark.parametrize("home", [HERE])
+async def test_what_looks_almost_like_our_page_is_not(echo: Echo, pairs: list[tuple[str, str]], home: Home) -> None:
+    sent = [("cookie", f"countersign={SESSION}"), *pairs]
+    async with browsing(echo, store_entry(home), home) as http:
+        answer = await http.get("/api/v1/library", headers=sent)
+
+    assert "authorization" not in answer.json()["headers"]
