@@ -1,29 +1,51 @@
 // The store's pages. A new one: its address in paths.json, its line here, its file in pages/.
 import { Design } from "../shared/design";
-import { LinkButton, Button } from "../shared/components/button";
+import { Button, LinkButton } from "../shared/components/button";
 import { enter } from "../shared/entry";
-import { path } from "../shared/router";
+import { go, path } from "../shared/router";
 import { say as shared } from "../shared/say";
 import { isSignedIn, lookWho } from "../shared/session";
+import { shortcut } from "../shared/shortcuts";
+import { Later } from "./later";
+import { me } from "./me";
+import { Offline } from "./offline";
 import { Home } from "./pages/home";
 import { Product } from "./pages/product";
 import { say } from "./say";
+import "./store.css";
 
 function End() {
   if (isSignedIn.value === null) {
     return null;
   }
   if (!isSignedIn.value) {
-    return <LinkButton href={`/auth/signin?return_to=${encodeURIComponent(path.value)}`}>{shared("sign.in")}</LinkButton>;
+    return (
+      <>
+        <Offline />
+        <LinkButton href={`/auth/signin?return_to=${encodeURIComponent(path.value)}`}>{shared("sign.in")}</LinkButton>
+      </>
+    );
   }
   return (
     <>
-      <a href="/auth/agents">{say("agents")}</a>
+      <Offline />
+      {me.value?.email && <span class="small quiet who">{me.value.email}</span>}
       <form method="post" action="/auth/signout">
         <Button type="submit">{shared("sign.out")}</Button>
       </form>
     </>
   );
+}
+
+const places = [
+  ["/", say("products"), "p"],
+  ["/library", say("library"), "l"],
+  ["/redeem", say("redeem"), "r"],
+  ["/ask", say("ask"), "a"],
+  ["/keys", say("keys"), "k"],
+] as const;
+for (const [address, label, key] of places) {
+  shortcut({ key, does: label, run: () => go(address) });
 }
 
 void lookWho();
@@ -32,8 +54,12 @@ enter({
   routes: [
     { template: "/", page: () => <Home /> },
     { template: "/products/{slug}", page: ({ slug }) => <Product slug={slug ?? ""} /> },
+    { template: "/library", page: () => <Later load={async () => (await import("./pages/library")).Library} given={{}} /> },
+    { template: "/redeem", page: () => <Later load={async () => (await import("./pages/redeem")).Redeem} given={{}} /> },
+    { template: "/ask", page: () => <Later load={async () => (await import("./pages/ask")).Ask} given={{}} /> },
+    { template: "/keys", page: () => <Later load={async () => (await import("./pages/keys")).Keys} given={{}} /> },
     { template: "/design", page: () => <Design /> },
   ],
-  places: [["/", say("products")]],
+  places: places.map(([address, label]) => [address, label] as const),
   End,
 });

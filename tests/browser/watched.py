@@ -48,7 +48,7 @@ async def watched(
     await page.add_init_script(_REPORT)
     yield page
     await context.close()
-    assert not found
+    assert not found, "\n".join(found)
 
 
 async def evaluated(page: Page, expression: str) -> Any:
