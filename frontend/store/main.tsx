@@ -61,5 +61,10 @@ enter({
     { template: "/design", page: () => <Design /> },
   ],
   places: places.map(([address, label]) => [address, label] as const),
+  foot: [
+    ["/wiki.json", say("manual")],
+    ["/openapi.json", "OpenAPI"],
+    ["/auth.md", say("for.agents")],
+  ],
   End,
 });
