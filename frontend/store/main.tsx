@@ -7,7 +7,7 @@ import { say as shared } from "../shared/say";
 import { isSignedIn, lookWho } from "../shared/session";
 import { shortcut } from "../shared/shortcuts";
 import { Later } from "./later";
-import { me } from "./me";
+import { isPublisher, me } from "./me";
 import { Offline } from "./offline";
 import { Home } from "./pages/home";
 import { Product } from "./pages/product";
@@ -29,6 +29,7 @@ function End() {
   return (
     <>
       <Offline />
+      {isPublisher.value && <a href="/publisher">{say("publisher")}</a>}
       {me.value?.email && <span class="small quiet who">{me.value.email}</span>}
       <form method="post" action="/auth/signout">
         <Button type="submit">{shared("sign.out")}</Button>
@@ -48,6 +49,7 @@ for (const [address, label, key] of places) {
   shortcut({ key, does: label, run: () => go(address) });
 }
 
+const publisher = () => import("./publisher/pages");
 void lookWho();
 enter({
   title: "Countersign",
@@ -58,6 +60,18 @@ enter({
     { template: "/redeem", page: () => <Later load={async () => (await import("./pages/redeem")).Redeem} given={{}} /> },
     { template: "/ask", page: () => <Later load={async () => (await import("./pages/ask")).Ask} given={{}} /> },
     { template: "/keys", page: () => <Later load={async () => (await import("./pages/keys")).Keys} given={{}} /> },
+    { template: "/publisher", page: () => <Later load={async () => (await publisher()).Overview} given={{}} /> },
+    { template: "/publisher/new", page: () => <Later load={async () => (await publisher()).NewProduct} given={{}} /> },
+    {
+      template: "/publisher/products/{slug}",
+      page: ({ slug }) => <Later load={async () => (await publisher()).Managed} given={{ slug: slug ?? "" }} />,
+    },
+    {
+      template: "/publisher/products/{slug}/releases/{version}",
+      page: ({ slug, version }) => (
+        <Later load={async () => (await publisher()).ManagedRelease} given={{ slug: slug ?? "", version: version ?? "" }} />
+      ),
+    },
     { template: "/design", page: () => <Design /> },
   ],
   places: places.map(([address, label]) => [address, label] as const),
