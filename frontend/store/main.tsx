@@ -42,7 +42,7 @@ const places = [
   ["/", say("products"), "p"],
   ["/library", say("library"), "l"],
   ["/redeem", say("redeem"), "r"],
-  ["/ask", say("ask"), "a"],
+  ["/questions", say("ask"), "a"],
   ["/keys", say("keys"), "k"],
 ] as const;
 for (const [address, label, key] of places) {
@@ -58,7 +58,7 @@ enter({
     { template: "/products/{slug}", page: ({ slug }) => <Product slug={slug ?? ""} /> },
     { template: "/library", page: () => <Later load={async () => (await import("./pages/library")).Library} given={{}} /> },
     { template: "/redeem", page: () => <Later load={async () => (await import("./pages/redeem")).Redeem} given={{}} /> },
-    { template: "/ask", page: () => <Later load={async () => (await import("./pages/ask")).Ask} given={{}} /> },
+    { template: "/questions", page: () => <Later load={async () => (await import("./pages/ask")).Ask} given={{}} /> },
     { template: "/keys", page: () => <Later load={async () => (await import("./pages/keys")).Keys} given={{}} /> },
     { template: "/publisher", page: () => <Later load={async () => (await publisher()).Overview} given={{}} /> },
     { template: "/publisher/new", page: () => <Later load={async () => (await publisher()).NewProduct} given={{}} /> },

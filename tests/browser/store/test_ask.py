@@ -9,7 +9,7 @@ from tests.servers.countersign import Running
 
 async def test_an_answer_names_where_it_is_from(browser: Browser, demo_store: Running, axe: str) -> None:
     async with watched(browser, demo_store.url) as page:
-        await page.goto("/ask")
+        await page.goto("/questions")
         await page.fill("#query", "free games on linux")
         await page.keyboard.press("Enter")
 
@@ -24,7 +24,7 @@ async def test_a_refusal_is_shown_as_one_and_offers_what_can_be_asked(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
     async with watched(browser, demo_store.url, width=360, scheme="dark") as page:
-        await page.goto("/ask?query=What+is+new+in+Auroro+Fright")
+        await page.goto("/questions?query=What+is+new+in+Auroro+Fright")
         await page.wait_for_selector(".answer")
         await page.fill("#query", "Sing a song about rain")
         await page.keyboard.press("Enter")
@@ -44,7 +44,7 @@ async def test_an_answer_that_takes_long_is_stopped(browser: Browser, demo_store
 
     async with watched(browser, demo_store.url) as page:
         await page.route("**/api/v1/ask?stream=true", never)
-        await page.goto("/ask?query=games")
+        await page.goto("/questions?query=games")
         await page.click("text=Stop")
 
         await page.wait_for_selector(".answer >> text=Stopped")

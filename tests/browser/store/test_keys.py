@@ -59,7 +59,7 @@ async def test_too_many_requests_are_waited_out_and_tried_again(
         await route.fulfill(status=429, headers=headers, body=problem)
 
     async with watched(browser, demo_store.url, expected=("status of 429",)) as page:
-        await page.goto("/ask")
+        await page.goto("/questions")
         await page.route("**/api/v1/products?*", limited)
         await page.click("nav >> text=Products")
         await page.wait_for_selector("[role=alert] >> text=Try again in 2 s.")
@@ -71,7 +71,7 @@ async def test_too_many_requests_are_waited_out_and_tried_again(
 @pytest.mark.full
 async def test_a_lost_connection_is_told(browser: Browser, demo_store: Running) -> None:
     async with watched(browser, demo_store.url, expected=("ERR_INTERNET_DISCONNECTED", "ERR_FAILED")) as page:
-        await page.goto("/ask")
+        await page.goto("/questions")
         await page.wait_for_selector("h1:text('Ask')")
         await page.context.set_offline(True)
         await page.wait_for_selector("header >> text=No connection")
