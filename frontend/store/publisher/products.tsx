@@ -51,7 +51,7 @@ function Listed({ org, first }: { org: string; first: Page }) {
           { name: "status", label: say("status"), cell: (each) => <Status of={each.status} /> },
           { name: "kind", label: store("kind"), cell: (each) => store(`kind.${each.kind}`) },
           { name: "platforms", label: store("platform"), cell: (each) => each.platforms.map((name) => PLATFORMS[name]).join(", ") },
-          { name: "newest", label: say("newest"), cell: (each) => newest(each) },
+          { name: "newest", label: say("newest"), cell: (each) => <Newest of={each} /> },
           { name: "updated", label: say("updated"), cell: (each) => date(each.updated_at) },
         ]}
       />
@@ -71,8 +71,14 @@ export function Status({ of }: { of: Detail["status"] }) {
   return <Chip tone={of === "public" ? "good" : of === "draft" ? "warn" : undefined}>{store(`status.${of}`)}</Chip>;
 }
 
-function newest({ channels }: Detail): string {
-  return channels.map((each) => `${each.version} (${each.channel})`).join(", ");
+/** The version in the steadiest channel; the others are on the product's own page. */
+function Newest({ of }: { of: Detail }) {
+  const [first] = of.channels;
+  return first ? (
+    <span class="whole">
+      {first.version} <span class="small quiet">{first.channel}</span>
+    </span>
+  ) : null;
 }
 
 /** A page of products with all that is told of each: a list does not tell the state, so each is asked for in one batch. */

@@ -97,6 +97,37 @@ async def test_an_upload_that_is_cut_goes_on_where_it_was(browser: Browser, demo
 
 
 @pytest.mark.full
+async def test_an_upload_goes_on_after_a_reload(browser: Browser, demo_store: Running, tmp_path: Path) -> None:
+    file = tmp_path / "large.bin"
+    await asyncio.to_thread(file.write_bytes, secrets.token_bytes(LARGE))
+    starts: list[int] = []
+    is_cut = True
+
+    async def cut(route: Route) -> None:
+        if route.request.method != "PUT":
+            await route.continue_()
+            return
+        starts.append(int(route.request.headers["content-range"].split()[1].split("-")[0]))
+        if is_cut and starts[-1]:
+            await route.abort()
+        else:
+            await route.continue_()
+
+    async with watched(browser, demo_store.url, expected=("ERR_FAILED", "status of 4")) as page:
+        await draft(page, demo_store, "Loaded Anew")
+        await page.route("**/uploads/*", cut)
+        async with page.expect_event("requestfailed"):
+            await page.set_input_files("input[type=file]", file)
+        await page.reload()
+        is_cut = False
+        await page.wait_for_selector(".drop")
+        await page.set_input_files("input[type=file]", file)
+        await page.wait_for_selector("tr:has-text('large.bin')", timeout=60_000)
+
+    assert starts.count(0) == 1
+
+
+@pytest.mark.full
 async def test_a_file_is_dropped_as_well(browser: Browser, demo_store: Running) -> None:
     async with watched(browser, demo_store.url) as page:
         await draft(page, demo_store, "Dropped")
