@@ -37,7 +37,7 @@ export function Product({ slug }: { slug: string }) {
   }
   return (
     <>
-      {found.state !== "there" && <Heading title={slug} />}
+      {found.state === "failed" && <Heading title={slug} />}
       <Answer of={found}>{(value) => <Shown {...value} />}</Answer>
     </>
   );
