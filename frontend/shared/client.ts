@@ -105,21 +105,21 @@ export class Client<Paths> {
     path: Path,
     options: Options<Paths[Path]["post" & keyof Paths[Path]]> = {},
   ): Promise<Answered<Good<Paths[Path]["post" & keyof Paths[Path]]>>> {
-    return this.read(await send("POST", target(path, options.values), options));
+    return this.read(await send("POST", target(path, options.values, options.query ?? {}), options));
   }
 
   async put<Path extends Having<Paths, "put">>(
     path: Path,
     options: Options<Paths[Path]["put" & keyof Paths[Path]]> = {},
   ): Promise<Answered<Good<Paths[Path]["put" & keyof Paths[Path]]>>> {
-    return this.read(await send("PUT", target(path, options.values), options));
+    return this.read(await send("PUT", target(path, options.values, options.query ?? {}), options));
   }
 
   async delete<Path extends Having<Paths, "delete">>(
     path: Path,
     options: Options<Paths[Path]["delete" & keyof Paths[Path]]> = {},
   ): Promise<Answered<Good<Paths[Path]["delete" & keyof Paths[Path]]>>> {
-    return this.read(await send("DELETE", target(path, options.values), options));
+    return this.read(await send("DELETE", target(path, options.values, options.query ?? {}), options));
   }
 
   private async read<Value>(answer: Response): Promise<Answered<Value>> {

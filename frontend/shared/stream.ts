@@ -77,7 +77,8 @@ async function keepReading(
   state.value = "ended";
 }
 
-async function* events(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Event> {
+/** The events in a body, until it ends. */
+export async function* events(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Event> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {

@@ -53,6 +53,14 @@ export function moment(value: string): string {
   return new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(value));
 }
 
+/** How long ago an instant was, in the largest unit that fits. */
+export function ago(value: string): string {
+  const passed_s = (new Date(value).getTime() - Date.now()) / 1000;
+  const units = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], ["hour", 3600], ["minute", 60]] as const;
+  const [unit, length_s] = units.find(([, each]) => Math.abs(passed_s) >= each) ?? (["second", 1] as const);
+  return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(Math.round(passed_s / length_s), unit);
+}
+
 /** Show the pages in another language from now on. */
 export function speak(chosen: Language): void {
   document.cookie = `countersign-language=${chosen}; Path=/; Max-Age=31536000; SameSite=Lax`;

@@ -1,24 +1,36 @@
 // The store's pages. A new one: its address in paths.json, its line here, its file in pages/.
 import { Design } from "../shared/design";
-import { LinkButton, Button } from "../shared/components/button";
+import { Button, LinkButton } from "../shared/components/button";
 import { enter } from "../shared/entry";
-import { path } from "../shared/router";
+import { go, path } from "../shared/router";
 import { say as shared } from "../shared/say";
 import { isSignedIn, lookWho } from "../shared/session";
+import { shortcut } from "../shared/shortcuts";
+import { Later } from "./later";
+import { isPublisher, me } from "./me";
+import { Offline } from "./offline";
 import { Home } from "./pages/home";
 import { Product } from "./pages/product";
 import { say } from "./say";
+import "./store.css";
 
 function End() {
   if (isSignedIn.value === null) {
     return null;
   }
   if (!isSignedIn.value) {
-    return <LinkButton href={`/auth/signin?return_to=${encodeURIComponent(path.value)}`}>{shared("sign.in")}</LinkButton>;
+    return (
+      <>
+        <Offline />
+        <LinkButton href={`/auth/signin?return_to=${encodeURIComponent(path.value)}`}>{shared("sign.in")}</LinkButton>
+      </>
+    );
   }
   return (
     <>
-      <a href="/auth/agents">{say("agents")}</a>
+      <Offline />
+      {isPublisher.value && <a href="/publisher">{say("publisher")}</a>}
+      {me.value?.email && <span class="small quiet who">{me.value.email}</span>}
       <form method="post" action="/auth/signout">
         <Button type="submit">{shared("sign.out")}</Button>
       </form>
@@ -26,15 +38,43 @@ function End() {
   );
 }
 
+const places = [
+  ["/", say("products"), "p"],
+  ["/library", say("library"), "l"],
+  ["/redeem", say("redeem"), "r"],
+  ["/questions", say("ask"), "a"],
+  ["/keys", say("keys"), "k"],
+] as const;
+for (const [address, label, key] of places) {
+  shortcut({ key, does: label, run: () => go(address) });
+}
+
+const publisher = () => import("./publisher/pages");
 void lookWho();
 enter({
   title: "Countersign",
   routes: [
     { template: "/", page: () => <Home /> },
     { template: "/products/{slug}", page: ({ slug }) => <Product slug={slug ?? ""} /> },
+    { template: "/library", page: () => <Later load={async () => (await import("./pages/library")).Library} given={{}} /> },
+    { template: "/redeem", page: () => <Later load={async () => (await import("./pages/redeem")).Redeem} given={{}} /> },
+    { template: "/questions", page: () => <Later load={async () => (await import("./pages/ask")).Ask} given={{}} /> },
+    { template: "/keys", page: () => <Later load={async () => (await import("./pages/keys")).Keys} given={{}} /> },
+    { template: "/publisher", page: () => <Later load={async () => (await publisher()).Overview} given={{}} /> },
+    { template: "/publisher/new", page: () => <Later load={async () => (await publisher()).NewProduct} given={{}} /> },
+    {
+      template: "/publisher/products/{slug}",
+      page: ({ slug }) => <Later load={async () => (await publisher()).Managed} given={{ slug: slug ?? "" }} />,
+    },
+    {
+      template: "/publisher/products/{slug}/releases/{version}",
+      page: ({ slug, version }) => (
+        <Later load={async () => (await publisher()).ManagedRelease} given={{ slug: slug ?? "", version: version ?? "" }} />
+      ),
+    },
     { template: "/design", page: () => <Design /> },
   ],
-  places: [["/", say("products")]],
+  places: places.map(([address, label]) => [address, label] as const),
   foot: [
     ["/wiki.json", say("manual")],
     ["/openapi.json", "OpenAPI"],

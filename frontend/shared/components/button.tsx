@@ -44,7 +44,7 @@ export function LinkButton({ href, look, tight = false, children, download }: Li
 }
 
 /** Puts a text on the clipboard; `of` says what it is to who does not see it. */
-export function Copy({ text, of }: { text: string; of: string }) {
+export function Copy({ text, of, label = say("copy") }: { text: string; of: string; label?: string }) {
   const [isDone, setDone] = useState(false);
   const copy = async () => {
     try {
@@ -56,8 +56,8 @@ export function Copy({ text, of }: { text: string; of: string }) {
     }
   };
   return (
-    <Button tight onClick={copy} aria-label={`${say("copy")}: ${of}`}>
-      {isDone ? say("copied") : say("copy")}
+    <Button tight onClick={copy} aria-label={`${label}: ${of}`}>
+      {isDone ? say("copied") : label}
     </Button>
   );
 }

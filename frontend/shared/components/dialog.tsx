@@ -10,10 +10,11 @@ interface Props {
   onClose: () => void;
   /** What can be done, beside closing it. */
   actions?: ComponentChildren;
+  look?: "wide";
   children: ComponentChildren;
 }
 
-export function Dialog({ title, isOpen, onClose, actions, children }: Props) {
+export function Dialog({ title, isOpen, onClose, actions, look, children }: Props) {
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     if (isOpen && !box.current?.open) {
@@ -23,7 +24,7 @@ export function Dialog({ title, isOpen, onClose, actions, children }: Props) {
     }
   }, [isOpen]);
   return (
-    <dialog class="dialog" ref={box} onClose={onClose} aria-label={title}>
+    <dialog class={look ? `dialog ${look}` : "dialog"} ref={box} onClose={onClose} aria-label={title}>
       {isOpen && (
         <>
           <div class="stack">

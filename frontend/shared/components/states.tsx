@@ -1,5 +1,6 @@
 // What stands where something else should: it is on its way, there is none, or it was refused.
 import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import type { Asked } from "../asked";
 import type { Problem } from "../problem";
 import { say } from "../say";
@@ -32,9 +33,28 @@ export function Failed({ problem, again }: { problem: Problem; again?: () => voi
       <h2>{problem.title || say("failed")}</h2>
       <p>{problem.message}</p>
       {problem.resolution && <p>{problem.resolution}</p>}
-      {problem.retryAfterS !== null && <p>{say("wait", { seconds: problem.retryAfterS })}</p>}
+      {problem.retryAfterS !== null && <Wait seconds={problem.retryAfterS} {...(again ? { onEnd: again } : {})} />}
       {again && <Button onClick={again}>{say("again")}</Button>}
     </div>
+  );
+}
+
+/** Counts down until it may be tried again, which then happens by itself where it can. It is read aloud once. */
+function Wait({ seconds, onEnd }: { seconds: number; onEnd?: () => void }) {
+  const [left, setLeft] = useState(seconds);
+  useEffect(() => {
+    if (left <= 0) {
+      onEnd?.();
+      return undefined;
+    }
+    const timer = setTimeout(() => setLeft(left - 1), 1000);
+    return () => clearTimeout(timer);
+  }, [left]);
+  return (
+    <p>
+      <span class="hidden-text">{say("wait", { seconds })}</span>
+      <span aria-hidden="true">{say("wait", { seconds: Math.max(0, left) })}</span>
+    </p>
   );
 }
 

@@ -1,22 +1,20 @@
 // The list of products: a search that answers while one types, filters, and page after page as one gets there.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { useAsked } from "../../shared/asked";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
-import { SelectField, TextField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { More } from "../../shared/components/pager";
-import { Answer, Empty } from "../../shared/components/states";
-import { ask, query } from "../../shared/router";
-import { say as shared } from "../../shared/say";
-import { shortcut } from "../../shared/shortcuts";
+import { Answer, Empty, Failed } from "../../shared/components/states";
+import { Problem } from "../../shared/problem";
+import { query } from "../../shared/router";
 import { number } from "../../shared/words";
 import { api, type Schemas } from "../api";
+import { Filters } from "../filters";
 import { PLATFORMS } from "../platform";
 import { say } from "../say";
 
 const PAGE = 24;
-const TYPING_MS = 120;
 /** In the order of web/product.py, so that what the server asked for already is not asked again. */
 const FACETS = ["q", "kind", "platform", "org", "tag", "sort"] as const;
 
@@ -46,51 +44,10 @@ export function Home() {
   );
 }
 
-function Filters() {
-  const [typed, setTyped] = useState(query.value.get("q") ?? "");
-  const search = useRef<number>(0);
-  const type = (words: string) => {
-    setTyped(words);
-    clearTimeout(search.current);
-    search.current = window.setTimeout(() => ask({ q: words.trim() }), TYPING_MS);
-  };
-  useEffect(
-    () => shortcut({ key: "/", does: shared("keyboard.search"), run: () => document.getElementById("q")?.focus() }),
-    [],
-  );
-  const facet = (name: "kind" | "platform" | "sort", options: readonly (readonly [string, string])[]) => (
-    <SelectField
-      name={name}
-      label={say(name)}
-      value={query.value.get(name) ?? ""}
-      options={[["", name === "sort" ? say("sort.title") : say("any")], ...options]}
-      onChange={(value) => ask({ [name]: value }, { replaces: false })}
-    />
-  );
-  return (
-    <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
-      <TextField
-        name="q"
-        type="search"
-        label={say("search")}
-        placeholder={say("search.help")}
-        value={typed}
-        maxLength={200}
-        autocomplete="off"
-        onInput={(event) => type(event.currentTarget.value)}
-        wide
-      />
-      {facet("kind", (["game", "app", "tool"] as const).map((each) => [each, say(`kind.${each}`)]))}
-      {facet("platform", Object.entries(PLATFORMS))}
-      {facet("sort", [["-published_at", say("sort.-published_at")]])}
-    </form>
-  );
-}
-
 function Listed({ first, about }: { first: Products; about: object }) {
   const [more, setMore] = useState<Products[]>([]);
   const [isBusy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>("");
+  const [problem, setProblem] = useState<Problem | null>(null);
   const pages = [first, ...more];
   const items = pages.flatMap((page) => page.items);
   const cursor = pages.at(-1)?.next_cursor;
@@ -99,12 +56,12 @@ function Listed({ first, about }: { first: Products; about: object }) {
       return;
     }
     setBusy(true);
-    setProblem("");
+    setProblem(null);
     try {
       const found = await api.get("/api/v1/products", { query: { ...about, cursor } });
       setMore((had) => [...had, found.value]);
     } catch (error) {
-      setProblem(String((error as Error).message));
+      setProblem(error instanceof Problem ? error : new Problem(0, { detail: String(error) }));
     } finally {
       setBusy(false);
     }
@@ -136,12 +93,8 @@ function Listed({ first, about }: { first: Products; about: object }) {
           </li>
         ))}
       </ul>
-      {problem && (
-        <p class="notice bad" role="alert">
-          {problem}
-        </p>
-      )}
-      {cursor && <More busy={isBusy} onMore={next} />}
+      {problem && <Failed problem={problem} again={next} />}
+      {cursor && !problem && <More busy={isBusy} onMore={next} />}
     </>
   );
 }

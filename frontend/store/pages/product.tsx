@@ -1,21 +1,24 @@
-// One product: what it is, the right download first, and every release of every channel.
+// One product: what it is, how to have it, and every release of every channel.
 import { useAsked } from "../../shared/asked";
-import { Copy, LinkButton } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
 import { Answer, Empty } from "../../shared/components/states";
-import { Table } from "../../shared/components/table";
 import { Tabs } from "../../shared/components/tabs";
 import { ask, query } from "../../shared/router";
-import { date, moment, size } from "../../shared/words";
 import { api, type Schemas } from "../api";
-import { here, PLATFORMS } from "../platform";
+import { Markdown } from "../markdown";
+import { useOwned } from "../owned";
+import { Facts } from "../product/facts";
+import { Gallery } from "../product/gallery";
+import { Get } from "../product/get";
+import { OfRelease } from "../product/release";
 import { say } from "../say";
 
 type Detail = Schemas["ProductDetail"];
 type Release = Schemas["Release"];
-type File = Schemas["Artifact"];
+
+const CHANNELS: readonly string[] = ["stable", "beta", "nightly", "alpha"];
 
 export function Product({ slug }: { slug: string }) {
   const values = { id: slug };
@@ -32,27 +35,36 @@ export function Product({ slug }: { slug: string }) {
   if (found.state === "failed" && found.problem.status === 404) {
     return <Missing />;
   }
-  return <Answer of={found}>{(value) => <Shown {...value} />}</Answer>;
+  return (
+    <>
+      {found.state === "failed" && <Heading title={slug} />}
+      <Answer of={found}>{(value) => <Shown {...value} />}</Answer>
+    </>
+  );
 }
 
 function Shown({ product, releases }: { product: Detail; releases: Release[] }) {
-  const channels = [...new Set(releases.map((each) => each.channel))];
-  const order = ["stable", "beta", "nightly", "alpha"];
-  channels.sort((a, b) => order.indexOf(a) - order.indexOf(b));
+  const isOwned = useOwned(product);
+  const published = releases.filter((each) => each.status !== "draft");
+  const channels = CHANNELS.filter((each) => published.some((release) => release.channel === each));
   const chosen = query.value.get("channel") ?? channels[0] ?? "";
+  const icon = product.media.find((each) => each.kind === "icon");
   return (
     <article class="product">
       <div>
+        {icon && <img class="icon" src={icon.url} alt={icon.alt} width={72} height={72} />}
         <Heading title={product.title}>
           <span class="row">
             <Chip>{say(`kind.${product.kind}`)}</Chip>
             <Chip tone={product.access === "free" ? "good" : undefined}>{say(product.access)}</Chip>
+            {product.status !== "public" && <Chip tone="warn">{say(`status.${product.status}`)}</Chip>}
           </span>
         </Heading>
-        <p class="lead">{product.description}</p>
+        {product.description && <Markdown text={product.description} />}
       </div>
+      <Gallery media={product.media} />
+      <Get product={product} releases={published} channel={chosen} isOwned={isOwned} />
       <Facts product={product} />
-      {product.access === "entitled" && <p class="notice">{say("entitled.text")}</p>}
       <section class="stack" aria-labelledby="releases">
         <h2 id="releases">{say("releases")}</h2>
         {channels.length ? (
@@ -63,15 +75,7 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
             tabs={channels.map((channel) => ({
               name: channel,
               label: channel,
-              content: () => (
-                <div class="stack">
-                  {releases
-                    .filter((each) => each.channel === channel)
-                    .map((each) => (
-                      <OfRelease key={each.version} release={each} product={product} />
-                    ))}
-                </div>
-              ),
+              content: () => <Channel {...{ channel, releases: published, title: product.title, isOwned }} />,
             }))}
           />
         ) : (
@@ -82,104 +86,20 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
   );
 }
 
-function Facts({ product }: { product: Detail }) {
-  return (
-    <dl class="facts">
-      <dt>{say("maker")}</dt>
-      <dd>
-        <a href={`/?org=${product.org}`}>{product.org}</a>
-      </dd>
-      <dt>{say("platform")}</dt>
-      <dd>{product.platforms.map((each) => PLATFORMS[each]).join(", ")}</dd>
-      {product.license && (
-        <>
-          <dt>{say("license")}</dt>
-          <dd>{product.license}</dd>
-        </>
-      )}
-      {product.homepage && (
-        <>
-          <dt>{say("homepage")}</dt>
-          <dd>
-            <a href={product.homepage} rel="noopener noreferrer nofollow">
-              {product.homepage}
-            </a>
-          </dd>
-        </>
-      )}
-      {product.tags.length > 0 && (
-        <>
-          <dt>{say("tags")}</dt>
-          <dd class="row">
-            {product.tags.map((each) => (
-              <a key={each} href={`/?tag=${encodeURIComponent(each)}`}>
-                {each}
-              </a>
-            ))}
-          </dd>
-        </>
-      )}
-    </dl>
-  );
+interface InChannel {
+  channel: string;
+  releases: readonly Release[];
+  title: string;
+  isOwned: boolean | null;
 }
 
-function OfRelease({ release, product }: { release: Release; product: Detail }) {
-  const files = [...(release.artifacts ?? [])].sort((a, b) => Number(b.platform === here) - Number(a.platform === here));
-  const command = `countersign pull ${product.org}/${product.slug}:${release.channel} .`;
+function Channel({ channel, releases, title, isOwned }: InChannel) {
+  const found = releases.filter((each) => each.channel === channel);
   return (
-    <section class="stack" aria-label={release.version}>
-      <h3 class="row">
-        {release.version}
-        {release.published_at && (
-          <time class="small quiet" dateTime={release.published_at} title={moment(release.published_at)}>
-            {date(release.published_at)}
-          </time>
-        )}
-        {release.status === "yanked" && <Chip tone="bad">{say("yanked", { reason: release.yank_reason ?? "" })}</Chip>}
-      </h3>
-      {release.notes && <p>{release.notes}</p>}
-      {files.length > 0 && (
-        <Table
-          caption={`${product.title} ${release.version}`}
-          rows={files}
-          keyOf={(file) => file.id}
-          columns={[
-            { name: "file", label: say("file"), cell: (file) => file.filename },
-            { name: "platform", label: say("platform"), cell: (file) => <ForPlatform file={file} /> },
-            { name: "size", label: say("size"), cell: (file) => size(file.size), isNumber: true },
-            { name: "sha256", label: "SHA-256", cell: (file) => <Digest file={file} /> },
-            { name: "download", label: say("download"), cell: (file) => <Download file={file} /> },
-          ]}
-        />
-      )}
-      <div class="row small">
-        <span class="quiet">{say("pull")}:</span> <code>{command}</code> <Copy text={command} of={say("pull")} />
-      </div>
-    </section>
-  );
-}
-
-function ForPlatform({ file }: { file: File }) {
-  return (
-    <span class="row">
-      {file.platform && PLATFORMS[file.platform]}
-      {file.platform === here && <Chip tone="good">{say("for.you")}</Chip>}
-    </span>
-  );
-}
-
-function Digest({ file }: { file: File }) {
-  return file.sha256 ? (
-    <span class="row">
-      <code class="hash">{file.sha256}</code> <Copy text={file.sha256} of={`SHA-256 ${file.filename}`} />
-    </span>
-  ) : null;
-}
-
-function Download({ file }: { file: File }) {
-  return (
-    <LinkButton tight download href={`/api/v1/artifacts/${file.id}`}>
-      {say("download")} <span class="hidden-text">{file.filename}</span>
-    </LinkButton>
+    <div class="stack">
+      {found.map((each) => (
+        <OfRelease key={each.version} release={each} title={title} isOwned={isOwned === true} />
+      ))}
+    </div>
   );
 }

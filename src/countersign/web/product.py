@@ -18,8 +18,22 @@ FACETS = ("q", "kind", "platform", "org", "tag", "sort")
 
 CATEGORIES = {"game": "GameApplication", "app": "BusinessApplication", "tool": "DeveloperApplication"}
 _WORDS: Mapping[str, Mapping[str, str]] = {
-    "en": {"releases": "Releases", "products": "Products", "sign in": "Sign in", "agents": "Connected agents"},
-    "de": {"releases": "Versionen", "products": "Produkte", "sign in": "Anmelden", "agents": "Verbundene Agenten"},
+    "en": {
+        "releases": "Releases",
+        "products": "Products",
+        "sign in": "Sign in",
+        "agents": "Connected agents",
+        "maker": "By",
+        "yanked": "Yanked",
+    },
+    "de": {
+        "releases": "Versionen",
+        "products": "Produkte",
+        "sign in": "Anmelden",
+        "agents": "Verbundene Agenten",
+        "maker": "Von",
+        "yanked": "Zurückgezogen",
+    },
 }
 
 
@@ -72,8 +86,9 @@ async def shown(visit: Visit, store: str) -> Rendered | None:
     head += _data({address: product, listed_at: releases})
     description = escape(product.get("description") or "")
     body = (
-        f'<article class="product"><h1>{escape(product["title"])}</h1><p class="lead">{description}</p>'
-        f"<h2>{page.words['releases']}</h2>{''.join(_release(each) for each in releases)}</article>"
+        f'<article class="product"><h1>{escape(product["title"])}</h1><p class="prose written">{description}</p>'
+        f"{_pictures(product)}{_facts(product, page)}"
+        f"<h2>{page.words['releases']}</h2>{''.join(_release(each, page) for each in releases)}</article>"
     )
     return Rendered(f"{product['title']} · {store}", head, _framed(page, body))
 
@@ -87,17 +102,35 @@ def _framed(page: _Page, body: str) -> str:
     )
 
 
-def _release(release: Mapping[str, Any]) -> str:
+def _pictures(product: Mapping[str, Any]) -> str:
+    found = [each for each in product["media"] if each["kind"] in ("cover", "screenshot")]
+    listed = "".join(
+        f'<li><img class="picture" src="{escape(each["url"])}" alt="{escape(each["alt"])}" loading="lazy"></li>'
+        for each in found
+    )
+    return f'<ul class="gallery">{listed}</ul>' if found else ""
+
+
+def _facts(product: Mapping[str, Any], page: _Page) -> str:
+    maker = f'<a href="/?org={quote(product["org"])}">{escape(product["org"])}</a>'
+    told = " · ".join(escape(each) for each in (", ".join(product["platforms"]), product["license"]) if each)
+    return f"<p>{page.words['maker']} {maker} · {told}</p>"
+
+
+def _release(release: Mapping[str, Any], page: _Page) -> str:
     files = "".join(
         f'<li><a href="{API}/artifacts/{each["id"]}">{escape(each["filename"])}</a> '
         f"<span>{each['size']:,} B</span> <code>{each['sha256'] or ''}</code></li>"
         for each in release.get("artifacts") or ()
     )
     when = (release["published_at"] or "")[:10]
+    is_yanked = release.get("status") == "yanked"
+    yanked = f"<p>{page.words['yanked']}: {escape(release.get('yank_reason') or '')}</p>" if is_yanked else ""
+    # Notes stay as they are written: Markdown is made to be read as it is.
     return (
-        f"<section><h3>{escape(release['version'])} <span>{release['channel']}</span> "
-        f'<time datetime="{release["published_at"] or ""}">{when}</time></h3>'
-        f"<p>{escape(release.get('notes') or '')}</p><ul>{files}</ul></section>"
+        f'<section class="release"><h3>{escape(release["version"])} <span>{release["channel"]}</span> '
+        f'<time datetime="{release["published_at"] or ""}">{when}</time></h3>{yanked}'
+        f'<p class="prose written">{escape(release.get("notes") or "")}</p><ul>{files}</ul></section>'
     )
 
 

@@ -1,0 +1,24 @@
+// What stands on a page that is for people who are signed in, until they are.
+import type { ComponentChildren } from "preact";
+import { LinkButton } from "../shared/components/button";
+import { Empty, Loading } from "../shared/components/states";
+import { say as shared } from "../shared/say";
+import { me } from "./me";
+import { say } from "./say";
+
+export function SignedIn({ children }: { children: ComponentChildren }) {
+  if (me.value === undefined) {
+    return <Loading />;
+  }
+  if (me.value !== null) {
+    return <>{children}</>;
+  }
+  return (
+    <Empty title={say("first")}>
+      <p>{say("first.text")}</p>
+      <LinkButton look="strong" href={`/auth/signin?return_to=${encodeURIComponent(location.pathname + location.search)}`}>
+        {shared("sign.in")}
+      </LinkButton>
+    </Empty>
+  );
+}

@@ -1,0 +1,35 @@
+// Pages that are loaded when somebody goes there: the first page of the store carries none of them.
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Heading } from "../shared/components/heading";
+import { Failed, Loading } from "../shared/components/states";
+import { Problem } from "../shared/problem";
+import { say } from "../shared/say";
+
+interface Props<Given> {
+  load: () => Promise<ComponentType<Given>>;
+  given: Given;
+}
+
+export function Later<Given extends object>({ load, given }: Props<Given>) {
+  const [found, setFound] = useState<{ Page: ComponentType<Given> } | Problem | null>(null);
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    load().then(
+      (Page) => setFound({ Page }),
+      () => setFound(Problem.offline()),
+    );
+  }, [round]);
+  if (found === null) {
+    return <Loading />;
+  }
+  if (found instanceof Problem) {
+    return (
+      <>
+        <Heading title={say("failed")} />
+        <Failed problem={found} again={() => (setFound(null), setRound(round + 1))} />
+      </>
+    );
+  }
+  return <found.Page {...given} />;
+}

@@ -1,0 +1,96 @@
+// Release notes and descriptions: a small part of Markdown as elements. Their text is a stranger's and stays text:
+// there is no way from here to HTML, and links lead nowhere but to http and https.
+import type { ComponentChildren, JSX } from "preact";
+
+const INLINE = /(`[^`\n]+`)|\*\*([^*\n]+)\*\*|\*([^*\n]+)\*|\[([^\]\n]+)\]\((https?:\/\/[^\s)]+)\)|(https?:\/\/[^\s<>()]+[^\s<>().,;:!?])/;
+const ITEM = /^\s*(?:[-*+]|(\d+)[.)])\s+(.*)$/;
+
+export function Markdown({ text }: { text: string }) {
+  return <div class="prose">{blocks(text.replace(/\r\n?/g, "\n"))}</div>;
+}
+
+function blocks(text: string): ComponentChildren[] {
+  const found: ComponentChildren[] = [];
+  const lines = text.split("\n");
+  let at = 0;
+  const take = (belongs: (line: string) => boolean): string[] => {
+    const from = at;
+    while (at < lines.length && belongs(lines[at] ?? "")) {
+      at += 1;
+    }
+    return lines.slice(from, at);
+  };
+  while (at < lines.length) {
+    const line = lines[at] ?? "";
+    const heading = /^(#{1,6})\s+(.*?)\s*#*$/.exec(line);
+    if (!line.trim()) {
+      at += 1;
+    } else if (line.startsWith("```")) {
+      at += 1;
+      found.push(<Code lines={take((each) => !each.startsWith("```"))} />);
+      at += 1;
+    } else if (heading) {
+      at += 1;
+      // Below the page's own headings, whatever depth the author began at.
+      found.push(<h4>{inline(heading[2] ?? "")}</h4>);
+    } else if (ITEM.test(line)) {
+      found.push(list(take((each) => ITEM.test(each) || /^\s{2,}\S/.test(each))));
+    } else {
+      found.push(paragraph(take((each) => each.trim() !== "" && !ITEM.test(each) && !/^(```|#{1,6}\s)/.test(each))));
+      // A line that fits nothing above is text, or this would never end.
+      at += at < lines.length && lines[at] === line ? 1 : 0;
+    }
+  }
+  return found;
+}
+
+function Code({ lines }: { lines: readonly string[] }) {
+  return (
+    <pre tabIndex={0}>
+      <code>{lines.join("\n")}</code>
+    </pre>
+  );
+}
+
+function list(lines: readonly string[]): JSX.Element {
+  const items: string[] = [];
+  for (const line of lines) {
+    const found = ITEM.exec(line);
+    if (found) {
+      items.push(found[2] ?? "");
+    } else {
+      items.push(`${items.pop() ?? ""} ${line.trim()}`);
+    }
+  }
+  const children = items.map((each) => <li>{inline(each)}</li>);
+  return ITEM.exec(lines[0] ?? "")?.[1] ? <ol>{children}</ol> : <ul>{children}</ul>;
+}
+
+function paragraph(lines: readonly string[]): JSX.Element {
+  return <p>{lines.flatMap((line, place) => (place ? [<br />, ...inline(line)] : inline(line)))}</p>;
+}
+
+function inline(text: string): ComponentChildren[] {
+  const found: ComponentChildren[] = [];
+  let rest = text;
+  for (let match = INLINE.exec(rest); match; match = INLINE.exec(rest)) {
+    found.push(rest.slice(0, match.index), marked(match));
+    rest = rest.slice(match.index + match[0].length);
+  }
+  return [...found, rest];
+}
+
+function marked([whole, code, strong, soft, label, target, bare]: RegExpExecArray): ComponentChildren {
+  if (code) {
+    return <code>{code.slice(1, -1)}</code>;
+  }
+  if (strong ?? soft) {
+    return strong ? <strong>{strong}</strong> : <em>{soft}</em>;
+  }
+  const href = target ?? bare ?? "";
+  return (
+    <a href={href} rel="noopener noreferrer nofollow ugc">
+      {label ?? bare ?? whole}
+    </a>
+  );
+}

@@ -1,0 +1,44 @@
+// Whether the person who looks may download a product: it is free, theirs, or their organisation's.
+import { useEffect, useState } from "preact/hooks";
+import { api, type Schemas } from "./api";
+import { me } from "./me";
+
+const PAGE = 100;
+const MOST_PAGES = 10;
+
+/** Null until it is known. */
+export function useOwned(product: Schemas["ProductDetail"]): boolean | null {
+  const [found, setFound] = useState<boolean | null>(null);
+  const who = me.value;
+  const isOpen = product.access === "free" || Boolean(who?.orgs.includes(product.org));
+  useEffect(() => {
+    if (!isOpen && who) {
+      const controller = new AbortController();
+      owns(product.id, controller.signal).then(setFound, () => controller.signal.aborted || setFound(false));
+      return () => controller.abort();
+    }
+    return undefined;
+  }, [who, product.id, isOpen]);
+  return isOpen || (who === null ? false : found);
+}
+
+async function owns(id: string, signal: AbortSignal): Promise<boolean> {
+  let cursor: string | undefined;
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const { value, headers } = await api.get("/api/v1/library", { query: { limit: PAGE, ...(cursor ? { cursor } : {}) }, signal });
+    if (value.some((each) => each.id === id)) {
+      return true;
+    }
+    cursor = nextCursor(headers);
+    if (!cursor) {
+      break;
+    }
+  }
+  return false;
+}
+
+/** The cursor in the link to the next page (RFC 8288), where there is one. */
+export function nextCursor(headers: Headers): string | undefined {
+  const link = /<([^>]+)>;\s*rel="next"/.exec(headers.get("link") ?? "");
+  return (link?.[1] && new URL(link[1], location.href).searchParams.get("cursor")) || undefined;
+}

@@ -1,0 +1,131 @@
+// Keys that anybody may have for a program, the sandbox to try everything in, and the agents a person has connected.
+import { useRef, useState } from "preact/hooks";
+import { Button, Copy, LinkButton } from "../../shared/components/button";
+import { SelectField } from "../../shared/components/field";
+import { Heading } from "../../shared/components/heading";
+import { Failed } from "../../shared/components/states";
+import { Problem } from "../../shared/problem";
+import { api } from "../api";
+import { Curl, curl } from "../curl";
+import { me } from "../me";
+import { say } from "../say";
+
+type Tier = "community" | "agent" | "sandbox";
+
+export function Keys() {
+  return (
+    <div class="stack">
+      <Heading title={say("keys")} />
+      <p class="lead">{say("keys.text")}</p>
+      <Own />
+      <Sandbox />
+      <section class="stack" aria-labelledby="connected">
+        <h2 id="connected">{say("agents")}</h2>
+        <p>{say("agents.text")}</p>
+        <div class="row">
+          <LinkButton href={me.value === null ? "/auth/signin?return_to=/auth/agents" : "/auth/agents"}>{say("agents")}</LinkButton>
+          <a href="/auth.md">{say("agents.manual")}</a>
+        </div>
+      </section>
+    </div>
+  );
+}
+
+function Own() {
+  const [tier, setTier] = useState<Tier>("community");
+  return (
+    <section class="stack" aria-labelledby="own">
+      <h2 id="own">{say("keys.own")}</h2>
+      <SelectField
+        name="tier"
+        label={say("keys.tier")}
+        value={tier}
+        options={[
+          ["community", say("keys.community")],
+          ["agent", say("keys.agent")],
+        ]}
+        onChange={(value) => setTier(value === "agent" ? "agent" : "community")}
+      />
+      <Provision key={tier} tier={tier} />
+    </section>
+  );
+}
+
+/** What is tried here is for nobody but who tries it: coloured so that it is never taken for the store itself. */
+function Sandbox() {
+  const [isOn, setOn] = useState(false);
+  return (
+    <section class="stack" aria-labelledby="sandbox">
+      <h2 id="sandbox">{say("sandbox")}</h2>
+      <label class="check">
+        <input type="checkbox" role="switch" checked={isOn} onChange={(event) => setOn(event.currentTarget.checked)} />
+        {say("sandbox.switch")}
+      </label>
+      {isOn && (
+        <div class="sandbox stack">
+          <strong>{say("sandbox.on")}</strong>
+          <p>{say("sandbox.text")}</p>
+          <Provision tier="sandbox" />
+          <div class="line">
+            <span class="small">{say("sandbox.address")}</span>
+            <span class="row">
+              <code class="command">{location.origin}/sandbox/api/v1</code>
+              <Copy text={`${location.origin}/sandbox/api/v1`} of={say("sandbox.address")} />
+            </span>
+          </div>
+          <div class="row">
+            <Curl method="GET" path="/sandbox/api/v1/library" />
+            <a href="/sandbox">{say("sandbox.state")}</a>
+          </div>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Provision({ tier }: { tier: Tier }) {
+  const [key, setKey] = useState("");
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const shown = useRef<HTMLElement>(null);
+  const provision = async () => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      const { value } = await api.get("/api/v1/api/keys", { query: { tier } });
+      setKey(value.api_key);
+      setTimeout(() => shown.current?.focus());
+    } catch (error) {
+      setProblem(error instanceof Problem ? error : new Problem(0, { detail: String(error) }));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <div class="stack">
+      <div class="row">
+        <Button busy={isBusy} onClick={provision}>
+          {say(tier === "sandbox" ? "keys.do.sandbox" : "keys.do")}
+        </Button>
+        <Curl method="GET" path={`/api/keys?tier=${tier}`} isOpen />
+      </div>
+      {problem && <Failed problem={problem} />}
+      {key && (
+        <div class="line" role="status">
+          <strong>{say("keys.once")}</strong>
+          <span class="row">
+            <code class="command" tabIndex={-1} ref={shown}>
+              {key}
+            </code>
+            <Copy text={key} of={say("keys.one")} />
+            <Copy
+              text={curl({ method: "GET", path: tier === "sandbox" ? "/sandbox/api/v1/library" : "/api/v1/products" }).replace("$TOKEN", key)}
+              of={say("keys.use")}
+              label={say("keys.use")}
+            />
+          </span>
+        </div>
+      )}
+    </div>
+  );
+}

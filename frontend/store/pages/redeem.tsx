@@ -1,0 +1,163 @@
+// One code or many, as they were sent: pasted with spaces, in small letters, a line each. Each gets its own answer.
+import { useRef, useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Field } from "../../shared/components/field";
+import { Heading } from "../../shared/components/heading";
+import { Problem } from "../../shared/problem";
+import { say as shared } from "../../shared/say";
+import { counted } from "../../shared/words";
+import { api, type Schemas } from "../api";
+import { Curl } from "../curl";
+import { SignedIn } from "../first";
+import { say } from "../say";
+
+type Product = Schemas["Product"];
+
+interface Line {
+  code: string;
+  state: "waiting" | "redeemed" | "owned" | Problem;
+  products: readonly Product[];
+}
+
+const MOST = 200;
+
+export function Redeem() {
+  return (
+    <>
+      <Heading title={say("redeem")} />
+      <SignedIn>
+        <Box />
+      </SignedIn>
+    </>
+  );
+}
+
+/** The codes in what was pasted, each once however it is written. */
+export function codesIn(text: string): string[] {
+  const found = new Map<string, string>();
+  for (const line of text.split(/[\n,;]+/)) {
+    const code = line.trim().toUpperCase().replace(/\s+/g, " ");
+    const bare = code.replace(/[^A-Z0-9]/g, "");
+    if (code) {
+      found.set(bare || code, found.get(bare || code) ?? code);
+    }
+  }
+  return [...found.values()];
+}
+
+function Box() {
+  const [text, setText] = useState(new URLSearchParams(location.hash.slice(1)).get("code") ?? "");
+  const [lines, setLines] = useState<readonly Line[]>([]);
+  const [isBusy, setBusy] = useState(false);
+  /** A code keeps its key: pressed twice, or again after a cut, it is answered as the first time. */
+  const keys = useRef(new Map<string, string>());
+  const codes = codesIn(text);
+  const redeem = async () => {
+    if (isBusy || !codes.length) {
+      return;
+    }
+    setBusy(true);
+    let done: Line[] = codes.slice(0, MOST).map((code) => ({ code, state: "waiting", products: [] }));
+    setLines(done);
+    for (const [place, { code }] of done.entries()) {
+      const key = keys.current.get(code) ?? crypto.randomUUID();
+      keys.current.set(code, key);
+      const line = await one(code, key);
+      done = done.map((each, at) => (at === place ? line : each));
+      setLines(done);
+      if (line.state instanceof Problem && (line.state.status === 429 || line.state.status === 0)) {
+        const why = line.state;
+        setLines(done.map((each) => (each.state === "waiting" ? { ...each, state: why } : each)));
+        break;
+      }
+    }
+    setBusy(false);
+  };
+  return (
+    <div class="stack">
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void redeem();
+        }}
+      >
+        <Field name="code" label={say("redeem.code")} help={say("redeem.help")} required wide>
+          {(given) => (
+            <textarea
+              {...given}
+              rows={3}
+              value={text}
+              autocomplete="off"
+              autocapitalize="characters"
+              spellcheck={false}
+              onInput={(event) => setText(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <div class="row">
+          <Button type="submit" look="strong" busy={isBusy}>
+            {codes.length > 1 ? counted(Math.min(MOST, codes.length), say("redeem"), say("redeem.many")) : say("redeem.do")}
+          </Button>
+          {codes[0] && <Curl method="POST" path="/api/v1/redeem" body={{ code: codes[0] }} />}
+        </div>
+        {codes.length > MOST && <p class="notice">{say("redeem.most", { n: MOST })}</p>}
+      </form>
+      <div aria-live="polite">
+        {lines.length > 0 && (
+          <ul class="results" aria-label={say("redeem.results")}>
+            {lines.map((each) => (
+              <Result key={each.code} line={each} />
+            ))}
+          </ul>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Result({ line }: { line: Line }) {
+  const { state } = line;
+  return (
+    <li>
+      <code>{line.code}</code>
+      {state === "waiting" && <span class="quiet">{shared("loading")}…</span>}
+      {state === "redeemed" && <Chip tone="good">{say("redeem.new")}</Chip>}
+      {state === "owned" && <Chip>{say("redeem.owned")}</Chip>}
+      {state instanceof Problem && (
+        <span>
+          <Chip tone="bad">{say(faultOf(state.code))}</Chip> {state.resolution || state.message}{" "}
+          {state.retryAfterS !== null && shared("wait", { seconds: state.retryAfterS })}
+        </span>
+      )}
+      {line.products.map((each) => (
+        <a key={each.id} href={`/products/${each.slug}`}>
+          {each.title}
+        </a>
+      ))}
+    </li>
+  );
+}
+
+function faultOf(code: string) {
+  const known = {
+    code_not_found: "redeem.unknown",
+    code_already_redeemed: "redeem.used",
+    code_expired: "redeem.expired",
+    code_revoked: "redeem.revoked",
+    rate_limit_exceeded: "redeem.later",
+  } as const;
+  return code in known ? known[code as keyof typeof known] : "redeem.failed";
+}
+
+async function one(code: string, key: string): Promise<Line> {
+  try {
+    const { value } = await api.post("/api/v1/redeem", { body: { code }, headers: { "Idempotency-Key": key } });
+    const ids = value.products.length ? value.products : [value.product_id];
+    const products = await Promise.all(ids.map(async (id) => (await api.get("/api/v1/products/{id}", { values: { id } })).value));
+    return { code, state: value.already_owned ? "owned" : "redeemed", products };
+  } catch (error) {
+    return { code, state: error instanceof Problem ? error : new Problem(0, { detail: String(error) }), products: [] };
+  }
+}

@@ -1,0 +1,55 @@
+// The newest files of an owned product, asked for when somebody opens them; the browser does the download itself.
+import { useState } from "preact/hooks";
+import { useAsked } from "../../shared/asked";
+import { Answer } from "../../shared/components/states";
+import { size } from "../../shared/words";
+import { api, type Schemas } from "../api";
+import { here, PLATFORMS } from "../platform";
+import { say } from "../say";
+
+type Release = Schemas["Release"];
+
+export function Downloads({ product }: { product: Schemas["Product"] }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details class="downloads" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        {say("downloads")}
+        <span class="hidden-text"> {product.title}</span>
+      </summary>
+      {isOpen && <Files id={product.id} />}
+    </details>
+  );
+}
+
+function Files({ id }: { id: string }) {
+  const found = useAsked(
+    async (signal) => (await api.get("/api/v1/products/{id}/releases", { values: { id }, query: { limit: 10 }, signal })).value as Release[],
+    [id],
+  );
+  return (
+    <Answer of={found}>
+      {(releases) => {
+        const release = releases.find((each) => each.channel === "stable" && each.status !== "yanked") ?? releases[0];
+        const files = [...(release?.artifacts ?? [])].sort((a, b) => Number(b.platform === here) - Number(a.platform === here));
+        return files.length ? (
+          <ul>
+            {files.map((each) => (
+              <li key={each.id}>
+                <a href={`/api/v1/artifacts/${each.id}`} download>
+                  {each.filename}
+                </a>{" "}
+                <span class="small quiet">
+                  {release?.version} · {each.platform ? `${PLATFORMS[each.platform]} · ` : ""}
+                  {size(each.size)}
+                </span>
+              </li>
+            ))}
+          </ul>
+        ) : (
+          <p>{say("releases.none")}</p>
+        );
+      }}
+    </Answer>
+  );
+}

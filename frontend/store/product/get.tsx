@@ -1,0 +1,81 @@
+// The way to have a product: the right download first, or what has to happen before.
+import { Copy, LinkButton } from "../../shared/components/button";
+import { say as shared } from "../../shared/say";
+import { size } from "../../shared/words";
+import type { Schemas } from "../api";
+import { me } from "../me";
+import { here, PLATFORMS } from "../platform";
+import { say } from "../say";
+
+type Detail = Schemas["ProductDetail"];
+type Release = Schemas["Release"];
+
+interface Props {
+  product: Detail;
+  releases: readonly Release[];
+  channel: string;
+  isOwned: boolean | null;
+}
+
+export function Get({ product, releases, channel, isOwned }: Props) {
+  const newest = releases.find((each) => each.channel === channel && each.status !== "yanked");
+  const files = (newest?.artifacts ?? []).filter((each) => each.status === "ready");
+  const file = files.find((each) => each.platform === here) ?? files.find((each) => !each.platform) ?? files[0];
+  const isHere = file?.platform === here;
+  const option = channel === "stable" ? "" : ` --channel ${channel}`;
+  const pull = `countersign pull ${product.org}/${product.slug} ./${product.slug}${option}`;
+  const fetch = `countersign download ${product.org}/${product.slug}${option}`;
+  return (
+    <section class="get stack" aria-label={say("get")}>
+      {isOwned === false && <First product={product} />}
+      {isOwned && newest && file && (
+        <div class="row">
+          <LinkButton look="strong" download href={`/api/v1/artifacts/${file.id}`}>
+            {say("download.of", { version: newest.version })}
+          </LinkButton>
+          <span>
+            {file.platform ? say("for", { platform: PLATFORMS[file.platform] }) : file.filename}
+            {isHere && ` · ${say("for.you")}`} <span class="quiet">· {size(file.size)}</span>
+          </span>
+        </div>
+      )}
+      {newest && (
+        <>
+          <Line label={say("pull")} command={pull} />
+          <Line label={say("fetch")} command={fetch} />
+        </>
+      )}
+    </section>
+  );
+}
+
+/** What has to happen before it can be downloaded. */
+function First({ product }: { product: Detail }) {
+  return (
+    <div class="stack">
+      <p>{say("entitled.text")}</p>
+      <div class="row">
+        <LinkButton look="strong" href="/redeem">
+          {say("redeem")}
+        </LinkButton>
+        {me.value === null && (
+          <LinkButton href={`/auth/signin?return_to=${encodeURIComponent(`/products/${product.slug}`)}`}>
+            {shared("sign.in")}
+          </LinkButton>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Line({ label, command }: { label: string; command: string }) {
+  return (
+    <div class="line">
+      <span class="small quiet">{label}</span>
+      <span class="row">
+        <code class="command">{command}</code>
+        <Copy text={command} of={label} />
+      </span>
+    </div>
+  );
+}

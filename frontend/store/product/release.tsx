@@ -1,0 +1,91 @@
+// One release: when, what is new, its files, and how to check that a file is what was published.
+import { Copy, LinkButton } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Table } from "../../shared/components/table";
+import { ago, moment, size } from "../../shared/words";
+import type { Schemas } from "../api";
+import { Markdown } from "../markdown";
+import { here, PLATFORMS, type Platform } from "../platform";
+import { say } from "../say";
+
+type File = Schemas["Artifact"];
+
+interface Props {
+  release: Schemas["Release"];
+  title: string;
+  isOwned: boolean;
+}
+
+export function OfRelease({ release, title, isOwned }: Props) {
+  const files = [...(release.artifacts ?? [])].sort((a, b) => Number(b.platform === here) - Number(a.platform === here));
+  const columns = [
+    { name: "file", label: say("file"), cell: (file: File) => file.filename },
+    { name: "platform", label: say("platform"), cell: (file: File) => <ForPlatform file={file} /> },
+    { name: "size", label: say("size"), cell: (file: File) => size(file.size), isNumber: true },
+    { name: "sha256", label: "SHA-256", cell: (file: File) => <Digest file={file} /> },
+  ];
+  const fetched = { name: "download", label: say("download"), cell: (file: File) => <Download file={file} /> };
+  return (
+    <section class="release stack" aria-label={release.version}>
+      <h3 class="row">
+        {release.version}
+        {release.published_at && (
+          <time class="small quiet" dateTime={release.published_at}>
+            {moment(release.published_at)} ({ago(release.published_at)})
+          </time>
+        )}
+        {release.status === "yanked" && <Chip tone="bad">{say("yanked", { reason: release.yank_reason ?? "" })}</Chip>}
+      </h3>
+      {release.notes && <Markdown text={release.notes} />}
+      {files.length > 0 && (
+        <Table
+          caption={`${title} ${release.version}`}
+          rows={files}
+          keyOf={(file) => file.id}
+          columns={isOwned ? [...columns, fetched] : columns}
+        />
+      )}
+    </section>
+  );
+}
+
+function ForPlatform({ file }: { file: File }) {
+  return (
+    <span class="row">
+      {file.platform && PLATFORMS[file.platform]}
+      {file.platform === here && <Chip tone="good">{say("for.you")}</Chip>}
+    </span>
+  );
+}
+
+function Digest({ file }: { file: File }) {
+  if (!file.sha256) {
+    return null;
+  }
+  return (
+    <span class="row">
+      <code class="hash" title={file.sha256}>
+        {file.sha256}
+      </code>
+      <Copy text={file.sha256} of={`SHA-256 ${file.filename}`} />
+      <Copy text={check(file.filename, file.sha256, here)} of={say("verify.of", { file: file.filename })} label={say("verify")} />
+    </span>
+  );
+}
+
+/** The command by which this system compares a downloaded file with its digest. */
+export function check(filename: string, sha256: string, on: Platform): string {
+  if (on === "windows") {
+    return `(Get-FileHash '${filename.replace(/'/g, "''")}').Hash -eq '${sha256}'`;
+  }
+  const line = `${sha256}  ${filename}`.replace(/'/g, "'\\''");
+  return `echo '${line}' | ${on === "macos" ? "shasum -a 256" : "sha256sum"} -c`;
+}
+
+function Download({ file }: { file: File }) {
+  return (
+    <LinkButton tight download href={`/api/v1/artifacts/${file.id}`}>
+      {say("download")} <span class="hidden-text">{file.filename}</span>
+    </LinkButton>
+  );
+}

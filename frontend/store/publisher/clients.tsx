@@ -1,0 +1,129 @@
+// Programs that act for the organisation with a secret of their own, which is shown once.
+import { useState } from "preact/hooks";
+import { useAsked } from "../../shared/asked";
+import { Button, Copy } from "../../shared/components/button";
+import { Faults, TextField } from "../../shared/components/field";
+import { Answer, Empty, Failed } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { date } from "../../shared/words";
+import { api, type Schemas } from "../api";
+import { faultAt, once, useDoing } from "./doing";
+import { say } from "./say";
+
+type Scope = Schemas["NewClient"]["scopes"][number];
+type Client = Schemas["Client"];
+
+const SCOPES = ["read:products", "write:products", "read:releases", "write:releases", "read:library", "admin:org"] as const;
+
+export function Clients({ org }: { org: string }) {
+  const found = useAsked(
+    async (signal) => (await api.get("/api/v1/org/clients", { query: { org }, signal })).value,
+    [org],
+    { keeps: true },
+  );
+  const { problem, run } = useDoing();
+  const remove = (id: string) =>
+    void run(async () => {
+      await api.delete("/api/v1/org/clients", { query: { org, client_id: id }, headers: once() });
+      found.again();
+    });
+  return (
+    <>
+      <h2>{say("clients")}</h2>
+      {problem && <Failed problem={problem} />}
+      <Answer of={found}>
+        {(rows) =>
+          rows.length ? (
+            <Table
+              caption={say("clients.of", { org })}
+              rows={rows}
+              keyOf={(each) => each.client_id}
+              columns={[
+                { name: "name", label: say("name"), cell: (each) => each.name },
+                { name: "id", label: say("client.id"), cell: (each) => <code>{each.client_id}</code> },
+                { name: "scopes", label: say("scopes"), cell: (each) => each.scopes.join(", ") },
+                { name: "since", label: say("since"), cell: (each) => date(each.created_at) },
+                {
+                  name: "remove",
+                  label: say("remove"),
+                  cell: (each) => (
+                    <Button look="risky" tight onClick={() => remove(each.client_id)}>
+                      {say("remove")} <span class="hidden-text">{each.name}</span>
+                    </Button>
+                  ),
+                },
+              ]}
+            />
+          ) : (
+            <Empty title={say("clients.none")} />
+          )
+        }
+      </Answer>
+      <NewClient org={org} onDone={found.again} />
+    </>
+  );
+}
+
+function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
+  const [name, setName] = useState("");
+  const [scopes, setScopes] = useState<readonly Scope[]>(["read:products"]);
+  const [made, setMade] = useState<Client | null>(null);
+  const { isBusy, problem, run } = useDoing();
+  const add = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      const body = { name, scopes: [...scopes], redirect_uris: [], implicit: false };
+      setMade((await api.post("/api/v1/org/clients", { query: { org }, body, headers: once() })).value);
+      onDone();
+    });
+  };
+  return (
+    <form class="form" onSubmit={add} noValidate>
+      <h3>{say("client.add")}</h3>
+      <Faults problem={problem} />
+      <TextField
+        name="name"
+        label={say("name")}
+        required
+        value={name}
+        fault={faultAt(problem, "name")}
+        onInput={(event) => setName(event.currentTarget.value)}
+      />
+      <fieldset>
+        <legend>{say("scopes")}</legend>
+        {SCOPES.map((each) => (
+          <label class="check row" key={each}>
+            <input
+              type="checkbox"
+              checked={scopes.includes(each)}
+              onChange={(event) =>
+                setScopes(event.currentTarget.checked ? [...scopes, each] : scopes.filter((scope) => scope !== each))
+              }
+            />
+            <span>
+              <code>{each}</code> <span class="small quiet">{say(`scope.${each}`)}</span>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      <div>
+        <Button type="submit" busy={isBusy}>
+          {say("client.add")}
+        </Button>
+      </div>
+      {made?.client_secret && (
+        <div class="notice stack" role="status">
+          <strong>{say("client.once")}</strong>
+          <span class="row">
+            <code class="command">{made.client_id}</code>
+            <Copy text={made.client_id} of={say("client.id")} />
+          </span>
+          <span class="row">
+            <code class="command">{made.client_secret}</code>
+            <Copy text={made.client_secret} of={say("client.secret")} />
+          </span>
+        </div>
+      )}
+    </form>
+  );
+}

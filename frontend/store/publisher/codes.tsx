@@ -1,0 +1,104 @@
+// Codes of the organisation: how many of each batch are used, a form for new ones, and an end to a batch.
+import { useState } from "preact/hooks";
+import { useAsked } from "../../shared/asked";
+import { Button } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Dialog } from "../../shared/components/dialog";
+import { Answer, Empty, Failed } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { tell } from "../../shared/components/toast";
+import { date, number } from "../../shared/words";
+import { api, type Schemas } from "../api";
+import { Bar } from "./bar";
+import { once, useDoing } from "./doing";
+import { Issue } from "./issue";
+import { say } from "./say";
+
+type Batch = Schemas["Batch"];
+
+export function Codes({ org }: { org: string }) {
+  const found = useAsked(
+    async (signal) => (await api.get("/api/v1/codes", { query: { org, limit: 100 }, signal })).value,
+    [org],
+    { keeps: true },
+  );
+  const [revoked, setRevoked] = useState<Batch | null>(null);
+  return (
+    <div class="stack">
+      <Issue org={org} onIssued={found.again} />
+      <Answer of={found}>
+        {(rows) =>
+          rows.length ? (
+            <Table
+              caption={say("codes.batches")}
+              rows={rows}
+              keyOf={(each) => each.batch_id}
+              columns={[
+                { name: "created", label: say("issued"), cell: (each) => date(each.created_at) },
+                { name: "kind", label: say("codes.kind"), cell: (each) => say(each.kind === "promo" ? "promo" : "license") },
+                { name: "count", label: say("codes"), cell: (each) => number(each.count), isNumber: true },
+                { name: "uses", label: say("codes.used"), cell: (each) => <Used of={each} /> },
+                { name: "until", label: say("until"), cell: (each) => (each.expires_at ? date(each.expires_at) : "–") },
+                { name: "status", label: say("status"), cell: (each) => <Chip tone={each.status === "active" ? "good" : "bad"}>{say(each.status === "active" ? "active" : "revoked")}</Chip> },
+                { name: "revoke", label: say("revoke"), cell: (each) => each.status === "active" && <End of={each} onEnd={setRevoked} /> },
+              ]}
+            />
+          ) : (
+            <Empty title={say("codes.none")} />
+          )
+        }
+      </Answer>
+      <Revoking org={org} batch={revoked} onDone={() => (setRevoked(null), found.again())} />
+    </div>
+  );
+}
+
+function Used({ of }: { of: Batch }) {
+  const most = of.count * of.max_uses;
+  return (
+    <span class="row">
+      <Bar share={most ? of.uses / most : 0} />
+      {say("used.of", { uses: number(of.uses), most: number(most) })}
+    </span>
+  );
+}
+
+function End({ of, onEnd }: { of: Batch; onEnd: (batch: Batch) => void }) {
+  return (
+    <Button look="risky" tight onClick={() => onEnd(of)}>
+      {say("revoke")} <span class="hidden-text">{of.batch_id}</span>
+    </Button>
+  );
+}
+
+function Revoking({ org, batch, onDone }: { org: string; batch: Batch | null; onDone: () => void }) {
+  const [takesBack, setTakesBack] = useState(false);
+  const { isBusy, problem, run } = useDoing();
+  const revoke = () =>
+    void run(async () => {
+      const values = { batch_id: batch?.batch_id ?? "" };
+      const body = { entitlements: takesBack };
+      await api.post("/api/v1/codes/{batch_id}/revoke", { values, query: { org }, body, headers: once() });
+      tell(say("revoked"));
+      onDone();
+    });
+  return (
+    <Dialog
+      title={say("revoke.batch")}
+      isOpen={batch !== null}
+      onClose={onDone}
+      actions={
+        <Button look="risky" busy={isBusy} onClick={revoke}>
+          {say("revoke")}
+        </Button>
+      }
+    >
+      <p>{say("revoke.text")}</p>
+      <label class="check">
+        <input type="checkbox" checked={takesBack} onChange={(event) => setTakesBack(event.currentTarget.checked)} />
+        {say("revoke.back")}
+      </label>
+      {problem && <Failed problem={problem} />}
+    </Dialog>
+  );
+}

@@ -1,0 +1,44 @@
+// Files are dropped here, or chosen by the button, which does the same for who does not drag.
+import { useRef, useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { say } from "./say";
+
+interface Props {
+  accept?: string;
+  hint: string;
+  onFiles: (files: readonly File[]) => void;
+}
+
+export function Drop({ accept, hint, onFiles }: Props) {
+  const [isOver, setOver] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  const dropped = (event: DragEvent) => {
+    event.preventDefault();
+    setOver(false);
+    onFiles([...(event.dataTransfer?.files ?? [])]);
+  };
+  return (
+    <div
+      class={isOver ? "drop is-over" : "drop"}
+      onDragOver={(event) => (event.preventDefault(), setOver(true))}
+      onDragLeave={() => setOver(false)}
+      onDrop={dropped}
+    >
+      <p>{hint}</p>
+      <input
+        type="file"
+        class="hidden-text"
+        tabIndex={-1}
+        aria-label={hint}
+        ref={input}
+        multiple
+        {...(accept ? { accept } : {})}
+        onChange={(event) => {
+          onFiles([...(event.currentTarget.files ?? [])]);
+          event.currentTarget.value = "";
+        }}
+      />
+      <Button onClick={() => input.current?.click()}>{say("choose")}</Button>
+    </div>
+  );
+}

@@ -1,0 +1,112 @@
+// New codes: they are shown this once, and can be kept as a file.
+import { useState } from "preact/hooks";
+import { Button, Copy } from "../../shared/components/button";
+import { Faults, SelectField, TextField } from "../../shared/components/field";
+import { send, target } from "../../shared/client";
+import { counted } from "../../shared/words";
+import type { Schemas } from "../api";
+import { Curl } from "../curl";
+import { faultAt, once, useDoing } from "./doing";
+import { say } from "./say";
+
+type New = Schemas["NewBatch"];
+
+interface Issued {
+  codes: readonly string[];
+  address: string;
+}
+
+const SHOWN = 200;
+
+export function Issue({ org, onIssued }: { org: string; onIssued: () => void }) {
+  const [products, setProducts] = useState("");
+  const [kind, setKind] = useState<New["kind"]>("license");
+  const [count, setCount] = useState("10");
+  const [uses, setUses] = useState("100");
+  const [until, setUntil] = useState("");
+  const [issued, setIssued] = useState<Issued | null>(null);
+  const { isBusy, problem, run } = useDoing();
+  const body: New = {
+    kind,
+    count: Number(count),
+    products: products.split(/[\s,]+/).filter(Boolean),
+    max_uses: kind === "promo" ? Number(uses) : null,
+    valid_from: null,
+    expires_at: until ? new Date(`${until}T23:59:59`).toISOString() : null,
+  };
+  const path = target("/api/v1/codes", {}, { org });
+  const issue = () =>
+    void run(async () => {
+      const answer = await send("POST", path, { body, headers: { ...once(), Accept: "text/csv, application/problem+json" } });
+      const csv = await answer.blob();
+      const codes = (await csv.text()).split(/\r?\n/).slice(1).filter(Boolean);
+      setIssued({ codes, address: URL.createObjectURL(csv) });
+      onIssued();
+    });
+  const text = (name: "products" | "count" | "max_uses" | "expires_at", value: string, set: (value: string) => void) => (
+    <TextField
+      name={name}
+      label={say(`issue.${name}`)}
+      {...(name === "products" ? { help: say("issue.products.help"), required: true } : {})}
+      type={name === "expires_at" ? "date" : name === "products" ? "text" : "number"}
+      value={value}
+      fault={faultAt(problem, name)}
+      onInput={(event) => set(event.currentTarget.value)}
+    />
+  );
+  return (
+    <details class="downloads">
+      <summary>{say("issue")}</summary>
+      <form
+        class="form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          issue();
+        }}
+      >
+        <Faults problem={problem} />
+        {text("products", products, setProducts)}
+        <SelectField
+          name="kind"
+          label={say("codes.kind")}
+          value={kind}
+          options={[
+            ["license", say("license")],
+            ["promo", say("promo")],
+          ]}
+          onChange={(value) => setKind(value === "promo" ? "promo" : "license")}
+        />
+        {text("count", count, setCount)}
+        {kind === "promo" && text("max_uses", uses, setUses)}
+        {text("expires_at", until, setUntil)}
+        <div class="row">
+          <Button type="submit" look="strong" busy={isBusy}>
+            {say("issue")}
+          </Button>
+          <Curl method="POST" path={path} body={body} />
+        </div>
+      </form>
+      {issued && <Shown {...issued} />}
+    </details>
+  );
+}
+
+function Shown({ codes, address }: Issued) {
+  return (
+    <section class="stack" role="status">
+      <h3>{counted(codes.length, say("issued.one"), say("issued.many"))}</h3>
+      <p>{say("issued.once")}</p>
+      <div class="row">
+        <a class="button" href={address} download="codes.csv">
+          {say("issued.csv")}
+        </a>
+        <Copy text={codes.join("\n")} of={say("codes")} />
+      </div>
+      <pre class="block" tabIndex={0}>
+        {codes.slice(0, SHOWN).join("\n")}
+        {codes.length > SHOWN ? "\n…" : ""}
+      </pre>
+    </section>
+  );
+}

@@ -1,0 +1,67 @@
+// One product as its publisher sees it: what is said of it, its pictures, its releases.
+import { useAsked } from "../../shared/asked";
+import { Heading } from "../../shared/components/heading";
+import { Missing } from "../../shared/components/shell";
+import { Answer } from "../../shared/components/states";
+import { Tabs } from "../../shared/components/tabs";
+import { ask, query } from "../../shared/router";
+import { send } from "../../shared/client";
+import type { Schemas } from "../api";
+import { say as store } from "../say";
+import { Details } from "./details";
+import { Media } from "./media";
+import { Status } from "./products";
+import { Publishers } from "./publishers";
+import { Releases } from "./releases";
+import { say } from "./say";
+
+export interface Known {
+  product: Schemas["ProductDetail"];
+  /** Names this state of it: whoever changes another one is told so. */
+  etag: string;
+}
+
+export function Managed({ slug }: { slug: string }) {
+  const found = useAsked((signal) => known(slug, signal), [slug], { keeps: true });
+  if (found.state === "failed" && found.problem.status === 404) {
+    return <Missing />;
+  }
+  return (
+    <>
+      <p class="small">
+        <a href="/publisher">{store("publisher")}</a>
+      </p>
+      <Heading title={found.state === "there" ? found.value.product.title : slug}>
+        {found.state === "there" && (
+          <span class="row">
+            <Status of={found.value.product.status} />
+            <a href={`/products/${slug}`}>{say("as.seen")}</a>
+          </span>
+        )}
+      </Heading>
+      <Publishers>
+        <Answer of={found}>{(value) => <Tabbed {...value} again={found.again} />}</Answer>
+      </Publishers>
+    </>
+  );
+}
+
+function Tabbed({ product, etag, again }: Known & { again: () => void }) {
+  return (
+    <Tabs
+      label={product.title}
+      chosen={query.value.get("tab") ?? "releases"}
+      onChoose={(tab) => ask({ tab })}
+      tabs={[
+        { name: "releases", label: store("releases"), content: () => <Releases product={product} /> },
+        { name: "details", label: say("details"), content: () => <Details key={product.id} product={product} etag={etag} again={again} /> },
+        { name: "media", label: store("media"), content: () => <Media product={product} again={again} /> },
+      ]}
+    />
+  );
+}
+
+export async function known(slug: string, signal?: AbortSignal): Promise<Known> {
+  const answer = await send("GET", `/api/v1/products/${encodeURIComponent(slug)}`, signal ? { signal } : {});
+  return { product: (await answer.json()) as Known["product"], etag: answer.headers.get("etag") ?? "" };
+}

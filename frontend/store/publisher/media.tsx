@@ -1,0 +1,89 @@
+// The pictures and films of a product: added with a text for who does not see them, and taken away.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { SelectField, TextField } from "../../shared/components/field";
+import { Empty, Failed } from "../../shared/components/states";
+import { tell } from "../../shared/components/toast";
+import { Problem } from "../../shared/problem";
+import { api, type Schemas } from "../api";
+import { once, useDoing } from "./doing";
+import { Drop } from "./drop";
+import { say } from "./say";
+import { own, upload } from "./upload";
+
+type Detail = Schemas["ProductDetail"];
+type Kind = Schemas["NewMedia"]["kind"];
+
+const KINDS = ["screenshot", "cover", "icon", "video"] as const;
+
+export function Media({ product, again }: { product: Detail; again: () => void }) {
+  const [kind, setKind] = useState<Kind>("screenshot");
+  const [alt, setAlt] = useState("");
+  const { isBusy, problem, setProblem, run } = useDoing();
+  const values = { id: product.id };
+  const add = (files: readonly File[]) => {
+    const file = files[0];
+    if (!alt.trim()) {
+      setProblem(new Problem(400, { detail: say("alt.missing"), errors: [{ pointer: "#/alt", detail: say("alt.missing") }] }));
+    } else if (file) {
+      void run(async () => {
+        const body = { kind, filename: file.name, size: file.size, alt: alt.trim() };
+        const announced = await api.post("/api/v1/products/{id}/media", { values, body, headers: once() });
+        await upload(own(announced.value.upload_url), file, new AbortController().signal, () => undefined);
+        setAlt("");
+        tell(say("media.added"));
+        again();
+      });
+    }
+  };
+  const remove = (id: string) =>
+    void run(async () => {
+      await api.delete("/api/v1/products/{id}/media/{media_id}", { values: { ...values, media_id: id }, headers: once() });
+      again();
+    });
+  return (
+    <div class="stack">
+      <div class="form">
+        <SelectField
+          name="kind"
+          label={say("media.kind")}
+          value={kind}
+          options={KINDS.map((each) => [each, say(`media.${each}`)] as const)}
+          onChange={(value) => setKind(value as Kind)}
+        />
+        <TextField
+          name="alt"
+          label={say("alt")}
+          help={say("alt.help")}
+          value={alt}
+          required
+          fault={problem?.faults.find((each) => each.field === "alt")?.detail}
+          onInput={(event) => setAlt(event.currentTarget.value)}
+        />
+        <Drop hint={isBusy ? say("uploading") : say("media.drop")} accept="image/*,video/mp4,video/webm" onFiles={add} />
+        {problem && <Failed problem={problem} />}
+      </div>
+      {product.media.length ? (
+        <ul class="cards">
+          {product.media.map((each) => (
+            <li key={each.id} class="card plain">
+              {each.kind === "video" ? (
+                <video src={each.url} controls preload="metadata" aria-label={each.alt} />
+              ) : (
+                <img src={each.url} alt={each.alt} />
+              )}
+              <p>
+                {say(`media.${each.kind}`)}: {each.alt}
+              </p>
+              <Button look="risky" tight onClick={() => remove(each.id)}>
+                {say("remove")} <span class="hidden-text">{each.alt}</span>
+              </Button>
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <Empty title={say("media.none")} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,27 @@
+// Which organisation a publisher works for; it is asked only of those who have several.
+import { SelectField } from "../../shared/components/field";
+import { ask, query } from "../../shared/router";
+import { me } from "../me";
+import { say } from "./say";
+
+export function org(): string {
+  const mine = me.value?.orgs ?? [];
+  const asked = query.value.get("org");
+  return asked && mine.includes(asked) ? asked : (mine[0] ?? "");
+}
+
+export function OrgChoice() {
+  const mine = me.value?.orgs ?? [];
+  if (mine.length < 2) {
+    return <span class="quiet">{mine[0]}</span>;
+  }
+  return (
+    <SelectField
+      name="org"
+      label={say("org")}
+      value={org()}
+      options={mine.map((each) => [each, each] as const)}
+      onChange={(value) => ask({ org: value }, { replaces: false })}
+    />
+  );
+}

@@ -1,0 +1,116 @@
+// All that a publisher says of a product, as a form; what is wrong with it stands at the field and above.
+import type { ComponentChildren } from "preact";
+import { Field, Faults, SelectField, TextField } from "../../shared/components/field";
+import type { Problem } from "../../shared/problem";
+import type { Schemas } from "../api";
+import { PLATFORMS, type Platform } from "../platform";
+import { say as store } from "../say";
+import { faultAt } from "./doing";
+import { say } from "./say";
+
+export type Written = Schemas["ProductWrite"];
+
+interface Props {
+  value: Written;
+  problem: Problem | null;
+  onChange: (value: Written) => void;
+  onSend: () => void;
+  children: ComponentChildren;
+}
+
+export function ProductForm({ value, problem, onChange, onSend, children }: Props) {
+  const set = (change: Partial<Written>) => onChange({ ...value, ...change });
+  const text = (name: "title" | "slug" | "license" | "homepage", help?: string) => (
+    <TextField
+      name={name}
+      label={name === "title" ? say("title") : name === "slug" ? say("slug") : store(name)}
+      {...(help ? { help } : {})}
+      value={value[name] ?? ""}
+      required={name === "title" || name === "slug"}
+      fault={faultAt(problem, name)}
+      onInput={(event) => set({ [name]: event.currentTarget.value })}
+    />
+  );
+  const check = (name: Platform, isOn: boolean) =>
+    set({ platforms: isOn ? [...value.platforms, name] : value.platforms.filter((each) => each !== name) });
+  const sent = (event: Event) => {
+    event.preventDefault();
+    onSend();
+  };
+  return (
+    <form class="form" onSubmit={sent} noValidate>
+      <Faults problem={problem} />
+      {text("title")}
+      {text("slug", say("slug.help"))}
+      <SelectField
+        name="kind"
+        label={store("kind")}
+        value={value.kind}
+        options={(["game", "app", "tool"] as const).map((each) => [each, store(`kind.${each}`)])}
+        onChange={(kind) => set({ kind: kind as Written["kind"] })}
+      />
+      <fieldset id="platforms" tabIndex={-1} aria-describedby={faultAt(problem, "platforms") ? "platforms-fault" : undefined}>
+        <legend>{store("platform")}</legend>
+        <div class="row">
+          {(Object.keys(PLATFORMS) as Platform[]).map((each) => (
+            <label class="check" key={each}>
+              <input
+                type="checkbox"
+                checked={value.platforms.includes(each)}
+                onChange={(event) => check(each, event.currentTarget.checked)}
+              />
+              {PLATFORMS[each]}
+            </label>
+          ))}
+        </div>
+        {faultAt(problem, "platforms") && (
+          <span class="fault" id="platforms-fault">
+            {faultAt(problem, "platforms")}
+          </span>
+        )}
+      </fieldset>
+      <Field name="description" label={say("description")} help={say("markdown")} fault={faultAt(problem, "description")}>
+        {(given) => (
+          <textarea
+            {...given}
+            rows={6}
+            value={value.description ?? ""}
+            onInput={(event) => set({ description: event.currentTarget.value })}
+          />
+        )}
+      </Field>
+      <SelectField
+        name="access"
+        label={say("access")}
+        value={value.access ?? "entitled"}
+        options={[
+          ["entitled", store("entitled")],
+          ["free", store("free")],
+        ]}
+        onChange={(access) => set({ access: access === "free" ? "free" : "entitled" })}
+      />
+      <TextField
+        name="tags"
+        label={store("tags")}
+        help={say("tags.help")}
+        value={(value.tags ?? []).join(", ")}
+        fault={faultAt(problem, "tags")}
+        onInput={(event) => set({ tags: event.currentTarget.value.split(",").map((each) => each.trim()) })}
+      />
+      {text("license")}
+      {text("homepage")}
+      <div class="row">{children}</div>
+    </form>
+  );
+}
+
+/** The value as it is sent: without what was left empty. */
+export function cleaned(value: Written): Written {
+  return {
+    ...value,
+    description: value.description || null,
+    homepage: value.homepage || null,
+    license: value.license || null,
+    tags: [...new Set((value.tags ?? []).filter(Boolean))],
+  };
+}

@@ -1,0 +1,97 @@
+// The organisation's products, drafts too, with the state of each.
+import { useState } from "preact/hooks";
+import { useAsked } from "../../shared/asked";
+import { Button } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Answer, Empty, Failed } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { say as shared } from "../../shared/say";
+import { date } from "../../shared/words";
+import { api, type Schemas } from "../api";
+import { PLATFORMS } from "../platform";
+import { say as store } from "../say";
+import { useDoing } from "./doing";
+import { say } from "./say";
+
+type Detail = Schemas["ProductDetail"];
+
+interface Page {
+  items: readonly Detail[];
+  next: string | null;
+}
+
+const PAGE = 40;
+
+export function Products({ org }: { org: string }) {
+  const first = useAsked((signal) => read(org, null, signal), [org]);
+  return <Answer of={first}>{(page) => <Listed org={org} first={page} />}</Answer>;
+}
+
+function Listed({ org, first }: { org: string; first: Page }) {
+  const [pages, setPages] = useState<readonly Page[]>([first]);
+  const { isBusy, problem, run } = useDoing();
+  const rows = pages.flatMap((each) => each.items);
+  const next = pages.at(-1)?.next ?? null;
+  const more = () => void run(async () => setPages([...pages, await read(org, next)]));
+  if (!rows.length) {
+    return (
+      <Empty title={say("products.none")}>
+        <p>{say("products.none.text")}</p>
+      </Empty>
+    );
+  }
+  return (
+    <div class="stack">
+      <Table
+        caption={say("products.of", { org })}
+        rows={rows}
+        keyOf={(each) => each.id}
+        columns={[
+          { name: "title", label: say("title"), cell: (each) => <a href={`/publisher/products/${each.slug}`}>{each.title}</a> },
+          { name: "status", label: say("status"), cell: (each) => <Status of={each.status} /> },
+          { name: "kind", label: store("kind"), cell: (each) => store(`kind.${each.kind}`) },
+          { name: "platforms", label: store("platform"), cell: (each) => each.platforms.map((name) => PLATFORMS[name]).join(", ") },
+          { name: "newest", label: say("newest"), cell: (each) => <Newest of={each} /> },
+          { name: "updated", label: say("updated"), cell: (each) => date(each.updated_at) },
+        ]}
+      />
+      {problem && <Failed problem={problem} again={more} />}
+      {next && (
+        <div>
+          <Button busy={isBusy} onClick={more}>
+            {shared("more")}
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+export function Status({ of }: { of: Detail["status"] }) {
+  return <Chip tone={of === "public" ? "good" : of === "draft" ? "warn" : undefined}>{store(`status.${of}`)}</Chip>;
+}
+
+/** The version in the steadiest channel; the others are on the product's own page. */
+function Newest({ of }: { of: Detail }) {
+  const [first] = of.channels;
+  return first ? (
+    <span class="whole">
+      {first.version} <span class="small quiet">{first.channel}</span>
+    </span>
+  ) : null;
+}
+
+/** A page of products with all that is told of each: a list does not tell the state, so each is asked for in one batch. */
+async function read(org: string, cursor: string | null, signal?: AbortSignal): Promise<Page> {
+  const aborted = signal ? { signal } : {};
+  const query = { org, limit: PAGE, ...(cursor ? { cursor } : {}) };
+  const { items, next_cursor } = (await api.get("/api/v1/products", { query, ...aborted })).value;
+  if (!items.length) {
+    return { items: [], next: null };
+  }
+  const operations = items.map((each) => ({ method: "GET" as const, path: `/products/${each.id}`, body: null, headers: null }));
+  const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, ...aborted })).value;
+  // One that has gone in between is left out.
+  const found = results.filter((each) => each.status === 200).map((each) => each.body as unknown as Detail);
+  return { items: found, next: next_cursor };
+}

@@ -1,0 +1,91 @@
+// One release on its way: its files, what the store makes of them, and the steps to publish, promote or yank it.
+import { useAsked } from "../../shared/asked";
+import { Heading } from "../../shared/components/heading";
+import { Missing } from "../../shared/components/shell";
+import { Answer, Empty } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { Problem } from "../../shared/problem";
+import { size } from "../../shared/words";
+import { api, type Schemas } from "../api";
+import { Markdown } from "../markdown";
+import { PLATFORMS } from "../platform";
+import { say as store } from "../say";
+import { known, type Known } from "./managed";
+import { Publishers } from "./publishers";
+import { ReleaseStatus } from "./releases";
+import { say } from "./say";
+import { Sending } from "./sending";
+import { Steps } from "./steps";
+
+type Release = Schemas["Release"];
+
+export function ManagedRelease({ slug, version }: { slug: string; version: string }) {
+  const found = useAsked((signal) => read(slug, version, signal), [slug, version], { keeps: true });
+  if (found.state === "failed" && found.problem.status === 404) {
+    return <Missing />;
+  }
+  return (
+    <>
+      <p class="small">
+        <a href="/publisher">{store("publisher")}</a> / <a href={`/publisher/products/${slug}`}>{slug}</a>
+      </p>
+      <Heading title={`${slug} ${version}`}>
+        {found.state === "there" && (
+          <span class="row">
+            <ReleaseStatus of={found.value.release} />
+            {found.value.release.channel}
+          </span>
+        )}
+      </Heading>
+      <Publishers>
+        <Answer of={found}>{(value) => <Shown {...value} again={found.again} />}</Answer>
+      </Publishers>
+    </>
+  );
+}
+
+interface Found {
+  product: Known["product"];
+  release: Release;
+}
+
+function Shown({ product, release, again }: Found & { again: () => void }) {
+  const files = release.artifacts ?? [];
+  return (
+    <div class="stack">
+      {release.notes && <Markdown text={release.notes} />}
+      {release.yank_reason && <p class="notice bad">{store("yanked", { reason: release.yank_reason })}</p>}
+      <Steps product={product} release={release} again={again} />
+      <h2>{say("files")}</h2>
+      {files.length ? (
+        <Table
+          caption={say("files.of", { version: release.version })}
+          rows={files}
+          keyOf={(each) => each.id}
+          columns={[
+            { name: "file", label: store("file"), cell: (each) => <a href={`/api/v1/artifacts/${each.id}`} download>{each.filename}</a> },
+            { name: "platform", label: store("platform"), cell: (each) => each.platform && PLATFORMS[each.platform] },
+            { name: "size", label: store("size"), cell: (each) => size(each.size), isNumber: true },
+            { name: "status", label: say("status"), cell: (each) => each.status },
+            { name: "sha256", label: "SHA-256", cell: (each) => <code class="hash">{each.sha256}</code> },
+          ]}
+        />
+      ) : (
+        <Empty title={say("files.none")} />
+      )}
+      {release.status === "draft" && <Sending product={product} release={release} again={again} />}
+    </div>
+  );
+}
+
+async function read(slug: string, version: string, signal: AbortSignal): Promise<Found> {
+  const [{ product }, releases] = await Promise.all([
+    known(slug, signal),
+    api.get("/api/v1/products/{id}/releases", { values: { id: slug }, signal }),
+  ]);
+  const release = (releases.value as Release[]).find((each) => each.version === version);
+  if (!release) {
+    throw new Problem(404, {});
+  }
+  return { product, release };
+}

@@ -1,0 +1,123 @@
+// The releases of a product, drafts first, and the form for the next one.
+import { useState } from "preact/hooks";
+import { useAsked } from "../../shared/asked";
+import { Button, Copy } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Faults, Field, SelectField, TextField } from "../../shared/components/field";
+import { Answer, Empty } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { go } from "../../shared/router";
+import { date } from "../../shared/words";
+import { api, type Schemas } from "../api";
+import { Curl } from "../curl";
+import { say as store } from "../say";
+import { faultAt, once, useDoing } from "./doing";
+import { say } from "./say";
+
+type Detail = Schemas["ProductDetail"];
+type Release = Schemas["Release"];
+type New = Schemas["NewRelease"];
+
+export const CHANNELS = ["stable", "beta", "nightly", "alpha"] as const;
+
+export function Releases({ product }: { product: Detail }) {
+  const values = { id: product.id };
+  const found = useAsked(
+    async (signal) => (await api.get("/api/v1/products/{id}/releases", { values, signal })).value as Release[],
+    [product.id],
+  );
+  const at = (each: Release) => `/publisher/products/${product.slug}/releases/${encodeURIComponent(each.version)}`;
+  return (
+    <div class="stack">
+      <NewRelease product={product} />
+      <Answer of={found}>
+        {(rows) =>
+          rows.length ? (
+            <Table
+              caption={store("releases")}
+              rows={[...rows].sort((a, b) => Number(b.status === "draft") - Number(a.status === "draft"))}
+              keyOf={(each) => each.version}
+              columns={[
+                { name: "version", label: say("version"), cell: (each) => <a href={at(each)}>{each.version}</a> },
+                { name: "channel", label: store("channel"), cell: (each) => each.channel },
+                { name: "status", label: say("status"), cell: (each) => <ReleaseStatus of={each} /> },
+                { name: "published", label: store("published"), cell: (each) => each.published_at && date(each.published_at) },
+                { name: "files", label: say("files"), cell: (each) => each.artifacts?.length ?? 0, isNumber: true },
+              ]}
+            />
+          ) : (
+            <Empty title={store("releases.none")} />
+          )
+        }
+      </Answer>
+    </div>
+  );
+}
+
+export function ReleaseStatus({ of }: { of: Release }) {
+  const status = of.status === "draft" || of.status === "yanked" ? of.status : "published";
+  const tone = { draft: "warn", yanked: "bad", published: "good" } as const;
+  return <Chip tone={tone[status]}>{say(`release.${status}`)}</Chip>;
+}
+
+function NewRelease({ product }: { product: Detail }) {
+  const [value, setValue] = useState<New>({ version: "", channel: "stable", notes: "" });
+  const { isBusy, problem, run } = useDoing();
+  const path = `/api/v1/products/${product.slug}/releases`;
+  const push = `countersign push PATH ${product.org}/${product.slug} --version ${value.version || "VERSION"} --channel ${value.channel} --publish`;
+  const draft = () =>
+    void run(async () => {
+      const body = { ...value, notes: value.notes || null };
+      const made = await api.post("/api/v1/products/{id}/releases", { values: { id: product.id }, body, headers: once() });
+      go(`/publisher/products/${product.slug}/releases/${encodeURIComponent(made.value.version)}`);
+    });
+  return (
+    <details class="downloads">
+      <summary>{say("new.release")}</summary>
+      <form
+        class="form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          draft();
+        }}
+      >
+        <Faults problem={problem} />
+        <TextField
+          name="version"
+          label={say("version")}
+          value={value.version}
+          required
+          maxLength={64}
+          fault={faultAt(problem, "version")}
+          onInput={(event) => setValue({ ...value, version: event.currentTarget.value })}
+        />
+        <SelectField
+          name="channel"
+          label={store("channel")}
+          value={value.channel}
+          options={CHANNELS.map((each) => [each, each] as const)}
+          onChange={(channel) => setValue({ ...value, channel: channel as New["channel"] })}
+        />
+        <Field name="notes" label={say("notes")} help={say("markdown")} fault={faultAt(problem, "notes")}>
+          {(given) => (
+            <textarea {...given} value={value.notes ?? ""} onInput={(event) => setValue({ ...value, notes: event.currentTarget.value })} />
+          )}
+        </Field>
+        <div class="row">
+          <Button type="submit" look="strong" busy={isBusy}>
+            {say("draft")}
+          </Button>
+          <Curl method="POST" path={path} body={value} />
+        </div>
+        <div class="line">
+          <span class="small quiet">{say("push")}</span>
+          <span class="row">
+            <code class="command">{push}</code>
+            <Copy text={push} of={say("push")} />
+          </span>
+        </div>
+      </form>
+    </details>
+  );
+}

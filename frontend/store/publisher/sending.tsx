@@ -1,0 +1,107 @@
+// Files into a draft: dropped here, sent in parts that survive a cut, then looked into by the store.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Button, Copy } from "../../shared/components/button";
+import { SelectField } from "../../shared/components/field";
+import { Failed } from "../../shared/components/states";
+import { Problem } from "../../shared/problem";
+import { size } from "../../shared/words";
+import { api, type Schemas } from "../api";
+import { PLATFORMS, type Platform } from "../platform";
+import { say as store } from "../say";
+import { Drop } from "./drop";
+import { Job } from "./job";
+import { say } from "./say";
+import { own, upload } from "./upload";
+
+interface Props {
+  product: Schemas["ProductDetail"];
+  release: Schemas["Release"];
+  again: () => void;
+}
+
+interface Item {
+  file: File;
+  sent: number;
+  state: "sending" | "stopped" | Problem | { artifact: string };
+}
+
+export function Sending({ product, release, again }: Props) {
+  const [platform, setPlatform] = useState<Platform | "">("");
+  const [items, setItems] = useState<readonly Item[]>([]);
+  const leaving = useRef(new AbortController());
+  useEffect(() => () => leaving.current.abort(), []);
+  const change = (file: File, changes: Partial<Item>) =>
+    setItems((had) => had.map((each) => (each.file === file ? { ...each, ...changes } : each)));
+  const push = `countersign push PATH ${product.org}/${product.slug} --version ${release.version}${platform && ` --platform ${platform}`}`;
+  const begin = async (file: File) => {
+    change(file, { state: "sending" });
+    try {
+      const values = { id: product.id, version: release.version };
+      const body = { filename: file.name, size: file.size, platform: platform || null, sha256: null };
+      const headers = { "Idempotency-Key": keyOf(file, `${product.id} ${release.version} ${platform}`) };
+      const announced = await api.post("/api/v1/products/{id}/releases/{version}/artifacts", { values, body, headers });
+      const { signal } = leaving.current;
+      const made = await upload<{ id: string }>(own(announced.value.upload_url), file, signal, (sent) => change(file, { sent }));
+      change(file, { sent: file.size, state: { artifact: made.id } });
+      again();
+    } catch (error) {
+      change(file, { state: error instanceof Problem ? error : "stopped" });
+    }
+  };
+  const add = (files: readonly File[]) => {
+    setItems((had) => [...had, ...files.map((file) => ({ file, sent: 0, state: "sending" as const }))]);
+    void files.reduce((before, file) => before.then(() => begin(file)), Promise.resolve());
+  };
+  return (
+    <section class="stack" aria-label={say("upload")}>
+      <h2>{say("upload")}</h2>
+      <SelectField
+        name="platform"
+        label={store("platform")}
+        value={platform}
+        options={[["", say("platform.none")], ...Object.entries(PLATFORMS)]}
+        onChange={(value) => setPlatform(value as Platform | "")}
+      />
+      <Drop hint={say("drop")} onFiles={add} />
+      <div class="line">
+        <span class="small quiet">{say("push")}</span>
+        <span class="row">
+          <code class="command">{push}</code>
+          <Copy text={push} of={say("push")} />
+        </span>
+      </div>
+      {items.map((each) => (
+        <Sent key={`${each.file.name} ${each.file.lastModified}`} item={each} again={() => void begin(each.file)} />
+      ))}
+    </section>
+  );
+}
+
+function Sent({ item, again }: { item: Item; again: () => void }) {
+  const { file, sent, state } = item;
+  return (
+    <div class="stack">
+      <label class="stack">
+        <span class="row between">
+          <strong>{file.name}</strong>
+          <span class="small quiet">
+            {size(sent)} / {size(file.size)}
+          </span>
+        </span>
+        <progress max={Math.max(1, file.size)} value={sent} />
+      </label>
+      {state instanceof Problem && <Failed problem={state} again={again} />}
+      {state === "stopped" && <Button onClick={again}>{say("resume")}</Button>}
+      {typeof state === "object" && "artifact" in state && <Job artifact={state.artifact} />}
+    </div>
+  );
+}
+
+/** The same file for the same release has the same key for as long as the tab lives: after a reload the store answers
+ *  with the address it announced before, and what had arrived there is not sent again. */
+function keyOf(file: File, release: string): string {
+  const name = `upload ${release} ${file.name} ${file.size} ${file.lastModified}`;
+  const key = sessionStorage.getItem(name) ?? crypto.randomUUID();
+  sessionStorage.setItem(name, key);
+  return key;
+}

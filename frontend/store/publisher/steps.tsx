@@ -1,0 +1,143 @@
+// What can be done with a release as it is: publish or delete a draft, promote or yank what is published.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
+import { SelectField, TextField } from "../../shared/components/field";
+import { Failed } from "../../shared/components/states";
+import { tell } from "../../shared/components/toast";
+import { go } from "../../shared/router";
+import { api, type Schemas } from "../api";
+import { Curl } from "../curl";
+import { once, useDoing } from "./doing";
+import { CHANNELS } from "./releases";
+import { say } from "./say";
+
+interface Props {
+  product: Schemas["ProductDetail"];
+  release: Schemas["Release"];
+  again: () => void;
+}
+
+type Channel = Schemas["Promotion"]["channel"];
+
+export function Steps({ product, release, again }: Props) {
+  const [open, setOpen] = useState<"" | "promote" | "yank" | "delete">("");
+  const [reason, setReason] = useState("");
+  const others = CHANNELS.filter((each) => each !== release.channel);
+  const [channel, setChannel] = useState<Channel>(others[0] ?? "stable");
+  const { isBusy, problem, run } = useDoing();
+  const values = { id: product.id, version: release.version };
+  const path = `/api/v1/products/${product.slug}/releases/${encodeURIComponent(release.version)}`;
+  const act = (does: () => Promise<unknown>, said: string) =>
+    void run(async () => {
+      await does();
+      tell(said);
+      setOpen("");
+      again();
+    });
+  const publish = () =>
+    act(() => api.post("/api/v1/products/{id}/releases/{version}/publish", { values, headers: once() }), say("release.published"));
+  const promote = () =>
+    act(
+      () => api.post("/api/v1/products/{id}/releases/{version}/promote", { values, body: { channel }, headers: once() }),
+      say("promoted", { channel }),
+    );
+  const yank = () =>
+    act(
+      () => api.post("/api/v1/products/{id}/releases/{version}/yank", { values, body: { reason }, headers: once() }),
+      say("release.yanked"),
+    );
+  const remove = () =>
+    void run(async () => {
+      await api.delete("/api/v1/products/{id}/releases/{version}", { values, headers: once() });
+      go(`/publisher/products/${product.slug}`, { replaces: true });
+    });
+  const isDraft = release.status === "draft";
+  const isYanked = release.status === "yanked";
+  return (
+    <div class="stack">
+      <div class="row">
+        {isDraft && (
+          <>
+            <Button look="strong" busy={isBusy} onClick={publish}>
+              {say("publish")}
+            </Button>
+            <Curl method="POST" path={`${path}/publish`} />
+            <Button look="risky" onClick={() => setOpen("delete")}>
+              {say("draft.delete")}
+            </Button>
+          </>
+        )}
+        {!isDraft && !isYanked && (
+          <>
+            <Button onClick={() => setOpen("promote")}>{say("promote")}</Button>
+            <Button look="risky" onClick={() => setOpen("yank")}>
+              {say("yank")}
+            </Button>
+          </>
+        )}
+      </div>
+      {problem && !open && <Failed problem={problem} />}
+      <Dialog
+        title={say("promote")}
+        isOpen={open === "promote"}
+        onClose={() => setOpen("")}
+        actions={
+          <>
+            <Button look="strong" busy={isBusy} onClick={promote}>
+              {say("promote")}
+            </Button>
+            <Curl method="POST" path={`${path}/promote`} body={{ channel }} />
+          </>
+        }
+      >
+        <p>{say("promote.text", { version: release.version })}</p>
+        <SelectField
+          name="channel"
+          label={say("promote.to")}
+          value={channel}
+          options={others.map((each) => [each, each] as const)}
+          onChange={(value) => setChannel(value as Channel)}
+        />
+        {problem && <Failed problem={problem} />}
+      </Dialog>
+      <Dialog
+        title={say("yank")}
+        isOpen={open === "yank"}
+        onClose={() => setOpen("")}
+        actions={
+          <>
+            <Button look="risky" busy={isBusy} disabled={!reason.trim()} onClick={yank}>
+              {say("yank")}
+            </Button>
+            <Curl method="POST" path={`${path}/yank`} body={{ reason }} />
+          </>
+        }
+      >
+        <p>{say("yank.text")}</p>
+        <TextField
+          name="reason"
+          label={say("reason")}
+          required
+          value={reason}
+          maxLength={1000}
+          onInput={(event) => setReason(event.currentTarget.value)}
+        />
+        {problem && <Failed problem={problem} />}
+      </Dialog>
+      <Dialog
+        title={say("draft.delete")}
+        isOpen={open === "delete"}
+        onClose={() => setOpen("")}
+        actions={
+          <Button look="risky" busy={isBusy} onClick={remove}>
+            {say("draft.delete")}
+          </Button>
+        }
+      >
+        <p>{say("draft.delete.text", { version: release.version })}</p>
+        {problem && <Failed problem={problem} />}
+      </Dialog>
+    </div>
+  );
+}

@@ -1,0 +1,95 @@
+// Bytes to the address that was announced for them: in parts, of which a lost one is sent again and no other.
+import { send } from "../../shared/client";
+import { Problem } from "../../shared/problem";
+
+const PART = 4 << 20;
+const MOST_TRIES = 6;
+const FIRST_WAIT_MS = 500;
+
+type Ranges = readonly (readonly [from: number, to: number])[];
+
+/** Send the file; what arrived before a cut is not sent again. `tell` is given the bytes that are there.
+ *  @throws Problem where it is refused, or the connection stays away. An abort passes through. */
+export async function upload<Made>(address: string, file: Blob, signal: AbortSignal, tell: (sent: number) => void): Promise<Made> {
+  let failures = 0;
+  for (;;) {
+    try {
+      const made = await missing<Made>(address, file, signal, tell, () => (failures = 0));
+      if (made !== null) {
+        return made;
+      }
+    } catch (error) {
+      const isPassing = error instanceof Problem && (error.status === 0 || error.status === 429 || error.status >= 500);
+      failures += 1;
+      if (!isPassing || failures >= MOST_TRIES || signal.aborted) {
+        throw error;
+      }
+      await new Promise((done) => setTimeout(done, (error.retryAfterS ?? 0) * 1000 || FIRST_WAIT_MS * 2 ** failures));
+    }
+  }
+}
+
+async function missing<Made>(
+  address: string,
+  file: Blob,
+  signal: AbortSignal,
+  tell: (sent: number) => void,
+  arrived: () => void,
+): Promise<Made | null> {
+  const { received } = (await (await send("GET", address, { signal })).json()) as { received: Ranges };
+  let there = received.reduce((sum, [from, to]) => sum + to - from + 1, 0);
+  tell(there);
+  for (const [from, to] of gaps(received, file.size)) {
+    for (let at = from; at <= to; at += PART) {
+      const last = Math.min(at + PART - 1, to);
+      const range = { "Content-Range": `bytes ${at}-${last}/${file.size}` };
+      const answer = await put(address, file.slice(at, last + 1), range, signal);
+      arrived();
+      there += last - at + 1;
+      tell(there);
+      if (answer.status === 201) {
+        return (await answer.json()) as Made;
+      }
+    }
+  }
+  return null;
+}
+
+/** What is not there yet, from byte to byte, both included. */
+export function gaps(received: Ranges, size: number): [number, number][] {
+  const found: [number, number][] = [];
+  let at = 0;
+  for (const [from, to] of [...received].sort((a, b) => a[0] - b[0])) {
+    if (from > at) {
+      found.push([at, from - 1]);
+    }
+    at = Math.max(at, to + 1);
+  }
+  if (at < size) {
+    found.push([at, size - 1]);
+  }
+  return found;
+}
+
+async function put(address: string, body: Blob, range: Record<string, string>, signal: AbortSignal): Promise<Response> {
+  const headers = { ...range, "Content-Type": "application/octet-stream" };
+  let answer: Response;
+  try {
+    answer = await fetch(address, { method: "PUT", body, headers, signal });
+  } catch (error) {
+    if (signal.aborted) {
+      throw error;
+    }
+    throw Problem.offline();
+  }
+  if (!answer.ok) {
+    throw await Problem.of(answer);
+  }
+  return answer;
+}
+
+/** The address as a path of this service: pages ask nobody else. */
+export function own(address: string): string {
+  const { pathname, search } = new URL(address, location.href);
+  return pathname + search;
+}

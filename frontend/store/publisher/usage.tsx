@@ -1,0 +1,54 @@
+// How the organisation is used, as bars whose numbers stand in the same table.
+import { useAsked } from "../../shared/asked";
+import { Answer } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { number, size } from "../../shared/words";
+import { api, type Schemas } from "../api";
+import { Curl } from "../curl";
+import { Bar } from "./bar";
+import { say } from "./say";
+
+const COUNTED = [
+  "downloads",
+  "redemptions",
+  "codes",
+  "products",
+  "public_products",
+  "releases",
+  "artifacts",
+  "members",
+  "clients",
+] as const;
+
+type Numbers = Schemas["Usage"];
+
+export function Usage({ org }: { org: string }) {
+  const found = useAsked(async (signal) => (await api.get("/api/v1/org/usage", { query: { org }, signal })).value, [org]);
+  return (
+    <div class="stack">
+      <Answer of={found}>{(value) => <Shown value={value} />}</Answer>
+      <div>
+        <Curl method="GET" path={`/api/v1/org/usage?org=${encodeURIComponent(org)}`} />
+      </div>
+    </div>
+  );
+}
+
+function Shown({ value }: { value: Numbers }) {
+  const most = Math.max(1, ...COUNTED.map((each) => value[each]));
+  return (
+    <>
+      <Table
+        caption={say("usage")}
+        rows={COUNTED}
+        keyOf={(each) => each}
+        columns={[
+          { name: "what", label: say("usage.what"), cell: (each) => say(`usage.${each}`) },
+          { name: "number", label: say("usage.number"), cell: (each) => number(value[each]), isNumber: true },
+          { name: "bar", label: say("usage.bar"), cell: (each) => <Bar share={value[each] / most} /> },
+        ]}
+      />
+      <p>{say("usage.stored", { size: size(value.stored_bytes) })}</p>
+    </>
+  );
+}

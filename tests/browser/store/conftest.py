@@ -1,0 +1,18 @@
+"""A store with the demonstration catalog and its people, as `serve --demo` starts it, and its built pages."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from countersign.web.assets import Assets
+from tests.servers.countersign import Running, served
+
+
+@pytest.fixture(scope="session")
+def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The store; somebody works on its jobs."""
+    if Assets.of_package().parts("store") is None:
+        pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
+    data = tmp_path_factory.mktemp("store") / "data"
+    with served(data, "--demo", settings={"COUNTERSIGN_JOB_WORKERS": "1"}) as running:
+        yield running

@@ -1,0 +1,83 @@
+"""Keys that anybody may have, the sandbox, the sheet of keys, and what is said when there is no answer."""
+
+import asyncio
+
+import httpx
+import pytest
+from playwright.async_api import Browser, Route, expect
+
+from tests.browser.watched import assert_accessible, picture, watched
+from tests.servers.countersign import Running
+
+
+async def test_a_sandbox_key_is_had_and_works_in_the_sandbox_alone(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/keys")
+        await page.click("text=Show me the sandbox")
+        await page.click("text=Get a sandbox key")
+        key = await page.inner_text("code:text('csk_sandbox_')")
+        await assert_accessible(page, axe)
+        await picture(page, "keys-1440-light")
+
+    headers = {"Authorization": f"Bearer {key}"}
+    within = await asyncio.to_thread(httpx.get, f"{demo_store.url}/sandbox/api/v1/library", headers=headers, timeout=60)
+    outside = await asyncio.to_thread(httpx.get, f"{demo_store.url}/api/v1/library", headers=headers)
+    assert (within.status_code, outside.status_code) == (200, 403)
+
+
+@pytest.mark.full
+async def test_the_keyboard_goes_everywhere_and_says_how(browser: Browser, demo_store: Running, axe: str) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/")
+        await page.wait_for_selector(".card")
+        await page.keyboard.press("?")
+        await page.wait_for_selector("dialog >> text=Redeem a code")
+        await assert_accessible(page, axe)
+        await page.keyboard.press("Escape")
+        for key, title in (("a", "Ask"), ("k", "Keys"), ("l", "Library"), ("p", "Products")):
+            await page.keyboard.press(key)
+            await expect(page.locator("h1")).to_have_text(title)
+            await expect(page.locator("h1")).to_be_focused()
+
+
+@pytest.mark.full
+async def test_too_many_requests_are_waited_out_and_tried_again(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    refused = 0
+
+    async def limited(route: Route) -> None:
+        nonlocal refused
+        refused += 1
+        if refused > 1:
+            await route.continue_()
+            return
+        problem = '{"title": "Too many requests", "detail": "the quota is used up", "status": 429}'
+        headers = {"Retry-After": "2", "Content-Type": "application/problem+json"}
+        await route.fulfill(status=429, headers=headers, body=problem)
+
+    async with watched(browser, demo_store.url, expected=("status of 429",)) as page:
+        await page.goto("/questions")
+        await page.route("**/api/v1/products?*", limited)
+        await page.click("nav >> text=Products")
+        await page.wait_for_selector("[role=alert] >> text=Try again in 2 s.")
+        await assert_accessible(page, axe)
+
+        await page.wait_for_selector(".card")
+
+
+@pytest.mark.full
+async def test_a_lost_connection_is_told(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url, expected=("ERR_INTERNET_DISCONNECTED", "ERR_FAILED")) as page:
+        await page.goto("/questions")
+        await page.wait_for_selector("h1:text('Ask')")
+        await page.context.set_offline(True)
+        await page.wait_for_selector("header >> text=No connection")
+        await page.click("nav >> text=Products")
+        await page.wait_for_selector("text=The server was not reached")
+        await page.context.set_offline(False)
+        await page.click("text=Try again")
+
+        await page.wait_for_selector(".card")

@@ -1,0 +1,104 @@
+"""A product's page: the right download first, every release, and nothing of a publisher's text but text."""
+
+import httpx
+import pytest
+from playwright.async_api import Browser
+
+from tests.browser.store.people import PUBLISHER, call, sign_in
+from tests.browser.watched import assert_accessible, evaluated, picture, watched
+from tests.servers.countersign import Running
+
+NOTES = """## New <img src=x onerror=alert(1)>
+
+- **Faster** than `1.0`
+- a [page](https://example.com/a) and [none](javascript:alert(1))
+"""
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c636060600000000400016e4a8f5f"
+    "0000000049454e44ae426082"
+)
+
+
+async def test_the_download_for_this_computer_stands_first(browser: Browser, demo_store: Running, axe: str) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/products/brightwater-rally")
+        await page.wait_for_selector("text=For Linux · Your platform")
+
+        assert await page.locator(".get a.strong").get_attribute("download") == ""
+        assert "countersign pull toolsmith/brightwater-rally ./brightwater-rally" in await page.inner_text(".get")
+        async with page.expect_download() as started:
+            await page.click(".get a.strong")
+        assert (await started.value).suggested_filename.endswith(".tar.gz")
+        await page.click("[role=tab]:text('beta')")
+        assert page.url.endswith("?channel=beta")
+        await assert_accessible(page, axe)
+
+
+@pytest.mark.full
+async def test_what_is_not_free_is_downloaded_by_whoever_owns_it(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/products/awl")
+        await page.wait_for_selector(".get >> text=Redeem a code")
+        assert await page.locator("text='Download'").count() == 0
+
+        await sign_in(page, PUBLISHER, "/products/awl")
+        await page.wait_for_selector(".get >> text=Download 0.3.0")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (360, "dark"), (1440, "light"), (1440, "dark")])
+async def test_a_product_is_accessible_at_every_width(
+    browser: Browser, demo_store: Running, axe: str, width: int, scheme: str
+) -> None:
+    async with watched(browser, demo_store.url, width=width, scheme=scheme) as page:
+        for slug in ("awl", "brightwater-rally"):
+            await page.goto(f"/products/{slug}")
+            await page.wait_for_selector(".get")
+            await assert_accessible(page, axe)
+            await picture(page, f"product-{slug}-{width}-{scheme}")
+
+
+@pytest.mark.full
+async def test_notes_are_marked_up_and_never_markup(browser: Browser, demo_store: Running) -> None:
+    # A draft is seen by its own people alone: nobody else's page changes.
+    call(demo_store, "POST", "/products/awl/releases", {"version": "90.0.0", "channel": "alpha", "notes": NOTES})
+    call(demo_store, "POST", "/products/awl/releases/90.0.0/publish", {})
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/products/awl?channel=alpha")
+        notes = page.locator(".release:has-text('90.0.0') .prose")
+
+        assert await notes.locator("h4").inner_text() == "New <img src=x onerror=alert(1)>"
+        assert await notes.locator("strong").inner_text() == "Faster"
+        assert await notes.locator("code").inner_text() == "1.0"
+        assert await notes.locator("a").all_inner_texts() == ["page"]
+        assert "[none](javascript:alert(1))" in await notes.inner_text()
+        assert await notes.locator("img").count() == 0
+
+
+@pytest.mark.full
+async def test_pictures_are_seen_by_keyboard_alone(browser: Browser, demo_store: Running, axe: str) -> None:
+    for alt in ("The first picture", "The second picture"):
+        about = {"kind": "screenshot", "filename": "shot.png", "size": len(PIXEL), "alt": alt}
+        announced = call(demo_store, "POST", "/products/awl/media", about)
+        assert httpx.put(announced["upload_url"], content=PIXEL).status_code == 201
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/products/awl")
+        await page.focus(".picture >> nth=0")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("dialog img[alt='The first picture']")
+        await page.keyboard.press("ArrowRight")
+        await page.wait_for_selector("dialog img[alt='The second picture']")
+        await assert_accessible(page, axe)
+        await page.keyboard.press("Escape")
+
+        assert await evaluated(page, "document.activeElement.className") == "picture"
+
+
+@pytest.mark.full
+async def test_a_product_is_read_without_a_script(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url, java_script_enabled=False) as page:
+        await page.goto("/products/brightwater-rally")
+
+        assert await page.inner_text("h1") == "Brightwater Rally"
+        assert await page.locator("main a[href^='/api/v1/artifacts/']").count() > 1
+        assert "toolsmith" in await page.inner_text("main")

@@ -1,0 +1,257 @@
+"""A publisher's pages: from a title to a published release, codes for it, and whoever changes the same thing."""
+
+import asyncio
+import io
+import secrets
+import zipfile
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, Route, expect
+
+from tests.browser.store.people import PLAYER, PUBLISHER, call, sign_in
+from tests.browser.watched import assert_accessible, picture, watched
+from tests.servers.countersign import Running
+
+LARGE = 9 << 20
+
+
+def archive() -> bytes:
+    """A small build."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("game/run.sh", "#!/bin/sh\necho hello\n")
+    return packed.getvalue()
+
+
+async def draft(page: Page, store: Running, title: str) -> str:
+    """A new product with the draft 1.0.0, whose page it leads to; the product's slug."""
+    slug = f"{title.lower().replace(' ', '-')}-{secrets.token_hex(3)}"
+    product = {"slug": slug, "title": title, "kind": "game", "platforms": ["linux"], "access": "free"}
+    await asyncio.to_thread(call, store, "POST", "/products", product)
+    release = {"version": "1.0.0", "channel": "beta"}
+    await asyncio.to_thread(call, store, "POST", f"/products/{slug}/releases", release)
+    await sign_in(page, PUBLISHER, f"/publisher/products/{slug}/releases/1.0.0")
+    return slug
+
+
+async def choose(page: Page, name: str, content: bytes) -> None:
+    """Choose a file to upload."""
+    await page.set_input_files("input[type=file]", {"name": name, "mimeType": "application/zip", "buffer": content})
+
+
+async def test_a_product_goes_from_its_title_to_a_published_release(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    title = f"Night Ferry {secrets.token_hex(3)}"
+    slug = title.lower().replace(" ", "-")
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, PUBLISHER, "/publisher/new")
+        await page.fill("#title", title)
+        assert await page.input_value("#slug") == slug
+        await page.check("text=Linux")
+        await page.select_option("#access", "free")
+        await page.click("text=Create the draft")
+        await page.click("summary:text('New release')")
+        await page.fill("#version", "1.0.0")
+        await page.fill("#notes", "The **first** one")
+        await page.click("text=Draft it")
+        await page.wait_for_selector("h2:text('Upload')")
+        await page.select_option("#platform", "linux")
+        await choose(page, "ferry.zip", archive())
+        await page.wait_for_selector("[role=status] >> text=Done", timeout=60_000)
+        await expect(page.locator(".log")).to_contain_text("Done")
+        await assert_accessible(page, axe)
+        await picture(page, "release-processed-1440-light")
+        await page.click("button.strong:text('Publish')")
+        await page.wait_for_selector(".page-head >> text=Published")
+
+        await page.goto(f"/products/{slug}")
+        await page.wait_for_selector(".get >> text=Download 1.0.0")
+
+
+@pytest.mark.full
+async def test_an_upload_that_is_cut_goes_on_where_it_was(browser: Browser, demo_store: Running) -> None:
+    content = secrets.token_bytes(LARGE)
+    sent: list[str] = []
+
+    async def cut(route: Route) -> None:
+        if route.request.method != "PUT":
+            await route.continue_()
+            return
+        sent.append(route.request.headers["content-range"])
+        if len(sent) == 2:
+            await route.abort()
+        else:
+            await route.continue_()
+
+    async with watched(browser, demo_store.url, expected=("ERR_FAILED", "status of 4")) as page:
+        await draft(page, demo_store, "Cut Short")
+        await page.route("**/uploads/*", cut)
+        await choose(page, "large.bin", content)
+        await page.wait_for_selector("tr:has-text('large.bin')", timeout=60_000)
+
+    part = 4 << 20
+    starts = [int(each.split()[1].split("-")[0]) for each in sent]
+    assert starts == [0, part, part, 2 * part]
+
+
+@pytest.mark.full
+async def test_an_upload_goes_on_after_a_reload(browser: Browser, demo_store: Running, tmp_path: Path) -> None:
+    file = tmp_path / "large.bin"
+    await asyncio.to_thread(file.write_bytes, secrets.token_bytes(LARGE))
+    starts: list[int] = []
+    is_cut = True
+
+    async def cut(route: Route) -> None:
+        if route.request.method != "PUT":
+            await route.continue_()
+            return
+        starts.append(int(route.request.headers["content-range"].split()[1].split("-")[0]))
+        if is_cut and starts[-1]:
+            await route.abort()
+        else:
+            await route.continue_()
+
+    async with watched(browser, demo_store.url, expected=("ERR_FAILED", "status of 4")) as page:
+        await draft(page, demo_store, "Loaded Anew")
+        await page.route("**/uploads/*", cut)
+        async with page.expect_event("requestfailed"):
+            await page.set_input_files("input[type=file]", file)
+        await page.reload()
+        is_cut = False
+        await page.wait_for_selector(".drop")
+        await page.set_input_files("input[type=file]", file)
+        await page.wait_for_selector("tr:has-text('large.bin')", timeout=60_000)
+
+    assert starts.count(0) == 1
+
+
+@pytest.mark.full
+async def test_a_file_is_dropped_as_well(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await draft(page, demo_store, "Dropped")
+        transfer = await page.evaluate_handle(
+            "() => { const it = new DataTransfer(); it.items.add(new File(['hello'], 'drop.txt')); return it; }"
+        )
+        await page.wait_for_selector(".drop")
+        await page.dispatch_event(".drop", "drop", {"dataTransfer": transfer})
+
+        await page.wait_for_selector("tr:has-text('drop.txt')")
+
+
+@pytest.mark.full
+async def test_a_release_is_promoted_and_yanked_with_a_reason(browser: Browser, demo_store: Running, axe: str) -> None:
+    async with watched(browser, demo_store.url, width=360, scheme="dark") as page:
+        slug = await draft(page, demo_store, "Taken Back")
+        await page.click("button:text('Publish')")
+        await page.click("button:text('Promote')")
+        await page.wait_for_selector("dialog[open]")
+        await assert_accessible(page, axe)
+        await page.select_option("#channel", "stable")
+        await page.click("dialog >> button.strong")
+        await page.wait_for_selector(".page-head >> text=stable")
+        await page.click("button:text('Yank')")
+        await expect(page.locator("dialog >> button.risky")).to_be_disabled()
+        await page.fill("#reason", "It deletes <b>saves</b>")
+        await page.click("dialog >> button.risky")
+        await page.wait_for_selector("text=It deletes <b>saves</b>")
+
+    releases = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}/releases")
+    assert [(each["channel"], each["yank_reason"]) for each in releases] == [("stable", "It deletes <b>saves</b>")]
+
+
+@pytest.mark.full
+async def test_whoever_changes_the_same_product_is_shown_both_versions(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    async with watched(browser, demo_store.url, expected=("status of 412",)) as page:
+        slug = await draft(page, demo_store, "Two Hands")
+        await page.goto(f"/publisher/products/{slug}?tab=details")
+        await page.fill("#title", "Mine")
+        theirs = {"slug": slug, "title": "Theirs", "kind": "game", "platforms": ["linux"], "access": "free"}
+        await asyncio.to_thread(call, demo_store, "PUT", f"/products/{slug}", theirs)
+        await page.click("button:text('Save')")
+        await page.wait_for_selector("text=Somebody else changed it meanwhile")
+        assert await page.locator("tr:has-text('Mine') >> td").all_inner_texts() == ["Mine", "Theirs"]
+        await assert_accessible(page, axe)
+        assert (await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}"))["title"] == "Theirs"
+
+        await page.click("text=Save mine over it")
+        await page.wait_for_selector("h1:text('Mine')")
+    assert (await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}"))["title"] == "Mine"
+
+
+@pytest.mark.full
+async def test_codes_are_issued_kept_as_a_file_and_revoked(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, PUBLISHER, "/publisher?tab=codes")
+        await page.click("summary")
+        await page.fill("#products", "gantry")
+        await page.fill("#count", "7")
+        await page.click("button:text('Issue codes')")
+        await page.wait_for_selector("h3:text('7 codes')")
+        async with page.expect_download() as started:
+            await page.click("text=Download as CSV")
+        lines = (await asyncio.to_thread(Path(await (await started.value).path()).read_text)).split()
+        assert lines[0] == "code"
+        assert len(lines) == 8
+        batch = page.locator("tr:has-text('0 of 7')")
+        await batch.locator("button").click()
+        await page.click("dialog >> button.risky")
+
+        await expect(batch).to_contain_text("Revoked")
+
+
+@pytest.mark.full
+async def test_the_team_gets_a_program_whose_secret_is_shown_once(browser: Browser, demo_store: Running) -> None:
+    name = f"Builder {secrets.token_hex(3)}"
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, PUBLISHER, "/publisher?tab=team")
+        await page.fill("#email", PLAYER)
+        await page.select_option("#role", "viewer")
+        await page.click("button:text('Add a member')")
+        await page.click(f"tr:has-text('{PLAYER}') >> button")
+        await expect(page.locator(f"tr:has-text('{PLAYER}')")).to_have_count(0)
+        await page.fill("#name", name)
+        await page.click("button:text('Add a program')")
+        await page.wait_for_selector("text=Shown this once")
+        await page.reload()
+        await page.wait_for_selector(f"tr:has-text('{name}')")
+        assert await page.locator("text=Shown this once").count() == 0
+        await page.click(f"tr:has-text('{name}') >> button")
+
+        await expect(page.locator(f"tr:has-text('{name}')")).to_have_count(0)
+
+
+@pytest.mark.full
+async def test_who_publishes_nothing_is_told_so(browser: Browser, demo_store: Running, axe: str) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, PLAYER, "/publisher")
+
+        await page.wait_for_selector("text=You publish nothing here")
+        await assert_accessible(page, axe)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (360, "dark"), (1440, "light"), (1440, "dark")])
+async def test_every_page_of_a_publisher_is_accessible(
+    browser: Browser, demo_store: Running, axe: str, width: int, scheme: str
+) -> None:
+    places = {
+        "products": "/publisher",
+        "codes": "/publisher?tab=codes",
+        "usage": "/publisher?tab=usage",
+        "team": "/publisher?tab=team",
+        "new": "/publisher/new",
+        "releases": "/publisher/products/awl",
+        "details": "/publisher/products/awl?tab=details",
+        "media": "/publisher/products/awl?tab=media",
+        "release": "/publisher/products/awl/releases/0.3.0",
+    }
+    async with watched(browser, demo_store.url, width=width, scheme=scheme) as page:
+        for name, place in places.items():
+            await sign_in(page, PUBLISHER, place)
+            await page.wait_for_selector("main table:visible, main form:visible, main .drop")
+            await assert_accessible(page, axe)
+            await picture(page, f"publisher-{name}-{width}-{scheme}")

@@ -1,0 +1,103 @@
+"""From a code to what one owns: redeemed as it was pasted, alone or with others, and found in the library."""
+
+import asyncio
+
+import pytest
+from playwright.async_api import Browser, Route, expect
+
+from tests.browser.store.people import PLAYER, call, sign_in
+from tests.browser.watched import assert_accessible, picture, watched
+from tests.servers.countersign import Running
+
+MISSED = "status of 404"
+
+
+def issued(store: Running, product: str, count: int = 1) -> list[str]:
+    """Fresh codes for the product."""
+    return call(store, "POST", "/codes", {"kind": "license", "products": [product], "count": count})["codes"]
+
+
+async def test_codes_are_redeemed_as_pasted_and_the_product_is_in_the_library(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    code = (await asyncio.to_thread(issued, demo_store, "awl"))[0]
+    async with watched(browser, demo_store.url, expected=(MISSED,)) as page:
+        await sign_in(page, PLAYER, "/redeem")
+        await page.fill("#code", f"  {code.lower().replace('-', ' ')} \nnot a code\n{code}")
+        await page.click("button:text('Redeem 2 codes')")
+
+        results = page.locator(".results li")
+        await expect(results).to_have_count(2)
+        await expect(results.nth(0)).to_contain_text("Yours now")
+        await expect(results.nth(0)).to_contain_text("Awl")
+        await expect(results.nth(1)).to_contain_text("No such code")
+        await assert_accessible(page, axe)
+        await page.click(".results >> text=Awl")
+        await page.wait_for_selector(".get >> text=Download 0.3.0")
+        await page.click("nav >> text=Library")
+        await page.fill("#find", "awl")
+        await expect(page.locator(".card h2")).to_have_text(["Awl"])
+        await page.click("summary")
+        await page.wait_for_selector("details a[download]")
+
+
+@pytest.mark.full
+async def test_pressed_again_after_a_cut_a_code_is_used_once(browser: Browser, demo_store: Running) -> None:
+    code = (await asyncio.to_thread(issued, demo_store, "loupe"))[0]
+    keys: list[str | None] = []
+
+    async def cut(route: Route) -> None:
+        keys.append(route.request.headers.get("idempotency-key"))
+        if len(keys) == 1:
+            # The store has redeemed it; its answer is lost on the way.
+            await route.fetch()
+            await route.abort()
+        else:
+            await route.continue_()
+
+    async with watched(browser, demo_store.url, expected=("ERR_FAILED",)) as page:
+        await sign_in(page, PLAYER, "/redeem")
+        await page.route("**/api/v1/redeem", cut)
+        await page.fill("#code", code)
+        await page.click("button:text('Redeem')")
+        await page.wait_for_selector(".results >> text=The server was not reached")
+        await page.click("button:text('Redeem')")
+        await page.wait_for_selector(".results >> text=Yours now")
+
+    assert keys[0] is not None
+    assert keys[0] == keys[1]
+
+
+@pytest.mark.full
+async def test_whoever_is_not_signed_in_is_led_there_and_back(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/library?view=list")
+        await page.click("main a:text('Sign in')")
+        await page.fill("#email", PLAYER)
+        await page.fill("#password", "countersign-demo")
+        await page.click("button")
+
+        await page.wait_for_selector(".results")
+        assert page.url.endswith("/library?view=list")
+        await page.click("text=Sign out")
+        await page.goto("/library")
+        await page.wait_for_selector("text=Sign in first")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (360, "dark"), (1440, "light"), (1440, "dark")])
+async def test_redeem_and_library_are_accessible_at_every_width(
+    browser: Browser, demo_store: Running, axe: str, width: int, scheme: str
+) -> None:
+    async with watched(browser, demo_store.url, width=width, scheme=scheme) as page:
+        await page.goto("/library")
+        await page.wait_for_selector("text=Sign in first")
+        await assert_accessible(page, axe)
+        await sign_in(page, PLAYER, "/redeem")
+        await page.wait_for_selector("#code")
+        await assert_accessible(page, axe)
+        for view in ("grid", "list"):
+            await page.goto(f"/library?view={view}")
+            await page.wait_for_selector("summary")
+            await assert_accessible(page, axe)
+            await picture(page, f"library-{view}-{width}-{scheme}")
