@@ -1,14 +1,18 @@
-// Single keys that do something, on any page; they can be switched off as a whole (WCAG 2.2, 2.1.4).
+// Keys that do something, on any page; they can be switched off as a whole (WCAG 2.2, 2.1.4).
 import { signal } from "@preact/signals";
 
 export interface Shortcut {
-  /** As KeyboardEvent.key says it: "/", "j", "?". */
+  /** As KeyboardEvent.key says it, or two one after the other: "/", "j", "?", "g p". */
   key: string;
   does: string;
   run: () => void;
 }
 
 const SWITCH = "countersign-keys-off";
+const PATIENCE_MS = 1500;
+
+let begun = "";
+let begunAt = 0;
 
 export const known = signal<readonly Shortcut[]>([]);
 export const areOff = signal(localStorage.getItem(SWITCH) === "1");
@@ -38,8 +42,12 @@ document.addEventListener("keydown", (event) => {
   if (areOff.peek() || isWriting || isElsewhere || document.querySelector("dialog[open]")) {
     return;
   }
+  const pressed = begun && event.timeStamp - begunAt < PATIENCE_MS ? `${begun} ${event.key}` : event.key;
+  const isBeginning = known.peek().some((each) => each.key.startsWith(`${pressed} `));
+  begun = isBeginning ? pressed : "";
+  begunAt = event.timeStamp;
   // The newest wins: a page's own key before the one of the frame.
-  const found = known.peek().findLast((each) => each.key === event.key);
+  const found = known.peek().findLast((each) => each.key === pressed);
   if (found) {
     event.preventDefault();
     found.run();

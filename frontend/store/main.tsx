@@ -39,11 +39,11 @@ function End() {
 }
 
 const places = [
-  ["/", say("products"), "p"],
-  ["/library", say("library"), "l"],
-  ["/redeem", say("redeem"), "r"],
-  ["/questions", say("ask"), "a"],
-  ["/keys", say("keys"), "k"],
+  ["/", say("products"), "g p"],
+  ["/library", say("library"), "g l"],
+  ["/redeem", say("redeem"), "g r"],
+  ["/questions", say("ask"), "g a"],
+  ["/keys", say("keys"), "g k"],
 ] as const;
 for (const [address, label, key] of places) {
   shortcut({ key, does: label, run: () => go(address) });

@@ -138,7 +138,9 @@ function Keys() {
           {known.value.map((each) => (
             <tr key={each.key + each.does}>
               <td>
-                <kbd>{each.key}</kbd>
+                {each.key.split(" ").map((key) => (
+                  <kbd key={key}>{key}</kbd>
+                ))}
               </td>
               <td>{each.does}</td>
             </tr>

@@ -37,9 +37,12 @@ async def test_the_keyboard_goes_everywhere_and_says_how(browser: Browser, demo_
         await assert_accessible(page, axe)
         await page.keyboard.press("Escape")
         for key, title in (("a", "Ask"), ("k", "Keys"), ("l", "Library"), ("p", "Products")):
+            await page.keyboard.press("g")
             await page.keyboard.press(key)
             await expect(page.locator("h1")).to_have_text(title)
             await expect(page.locator("h1")).to_be_focused()
+        await page.keyboard.type("lark")
+        await expect(page.locator("h1")).to_have_text("Products")
 
 
 @pytest.mark.full
