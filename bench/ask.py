@@ -14,7 +14,8 @@ import httpx
 import seed
 from processes import Cores, postgres
 
-from countersign.distribution.app import MIGRATIONS, create, opened
+from countersign.distribution.app import create, opened
+from countersign.distribution.opening import MIGRATIONS
 from countersign.kernel.database.port import Database
 
 PRODUCTS = 100_000

@@ -11,16 +11,17 @@ interface Entry {
   title: string;
   routes: readonly Route[];
   places: readonly (readonly [address: string, label: string])[];
+  foot?: readonly (readonly [address: string, label: string])[];
   End: () => ComponentChildren;
 }
 
 /** Take over the page that the server sent. */
-export function enter({ title, routes, places, End }: Entry): void {
+export function enter({ title, routes, places, foot, End }: Entry): void {
   site.title = title;
   start(routes);
   const root = document.getElementById("app");
   if (root) {
     root.replaceChildren();
-    render(<Shell places={places} end={<End />} />, root);
+    render(<Shell places={places} foot={foot} end={<End />} />, root);
   }
 }

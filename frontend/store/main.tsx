@@ -35,5 +35,10 @@ enter({
     { template: "/design", page: () => <Design /> },
   ],
   places: [["/", say("products")]],
+  foot: [
+    ["/wiki.json", say("manual")],
+    ["/openapi.json", "OpenAPI"],
+    ["/auth.md", say("for.agents")],
+  ],
   End,
 });

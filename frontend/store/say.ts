@@ -4,6 +4,8 @@ import { words } from "../shared/words";
 const en = {
   products: "Products",
   agents: "Connected agents",
+  manual: "Manual",
+  "for.agents": "For agents",
   search: "Search",
   "search.help": "Titles, descriptions, tags",
   kind: "Kind",
@@ -43,6 +45,8 @@ const en = {
 const de: Record<keyof typeof en, string> = {
   products: "Produkte",
   agents: "Verbundene Agenten",
+  manual: "Handbuch",
+  "for.agents": "Für Agenten",
   search: "Suche",
   "search.help": "Titel, Beschreibungen, Schlagwörter",
   kind: "Art",

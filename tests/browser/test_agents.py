@@ -42,7 +42,6 @@ async def test_every_page_about_agents_holds_the_rules_of_accessibility(
             assert await heading(page) == title
             found.extend(await faults(page, axe))
 
-        await look("Countersign", shop.url + "/")
         await page.goto(first["claim"]["verification_uri"])
         await send(page, email=CUSTOMER, password=PASSWORD)
         await page.wait_for_selector("#user_code")
@@ -71,9 +70,6 @@ async def test_every_page_about_agents_holds_the_rules_of_accessibility(
         await press(page, "Disconnect")
         assert "Nothing acts" in await page.inner_text("main")
         await look("Connected agents")
-        await look("Countersign", shop.url + "/")
-        await press(page, "Sign out")
-        assert await heading(page) == "Sign in"
 
     assert not found
 
@@ -83,7 +79,7 @@ async def test_a_link_on_another_site_finds_the_signed_in_person(browser: Browse
     async with opened(browser, shop.running, java_script_enabled=False) as (context, page):
         await page.goto(f"{shop.url}/auth/signin")
         await send(page, email=CUSTOMER, password=PASSWORD)
-        await page.wait_for_selector("text=You are signed in")
+        await page.wait_for_url(f"{shop.url}/")
         # Another cookie of this host comes along, as one that no site may hold back does not.
         await context.add_cookies([{"name": "other", "value": "1", "url": shop.url, "sameSite": "Lax"}])
         for target, title in ((link, "Allow this agent?"), (f"{shop.url}/auth/agents", "Connected agents")):

@@ -48,7 +48,7 @@ async def watched(
     await page.add_init_script(_REPORT)
     yield page
     await context.close()
-    assert not found
+    assert not found, "\n".join(found)
 
 
 async def evaluated(page: Page, expression: str) -> Any:
@@ -64,8 +64,9 @@ async def evaluated(page: Page, expression: str) -> Any:
 async def assert_accessible(page: Page, axe: str) -> None:
     """Insist that no rule of axe-core is broken, and that nothing is wider than the window."""
     await evaluated(page, f"{axe};undefined")
-    asked = f"axe.run(document, {{runOnly: {{type: 'tag', values: {TAGS}}}}}).then(found => found.violations.map(each =>"
-    asked += " `${each.id}: ${each.nodes.map(node => node.html.slice(0, 160)).join(' | ')}`))"
+    options = f"{{runOnly: {{type: 'tag', values: {TAGS}}}}}"
+    told = "`${each.id}: ${each.nodes.map(node => node.html.slice(0, 160)).join(' | ')}`"
+    asked = f"axe.run(document, {options}).then(found => found.violations.map(each => {told}))"
     broken: list[str] = await evaluated(page, asked)
     if await evaluated(page, "document.documentElement.scrollWidth > innerWidth"):
         broken.append("wider than its window")

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from countersign.distribution.context import PREFIX
-from countersign.distribution.documents import openapi
 from tests.contract import documented
+from tests.contract.described import DESCRIPTION, resolved
 from tests.contract.documented import Form, Member, Row
-from tools.reference import EVERY_ROUTE
 
 GENERAL = {401, 403, 429}
 """What the document's section on errors says of every endpoint."""
@@ -19,7 +18,6 @@ NARROWED = {("/products", "limit"): {"minimum": 1}}
 # An address within the service is a URI reference, which RFC 9457 allows.
 RELATIVE = {("problem details", "instance")}
 
-DESCRIPTION: dict[str, Any] = openapi.document(EVERY_ROUTE, "http://store.example", "countersign")
 OBJECTS = documented.objects()
 
 
@@ -41,17 +39,6 @@ def operation(row: Row) -> dict[str, Any]:
     assert found is not None
     answers = {status: resolved(answer) for status, answer in found["responses"].items()}
     return {**found, "responses": answers}
-
-
-def resolved(part: dict[str, Any]) -> dict[str, Any]:
-    """What the part refers to, or itself."""
-    if "$ref" not in part:
-        return part
-    found: Any = DESCRIPTION
-    for step in part["$ref"].removeprefix("#/").split("/"):
-        found = found[step]
-    assert isinstance(found, dict)
-    return found
 
 
 def form(schema: dict[str, Any]) -> Form:

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution import demo
+from countersign.distribution import demo, opening
 from countersign.distribution.context import Store
 from countersign.kernel.database.migrate import upgrade
 from countersign.kernel.database.open import open_database
@@ -34,9 +34,9 @@ def migrated(cluster: Cluster) -> str:
     url = cluster.url(name)
 
     async def migrate() -> None:
-        database = await open_database(url, schema=distribution.SCHEMA, pool=1)
-        await upgrade(database, distribution.MIGRATIONS)
-        await open_engine("auto", database, url, distribution.SCHEMA, lease_s=15)
+        database = await open_database(url, schema=opening.SCHEMA, pool=1)
+        await upgrade(database, opening.MIGRATIONS)
+        await open_engine("auto", database, url, opening.SCHEMA, lease_s=15)
         await database.close()
 
     asyncio.run(migrate())

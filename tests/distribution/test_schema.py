@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from countersign.distribution.app import MIGRATIONS
+from countersign.distribution.opening import MIGRATIONS
 from countersign.kernel.database.describe import describe
 from countersign.kernel.database.dialect import in_dialect
 from countersign.kernel.database.migrate import upgrade

@@ -46,7 +46,7 @@ def test_no_page_of_the_store_takes_an_address_of_the_api() -> None:
     assert set(told) & taken == {"/"}
 
 
-def test_the_build_is_made_anew_when_what_it_is_made_of_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_build_is_made_anew_when_its_sources_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "SOURCES", tmp_path)
     (tmp_path / "a.ts").write_text("1")
     first = pages.digest({"store.json": "{}"})

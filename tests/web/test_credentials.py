@@ -9,7 +9,8 @@ OURS = {"Sec-Fetch-Site": "same-origin"}
 
 
 def with_session(**headers: str) -> dict[str, str]:
-    return {"Cookie": f"other=1; countersign={SESSION}", **{name.replace("_", "-"): each for name, each in headers.items()}}
+    sent = {name.replace("_", "-"): each for name, each in headers.items()}
+    return {"Cookie": f"other=1; countersign={SESSION}", **sent}
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
@@ -58,6 +59,14 @@ async def test_whatever_is_not_our_page_goes_on_without_credentials(
 
     assert "authorization" not in answer.json()["headers"]
     assert echo.asked == [f"{method} /api/v1/library"], "the session was not even looked at"
+
+
+async def test_names_of_this_machine_are_not_one_for_a_service_that_others_reach(echo: Echo) -> None:
+    home = Home("http://127.0.0.1:8480", is_loopback=False)
+    async with browsing(echo, store_entry(home), home) as http:
+        answer = await http.get("/api/v1/library", headers=with_session(Origin="http://localhost:8480"))
+
+    assert "authorization" not in answer.json()["headers"]
 
 
 async def test_names_of_this_machine_are_no_names_of_a_public_service(echo: Echo) -> None:

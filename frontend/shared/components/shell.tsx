@@ -16,9 +16,11 @@ interface Props {
   places: readonly (readonly [address: string, label: string])[];
   /** What stands at the end of the head: who is signed in, the way out. */
   end: ComponentChildren;
+  /** What leads elsewhere, at the foot. */
+  foot?: readonly (readonly [address: string, label: string])[];
 }
 
-export function Shell({ places, end }: Props): JSX.Element {
+export function Shell({ places, end, foot = [] }: Props): JSX.Element {
   useEffect(() => shortcut({ key: "?", does: say("keyboard.sheet"), run: () => (isSheetOpen.value = true) }), []);
   const found = current.value;
   return (
@@ -49,6 +51,11 @@ export function Shell({ places, end }: Props): JSX.Element {
       </main>
       <footer class="foot">
         <em>{say("motto")}</em>
+        {foot.map(([address, label]) => (
+          <a key={address} href={address}>
+            {label}
+          </a>
+        ))}
         <Button look="plain" tight onClick={() => (isSheetOpen.value = true)}>
           {say("keyboard")}
         </Button>

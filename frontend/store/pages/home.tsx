@@ -29,8 +29,9 @@ function asked() {
 
 export function Home() {
   const about = asked();
-  const first = useAsked<Products>(
-    async (signal) => (await api.get("/api/v1/products", { query: about, signal })).value,
+  // The question stays with its answer: a cursor goes on with the list that it came with.
+  const first = useAsked(
+    async (signal) => ({ about, page: (await api.get("/api/v1/products", { query: about, signal })).value }),
     [JSON.stringify(about)],
     { keeps: true },
   );
@@ -38,7 +39,9 @@ export function Home() {
     <>
       <Heading title={say("products")} />
       <Filters />
-      <Answer of={first}>{(page) => <Listed key={JSON.stringify(about)} first={page} about={about} />}</Answer>
+      <Answer of={first}>
+        {(found) => <Listed key={JSON.stringify(found.about)} first={found.page} about={found.about} />}
+      </Answer>
     </>
   );
 }

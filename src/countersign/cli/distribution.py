@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from countersign.cli import worker
 from countersign.cli.place import Place
 from countersign.cli.starting import Service
-from countersign.distribution import app, demo
+from countersign.distribution import app, demo, opening
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, sessions, setup
 from countersign.kernel.http.server import ASGIApp
@@ -39,7 +39,7 @@ async def serving(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
     """
     async with AsyncExitStack() as stack:
         if tends:
-            await stack.enter_async_context(app.sole_node(store.settings))
+            await stack.enter_async_context(opening.sole_node(store.settings))
             await stack.enter_async_context(app.tended(store))
             await stack.enter_async_context(worker.beside(store))
         workers = worker.COMMAND if store.settings.job_workers else ()

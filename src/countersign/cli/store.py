@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from countersign.cli import configuration, lock, output
 from countersign.cli.output import Exit, Failure
 from countersign.cli.target import DEFAULT_SERVER
-from countersign.distribution import app
+from countersign.distribution import opening
 from countersign.distribution.context import Store
 from countersign.distribution.identity import keys
 from countersign.kernel.database import migrate, versions
@@ -42,7 +42,7 @@ def run(
         raise Failure(doing, why=f"{settings.data} holds no store", remedy=remedy, exit_code=Exit.NOT_FOUND)
 
     async def open_and_work() -> ResultT:
-        async with app.opened(settings, root_url(settings), is_loopback=True) as store:
+        async with opening.opened(settings, root_url(settings), is_loopback=True) as store:
             return await work(store)
 
     return settled(open_and_work(), doing)
@@ -93,7 +93,7 @@ async def database(settings: Settings) -> AsyncGenerator[Database]:
         ValueError: the setting is no database address.
     """
     url = settings.database_url or f"sqlite:///{(Path(settings.data) / DATABASE_FILE).absolute()}"
-    opened = await open_database(url, schema=app.SCHEMA, reserve_bytes=settings.reserve_mib << 20)
+    opened = await open_database(url, schema=opening.SCHEMA, reserve_bytes=settings.reserve_mib << 20)
     try:
         yield opened
     finally:
@@ -108,9 +108,9 @@ async def pending(settings: Settings) -> list[str]:
         SchemaMismatch: the database belongs to another version.
     """
     if not has_database(settings):
-        return [migration.name for migration in migrate.migrations(app.MIGRATIONS)]
+        return [migration.name for migration in migrate.migrations(opening.MIGRATIONS)]
     async with database(settings) as opened:
-        return await migrate.pending(opened, app.MIGRATIONS)
+        return await migrate.pending(opened, opening.MIGRATIONS)
 
 
 async def upgrade(settings: Settings) -> list[str]:
@@ -121,7 +121,7 @@ async def upgrade(settings: Settings) -> list[str]:
     """
     await asyncio.to_thread(Path(settings.data).mkdir, mode=0o700, parents=True, exist_ok=True)
     async with database(settings) as opened:
-        return await migrate.upgrade(opened, app.MIGRATIONS)
+        return await migrate.upgrade(opened, opening.MIGRATIONS)
 
 
 async def require_keys(settings: Settings, master: MasterKey) -> None:

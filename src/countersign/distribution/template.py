@@ -7,11 +7,11 @@ import asyncio
 import sys
 from pathlib import Path
 
-from countersign.distribution import app, demo
+from countersign.distribution import app, demo, opening
 from countersign.distribution.identity import keys
 from countersign.settings import Settings
 
-KEPT = (app.DATABASE_FILE, app.BLOBS_FOLDER)
+KEPT = (opening.DATABASE_FILE, opening.BLOBS_FOLDER)
 ROOT_URL = "http://template.invalid"
 
 

@@ -43,25 +43,23 @@ class Assets:
 
     def parts(self, entry: str) -> Parts | None:
         """What the entry's page loads; None when it is not built."""
-        manifest = self._files.get("manifest.json")
-        paths = self._files.get(f"{entry}.paths.json")
-        chunk: dict[str, Any] | None = None
-        chunks: dict[str, dict[str, Any]] = {}
-        if manifest is not None:
-            chunks = json.loads(manifest)
-            chunk = chunks.get(f"{entry}/main.tsx")
+        chunks = self._chunks()
+        chunk, paths = chunks.get(f"{entry}/main.tsx"), self._files.get(f"{entry}.paths.json")
         if chunk is None or paths is None:
             return None
         imported = [chunks[name] for name in chunk.get("imports", ())]
         styles = [style for each in (*imported, chunk) for style in each.get("css", ())]
-        icon = next((name for name in self._files if name.startswith(f"{FOLDER}/mark-")), None)
         return Parts(
             script=f"/{chunk['file']}",
             styles=tuple(f"/{name}" for name in dict.fromkeys(styles)),
             preloads=tuple(f"/{each['file']}" for each in imported),
-            icon=None if icon is None else f"/{icon}",
+            icon=next((f"/{name}" for name in self._files if name.startswith(f"{FOLDER}/mark-")), None),
             paths=tuple(json.loads(paths)),
         )
+
+    def _chunks(self) -> dict[str, dict[str, Any]]:
+        """What the build tells of each of its parts, by their sources."""
+        return json.loads(self._files.get("manifest.json", b"{}"))
 
     def answer(self, path: str, headers: Headers) -> Answer | None:
         """The file at the address, compressed where it is and the browser takes that; None when there is none."""

@@ -17,8 +17,8 @@ FACETS = ("q", "kind", "platform", "org", "tag", "sort")
 
 CATEGORIES = {"game": "GameApplication", "app": "BusinessApplication", "tool": "DeveloperApplication"}
 _WORDS: Mapping[str, Mapping[str, str]] = {
-    "en": {"releases": "Releases", "products": "Products", "sign in": "Sign in", "more": "More", "skip": "Skip to"},
-    "de": {"releases": "Versionen", "products": "Produkte", "sign in": "Anmelden", "more": "Mehr", "skip": "Zu"},
+    "en": {"releases": "Releases", "products": "Products", "sign in": "Sign in", "agents": "Connected agents"},
+    "de": {"releases": "Versionen", "products": "Produkte", "sign in": "Anmelden", "agents": "Verbundene Agenten"},
 }
 
 
@@ -75,7 +75,8 @@ def _framed(page: _Page, body: str) -> str:
     """The body between the head that every page has, for whoever has no script."""
     return (
         f'<header class="top"><a class="brand" href="/">{escape(page.store)}</a>'
-        f'<nav><a href="/auth/signin">{page.words["sign in"]}</a></nav></header><main id="main">{body}</main>'
+        f'<nav><ul><li><a href="/auth/signin">{page.words["sign in"]}</a></li>'
+        f'<li><a href="/auth/agents">{page.words["agents"]}</a></li></ul></nav></header><main id="main">{body}</main>'
     )
 
 

@@ -79,6 +79,29 @@ async def test_a_refusal_leads_on_by_the_words_that_a_product_mentions(shop: Wor
     assert len(led_on["sources"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "onward"),
+    [
+        ("Which Linux games are best for kids?", "Which games that run on Linux are there?"),
+        ("Is Quill Pro any good?", "What is the newest version of Quill Pro?"),
+    ],
+)
+async def test_a_refusal_offers_a_question_of_what_was_understood(shop: World, text: str, onward: str) -> None:
+    refused = (await shop.call("GET", "/ask", params={"q": text})).json()
+    led_on = (await shop.call("GET", "/ask", params={"q": onward})).json()
+
+    assert (refused["confidence"], refused["sources"]) == (0, [])
+    assert f'You could ask: "{onward}"' in refused["answer"]
+    assert led_on["confidence"] >= 0.9
+
+
+async def test_a_refusal_offers_nothing_where_the_question_denies_something(shop: World) -> None:
+    refused = (await shop.call("GET", "/ask", params={"q": "Which games are not for kids on Linux?"})).json()
+
+    assert refused["sources"] == []
+    assert "You could ask" not in refused["answer"]
+
+
 async def test_a_question_of_two_thousand_characters_is_answered(shop: World) -> None:
     answer = await shop.call("POST", "/ask", json={"query": "which games " + "x " * 994})
 

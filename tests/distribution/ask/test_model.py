@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,9 +29,17 @@ class Stub:
     delay_s: float = 0
     url: str = ""
     seen: list[tuple[str, dict[str, Any]]] = field(default_factory=lambda: list[tuple[str, dict[str, Any]]]())
+    serving: set[asyncio.Task[None]] = field(default_factory=lambda: set[asyncio.Task[None]]())
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.serving.add(task)
+        with closing(writer):
+            await self._answer(reader, writer)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         length = int(
             next(line for line in head.lower().split("\r\n") if line.startswith("content-length")).split(":")[1]
@@ -45,7 +54,6 @@ class Stub:
             b"HTTP/1.1 %d X\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%b" % (self.status, len(said), said)
         )
         await writer.drain()
-        writer.close()
 
 
 @pytest.fixture
@@ -56,6 +64,9 @@ async def stub() -> AsyncIterator[Stub]:
     made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     async with server:
         yield made
+    for task in made.serving:
+        task.cancel()
+    await asyncio.gather(*made.serving, return_exceptions=True)
 
 
 Asking = Callable[..., Awaitable[Answered]]

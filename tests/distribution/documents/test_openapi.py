@@ -1,7 +1,6 @@
 """The description holds together: its references, examples, links and headers are what they claim to be."""
 
 import ast
-import json
 import re
 from collections.abc import Iterator
 from datetime import date
@@ -17,11 +16,9 @@ from countersign.distribution.documents import openapi, operations, parameters, 
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.deprecation import Deprecation, deprecated
 from countersign.kernel.http.route import Route, route
+from tests.contract.described import DESCRIPTION, resolved
 from tools.reference import EVERY_ROUTE
 
-DESCRIPTION: dict[str, Any] = json.loads(
-    openapi.encode(openapi.document(EVERY_ROUTE, "http://store.example", "countersign"))
-)
 OPERATIONS = [
     pytest.param(method, path, operation, id=f"{method.upper()} {path}")
     for path, item in DESCRIPTION["paths"].items()
@@ -33,17 +30,6 @@ IN_OTHER_WORDS = {
     *("accept", "content-type", "content-length", "authorization", "x-api-key", "cookie", "x-forwarded-for", "host"),
     *("origin", "sec-fetch-site", "user-agent"),
 }
-
-
-def resolved(part: dict[str, Any]) -> dict[str, Any]:
-    """What the part refers to, or itself."""
-    if "$ref" not in part:
-        return part
-    found: Any = DESCRIPTION
-    for step in part["$ref"].removeprefix("#/").split("/"):
-        found = found[step]
-    assert isinstance(found, dict)
-    return found
 
 
 def validate(value: object, schema: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
+from countersign.distribution import opening
 from countersign.distribution.sandbox import folders, original
 from countersign.distribution.sandbox.front import Front
 from countersign.kernel import clock
@@ -22,7 +23,7 @@ from tests.faults.lives import Lives
 from tests.servers.countersign import served
 
 HOUR_S = 3_600
-TEMPLATE = original.template(distribution.MIGRATIONS)
+TEMPLATE = original.template(opening.MIGRATIONS)
 
 
 def data_of(world: World) -> Path:

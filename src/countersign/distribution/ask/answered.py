@@ -19,11 +19,12 @@ from collections.abc import AsyncGenerator, Sequence
 
 import msgspec
 
-from countersign.distribution.ask import extreme_replies, replies, version_replies
+from countersign.distribution.ask import extreme_replies, phrases, replies, version_replies
 from countersign.distribution.ask import particular_replies as particular
 from countersign.distribution.ask.grammar import understand
 from countersign.distribution.ask.guesses import guessed
 from countersign.distribution.ask.names import Names, names
+from countersign.distribution.ask.offered import offered
 from countersign.distribution.ask.particular_replies import UnknownProduct
 from countersign.distribution.ask.plainer import plainer
 from countersign.distribution.ask.query import (
@@ -59,9 +60,8 @@ MOST_UNKNOWN = 6
 CORRECTED = 0.8
 RESTATED = 0.9
 CAN_ANSWER = (
-    "I answer from the catalog: which products or releases there are or how many, by kind, platform, channel, "
-    "publisher, tag, licence, price being free or not, title and date; the newest version of a product, when it was "
-    "released and what changed; whether a product runs on a platform; who publishes it; and how products compare."
+    "I answer from the catalog: which products and releases there are, or how many; newest versions and what changed; "
+    "who publishes what, what it runs on, and how products compare."
 )
 
 
@@ -161,15 +161,17 @@ async def _corrected(
     best = max(unknown, key=lambda meant: _told(meant, left), default=None)
     if best is not None and _told(best, left) > 0:
         return _asked_back(best)
-    return await _not_read(store.database, doubts, left)
+    onward = [f"Which products mention {word}?" async for word in _mentioned(store.database, left)]
+    return _not_read(doubts, left, [*onward, *offered(question, found, named)])
 
 
-async def _not_read(database: Database, doubts: Sequence[str], left: Sequence[str]) -> Answered:
-    words = ", ".join(f'"{word}"' for word in left)
+def _not_read(doubts: Sequence[str], left: Sequence[str], onward: Sequence[str]) -> Answered:
+    words = phrases.joined([f'"{word}"' for word in left], "or")
     reasons = [*doubts, f"I do not know what {words} means here"] if left else [*doubts]
-    why = f": {'; '.join(reasons)}" if reasons else ""
-    onward = " ".join([f'You could ask: "Which products mention {word}?"' async for word in _mentioned(database, left)])
-    return refused(" ".join(filter(None, (f"I cannot tell{why}.", onward, CAN_ANSWER))))
+    why = f": {'; '.join(reasons)}" if reasons else ", for I do not understand the question as a whole"
+    offers = phrases.joined([f'"{each}"' for each in onward], "or")
+    could = f"You could ask: {offers}" if offers else CAN_ANSWER
+    return refused(f"I cannot tell{why}. {could}")
 
 
 async def _mentioned(database: Database, words: Sequence[str]) -> AsyncGenerator[str]:

@@ -21,7 +21,8 @@ async def most(database: Database, asked: Most) -> Reply:
         return Reply("text", said, slugs, len(slugs))
     channel = f"{asked.channel} " if asked.channel else ""
     number = "" if asked.of == "tags" else f" ({found[0][2]})"
-    said = f"Of all {phrases.products(asked.where)}, {names} has the {which} {channel}{asked.of}{number}."
+    verb = "has" if len(found) == 1 else "have"
+    said = f"Of all {phrases.products(asked.where)}, {names} {verb} the {which} {channel}{asked.of}{number}."
     return Reply("products", said, slugs, len(slugs), None, tuple((slug, None) for (slug,) in slugs))
 
 

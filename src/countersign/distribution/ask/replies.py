@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec.structs import replace
+
 from countersign.distribution.ask import phrases, statements
 from countersign.distribution.ask.query import Count, Exists, Products, Publishers, Releases
 from countersign.kernel import clock
@@ -108,8 +110,9 @@ async def which(database: Database, asked: Products | Releases | Publishers) -> 
     if not found.total:
         return Reply(kind, f"There are no {phrases.of_set(asked)}.")
     is_one = found.total == 1
-    is_cut = isinstance(asked, Products | Releases) and asked.limit is not None
-    count = "" if is_cut else f" ({found.total} in all)"
+    if not isinstance(asked, Publishers) and asked.limit is not None and asked.limit > found.total:
+        asked = replace(asked, limit=found.total)
+    count = f" ({found.total} in all)" if found.total > MOST_TOLD else ""
     text = f"{capital(phrases.of_set(asked, is_one=is_one))}: {told(found.items, found.total)}{count}."
     return Reply(kind, text, found.rows, found.total, None, found.sources)
 

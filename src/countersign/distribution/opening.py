@@ -1,0 +1,141 @@
+"""The store opened: its database brought up to date, its keys, blobs, counters, mail and job engine."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from countersign.distribution.catalog import public
+from countersign.distribution.context import VERSIONS, Store
+from countersign.distribution.identity import keys
+from countersign.distribution.issuers import keys as issuer_keys
+from countersign.distribution.uses import Uses
+from countersign.kernel import telemetry
+from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.database import postgres_lock
+from countersign.kernel.database.migrate import upgrade
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.versions import Versions
+from countersign.kernel.http.counters import Counters, SharedMemoryCounters
+from countersign.kernel.jobs.open import open_engine
+from countersign.kernel.mail.open import open_mail
+from countersign.kernel.mail.room import MailRoom
+from countersign.kernel.security.jose import AccessTokens
+from countersign.kernel.security.masterkey import MasterKey, load_master_key
+from countersign.kernel.security.sealed import signature
+from countersign.settings import BadSetting, Settings
+
+SCHEMA = "distribution"
+MIGRATIONS = "countersign.distribution.migrations"
+NODE_PATIENCE_S = 10
+DATABASE_FILE = "distribution.sqlite"
+BLOBS_FOLDER = "blobs"
+BOUNDED_COUNTERS = 1_024
+
+
+@asynccontextmanager
+async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> AsyncGenerator[Store]:
+    """A store on the configured database, brought up to date, closed when the block is left.
+
+    Raises:
+        BadSetting: a setting cannot be used.
+        Unavailable: database, blob store or key cannot be reached.
+    """
+    data = Path(settings.data)
+    await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
+    master = _master_key(settings, data)
+    async with AsyncExitStack() as stack:
+        url = settings.database_url or f"sqlite:///{(data / DATABASE_FILE).absolute()}"
+        database = await open_database(
+            url,
+            schema=SCHEMA,
+            pool=settings.database_pool,
+            read_deadline_s=settings.read_deadline_s,
+            reserve_bytes=settings.reserve_mib << 20,
+            most_bytes=settings.storage_mib << 20,
+        )
+        stack.push_async_callback(database.close)
+        await upgrade(database, MIGRATIONS)
+        await public.complete(database)
+        counters = _counters(settings, data)
+        stack.push_async_callback(counters.close)
+        tokens = AccessTokens(await keys.token_keys(database, master), root_url, root_url)
+        watched = keys.Watched(
+            Versions(database, VERSIONS).current, VERSIONS.index("identity"), database, master, tokens
+        )
+        mail = MailRoom(open_mail(settings.smtp_url, settings.mail_from, data), telemetry.logger("mail"))
+        stack.push_async_callback(mail.close)
+        store = Store(
+            settings=settings,
+            root_url=root_url,
+            is_loopback=is_loopback,
+            database=database,
+            blobs=open_blobs(
+                settings.blobs_url,
+                data / BLOBS_FOLDER,
+                reserve_bytes=settings.reserve_mib << 20,
+                most_bytes=settings.storage_mib << 20,
+                beneath=settings.blobs_beneath,
+            ),
+            counters=counters,
+            mail=mail,
+            versions=watched.current,
+            master=master,
+            tokens=tokens,
+            cursors=signature(master, "cursor"),
+            addresses=signature(master, "address"),
+            codes=signature(master, "code"),
+            key_sets=issuer_keys.key_sets(settings),
+            uses=Uses(),
+            jobs=await open_engine(settings.job_engine, database, url, SCHEMA, lease_s=settings.job_lease_s),
+        )
+        yield store
+
+
+def _master_key(settings: Settings, data: Path) -> MasterKey:
+    if settings.database_url and not (settings.master_key or settings.master_key_file):
+        raise BadSetting(
+            "with PostgreSQL every node needs the same master key: set COUNTERSIGN_MASTER_KEY or "
+            "COUNTERSIGN_MASTER_KEY_FILE (for example from `openssl rand -base64 32`)"
+        )
+    file = Path(settings.master_key_file) if settings.master_key_file else None
+    return load_master_key(settings.master_key or None, file, data)
+
+
+def _counters(settings: Settings, data: Path) -> Counters:
+    # A store that is bounded has few callers.
+    local = SharedMemoryCounters(data, BOUNDED_COUNTERS) if settings.storage_mib else SharedMemoryCounters(data)
+    if not settings.counters_url:
+        return local
+    # Its client takes a fifth of a second to import, which only those who configure it should wait for.
+    from countersign.kernel.http.counters_valkey import ValkeyCounters
+
+    return ValkeyCounters(settings.counters_url, local, telemetry.logger("counters").warning)
+
+
+@asynccontextmanager
+async def sole_node(settings: Settings) -> AsyncGenerator[None]:
+    """While the block lasts, no other node may serve this database with rate limits or files of its own.
+
+    Each node counts in its own memory unless COUNTERSIGN_COUNTERS_URL names a shared store; with several nodes every
+    limit would silently be multiplied by their number. Each keeps files in its own directory unless
+    COUNTERSIGN_BLOBS_URL names a store; what was uploaded to one would be missing on the others.
+
+    Raises:
+        BadSetting: another node serves the database already.
+        Unavailable: PostgreSQL cannot be reached.
+    """
+    own: list[str] = []
+    if not settings.counters_url:
+        own.append(
+            "count rate limits by itself: set COUNTERSIGN_COUNTERS_URL to a Redis or Valkey that all nodes share"
+        )
+    if not settings.blobs_url:
+        own.append("keep files of its own: set COUNTERSIGN_BLOBS_URL to a store that all nodes share")
+    if not settings.database_url or not own:
+        yield
+        return
+    async with postgres_lock.held(settings.database_url, "countersign:counters", patience_s=NODE_PATIENCE_S) as is_sole:
+        if not is_sole:
+            raise BadSetting(f"another node serves this database, and each would {'; and '.join(own)}")
+        yield

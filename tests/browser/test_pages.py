@@ -1,0 +1,198 @@
+"""The pages of both services in a real browser: one journey each, by keyboard where it matters, and the rules."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from countersign.web.assets import Assets
+from tests.browser.pages import NARROW, WIDE
+from tests.browser.watched import assert_accessible, picture, watched
+from tests.servers.countersign import Running, served
+
+PASSWORD = "countersign-demo"
+STORE_PAGES = ("/", "/?q=zzzz", "/products/aurora-freight", "/design", "/nowhere")
+WORK_PAGES = ("/", "/models/lead", "/models/lead?offset=50&order=-title", "/models/none", "/design")
+LOOKS = [("light", NARROW), ("dark", WIDE)]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Both services with the demonstration; skips where the pages are not built."""
+    if Assets.of_package().parts("store") is None:
+        pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
+    with served(tmp_path_factory.mktemp("demo") / "data", "--demo", service="both") as running:
+        yield running
+
+
+def store(demo: Running) -> str:
+    return demo.url
+
+
+def work(demo: Running) -> str:
+    return f"http://127.0.0.1:{demo.records_port}"
+
+
+async def sign_in_to_work(page: Page, name: str) -> None:
+    await page.goto("/signin")
+    await page.fill("#username", name)
+    await page.fill("#password", PASSWORD)
+    await page.press("#password", "Enter")
+    await page.wait_for_selector("h1:text-is('Models')")
+
+
+async def test_a_product_is_found_while_one_types_and_opened_by_keyboard(browser: Browser, demo: Running) -> None:
+    async with watched(browser, store(demo)) as page:
+        await page.goto("/")
+        await page.wait_for_selector("#q")
+        await page.keyboard.press("/")
+        await page.keyboard.type("auror")
+        await expect(page.locator(".card")).to_have_count(1)
+        assert page.url.endswith("/?q=auror")
+        await page.press(".card a", "Enter")
+        await page.wait_for_selector("h1:text-is('Aurora Freight')")
+
+        assert await page.title() == "Aurora Freight · Countersign"
+        assert await page.evaluate("document.activeElement.tagName") == "H1"
+        await page.go_back()
+        await page.wait_for_selector("h1:text-is('Products')")
+        assert await page.input_value("#q") == "auror"
+
+
+async def test_all_products_come_page_after_page(browser: Browser, demo: Running) -> None:
+    async with watched(browser, store(demo)) as page:
+        await page.goto("/")
+        for _ in range(10):
+            await page.keyboard.press("End")
+            if await page.locator(".card").count() == 60:
+                break
+            await page.wait_for_timeout(100)
+
+        assert await page.locator(".card").count() == 60
+
+
+async def test_a_product_is_read_without_scripts(browser: Browser, demo: Running) -> None:
+    async with watched(browser, store(demo), java_script_enabled=False) as page:
+        await page.goto("/")
+        await page.click("text=Aurora Freight")
+
+        assert await page.inner_text("h1") == "Aurora Freight"
+        assert await page.locator("a[href^='/api/v1/artifacts/']").count() >= 1
+
+
+async def test_a_customer_signs_in_and_out_of_the_store(browser: Browser, demo: Running) -> None:
+    async with watched(browser, store(demo)) as page:
+        await page.goto("/products/aurora-freight")
+        await page.click("header >> text=Sign in")
+        await page.fill("#email", "player@example.com")
+        await page.fill("#password", PASSWORD)
+        await page.press("#password", "Enter")
+        await page.wait_for_selector("header >> text=Sign out")
+        assert page.url.endswith("/products/aurora-freight")
+        owned = await page.evaluate("fetch('/api/v1/library').then(answer => answer.status)")
+        assert owned == 200
+        assert "csk" not in await page.evaluate("document.cookie + JSON.stringify(localStorage)")
+
+        await page.click("text=Sign out")
+        await page.wait_for_selector("h1:text-is('Sign in')")
+
+
+async def test_a_clerk_signs_in_reads_records_and_signs_out(browser: Browser, demo: Running) -> None:
+    async with watched(browser, work(demo), expected=("401",)) as page:
+        await page.goto("/models/lead")
+        await page.fill("#username", "bob")
+        await page.fill("#password", "not the password")
+        await page.press("#password", "Enter")
+        await page.wait_for_selector("[role=alert]")
+        assert await page.evaluate("document.activeElement.getAttribute('role')") == "alert"
+        await page.fill("#password", PASSWORD)
+        await page.press("#password", "Enter")
+        await page.wait_for_selector("h1:text-is('Leads')")
+        await page.click("button:text('Title')")
+        await page.wait_for_selector("th[aria-sort=ascending]")
+        assert "order=title" in page.url
+        assert not await page.evaluate("document.cookie")
+        assert (await page.context.cookies())[0]["httpOnly"]
+
+        await page.click("text=Sign out")
+        await page.wait_for_selector("h1:text-is('Sign in')")
+        assert not await page.context.cookies()
+
+
+async def test_keys_can_be_shown_and_switched_off(browser: Browser, demo: Running) -> None:
+    async with watched(browser, store(demo)) as page:
+        await page.goto("/")
+        await page.wait_for_selector("#q")
+        await page.keyboard.press("?")
+        await page.wait_for_selector("dialog[open]")
+        await page.check("dialog input[type=checkbox]")
+        await page.keyboard.press("Escape")
+        await page.wait_for_selector("dialog:not([open])", state="attached")
+        await page.keyboard.press("?")
+        await page.keyboard.press("/")
+
+        assert await page.locator("dialog[open]").count() == 0
+        assert await page.evaluate("document.activeElement.id") != "q"
+
+
+async def test_the_language_and_colours_stay_chosen(browser: Browser, demo: Running) -> None:
+    async with watched(browser, store(demo)) as page:
+        await page.goto("/design")
+        await page.select_option("footer label:nth-of-type(1) select", "dark")
+        await page.select_option("footer label:nth-of-type(2) select", "de")
+        await page.wait_for_selector("h1:text-is('Gestaltung')")
+
+        root = await page.evaluate("JSON.stringify([document.documentElement.lang, document.documentElement.dataset])")
+        assert json.loads(root) == ["de", {"theme": "dark"}]
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+async def test_the_pages_of_the_store_hold_the_rules(
+    browser: Browser, demo: Running, axe: str, scheme: str, width: int
+) -> None:
+    async with watched(browser, store(demo), width=width, scheme=scheme, expected=("404",)) as page:
+        for number, path in enumerate(STORE_PAGES):
+            await page.goto(path)
+            await page.wait_for_selector("footer")
+            await page.wait_for_selector(".loading", state="detached") if path != "/design" else None
+            await picture(page, f"store-{number}-{scheme}-{width}")
+            await assert_accessible(page, axe)
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+async def test_the_pages_of_the_work_app_hold_the_rules(
+    browser: Browser, demo: Running, axe: str, scheme: str, width: int
+) -> None:
+    async with watched(browser, work(demo), width=width, scheme=scheme) as page:
+        await page.goto("/signin")
+        await page.wait_for_selector("#username")
+        await assert_accessible(page, axe)
+        await sign_in_to_work(page, "alice")
+        for number, path in enumerate(WORK_PAGES):
+            await page.goto(path)
+            await page.wait_for_selector("main h1")
+            await page.wait_for_selector(".loading", state="detached") if path != "/design" else None
+            await picture(page, f"work-{number}-{scheme}-{width}")
+            await assert_accessible(page, axe)
+
+
+async def go_astray(browser: Browser, site: str) -> None:
+    async with watched(browser, site) as page:
+        await page.goto("/design")
+        await page.evaluate("document.head.append(document.createElement('style'))")
+        await page.evaluate("document.head.lastChild.textContent = 'a{}'")
+        await page.wait_for_timeout(50)
+
+
+async def test_what_breaks_the_policy_fails_a_test(browser: Browser, demo: Running) -> None:
+    with pytest.raises(AssertionError, match="policy: "):
+        await go_astray(browser, store(demo))
+
+
+async def test_what_breaks_a_rule_is_found(browser: Browser, demo: Running, axe: str) -> None:
+    async with watched(browser, store(demo)) as page:
+        await page.goto("/design")
+        await page.evaluate("document.querySelector('main').append(document.createElement('input'))")
+        with pytest.raises(AssertionError, match="label"):
+            await assert_accessible(page, axe)

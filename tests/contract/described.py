@@ -1,0 +1,22 @@
+"""The store's own description, as openapi.json gives it."""
+
+import json
+from typing import Any
+
+from countersign.distribution.documents import openapi
+from tools.reference import EVERY_ROUTE
+
+DESCRIPTION: dict[str, Any] = json.loads(
+    openapi.encode(openapi.document(EVERY_ROUTE, "http://store.example", "countersign"))
+)
+
+
+def resolved(part: dict[str, Any]) -> dict[str, Any]:
+    """What the part refers to, or itself."""
+    if "$ref" not in part:
+        return part
+    found: Any = DESCRIPTION
+    for step in part["$ref"].removeprefix("#/").split("/"):
+        found = found[step]
+    assert isinstance(found, dict)
+    return found
