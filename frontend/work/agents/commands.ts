@@ -1,5 +1,6 @@
 // The commands there are for this person, as an agent would have them.
 import { send } from "../../shared/client";
+import type { Meta } from "../api";
 
 export interface Command {
   id: string;
@@ -28,4 +29,10 @@ export interface Wanted {
 export async function issue(wanted: Wanted): Promise<string> {
   const answer = await send("POST", "/api/auth/agent-token", { body: wanted });
   return ((await answer.json()) as { token: string }).token;
+}
+
+/** What the API tells the new token of itself: the one time that a page speaks with a token, the one it is showing. */
+export async function seenBy(token: string, signal: AbortSignal): Promise<Meta> {
+  const answer = await send("GET", "/api/meta", { headers: { Authorization: `Bearer ${token}` }, signal });
+  return (await answer.json()) as Meta;
 }

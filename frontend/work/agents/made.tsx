@@ -1,8 +1,13 @@
 // A new token, shown this once, with what an MCP client needs to use it.
+import { useAsked } from "../../shared/asked";
 import { Button, Copy } from "../../shared/components/button";
+import { Answer } from "../../shared/components/states";
+import { seenBy } from "./commands";
 import { say } from "./say";
+import { Sees } from "./sees";
 
 export function Made({ token, label, onDone }: { token: string; label: string; onDone: () => void }) {
+  const seen = useAsked((signal) => seenBy(token, signal), [token]);
   const config = JSON.stringify(
     {
       mcpServers: {
@@ -28,6 +33,9 @@ export function Made({ token, label, onDone }: { token: string; label: string; o
       </pre>
       <div class="row">
         <Copy text={config} of={say("config.of")} />
+      </div>
+      <Answer of={seen}>{(meta) => <Sees meta={meta} />}</Answer>
+      <div class="row">
         <Button onClick={onDone}>{say("done")}</Button>
       </div>
     </section>

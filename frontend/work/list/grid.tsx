@@ -121,7 +121,9 @@ export function Grid({ meta, model, columns, rows, order, onOrder, onOpen, onSav
     box.current?.focus();
   };
   const shown = Array.from({ length: Math.max(0, last - first + 1) }, (_, place) => first + place);
-  const template = columns.map((each) => `minmax(${width(each)}, 1fr)`).join(" ");
+  const widths = columns.map(width_rem);
+  const template = widths.map((each) => `minmax(${each}rem, ${each}fr)`).join(" ");
+  const least = `${widths.reduce((sum, each) => sum + each, 0)}rem`;
   const offset_px = (box.current?.scrollTop ?? 0) - top_px;
   const sorted = (field: Field) => order.find((each) => each.field === field.name);
   return (
@@ -137,7 +139,7 @@ export function Grid({ meta, model, columns, rows, order, onOrder, onOpen, onSav
       onScroll={scrolled}
       onKeyDown={keyed}
     >
-      <div role="rowgroup" class="grid-head">
+      <div role="rowgroup" class="grid-head" style={{ minWidth: least }}>
         <div role="row" aria-rowindex={1} class="grid-row" style={{ gridTemplateColumns: template }}>
           {columns.map((field, column) => (
             <div
@@ -160,7 +162,7 @@ export function Grid({ meta, model, columns, rows, order, onOrder, onOpen, onSav
           ))}
         </div>
       </div>
-      <div role="rowgroup" class="grid-body" style={{ height: `${height(count)}px` }}>
+      <div role="rowgroup" class="grid-body" style={{ height: `${height(count)}px`, minWidth: least }}>
         {shown.map((index) => {
           const row = rows.at(index);
           return (
@@ -196,7 +198,7 @@ function direction(key: Key | undefined): "ascending" | "descending" | undefined
   return key && (key.dir === "desc" ? "descending" : "ascending");
 }
 
-function width(field: Field): string {
-  const narrow = { bool: "6rem", number: "7rem", money: "8rem", date: "8rem", select: "8rem" } as Record<string, string>;
-  return (!field.masked && narrow[field.kind]) || "11rem";
+function width_rem(field: Field): number {
+  const narrow: Record<string, number> = { bool: 6, number: 7, money: 8, date: 8, select: 8 };
+  return (!field.masked && narrow[field.kind]) || 11;
 }
