@@ -75,8 +75,10 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
         <section class="stack tight">
           <h3>{say("effects")}</h3>
           <ul>
-            {plan.effects.map((each, place) => (
-              <li key={place}>{typeof each === "string" ? each : <code>{JSON.stringify(each)}</code>}</li>
+            {plan.effects.map(({ model, count, what }) => (
+              <li key={model}>
+                {number(count)} {modelOf(meta, model)?.plural ?? model}: {say(what === "deleted" ? "effects.deleted" : "effects.left")}
+              </li>
             ))}
           </ul>
         </section>

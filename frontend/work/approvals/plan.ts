@@ -15,7 +15,8 @@ export interface Plan extends Row {
   target: { model?: string; id?: string } | null;
   input: unknown;
   diff: Difference[];
-  effects: unknown[];
+  /** What else happens to the records of other models. */
+  effects: { model: string; count: number; what: string }[];
   digest: string;
   why: string | null;
   agent: string | null;

@@ -64,6 +64,11 @@ export function Grid({ meta, model, columns, rows, order, onOrder, onOpen, onSav
     }
   };
   useLayoutEffect(() => {
+    // Another list begins at its first row; who sorts by a heading stays on it.
+    scroll(0);
+    setAt((last) => ({ ...last, row: Math.min(last.row, 0) }));
+  }, [rows]);
+  useLayoutEffect(() => {
     const grid = box.current;
     const turned = (event: WheelEvent) => {
       // Scaled, the browser would move by more than the wheel says.
@@ -121,7 +126,7 @@ export function Grid({ meta, model, columns, rows, order, onOrder, onOpen, onSav
     box.current?.focus();
   };
   const shown = Array.from({ length: Math.max(0, last - first + 1) }, (_, place) => first + place);
-  const widths = columns.map(width_rem);
+  const widths = columns.map((each) => width_rem(each) + (each.name === model.shown_as ? 5 : 0));
   const template = widths.map((each) => `minmax(${each}rem, ${each}fr)`).join(" ");
   const least = `${widths.reduce((sum, each) => sum + each, 0)}rem`;
   const offset_px = (box.current?.scrollTop ?? 0) - top_px;

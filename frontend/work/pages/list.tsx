@@ -125,7 +125,6 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
         </Empty>
       ) : (
         <Grid
-          key={about}
           {...{ meta, model, columns, rows, order }}
           onOrder={(field, adds) => askOrder(pressed(order, field, adds))}
           onOpen={(row) => may(model, "get") && go(addressOf(model.name, row.id))}

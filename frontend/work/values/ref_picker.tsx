@@ -43,7 +43,6 @@ export function RefPicker({ model, id, given, onChoose }: Props) {
       const rest = await run<Row[]>(model.name, "list", asked(model, text), controller.signal);
       const first = own?.value ?? [];
       setFound([...first, ...rest.value.filter((row) => !last.includes(row.id))].slice(0, SHOWN));
-      setAt(-1);
     };
     const timer = setTimeout(() => void load().catch(() => controller.signal.aborted || setFound([])), text ? 120 : 0);
     return () => {
@@ -60,13 +59,15 @@ export function RefPicker({ model, id, given, onChoose }: Props) {
     }
     onChoose(row.id);
     setText(null);
+    setAt(-1);
   };
   const keyed = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined) {
       event.preventDefault();
       setText(text ?? "");
-      setAt(Math.max(-1, Math.min(found.length - 1, at + step)));
+      // Before anything is found, the first that will be.
+      setAt(Math.max(-1, Math.min(Math.max(0, found.length - 1), at + step)));
     } else if (event.key === "Enter" && isOpen && found[at]) {
       event.preventDefault();
       event.stopPropagation();
@@ -90,9 +91,9 @@ export function RefPicker({ model, id, given, onChoose }: Props) {
         aria-autocomplete="list"
         aria-expanded={isOpen}
         aria-controls={list}
-        aria-activedescendant={at >= 0 ? `${list}-${at}` : undefined}
+        aria-activedescendant={isOpen && found[at] ? `${list}-${at}` : undefined}
         value={shown}
-        onInput={(event) => setText(event.currentTarget.value)}
+        onInput={(event) => (setText(event.currentTarget.value), setAt(-1))}
         onClick={() => setText(text ?? "")}
         onKeyDown={keyed}
         onBlur={() => setText(null)}
