@@ -36,11 +36,12 @@ export function likeness(plan: Plan): string {
   return JSON.stringify([plan.state, plan.agent, plan.command, plan.why, isRemoval ? null : done]);
 }
 
-/** In their order, with those that are alike behind the first of them. */
-export function grouped(plans: readonly Plan[]): Plan[][] {
+/** In their order, with those that are alike behind the first of them. What is looked at stays as it is: who came
+ *  later is no part of it, so that nothing is signed that was not shown. */
+export function grouped(plans: readonly Plan[], looked: ReadonlySet<string>): Plan[][] {
   const groups = new Map<string, Plan[]>();
   for (const plan of plans) {
-    const key = likeness(plan);
+    const key = `${looked.has(plan.id)} ${likeness(plan)}`;
     groups.set(key, [...(groups.get(key) ?? []), plan]);
   }
   return [...groups.values()];

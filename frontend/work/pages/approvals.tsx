@@ -60,8 +60,16 @@ function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_m
       (!agent || plan.agent === agent) &&
       (!modelName || plan.command.startsWith(`${modelName}.`)),
   );
-  const groups = grouped(shown);
+  const [looked, setLooked] = useState<ReadonlySet<string>>(new Set());
+  const groups = grouped(shown, looked);
   const group = groups.find((each) => each.some((plan) => plan.id === wanted)) ?? groups[0];
+  useEffect(() => {
+    // From here on it is what one looks at, whatever comes.
+    setLooked(new Set(group?.map((each) => each.id)));
+    if (group?.[0] && !group.some((each) => each.id === wanted)) {
+      ask({ plan: group[0].id });
+    }
+  }, [wanted, group === undefined]);
   const models = [...new Set(all.map((plan) => plan.command.split(".")[0] ?? ""))];
   const agents = [...new Set(all.map((plan) => plan.agent ?? ""))].filter(Boolean);
   const everything = [["", say("filter.all")]] as const;
