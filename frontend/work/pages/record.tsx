@@ -30,7 +30,8 @@ function Known({ meta, model, id }: { meta: Meta; model: Model; id: string }) {
   const found = useAsked((signal) => run<Row>(model.name, "get", { id }, signal), [model.name, id]);
   return (
     <>
-      {found.state !== "there" && <Heading title={model.label} />}
+      {/* The heading comes with the record: it has the keyboard, which a first one would take with it. */}
+      {found.state === "failed" && <Heading title={model.label} />}
       <Answer of={found}>{(answer) => <Shown key={id} {...{ meta, model, answer }} onAgain={found.again} />}</Answer>
     </>
   );
