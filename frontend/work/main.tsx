@@ -53,13 +53,10 @@ function End() {
   );
 }
 
-function ofModel(template: string, Page: OfModel) {
-  return {
-    template,
-    page: ({ model }: { [name: string]: string }) => (
-      <Personal page={(meta) => <Page key={model} meta={meta} name={model ?? ""} />} />
-    ),
-  };
+function ofModel(Page: OfModel) {
+  return ({ model = "" }: { [name: string]: string }) => (
+    <Personal page={(meta) => <Page key={model} meta={meta} name={model} />} />
+  );
 }
 
 void look();
@@ -68,10 +65,10 @@ enter({
   routes: [
     { template: "/", page: () => <Personal page={(meta) => <Models meta={meta} />} /> },
     { template: "/signin", page: () => <SignIn /> },
-    ofModel("/models/{model}", List),
-    ofModel("/models/{model}/new", New),
-    ofModel("/models/{model}/import", Import),
-    ofModel("/models/{model}/board", Board),
+    { template: "/models/{model}", page: ofModel(List) },
+    { template: "/models/{model}/new", page: ofModel(New) },
+    { template: "/models/{model}/import", page: ofModel(Import) },
+    { template: "/models/{model}/board", page: ofModel(Board) },
     {
       template: "/models/{model}/records/{id}",
       page: ({ model, id }) => (
