@@ -1,5 +1,7 @@
 // The records service's API: what models there are it tells itself, so that no page knows one.
 import { send } from "../shared/client";
+import { Problem } from "../shared/problem";
+import { isSignedIn } from "../shared/session";
 
 export interface Field {
   name: string;
@@ -18,7 +20,7 @@ export interface Action {
   label: string;
   inputs: string[];
   from: string[];
-  to: string;
+  to: string | null;
   needs_approval: boolean;
 }
 
@@ -47,13 +49,36 @@ export interface Envelope<Value> {
   value: Value;
 }
 
+/** What became of a command: it was carried out, or it waits for somebody's approval. */
+export type Outcome<Value> = ({ isDone: true } & Envelope<Value>) | { isDone: false; planId: string };
+
 /** What this person may see and do. */
 export async function meta(signal?: AbortSignal): Promise<Meta> {
   return (await (await send("GET", "/api/meta", signal ? { signal } : {})).json()) as Meta;
 }
 
-/** Run a command of a model. */
-export async function run<Value>(model: string, command: string, input: object, signal?: AbortSignal): Promise<Envelope<Value>> {
-  const answer = await send("POST", `/api/${model}/${command}`, signal ? { body: input, signal } : { body: input });
-  return (await answer.json()) as Envelope<Value>;
+async function command(model: string, name: string, input: object, signal?: AbortSignal): Promise<Response> {
+  try {
+    return await send("POST", `/api/${model}/${name}`, signal ? { body: input, signal } : { body: input });
+  } catch (error) {
+    if (error instanceof Problem && error.status === 401) {
+      // The session has ended: the page gives way to the sign-in, what was typed is kept.
+      isSignedIn.value = false;
+    }
+    throw error;
+  }
+}
+
+/** Run a command that reads. */
+export async function run<Value>(model: string, name: string, input: object, signal?: AbortSignal): Promise<Envelope<Value>> {
+  return (await (await command(model, name, input, signal)).json()) as Envelope<Value>;
+}
+
+/** Run a command that writes: done, or proposed (202). */
+export async function attempt<Value>(model: string, name: string, input: object): Promise<Outcome<Value>> {
+  const answer = await command(model, name, input);
+  if (answer.status === 202) {
+    return { isDone: false, planId: ((await answer.json()) as { plan_id: string }).plan_id };
+  }
+  return { isDone: true, ...((await answer.json()) as Envelope<Value>) };
 }

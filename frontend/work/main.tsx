@@ -1,17 +1,31 @@
 // The work app's pages. A new one: its address in paths.json, its line here, its file in pages/.
-import type { JSX } from "preact";
+import type { ComponentType, JSX } from "preact";
 import { Button } from "../shared/components/button";
 import { Failed, Loading } from "../shared/components/states";
-import { Design } from "../shared/design";
 import { enter } from "../shared/entry";
 import { Problem } from "../shared/problem";
 import { say as shared } from "../shared/say";
+import { isSignedIn } from "../shared/session";
 import type { Meta } from "./api";
-import { List } from "./pages/list";
+import { later } from "./later";
+import { Palette } from "./palette/opener";
 import { Models } from "./pages/models";
 import { SignIn } from "./pages/sign_in";
 import { known, look, signOut } from "./person";
 import { say } from "./say";
+import "./work.css";
+
+type OfModel = ComponentType<{ meta: Meta; name: string }>;
+
+const Design = later(async () => (await import("../shared/design")).Design);
+const List: OfModel = later(async () => (await import("./pages/list")).List);
+const New: OfModel = later(async () => (await import("./pages/new")).New);
+const Import: OfModel = later(async () => (await import("./pages/import")).Import);
+const Board: OfModel = later(async () => (await import("./pages/board")).Board);
+const Record = later(async () => (await import("./pages/record")).Record);
+const Approvals = later(async () => (await import("./pages/approvals")).Approvals);
+const Agents = later(async () => (await import("./pages/agents")).Agents);
+const Dashboard = later(async () => (await import("./pages/dashboard")).Dashboard);
 
 /** A page for whoever is signed in; who is not gets there by signing in. */
 function Personal({ page }: { page: (meta: Meta) => JSX.Element }) {
@@ -19,7 +33,7 @@ function Personal({ page }: { page: (meta: Meta) => JSX.Element }) {
   if (found === null) {
     return <Loading />;
   }
-  if (found === "nobody") {
+  if (found === "nobody" || isSignedIn.value === false) {
     return <SignIn />;
   }
   return found instanceof Problem ? <Failed problem={found} again={look} /> : page(found);
@@ -32,9 +46,16 @@ function End() {
   }
   return (
     <>
+      <Palette meta={found} />
       <span class="small quiet">{say("signed.as", { name: found.caller.name })}</span>
       <Button onClick={signOut}>{shared("sign.out")}</Button>
     </>
+  );
+}
+
+function ofModel(Page: OfModel) {
+  return ({ model = "" }: { [name: string]: string }) => (
+    <Personal page={(meta) => <Page key={model} meta={meta} name={model} />} />
   );
 }
 
@@ -44,12 +65,26 @@ enter({
   routes: [
     { template: "/", page: () => <Personal page={(meta) => <Models meta={meta} />} /> },
     { template: "/signin", page: () => <SignIn /> },
+    { template: "/models/{model}", page: ofModel(List) },
+    { template: "/models/{model}/new", page: ofModel(New) },
+    { template: "/models/{model}/import", page: ofModel(Import) },
+    { template: "/models/{model}/board", page: ofModel(Board) },
     {
-      template: "/models/{model}",
-      page: ({ model }) => <Personal page={(meta) => <List key={model} meta={meta} name={model ?? ""} />} />,
+      template: "/models/{model}/records/{id}",
+      page: ({ model, id }) => (
+        <Personal page={(meta) => <Record key={`${model}/${id}`} meta={meta} name={model ?? ""} id={id ?? ""} />} />
+      ),
     },
+    { template: "/approvals", page: () => <Personal page={(meta) => <Approvals meta={meta} />} /> },
+    { template: "/agents", page: () => <Personal page={(meta) => <Agents meta={meta} />} /> },
+    { template: "/dashboard", page: () => <Personal page={(meta) => <Dashboard meta={meta} />} /> },
     { template: "/design", page: () => <Design /> },
   ],
-  places: [["/", say("models")]],
+  places: [
+    ["/", say("models")],
+    ["/approvals", say("approvals")],
+    ["/dashboard", say("dashboard")],
+    ["/agents", say("agents")],
+  ],
   End,
 });

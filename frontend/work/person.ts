@@ -27,6 +27,8 @@ export async function signIn(username: string, password: string): Promise<void> 
 
 export async function signOut(): Promise<void> {
   await send("POST", "/signout");
+  // What was typed and not saved is this person's alone.
+  sessionStorage.clear();
   known.value = "nobody";
   go("/signin");
 }

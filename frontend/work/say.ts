@@ -8,8 +8,10 @@ const en = {
   password: "Password",
   "sign.wrong": "User name or password is wrong.",
   "signed.as": "Signed in as {name}",
-  none: "No records",
-  records: "{model}: records",
+  approvals: "Approvals",
+  dashboard: "Dashboard",
+  agents: "Agents",
+  palette: "Go to",
 };
 
 const de: Record<keyof typeof en, string> = {
@@ -19,8 +21,10 @@ const de: Record<keyof typeof en, string> = {
   password: "Passwort",
   "sign.wrong": "Benutzername oder Passwort stimmt nicht.",
   "signed.as": "Angemeldet als {name}",
-  none: "Keine Datensätze",
-  records: "{model}: Datensätze",
+  approvals: "Zustimmungen",
+  dashboard: "Übersicht",
+  agents: "Agenten",
+  palette: "Gehe zu",
 };
 
 export const say = words(en, de);

@@ -33,7 +33,7 @@ async def watched(
     fails the test, but for texts that hold one of those `expected`; so does a request to any other place."""
     viewport = {"width": width, "height": 900}
     context = await browser.new_context(
-        base_url=site, viewport=viewport, color_scheme=scheme, locale="en-GB", **options
+        base_url=site, viewport=viewport, color_scheme=scheme, **{"locale": "en-GB", **options}
     )
     page = await context.new_page()
     found: list[str] = []

@@ -1,107 +1,148 @@
-// The records of any model, page by page, in any order; what is masked shows as what it is.
-import type { ComponentChildren } from "preact";
-import { useAsked } from "../../shared/asked";
-import { Chip, Masked } from "../../shared/components/chip";
+// The records of any model: a grid of all of them, with filter, order, columns and views in the address.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Button, LinkButton } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
-import { Pager } from "../../shared/components/pager";
 import { Missing } from "../../shared/components/shell";
-import { Answer, Empty } from "../../shared/components/states";
-import { Table, type Order } from "../../shared/components/table";
-import { ask, query } from "../../shared/router";
-import { say as shared } from "../../shared/say";
-import { date, number } from "../../shared/words";
-import { type Field, type Meta, type Model, type Row, run } from "../api";
-import { say } from "../say";
-
-const PAGE = 50;
-const COLUMNS = 7;
+import { Empty, Failed } from "../../shared/components/states";
+import { tell } from "../../shared/components/toast";
+import { go, query } from "../../shared/router";
+import { shortcut } from "../../shared/shortcuts";
+import { number } from "../../shared/words";
+import type { Field, Meta, Model, Row } from "../api";
+import { addressOf, canList, governed, may, modelOf } from "../models";
+import { Columns } from "../list/columns";
+import { Conditions, Filters } from "../list/filters";
+import { Grid } from "../list/grid";
+import { asked, askOrder, input, pressed } from "../list/query";
+import { Rows } from "../list/rows";
+import { say } from "../list/say";
+import { Sorting } from "../list/sorting";
+import { Views } from "../list/views";
+import { Conflict, type Conflicting } from "../record/conflict";
+import { save } from "../record/saving";
 
 export function List({ meta, name }: { meta: Meta; name: string }) {
-  const model = meta.models.find((each) => each.name === name);
-  return model?.commands.includes(`${name}.search`) ? <Records model={model} /> : <Missing />;
+  const model = modelOf(meta, name);
+  return model && canList(model) ? <Records meta={meta} model={model} /> : <Missing />;
 }
 
-function Records({ model }: { model: Model }) {
-  const offset = Number(query.value.get("offset") ?? 0) || 0;
-  const order = ordered(query.value.get("order"));
-  const found = useAsked(
-    async (signal) => {
-      const input = { limit: PAGE, offset, ...(order ? { order: [order] } : {}) };
-      return await run<{ rows: Row[]; total: number }>(model.name, "search", input, signal);
-    },
-    [model.name, offset, order?.field, order?.dir],
-    { keeps: true },
-  );
-  const fields = columns(model);
+const PANELS = ["filter", "sort", "columns", "views"] as const;
+
+function Records({ meta, model }: { meta: Meta; model: Model }) {
+  const { filter, order, columns } = asked(model);
+  const about = JSON.stringify(input({ filter, order }));
+  const rows = useMemo(() => new Rows(model, JSON.parse(about) as object), [model.name, about]);
+  useEffect(() => () => rows.close(), [rows]);
+  const [panel, setPanel] = useState<(typeof PANELS)[number] | null>(null);
+  const [conflict, setConflict] = useState<(Conflicting & { field: Field }) | null>(null);
+  useEffect(() => {
+    const known = [
+      shortcut({ key: "f", does: say("key.filter"), run: () => setPanel("filter") }),
+      ...(may(model, "create") ? [shortcut({ key: "n", does: say("key.new"), run: () => go(`/models/${model.name}/new`) })] : []),
+    ];
+    return () => known.forEach((each) => each());
+  }, [model.name]);
+
+  const put = async (row: Row, field: Field, value: unknown): Promise<boolean> => {
+    const done = await save(model, row, { [field.name]: value });
+    switch (done.state) {
+      case "saved":
+        rows.put(done.row);
+        tell(say("saved"), { label: say("undo"), run: () => void undo(done.row, field, row[field.name]) });
+        return true;
+      case "proposed":
+        tell(say("proposed"));
+        return true;
+      case "conflict":
+        setConflict({ base: row, theirs: done.theirs, mine: { [field.name]: value }, field });
+        return true;
+      default:
+        tell(done.problem.message);
+        return false;
+    }
+  };
+  const undo = async (row: Row, field: Field, before: unknown) => {
+    const done = await save(model, row, { [field.name]: before });
+    if (done.state === "saved") {
+      rows.put(done.row);
+      tell(say("undone"));
+    } else if (done.state === "conflict") {
+      setConflict({ base: row, theirs: done.theirs, mine: { [field.name]: before }, field });
+    } else if (done.state === "refused") {
+      tell(done.problem.message);
+    }
+  };
+  const decide = (changes: Record<string, unknown>) => {
+    if (conflict) {
+      rows.put(conflict.theirs);
+      setConflict(null);
+      if (conflict.field.name in changes) {
+        void put(conflict.theirs, conflict.field, changes[conflict.field.name]);
+      }
+    }
+  };
+  const isEmpty = rows.total.value === 0;
   return (
-    <>
-      <Heading title={model.plural} />
-      <Answer of={found}>
-        {({ value }) =>
-          value.total === 0 ? (
-            <Empty title={say("none")} />
-          ) : (
-            <>
-              <Table
-                caption={say("records", { model: model.plural })}
-                rows={value.rows}
-                keyOf={(row) => row.id}
-                order={order}
-                onOrder={(next) => ask({ order: next.dir === "desc" ? `-${next.field}` : next.field, offset: "" })}
-                columns={fields.map((field) => ({
-                  name: field.name,
-                  label: field.label,
-                  cell: (row: Row) => <Value field={field} value={row[field.name]} />,
-                  isNumber: ["number", "money"].includes(field.kind) && !field.masked,
-                  canSort: !field.masked,
-                }))}
-              />
-              <Pager
-                offset={offset}
-                limit={PAGE}
-                total={value.total}
-                onGo={(next) => ask({ offset: next ? String(next) : "" }, { replaces: false })}
-              />
-            </>
-          )
-        }
-      </Answer>
-    </>
+    <div class="stack">
+      <Heading title={model.plural}>
+        <div class="row">
+          {governed(model) && <LinkButton href={`/models/${model.name}/board`}>{say("board")}</LinkButton>}
+          {may(model, "import") && <LinkButton href={`/models/${model.name}/import`}>{say("import")}</LinkButton>}
+          {may(model, "create") && (
+            <LinkButton look="strong" href={`/models/${model.name}/new`}>
+              {say("new")}
+            </LinkButton>
+          )}
+        </div>
+      </Heading>
+      <div class="row">
+        {PANELS.map((each) => (
+          <Button key={each} tight aria-expanded={panel === each} onClick={() => setPanel(panel === each ? null : each)}>
+            {say(each)}
+          </Button>
+        ))}
+        <Button tight look="plain" onClick={() => void copyCall(model, about)}>
+          {say("call")}
+        </Button>
+        {may(model, "export") && (
+          <Button tight look="plain" onClick={() => void download(meta, model, about, columns)}>
+            {say("export")}
+          </Button>
+        )}
+        <span class="quiet small count" role="status">
+          {rows.total.value === null ? say("counting") : say("count", { n: number(rows.total.value) })}
+        </span>
+      </div>
+      {panel === "filter" && <Filters {...{ meta, model, filter }} />}
+      {panel === "sort" && <Sorting {...{ model, order }} />}
+      {panel === "columns" && <Columns {...{ model, columns }} />}
+      {panel === "views" && <Views key={query.value.toString()} model={model.name} />}
+      <Conditions {...{ model, filter }} />
+      {rows.problem.value && <Failed problem={rows.problem.value} again={() => rows.again()} />}
+      {isEmpty ? (
+        <Empty title={say("none")}>
+          <p>{say("none.text")}</p>
+        </Empty>
+      ) : (
+        <Grid
+          {...{ meta, model, columns, rows, order }}
+          onOrder={(field, adds) => askOrder(pressed(order, field, adds))}
+          onOpen={(row) => may(model, "get") && go(addressOf(model.name, row.id))}
+          onSave={put}
+        />
+      )}
+      <p class="quiet small">{say("keys")}</p>
+      {conflict && <Conflict {...{ meta, model, conflict }} onDecide={decide} onClose={() => setConflict(null)} />}
+    </div>
   );
 }
 
-function ordered(said: string | null): Order | null {
-  if (!said) {
-    return null;
-  }
-  return said.startsWith("-") ? { field: said.slice(1), dir: "desc" } : { field: said, dir: "asc" };
+async function copyCall(model: Model, about: string): Promise<void> {
+  const { callOf, copied } = await import("../list/call");
+  await copied(callOf(model, about));
 }
 
-/** The field that names a record first, then the others that fit in a line. */
-function columns(model: Model): Field[] {
-  const short = model.fields.filter((each) => each.kind !== "longtext");
-  const named = short.filter((each) => each.name === model.shown_as);
-  return [...named, ...short.filter((each) => each.name !== model.shown_as)].slice(0, COLUMNS);
-}
-
-function Value({ field, value }: { field: Field; value: unknown }): ComponentChildren {
-  if (value === null || value === undefined) {
-    return <span class="quiet">–</span>;
-  }
-  const text = String(value);
-  if (field.masked) {
-    return <Masked token={text} label={field.label} />;
-  }
-  switch (field.kind) {
-    case "bool":
-      return shared(value ? "yes" : "no");
-    case "date":
-      return date(text);
-    case "number":
-      return number(Number(value));
-    case "select":
-      return <Chip>{text}</Chip>;
-    default:
-      return text;
-  }
+async function download(meta: Meta, model: Model, about: string, columns: readonly Field[]): Promise<void> {
+  const { exported } = await import("../list/export");
+  await exported(meta, model, JSON.parse(about) as object, columns);
 }

@@ -25,7 +25,7 @@ OWN: Mapping[str, str] = {
 MOST_STEPS = promise.MOST
 LONGEST_REASON = 1_000
 LONGEST_WAIT_S = 25
-_PAUSE_S = 0.5
+_PAUSE_S = 0.2
 
 
 class Watched(msgspec.Struct):

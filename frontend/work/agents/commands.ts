@@ -1,0 +1,38 @@
+// The commands there are for this person, as an agent would have them.
+import { send } from "../../shared/client";
+import type { Meta } from "../api";
+
+export interface Command {
+  id: string;
+  description: string;
+  needs_approval: boolean;
+}
+
+const READING = ["get", "list", "search", "count_by", "history", "export", "watch"];
+
+export function isReading(id: string): boolean {
+  return READING.includes(id.split(".")[1] ?? "");
+}
+
+export async function commands(signal: AbortSignal): Promise<Command[]> {
+  const answer = await send("GET", "/api/commands", { signal });
+  return ((await answer.json()) as { commands: Command[] }).commands;
+}
+
+export interface Wanted {
+  label: string;
+  scopes: string[];
+  expires_in: number;
+}
+
+/** The new token, which nobody is told a second time. */
+export async function issue(wanted: Wanted): Promise<string> {
+  const answer = await send("POST", "/api/auth/agent-token", { body: wanted });
+  return ((await answer.json()) as { token: string }).token;
+}
+
+/** What the API tells the new token of itself: the one time that a page speaks with a token, the one it is showing. */
+export async function seenBy(token: string, signal: AbortSignal): Promise<Meta> {
+  const answer = await send("GET", "/api/meta", { headers: { Authorization: `Bearer ${token}` }, signal });
+  return (await answer.json()) as Meta;
+}

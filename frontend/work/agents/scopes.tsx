@@ -1,0 +1,70 @@
+// Which commands an agent may use: model by model, in the API's own words.
+import { Chip } from "../../shared/components/chip";
+import type { Meta, Model } from "../api";
+import { type Command, isReading } from "./commands";
+import { say } from "./say";
+
+interface Props {
+  meta: Meta;
+  commands: readonly Command[];
+  chosen: ReadonlySet<string>;
+  onChoose: (chosen: ReadonlySet<string>) => void;
+}
+
+export function Scopes({ meta, commands, chosen, onChoose }: Props) {
+  const put = (ids: readonly string[], isIn: boolean) => {
+    const next = new Set(chosen);
+    ids.forEach((id) => (isIn ? next.add(id) : next.delete(id)));
+    onChoose(next);
+  };
+  return (
+    <fieldset class="scopes">
+      <legend>{say("scopes")}</legend>
+      <p class="small quiet">{say("scopes.help")}</p>
+      {meta.models.map((model) => (
+        <OfModel key={model.name} {...{ model, chosen }} commands={commands.filter((each) => each.id.startsWith(`${model.name}.`))} onPut={put} />
+      ))}
+    </fieldset>
+  );
+}
+
+interface OfModelProps {
+  model: Model;
+  commands: readonly Command[];
+  chosen: ReadonlySet<string>;
+  onPut: (ids: readonly string[], isIn: boolean) => void;
+}
+
+function OfModel({ model, commands, chosen, onPut }: OfModelProps) {
+  const ids = commands.map((each) => each.id);
+  const taken = ids.filter((id) => chosen.has(id)).length;
+  return (
+    <details class="scope-model">
+      <summary>
+        {model.plural}{" "}
+        <span class="small quiet">
+          {taken}/{ids.length}
+        </span>
+      </summary>
+      <label class="row tick">
+        <input type="checkbox" checked={taken === ids.length} onChange={(event) => onPut(ids, event.currentTarget.checked)} />
+        {say("all", { model: model.plural })}
+      </label>
+      {[true, false].map((reads) => {
+        const some = commands.filter((each) => isReading(each.id) === reads);
+        return some.length === 0 ? null : (
+          <div key={String(reads)} class="stack tight">
+            <h3 class="small">{say(reads ? "reads" : "writes")}</h3>
+            {some.map((each) => (
+              <label key={each.id} class="row tick">
+                <input type="checkbox" checked={chosen.has(each.id)} onChange={(event) => onPut([each.id], event.currentTarget.checked)} />
+                <code>{each.id}</code> <span class="small quiet">{each.description}</span>
+                {each.needs_approval && <Chip tone="warn">{say("proposes")}</Chip>}
+              </label>
+            ))}
+          </div>
+        );
+      })}
+    </details>
+  );
+}

@@ -1,0 +1,46 @@
+// What a token sees: before it is made, from this person's own rights; afterwards as the API answers the token itself.
+import type { Column } from "../../shared/components/table";
+import { Table } from "../../shared/components/table";
+import type { Field, Meta, Model } from "../api";
+import { say } from "./say";
+
+interface Seen {
+  model: Model;
+  commands: string[];
+}
+
+interface Props {
+  meta: Meta;
+  /** The commands that are chosen; left out, `meta` is the token's own. */
+  chosen?: ReadonlySet<string>;
+}
+
+export function Sees({ meta, chosen }: Props) {
+  const rows = meta.models.flatMap((model): Seen[] => {
+    const commands = model.commands.filter((each) => !chosen || chosen.has(each)).map((each) => each.slice(model.name.length + 1));
+    return commands.length ? [{ model, commands }] : [];
+  });
+  const named = (fields: Field[]) => fields.map((each) => each.label).join(", ") || "–";
+  const fields: Column<Seen>[] = chosen
+    ? [{ name: "fields", label: say("sees.fields"), cell: ({ model }) => named(model.fields) }]
+    : [
+        { name: "clear", label: say("sees.clear"), cell: ({ model }) => named(model.fields.filter((each) => !each.masked)) },
+        { name: "masked", label: say("sees.masked"), cell: ({ model }) => named(model.fields.filter((each) => each.masked)) },
+      ];
+  return (
+    <div class="stack">
+      <h3>{say("sees")}</h3>
+      <p class="quiet small">{say(chosen ? "sees.text" : "sees.true")}</p>
+      <Table
+        caption={say("sees")}
+        rows={rows}
+        keyOf={({ model }) => model.name}
+        columns={[
+          { name: "model", label: say("sees.model"), cell: ({ model }) => model.plural },
+          { name: "commands", label: say("sees.commands"), cell: ({ commands }) => commands.join(", ") },
+          ...fields,
+        ]}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,110 @@
+// A plan as one has to see it before signing: who, why, what exactly, before and after.
+import { Chip, type Tone } from "../../shared/components/chip";
+import { number } from "../../shared/words";
+import type { Meta } from "../api";
+import { addressOf, fieldOf, modelOf } from "../models";
+import { Changes } from "../record/changes";
+import { ago } from "./ago";
+import { type Difference, isExpired, type Plan } from "./plan";
+import { say } from "./say";
+
+const TONES: Record<string, Tone | undefined> = { executed: "good", failed: "bad", rejected: "bad", pending: "warn" };
+
+export function State({ plan, now_ms }: { plan: Plan; now_ms: number }) {
+  const state = isExpired(plan, now_ms) ? "expired" : plan.state;
+  return <Chip tone={TONES[state]}>{say(`state.${state}` as "state.pending")}</Chip>;
+}
+
+export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms: number }) {
+  const target = plan.target?.model && plan.target.id ? plan.target : null;
+  return (
+    <div class="stack">
+      <p class="row">
+        <State plan={plan} now_ms={now_ms} />
+        <span>
+          {say("by.agent", { agent: plan.proposed_by?.agent ?? plan.agent ?? "–", person: plan.proposed_by?.person ?? "–" })}
+        </span>
+        {plan.needs > 1 && <span>{say("needs", { n: number(plan.approvals.length), of: number(plan.needs) })}</span>}
+      </p>
+      <p class="small quiet">
+        {say("proposed", { when: ago(plan.proposed_at, now_ms) })} ·{" "}
+        {isExpired(plan, now_ms) ? say("expired") : say("expires", { when: ago(plan.expires_at, now_ms) })}
+        {target && (
+          <>
+            {" · "}
+            <a href={addressOf(target.model ?? "", target.id ?? "")}>{say("record")}</a>
+          </>
+        )}
+      </p>
+      <section class="stack tight">
+        <h3>{say("why")}</h3>
+        {plan.why ? (
+          <blockquote class="untrusted">
+            <p>{plan.why}</p>
+            <footer class="small">{say("why.untrusted")}</footer>
+          </blockquote>
+        ) : (
+          <p class="quiet">{say("why.none")}</p>
+        )}
+      </section>
+      <section class="stack tight">
+        <h3>{say("changes")}</h3>
+        {plan.diff.length === 0 && <p class="quiet">{say("changes.none")}</p>}
+        {byRecord(plan.diff).map(([key, several]) => {
+          const first = several[0];
+          const model = modelOf(meta, first?.model ?? "");
+          const isNew = several.every((each) => each.before === null);
+          const label = model?.label ?? first?.model ?? "";
+          return (
+            <div key={key} class="stack tight">
+              <h4>{isNew ? say("step.new", { model: label }) : say("step", { model: label, id: first?.id?.slice(0, 8) ?? "" })}</h4>
+              <Changes
+                meta={meta}
+                changes={several.map(({ field, before, after }) => ({
+                  field: fieldOf(model, field),
+                  name: field,
+                  before,
+                  after,
+                }))}
+              />
+            </div>
+          );
+        })}
+      </section>
+      {plan.effects.length > 0 && (
+        <section class="stack tight">
+          <h3>{say("effects")}</h3>
+          <ul>
+            {plan.effects.map(({ model, count, what }) => (
+              <li key={model}>
+                {number(count)} {modelOf(meta, model)?.plural ?? model}: {say(what === "deleted" ? "effects.deleted" : "effects.left")}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {(plan.reason || plan.error) && (
+        <section class="stack tight">
+          <h3>{say("reason")}</h3>
+          <p>{plan.reason ?? plan.error}</p>
+        </section>
+      )}
+      <details>
+        <summary>{say("command")}</summary>
+        <pre class="code-box" tabIndex={0}>
+          {plan.command} {JSON.stringify(plan.input, null, 2)}
+        </pre>
+        <p class="small quiet hash-line">{say("digest", { digest: plan.digest })}</p>
+      </details>
+    </div>
+  );
+}
+
+function byRecord(diff: readonly Difference[]): [string, Difference[]][] {
+  const found = new Map<string, Difference[]>();
+  for (const each of diff) {
+    const key = `${each.model}/${each.id}`;
+    found.set(key, [...(found.get(key) ?? []), each]);
+  }
+  return [...found];
+}

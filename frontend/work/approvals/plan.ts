@@ -1,0 +1,52 @@
+// A plan as the API tells it, and what is said about several of them.
+import type { Row } from "../api";
+
+export interface Difference {
+  model: string;
+  id: string;
+  field: string;
+  before: unknown;
+  after: unknown;
+}
+
+export interface Plan extends Row {
+  state: string;
+  command: string;
+  target: { model?: string; id?: string } | null;
+  input: unknown;
+  diff: Difference[];
+  /** What else happens to the records of other models. */
+  effects: { model: string; count: number; what: string }[];
+  digest: string;
+  why: string | null;
+  agent: string | null;
+  proposed_by: { agent?: string; person?: string } | null;
+  proposed_at: string;
+  expires_at: string;
+  needs: number;
+  approvals: { name?: string; at?: string }[];
+  reason: string | null;
+  error: string | null;
+}
+
+/** Plans that would do the same to different records: same agent, same command, same values. */
+export function likeness(plan: Plan): string {
+  const done = plan.diff.map(({ model, field, after }) => [model, field, after]);
+  const isRemoval = plan.diff.every((each) => each.after === null);
+  return JSON.stringify([plan.state, plan.agent, plan.command, plan.why, isRemoval ? null : done]);
+}
+
+/** In their order, with those that are alike behind the first of them. What is looked at stays as it is: who came
+ *  later is no part of it, so that nothing is signed that was not shown. */
+export function grouped(plans: readonly Plan[], looked: ReadonlySet<string>): Plan[][] {
+  const groups = new Map<string, Plan[]>();
+  for (const plan of plans) {
+    const key = `${looked.has(plan.id)} ${likeness(plan)}`;
+    groups.set(key, [...(groups.get(key) ?? []), plan]);
+  }
+  return [...groups.values()];
+}
+
+export function isExpired(plan: Plan, now_ms: number): boolean {
+  return plan.state === "pending" && Date.parse(plan.expires_at) <= now_ms;
+}

@@ -1,0 +1,51 @@
+// Asks for the reason why proposals are rejected; there is no rejecting without one.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
+import { Field } from "../../shared/components/field";
+import { number } from "../../shared/words";
+import { say } from "./say";
+
+interface Props {
+  count: number;
+  isOpen: boolean;
+  onReject: (reason: string) => void;
+  onClose: () => void;
+}
+
+export function Rejecting({ count, isOpen, onReject, onClose }: Props) {
+  const [reason, setReason] = useState("");
+  const [isMissing, setMissing] = useState(false);
+  const submit = () => {
+    if (reason.trim()) {
+      setReason("");
+      setMissing(false);
+      onReject(reason.trim());
+    } else {
+      setMissing(true);
+      document.getElementById("reject-reason")?.focus();
+    }
+  };
+  return (
+    <Dialog
+      title={count > 1 ? say("reject.titles", { n: number(count) }) : say("reject.title")}
+      isOpen={isOpen}
+      onClose={onClose}
+      actions={
+        <Button look="risky" onClick={submit}>
+          {say("reject")}
+        </Button>
+      }
+    >
+      <Field
+        name="reject-reason"
+        label={say("reject.reason")}
+        help={say("reject.help")}
+        fault={isMissing ? say("reject.needed") : undefined}
+        required
+      >
+        {(given) => <textarea {...given} value={reason} maxLength={1000} onInput={(event) => setReason(event.currentTarget.value)} />}
+      </Field>
+    </Dialog>
+  );
+}

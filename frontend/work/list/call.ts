@@ -1,0 +1,23 @@
+// The list that is shown as a call of the API, for a terminal.
+import { tell } from "../../shared/components/toast";
+import { say as shared } from "../../shared/say";
+import type { Model } from "../api";
+
+const FIRST = 100;
+
+/** A call for curl; the token is read from the environment, since the page knows none. */
+export function callOf(model: Model, about: string): string {
+  const body = JSON.stringify({ ...(JSON.parse(about) as object), limit: FIRST }).replaceAll("'", "'\\''");
+  return [
+    `curl -X POST '${location.origin}/api/${model.name}/search' \\`,
+    `  -H "Authorization: Bearer $COUNTERSIGN_TOKEN" -H 'Content-Type: application/json' \\`,
+    `  -d '${body}'`,
+  ].join("\n");
+}
+
+export async function copied(text: string): Promise<void> {
+  await navigator.clipboard.writeText(text).then(
+    () => tell(shared("copied")),
+    () => tell(shared("copied.not")),
+  );
+}

@@ -1,0 +1,51 @@
+// A cell of the grid: its value, and the way to the record from the one that names it.
+import type { ComponentChildren } from "preact";
+import type { Field, Meta, Model, Row } from "../api";
+import { addressOf, may, titleOf } from "../models";
+import { Value } from "../values/value";
+
+interface Props {
+  meta: Meta;
+  model: Model;
+  field: Field;
+  row: Row | undefined;
+  index: number;
+  column: number;
+  isAt: boolean;
+  onPress: () => void;
+  onEdit: () => void;
+  /** Its editor, while it is edited. */
+  children: ComponentChildren;
+}
+
+export function Cell({ meta, model, field, row, index, column, isAt, onPress, onEdit, children }: Props) {
+  const isNumber = ["number", "money"].includes(field.kind) && !field.masked;
+  const classes = ["cell", isAt && "at", isNumber && "number", Boolean(children) && "edited"].filter(Boolean).join(" ");
+  return (
+    <div
+      id={`cell-${index}-${column}`}
+      role="gridcell"
+      aria-colindex={column + 1}
+      class={classes}
+      onClick={onPress}
+      onDblClick={onEdit}
+    >
+      {children || <Shown {...{ meta, model, field, row, column }} />}
+    </div>
+  );
+}
+
+function Shown({ meta, model, field, row, column }: Pick<Props, "meta" | "model" | "field" | "row" | "column">) {
+  if (!row) {
+    return <span class="skeleton" />;
+  }
+  const value = <Value meta={meta} field={field} value={row[field.name]} isCell />;
+  if (column > 0 || field.kind === "ref" || !may(model, "get")) {
+    return value;
+  }
+  return (
+    <a href={addressOf(model.name, row.id)} tabIndex={-1}>
+      {row[field.name] ? value : titleOf(model, row)}
+    </a>
+  );
+}

@@ -1,0 +1,66 @@
+// Changes one value where it stands: Enter saves, Escape leaves it.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { tell } from "../../shared/components/toast";
+import type { Field, Meta, Row } from "../api";
+import { Control } from "../values/control";
+import { read, typed } from "../values/typed";
+
+interface Props {
+  meta: Meta;
+  field: Field;
+  row: Row;
+  onSave: (row: Row, field: Field, value: unknown) => Promise<boolean>;
+  onDone: () => void;
+}
+
+export function CellEditor({ meta, field, row, onSave, onDone }: Props) {
+  const before = typed(field, row[field.name]);
+  const [text, setText] = useState(before);
+  const [isBusy, setBusy] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const control = box.current?.querySelector<HTMLElement>("input, select");
+    control?.focus();
+    if (control instanceof HTMLInputElement && control.type === "text") {
+      control.select();
+    }
+  }, []);
+  const save = async () => {
+    const found = read(field, text);
+    if (text === before) {
+      onDone();
+    } else if ("fault" in found) {
+      tell(found.fault);
+    } else if (!isBusy) {
+      setBusy(true);
+      if (await onSave(row, field, found.value)) {
+        onDone();
+      }
+      setBusy(false);
+    }
+  };
+  const keyed = (event: KeyboardEvent) => {
+    if (event.key === "Enter") {
+      event.preventDefault();
+      void save();
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      onDone();
+    }
+  };
+  return (
+    <div
+      ref={box}
+      class="cell-editor"
+      onKeyDown={keyed}
+      onFocusOut={(event) => box.current?.contains(event.relatedTarget as Node | null) || void save()}
+    >
+      <Control
+        {...{ meta, field, text }}
+        canBeEmpty={!field.required}
+        given={{ id: "cell-editor", name: field.name, class: "input", "aria-label": field.label }}
+        onText={setText}
+      />
+    </div>
+  );
+}

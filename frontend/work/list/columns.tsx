@@ -1,0 +1,70 @@
+// Which columns there are, in which order; by keyboard as well as by mouse.
+import { Button } from "../../shared/components/button";
+import type { Field, Model } from "../api";
+import { ID } from "../models";
+import { askColumns } from "./query";
+import { say } from "./say";
+
+export function Columns({ model, columns }: { model: Model; columns: readonly Field[] }) {
+  const rest = [...model.fields, ID].filter((each) => !columns.some((shown) => shown.name === each.name));
+  const toggle = (field: Field, isShown: boolean) =>
+    askColumns(isShown ? [...columns, field] : columns.filter((each) => each.name !== field.name));
+  const move = (place: number, by: number) => {
+    const next = [...columns];
+    const [taken] = next.splice(place, 1);
+    if (taken) {
+      next.splice(place + by, 0, taken);
+    }
+    askColumns(next);
+  };
+  return (
+    <div class="panel-box stack">
+      <p class="small quiet">{say("columns.text")}</p>
+      <ul class="columns">
+        {columns.map((field, place) => (
+          <li key={field.name} class="row">
+            <Ticked field={field} isShown onChange={toggle} isFixed={columns.length === 1} />
+            <Button tight look="plain" disabled={place === 0} aria-label={say("columns.up", { label: field.label })} onClick={() => move(place, -1)}>
+              ↑
+            </Button>
+            <Button
+              tight
+              look="plain"
+              disabled={place === columns.length - 1}
+              aria-label={say("columns.down", { label: field.label })}
+              onClick={() => move(place, 1)}
+            >
+              ↓
+            </Button>
+          </li>
+        ))}
+        {rest.map((field) => (
+          <li key={field.name} class="row">
+            <Ticked field={field} isShown={false} onChange={toggle} isFixed={false} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+interface TickedProps {
+  field: Field;
+  isShown: boolean;
+  isFixed: boolean;
+  onChange: (field: Field, isShown: boolean) => void;
+}
+
+function Ticked({ field, isShown, isFixed, onChange }: TickedProps) {
+  return (
+    <label class="row tick">
+      <input
+        type="checkbox"
+        checked={isShown}
+        disabled={isFixed}
+        onChange={(event) => onChange(field, event.currentTarget.checked)}
+      />
+      {field.label}
+    </label>
+  );
+}

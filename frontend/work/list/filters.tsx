@@ -1,0 +1,111 @@
+// The filter builder: conditions with exactly the operators the API has for a field, joined by "and".
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Field as Asking, SelectField } from "../../shared/components/field";
+import { tell } from "../../shared/components/toast";
+import type { Field, Meta, Model } from "../api";
+import { fieldOf, ID } from "../models";
+import { Control } from "../values/control";
+import { type Condition, operand, type Operator, operators } from "../values/operators";
+import { typed } from "../values/typed";
+import { askFilter } from "./query";
+import { say } from "./say";
+
+export function Filters({ meta, model, filter }: { meta: Meta; model: Model; filter: readonly Condition[] }) {
+  const fields = [...model.fields, ID].filter((each) => operators(each).length > 0);
+  const [name, setName] = useState(fields[0]?.name ?? "id");
+  const field = fieldOf(model, name) ?? ID;
+  const [said, setSaid] = useState<string>("");
+  const [text, setText] = useState("");
+  const known = operators(field).flatMap((each) => (each === "is_null" ? [each, "is_null.not"] : [each]));
+  const op = known.includes(said) ? said : (known[0] ?? "eq");
+  const choose = (next: string) => {
+    setName(next);
+    setText("");
+  };
+  const add = (event: SubmitEvent) => {
+    event.preventDefault();
+    const operator = op.replace(".not", "") as Operator;
+    const found = operand(field, operator, op === "is_null.not" ? "false" : text);
+    if (found === null) {
+      tell(say("filter.fault", { label: field.label }));
+      return;
+    }
+    askFilter([...filter, { field: field.name, op: operator, value: found.value }]);
+    setText("");
+  };
+  return (
+    <form class="panel-box stack" onSubmit={add} aria-label={say("filter")}>
+      <div class="filters tight">
+        <SelectField
+          name="filter-field"
+          label={say("filter.field")}
+          value={name}
+          onChange={choose}
+          options={fields.map((each) => [each.name, each.label])}
+        />
+        <SelectField
+          name="filter-op"
+          label={say("filter.op")}
+          value={op}
+          onChange={setSaid}
+          options={known.map((each) => [each, say(`op.${each}` as "op.eq")])}
+        />
+        {!op.startsWith("is_null") && (
+          <Asking name="filter-value" label={say("filter.value")}>
+            {(given) => (
+              <Control
+                meta={meta}
+                field={op === "in" ? { ...field, kind: "longtext" } : field}
+                text={text}
+                given={given}
+                onText={setText}
+              />
+            )}
+          </Asking>
+        )}
+        <Button type="submit">{say("filter.add")}</Button>
+      </div>
+    </form>
+  );
+}
+
+/** The conditions that hold, each with its way out. */
+export function Conditions({ model, filter }: { model: Model; filter: readonly Condition[] }) {
+  if (filter.length === 0) {
+    return null;
+  }
+  return (
+    <ul class="conditions" aria-label={say("filter")}>
+      {filter.map((each, place) => {
+        const words = inWords(fieldOf(model, each.field) ?? ID, each);
+        return (
+          <li key={words} class="chip">
+            {words}
+            <button
+              type="button"
+              class="chip-out"
+              aria-label={say("filter.remove", { words })}
+              onClick={() => askFilter(filter.filter((_, other) => other !== place))}
+            >
+              ×
+            </button>
+          </li>
+        );
+      })}
+      <li>
+        <Button tight look="plain" onClick={() => askFilter([])}>
+          {say("filter.clear")}
+        </Button>
+      </li>
+    </ul>
+  );
+}
+
+function inWords(field: Field, { op, value }: Condition): string {
+  if (op === "is_null") {
+    return `${field.label} ${say(value ? "op.is_null" : "op.is_null.not")}`;
+  }
+  const values = (Array.isArray(value) ? value : [value]).map((each) => typed(field, each));
+  return `${field.label} ${say(`op.${op}` as "op.eq")} ${values.join(", ")}`;
+}

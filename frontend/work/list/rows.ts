@@ -1,0 +1,124 @@
+// The rows of a list of any length: fetched page by page where one looks, given up where one has left, counted aside.
+import { signal } from "@preact/signals";
+import { Problem } from "../../shared/problem";
+import { type Model, type Row, run } from "../api";
+import { may } from "../models";
+
+export const PAGE = 100;
+const MOST_PAGES = 60;
+
+export class Rows {
+  /** Counts up with every change. */
+  readonly version = signal(0);
+  /** How many rows there are; null until the count is there, for which nothing waits. */
+  readonly total = signal<number | null>(null);
+  readonly problem = signal<Problem | null>(null);
+  private readonly pages = new Map<number, Row[]>();
+  private readonly asked = new Map<number, AbortController>();
+  private readonly counting = new AbortController();
+  private end: number | null = null;
+
+  constructor(
+    private readonly model: Model,
+    private readonly input: object,
+  ) {}
+
+  /** How many rows are known to be there, and one more page where there may be more. */
+  get extent(): number {
+    const seen = Math.max(0, ...[...this.pages.keys()].map((page) => (page + 1) * PAGE));
+    return this.total.value ?? this.end ?? seen + PAGE;
+  }
+
+  at(index: number): Row | undefined {
+    return this.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
+  }
+
+  /** Have the rows from `first` to `last`; what is still on its way elsewhere is called off. */
+  want(first: number, last: number): void {
+    const from = Math.floor(Math.max(0, first) / PAGE);
+    const to = Math.floor(Math.max(0, last) / PAGE);
+    for (const [page, controller] of this.asked) {
+      if (page < from - 1 || page > to + 1) {
+        controller.abort();
+        this.asked.delete(page);
+      }
+    }
+    for (let page = from; page <= to; page++) {
+      if (!this.pages.has(page) && !this.asked.has(page) && (this.end === null || page * PAGE < this.end)) {
+        void this.fetch(page);
+      }
+    }
+  }
+
+  private async fetch(page: number): Promise<void> {
+    const controller = new AbortController();
+    this.asked.set(page, controller);
+    try {
+      const input = { ...this.input, limit: PAGE, offset: page * PAGE };
+      const rows = may(this.model, "list")
+        ? (await run<Row[]>(this.model.name, "list", input, controller.signal)).value
+        : (await run<{ rows: Row[] }>(this.model.name, "search", input, controller.signal)).value.rows;
+      this.keep(page, rows);
+      this.problem.value = null;
+    } catch (error) {
+      if (!controller.signal.aborted) {
+        this.problem.value = error instanceof Problem ? error : Problem.offline();
+      }
+    } finally {
+      if (this.asked.get(page) === controller) {
+        this.asked.delete(page);
+      }
+    }
+  }
+
+  private keep(page: number, rows: Row[]): void {
+    const isFirst = this.pages.size === 0;
+    this.pages.set(page, rows);
+    if (rows.length < PAGE && (rows.length > 0 || page === 0)) {
+      this.end = page * PAGE + rows.length;
+    }
+    const oldest = this.pages.keys().next().value;
+    if (this.pages.size > MOST_PAGES && oldest !== undefined) {
+      this.pages.delete(oldest);
+    }
+    this.version.value++;
+    if (isFirst && this.end !== null && page === 0) {
+      this.total.value = this.end;
+    } else if (isFirst) {
+      void this.count();
+    }
+  }
+
+  /** Only after the first page is there: counting may take longer than looking. */
+  private async count(): Promise<void> {
+    if (!may(this.model, "search")) {
+      return;
+    }
+    const found = await run<{ total: number }>(this.model.name, "search", { ...this.input, limit: 1 }, this.counting.signal).catch(() => null);
+    this.total.value = found?.value.total ?? null;
+  }
+
+  /** Show a record that has changed in its place. */
+  put(row: Row): void {
+    for (const rows of this.pages.values()) {
+      const at = rows.findIndex((each) => each.id === row.id);
+      if (at >= 0) {
+        rows[at] = row;
+        this.version.value++;
+      }
+    }
+  }
+
+  /** Ask anew for what is looked at. */
+  again(): void {
+    this.problem.value = null;
+    this.pages.clear();
+    this.end = null;
+    this.version.value++;
+  }
+
+  close(): void {
+    this.counting.abort();
+    this.asked.forEach((each) => each.abort());
+  }
+}

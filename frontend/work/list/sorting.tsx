@@ -1,0 +1,49 @@
+// By which fields the list is sorted, one after the other.
+import { SelectField } from "../../shared/components/field";
+import type { Model } from "../api";
+import { ID } from "../models";
+import { askOrder, canOrder, type Key, MOST_KEYS } from "./query";
+import { say } from "./say";
+
+export function Sorting({ model, order }: { model: Model; order: readonly Key[] }) {
+  const fields = [...model.fields, ID].filter(canOrder);
+  const shown: (Key | null)[] = order.length < MOST_KEYS ? [...order, null] : [...order];
+  const put = (place: number, key: Key | null) => {
+    const next = [...order];
+    next.splice(place, 1, ...(key ? [key] : []));
+    askOrder(next);
+  };
+  return (
+    <div class="panel-box stack">
+      <p class="small quiet">{say("sort.text")}</p>
+      {shown.map((key, place) => (
+        <div class="filters tight" key={`${place}-${key?.field ?? ""}`}>
+          <SelectField
+            name={`sort-${place}`}
+            label={say(place ? "sort.then" : "sort.by")}
+            value={key?.field ?? ""}
+            onChange={(field) => put(place, field ? { field, dir: key?.dir ?? "asc" } : null)}
+            options={[
+              ["", say("sort.none")],
+              ...fields
+                .filter((each) => each.name === key?.field || !order.some((other) => other.field === each.name))
+                .map((each) => [each.name, each.label] as const),
+            ]}
+          />
+          {key && (
+            <SelectField
+              name={`sort-${place}-dir`}
+              label={say("sort.dir")}
+              value={key.dir}
+              onChange={(dir) => put(place, { field: key.field, dir: dir === "desc" ? "desc" : "asc" })}
+              options={[
+                ["asc", say("sort.asc")],
+                ["desc", say("sort.desc")],
+              ]}
+            />
+          )}
+        </div>
+      ))}
+    </div>
+  );
+}

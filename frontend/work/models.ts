@@ -1,0 +1,70 @@
+// What follows from the description of a model: who may what, which columns, which field its workflow moves.
+import type { Action, Field, Meta, Model, Row } from "./api";
+
+/** Every record has it; it may be filtered on like a field. */
+export const ID: Field = {
+  name: "id",
+  kind: "text",
+  label: "ID",
+  help: "",
+  required: true,
+  readonly: true,
+  options: null,
+  ref: null,
+  masked: false,
+};
+
+const COLUMNS = 7;
+const ENGINE = "base";
+
+export function modelOf(meta: Meta, name: string): Model | undefined {
+  return meta.models.find((each) => each.name === name);
+}
+
+export function fieldOf(model: Model | undefined, name: string): Field | undefined {
+  return name === "id" ? ID : model?.fields.find((each) => each.name === name);
+}
+
+export function may(model: Model, command: string): boolean {
+  return model.commands.includes(`${model.name}.${command}`);
+}
+
+export function canList(model: Model): boolean {
+  return may(model, "list") || may(model, "search");
+}
+
+/** The models people work on, without those of the engine. */
+export function worked(meta: Meta): Model[] {
+  return meta.models.filter((each) => each.module !== ENGINE && canList(each));
+}
+
+/** The field that names a record first, then the others that fit in a line. */
+export function usual(model: Model, most = COLUMNS): Field[] {
+  const short = model.fields.filter((each) => !["longtext", "structure"].includes(each.kind));
+  const named = short.filter((each) => each.name === model.shown_as);
+  return [...named, ...short.filter((each) => each.name !== model.shown_as)].slice(0, most);
+}
+
+/** The select field that the actions move: the one that has all of their states among its options. */
+export function governed(model: Model): Field | undefined {
+  const states = model.actions.flatMap((each) => [...each.from, ...(each.to ? [each.to] : [])]);
+  const knows = (field: Field) => states.every((state) => field.options?.includes(state));
+  return states.length ? model.fields.find(knows) : undefined;
+}
+
+/** The actions a record can be moved by as it stands; all of them where its state is not to be seen. */
+export function actionsOf(model: Model, record: Row): Action[] {
+  const field = governed(model);
+  const isOpen = (action: Action) => !field || action.from.length === 0 || action.from.includes(String(record[field.name]));
+  return model.actions.filter((each) => model.commands.includes(each.id) && isOpen(each));
+}
+
+/** What a record is called, as far as this person may read it. */
+export function titleOf(model: Model, record: Row): string {
+  const said = record[model.shown_as];
+  return said === null || said === undefined || said === "" ? `${model.label} ${record.id.slice(0, 8)}` : String(said);
+}
+
+export function addressOf(model: string, id: string): string {
+  return `/models/${model}/records/${encodeURIComponent(id)}`;
+}

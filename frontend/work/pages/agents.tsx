@@ -1,0 +1,190 @@
+// Agents' tokens: those there are, a new one with exactly what it may do, and the end of one.
+import { useState } from "preact/hooks";
+import { useAsked } from "../../shared/asked";
+import { Button } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Dialog } from "../../shared/components/dialog";
+import { Faults, SelectField, TextField } from "../../shared/components/field";
+import { Heading } from "../../shared/components/heading";
+import { Missing } from "../../shared/components/shell";
+import { Answer, Empty } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { tell } from "../../shared/components/toast";
+import { Problem } from "../../shared/problem";
+import { moment, number } from "../../shared/words";
+import { type Command, commands, isReading, issue } from "../agents/commands";
+import { Made } from "../agents/made";
+import { say } from "../agents/say";
+import { Scopes } from "../agents/scopes";
+import { Sees } from "../agents/sees";
+import { type Meta, type Model, type Row, run } from "../api";
+import { may, modelOf } from "../models";
+import { Referred } from "../values/referred";
+
+const LIVES_DAYS = [1, 7, 30, 90, 365];
+const DAY_S = 86_400;
+
+export function Agents({ meta }: { meta: Meta }) {
+  const model = modelOf(meta, "agent_token");
+  return model ? <Tokens meta={meta} model={model} /> : <Missing />;
+}
+
+function Tokens({ meta, model }: { meta: Meta; model: Model }) {
+  const [isMaking, setMaking] = useState(false);
+  const [made, setMade] = useState<{ token: string; label: string } | null>(null);
+  const [leaving, setLeaving] = useState<Row | null>(null);
+  const order = [{ field: "issued_at", dir: "desc" }];
+  const found = useAsked((signal) => run<Row[]>("agent_token", "list", { order, limit: 200 }, signal), [made?.token], { keeps: true });
+  const revoke = async (row: Row) => {
+    setLeaving(null);
+    try {
+      await run("agent_token", "revoke", { id: row.id });
+      tell(say("revoked"));
+    } catch (error) {
+      tell((error instanceof Problem ? error : Problem.offline()).message);
+    }
+    found.again();
+  };
+  return (
+    <div class="stack">
+      <Heading title={say("title")}>
+        {!isMaking && !made && (
+          <Button look="strong" onClick={() => setMaking(true)}>
+            {say("create")}
+          </Button>
+        )}
+      </Heading>
+      <p class="quiet">{say("lead")}</p>
+      {made && <Made {...made} onDone={() => setMade(null)} />}
+      {isMaking && (
+        <Making
+          meta={meta}
+          onMade={(token, label) => (setMade({ token, label }), setMaking(false))}
+          onClose={() => setMaking(false)}
+        />
+      )}
+      <h2>{say("known")}</h2>
+      <Answer of={found}>
+        {({ value }) =>
+          value.length === 0 ? (
+            <Empty title={say("none")} />
+          ) : (
+            <Table
+              caption={say("known")}
+              rows={value}
+              keyOf={(row) => row.id}
+              columns={[
+                { name: "title", label: say("label"), cell: (row) => String(row["title"] ?? "") },
+                { name: "scopes", label: say("scopes"), cell: (row) => <code class="small wraps">{String(row["scopes"] ?? "").replaceAll(",", ", ")}</code> },
+                { name: "user", label: say("by"), cell: (row) => <Referred model={modelOf(meta, "user")} id={String(row["user"])} /> },
+                { name: "issued_at", label: say("issued"), cell: (row) => moment(String(row["issued_at"])) },
+                { name: "expires_at", label: say("expires"), cell: (row) => moment(String(row["expires_at"])) },
+                { name: "state", label: say("state"), cell: (row) => <State row={row} /> },
+                {
+                  name: "revoke",
+                  label: say("revoke"),
+                  cell: (row) =>
+                    may(model, "revoke") && isLive(row) ? (
+                      <Button tight look="risky" aria-label={say("revoke.title", { label: String(row["title"]) })} onClick={() => setLeaving(row)}>
+                        {say("revoke")}
+                      </Button>
+                    ) : null,
+                },
+              ]}
+            />
+          )
+        }
+      </Answer>
+      <Dialog
+        title={say("revoke.title", { label: String(leaving?.["title"] ?? "") })}
+        isOpen={leaving !== null}
+        onClose={() => setLeaving(null)}
+        actions={
+          leaving && (
+            <Button look="risky" onClick={() => void revoke(leaving)}>
+              {say("revoke")}
+            </Button>
+          )
+        }
+      >
+        <p>{say("revoke.text")}</p>
+      </Dialog>
+    </div>
+  );
+}
+
+function isLive(row: Row): boolean {
+  return row["ended_at"] === null && Date.parse(String(row["expires_at"])) > Date.now();
+}
+
+function State({ row }: { row: Row }) {
+  if (isLive(row)) {
+    return <Chip tone="good">{say("live")}</Chip>;
+  }
+  return <Chip>{say(row["ended_at"] === null ? "expired" : "ended")}</Chip>;
+}
+
+/** All that a model has is one scope, so that a token never needs more of them than the API takes. */
+function scopes(meta: Meta, chosen: ReadonlySet<string>): string[] {
+  return meta.models.flatMap((model) =>
+    model.commands.every((each) => chosen.has(each)) ? [`${model.name}.*`] : model.commands.filter((each) => chosen.has(each)),
+  );
+}
+
+interface MakingProps {
+  meta: Meta;
+  onMade: (token: string, label: string) => void;
+  onClose: () => void;
+}
+
+function Making({ meta, onMade, onClose }: MakingProps) {
+  const found = useAsked((signal) => commands(signal), []);
+  return (
+    <section class="panel-box" aria-labelledby="making">
+      <h2 id="making">{say("create")}</h2>
+      <Answer of={found}>{(known) => <Asking {...{ meta, known, onMade, onClose }} />}</Answer>
+    </section>
+  );
+}
+
+function Asking({ meta, known, onMade, onClose }: MakingProps & { known: readonly Command[] }) {
+  const worked = new Set(meta.models.filter((each) => each.module !== "base").map((each) => each.name));
+  const usual = known.filter((each) => isReading(each.id) && worked.has(each.id.split(".")[0] ?? ""));
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(usual.map((each) => each.id)));
+  const [label, setLabel] = useState("");
+  const [days, setDays] = useState("90");
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    if (chosen.size === 0) {
+      setProblem(new Problem(0, { detail: say("scopes.none") }));
+      return;
+    }
+    try {
+      onMade(await issue({ label, scopes: scopes(meta, chosen), expires_in: Number(days) * DAY_S }), label);
+    } catch (error) {
+      setProblem(error instanceof Problem ? error : Problem.offline());
+    }
+  };
+  return (
+    <form class="stack" onSubmit={(event) => void submit(event)}>
+      <Faults problem={problem} />
+      <TextField name="label" label={say("label")} help={say("label.help")} value={label} maxLength={100} required onInput={(event) => setLabel(event.currentTarget.value)} />
+      <SelectField
+        name="life"
+        label={say("life")}
+        value={days}
+        onChange={setDays}
+        options={LIVES_DAYS.map((each) => [String(each), say("days", { n: number(each) })])}
+      />
+      <Scopes meta={meta} commands={known} chosen={chosen} onChoose={setChosen} />
+      <Sees meta={meta} chosen={chosen} />
+      <div class="row">
+        <Button type="submit" look="strong">
+          {say("make")}
+        </Button>
+        <Button onClick={onClose}>{say("done")}</Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,206 @@
+// The approvals inbox: what waits for a signature, live, and everything one has to know before signing.
+import { useEffect, useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { SelectField } from "../../shared/components/field";
+import { Heading } from "../../shared/components/heading";
+import { Missing } from "../../shared/components/shell";
+import { Empty, Failed, Loading } from "../../shared/components/states";
+import { ask, query } from "../../shared/router";
+import { shortcut } from "../../shared/shortcuts";
+import { number } from "../../shared/words";
+import type { Meta } from "../api";
+import { ago } from "../approvals/ago";
+import { approve, reject } from "../approvals/deciding";
+import { Details, State } from "../approvals/details";
+import { follow, plans, problem, state } from "../approvals/live";
+import { grouped, isExpired, type Plan } from "../approvals/plan";
+import { Rejecting } from "../approvals/rejecting";
+import { say } from "../approvals/say";
+import { modelOf } from "../models";
+
+const TICK_MS = 15_000;
+
+export function Approvals({ meta }: { meta: Meta }) {
+  return modelOf(meta, "plan") ? <Inbox meta={meta} /> : <Missing />;
+}
+
+function Inbox({ meta }: { meta: Meta }) {
+  const [now_ms, setNow] = useState(Date.now());
+  useEffect(() => {
+    const end = follow();
+    const timer = setInterval(() => setNow(Date.now()), TICK_MS);
+    return () => (clearInterval(timer), end());
+  }, []);
+  const all = plans.value;
+  return (
+    <div class="stack">
+      <Heading title={say("title")}>
+        <span class="live small" role="status" data-state={state.value}>
+          {state.value === "reconnecting" ? say("reconnecting") : say("live")}
+        </span>
+      </Heading>
+      <p class="quiet">{say("lead")}</p>
+      {problem.value && <Failed problem={problem.value} />}
+      {all === null && !problem.value && <Loading />}
+      {all !== null && <Sorted {...{ meta, all, now_ms }} />}
+    </div>
+  );
+}
+
+function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_ms: number }) {
+  const shows = query.value.get("state") === "decided" ? "decided" : "pending";
+  const agent = query.value.get("agent") ?? "";
+  const modelName = query.value.get("model") ?? "";
+  const wanted = query.value.get("plan");
+  const isOpen = (plan: Plan) => plan.state === "pending" && !isExpired(plan, now_ms);
+  const shown = all.filter(
+    (plan) =>
+      (plan.id === wanted || isOpen(plan) === (shows === "pending")) &&
+      (!agent || plan.agent === agent) &&
+      (!modelName || plan.command.startsWith(`${modelName}.`)),
+  );
+  const [looked, setLooked] = useState<ReadonlySet<string>>(new Set());
+  const groups = grouped(shown, looked);
+  const group = groups.find((each) => each.some((plan) => plan.id === wanted)) ?? groups[0];
+  useEffect(() => {
+    // From here on it is what one looks at, whatever comes.
+    setLooked(new Set(group?.map((each) => each.id)));
+    if (group?.[0] && !group.some((each) => each.id === wanted)) {
+      ask({ plan: group[0].id });
+    }
+  }, [wanted, group === undefined]);
+  const models = [...new Set(all.map((plan) => plan.command.split(".")[0] ?? ""))];
+  const agents = [...new Set(all.map((plan) => plan.agent ?? ""))].filter(Boolean);
+  const everything = [["", say("filter.all")]] as const;
+  return (
+    <>
+      <div class="filters tight">
+        <SelectField
+          name="state"
+          label={say("filter.state")}
+          value={shows}
+          onChange={(next) => ask({ state: next === "decided" ? next : "", plan: "" })}
+          options={[
+            ["pending", say("pending")],
+            ["decided", say("decided")],
+          ]}
+        />
+        <SelectField
+          name="agent"
+          label={say("filter.agent")}
+          value={agent}
+          onChange={(next) => ask({ agent: next, plan: "" })}
+          options={[...everything, ...agents.map((each) => [each, each] as const)]}
+        />
+        <SelectField
+          name="model"
+          label={say("filter.model")}
+          value={modelName}
+          onChange={(next) => ask({ model: next, plan: "" })}
+          options={[...everything, ...models.map((each) => [each, modelOf(meta, each)?.plural ?? each] as const)]}
+        />
+      </div>
+      {group ? (
+        <Split {...{ meta, groups, group, now_ms }} />
+      ) : (
+        <Empty title={say("none")}>
+          <p>{say("none.text")}</p>
+        </Empty>
+      )}
+    </>
+  );
+}
+
+interface SplitProps {
+  meta: Meta;
+  groups: readonly Plan[][];
+  group: readonly Plan[];
+  now_ms: number;
+}
+
+function Split({ meta, groups, group, now_ms }: SplitProps) {
+  const [isRejecting, setRejecting] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  const first = group[0];
+  const canDecide = first !== undefined && first.state === "pending" && !isExpired(first, now_ms);
+  const at = groups.findIndex((each) => each[0]?.id === first?.id);
+  const choose = (plan: Plan | undefined) => plan && ask({ plan: plan.id });
+  const deciding = async (decide: () => Promise<void>) => {
+    const next = groups[at + 1]?.[0] ?? groups[at - 1]?.[0];
+    setBusy(true);
+    await decide();
+    setBusy(false);
+    ask({ plan: next?.id });
+  };
+  const sign = () => canDecide && !isBusy && void deciding(() => approve(group));
+  useEffect(() => {
+    const known = [
+      shortcut({ key: "j", does: say("key.j"), run: () => choose(groups[at + 1]?.[0]) }),
+      shortcut({ key: "k", does: say("key.k"), run: () => choose(groups[at - 1]?.[0]) }),
+      shortcut({ key: "a", does: say("key.a"), run: sign }),
+      shortcut({ key: "r", does: say("key.r"), run: () => canDecide && setRejecting(true) }),
+    ];
+    return () => known.forEach((each) => each());
+  });
+  return (
+    <div class="inbox">
+      <nav aria-label={say("list")}>
+        <ul class="plans">
+          {groups.map(([plan, ...rest]) =>
+            plan ? (
+              <li key={plan.id}>
+                <button type="button" class="plan" aria-current={plan.id === first?.id} onClick={() => choose(plan)}>
+                  <span class="row between">
+                    <code>{plan.command}</code>
+                    {rest.length > 0 && <Chip>{say("same", { n: number(rest.length + 1) })}</Chip>}
+                  </span>
+                  <span class="small quiet">
+                    {plan.agent} · {ago(plan.proposed_at, now_ms)}
+                  </span>
+                  {plan.state !== "pending" && <State plan={plan} now_ms={now_ms} />}
+                </button>
+              </li>
+            ) : null,
+          )}
+        </ul>
+      </nav>
+      {first && (
+        <section class="plan-page stack" aria-labelledby="plan-title">
+          <h2 id="plan-title">{first.command}</h2>
+          {canDecide && (
+            <div class="row">
+              <Button look="strong" busy={isBusy} onClick={sign}>
+                {group.length > 1 ? say("approve.all", { n: number(group.length) }) : say("approve")}
+              </Button>
+              <Button look="risky" onClick={() => setRejecting(true)}>
+                {say("reject")}
+              </Button>
+            </div>
+          )}
+          {group.map((plan, place) =>
+            place === 0 ? (
+              <Details key={plan.id} {...{ meta, plan, now_ms }} />
+            ) : (
+              <details key={plan.id} class="alike">
+                <summary>
+                  {say("chosen")} {number(place + 1)}: <code>{plan.target?.id?.slice(0, 8)}</code>
+                </summary>
+                <Details {...{ meta, plan, now_ms }} />
+              </details>
+            ),
+          )}
+        </section>
+      )}
+      <Rejecting
+        count={group.length}
+        isOpen={isRejecting}
+        onClose={() => setRejecting(false)}
+        onReject={(reason) => {
+          setRejecting(false);
+          void deciding(() => reject(group, reason));
+        }}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,29 @@
+// Figures of every model: how many records there are of each value, as far as this person may see them.
+import { Heading } from "../../shared/components/heading";
+import { Empty } from "../../shared/components/states";
+import type { Field, Meta, Model } from "../api";
+import { Figure } from "../board/figure";
+import { say } from "../board/say";
+import { governed, may, worked } from "../models";
+
+/** The fields records are counted by, the one that the workflow moves first. */
+function counted(model: Model): Field[] {
+  const fields = model.fields.filter((each) => !each.masked && ["select", "bool", "ref", "date"].includes(each.kind));
+  const first = governed(model) ?? fields.find((each) => each.kind === "select");
+  return first ? [first, ...fields.filter((each) => each !== first)] : fields;
+}
+
+export function Dashboard({ meta }: { meta: Meta }) {
+  const models = worked(meta).filter((each) => may(each, "count_by") && counted(each).length > 0);
+  return (
+    <div class="stack">
+      <Heading title={say("dashboard")} />
+      {models.length === 0 && <Empty title={say("none")} />}
+      <div class="figures">
+        {models.map((model) => (
+          <Figure key={model.name} meta={meta} model={model} fields={counted(model)} />
+        ))}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,33 @@
+// A new record of any model.
+import { useState } from "preact/hooks";
+import { Heading } from "../../shared/components/heading";
+import { Missing } from "../../shared/components/shell";
+import { tell } from "../../shared/components/toast";
+import { go } from "../../shared/router";
+import type { Meta } from "../api";
+import { addressOf, may, modelOf } from "../models";
+import { Editing } from "../record/editing";
+import { Proposed } from "../record/proposed";
+import { say } from "../record/say";
+
+export function New({ meta, name }: { meta: Meta; name: string }) {
+  const [planId, setPlanId] = useState<string | null>(null);
+  const model = modelOf(meta, name);
+  if (!model || !may(model, "create")) {
+    return <Missing />;
+  }
+  return (
+    <div class="stack record">
+      <nav>
+        <a href={`/models/${name}`}>← {say("back", { model: model.plural })}</a>
+      </nav>
+      <Heading title={say("new", { model: model.label })} />
+      {planId && <Proposed planId={planId} />}
+      <Editing
+        {...{ meta, model, base: null }}
+        onSaved={(row) => (tell(say("created")), go(addressOf(name, row.id), { replaces: true }))}
+        onProposed={setPlanId}
+      />
+    </div>
+  );
+}

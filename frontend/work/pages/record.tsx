@@ -1,0 +1,158 @@
+// A record of any model: its fields, what can be done with it, and what happened to it.
+import { useEffect, useState } from "preact/hooks";
+import { useAsked } from "../../shared/asked";
+import { Button } from "../../shared/components/button";
+import { Denied } from "../../shared/components/chip";
+import { Dialog } from "../../shared/components/dialog";
+import { Heading } from "../../shared/components/heading";
+import { Missing } from "../../shared/components/shell";
+import { Answer } from "../../shared/components/states";
+import { tell } from "../../shared/components/toast";
+import { go } from "../../shared/router";
+import { type Envelope, type Meta, type Model, type Row, run } from "../api";
+import { actionsOf, may, modelOf, titleOf } from "../models";
+import { offer } from "../palette/offers";
+import { Actions } from "../record/actions";
+import { Conflict, type Conflicting } from "../record/conflict";
+import { Editing } from "../record/editing";
+import { Proposed } from "../record/proposed";
+import { save } from "../record/saving";
+import { say } from "../record/say";
+import { Timeline } from "../record/timeline";
+import { visited } from "../refs";
+
+export function Record({ meta, name, id }: { meta: Meta; name: string; id: string }) {
+  const model = modelOf(meta, name);
+  return model && may(model, "get") ? <Known {...{ meta, model, id }} /> : <Missing />;
+}
+
+function Known({ meta, model, id }: { meta: Meta; model: Model; id: string }) {
+  const found = useAsked((signal) => run<Row>(model.name, "get", { id }, signal), [model.name, id]);
+  return (
+    <>
+      {/* The heading comes with the record: it has the keyboard, which a first one would take with it. */}
+      {found.state === "failed" && <Heading title={model.label} />}
+      <Answer of={found}>{(answer) => <Shown key={id} {...{ meta, model, answer }} onAgain={found.again} />}</Answer>
+    </>
+  );
+}
+
+interface Props {
+  meta: Meta;
+  model: Model;
+  answer: Envelope<Row>;
+  onAgain: () => void;
+}
+
+function Shown({ meta, model, answer, onAgain }: Props) {
+  const [record, setRecord] = useState(answer.value);
+  const [planId, setPlanId] = useState<string | null>(null);
+  const [conflict, setConflict] = useState<Conflicting | null>(null);
+  const [isDeleting, setDeleting] = useState(false);
+  useEffect(() => visited(model.name, record.id), []);
+  const remove = async () => {
+    setDeleting(false);
+    const done = await save(model, record, {}, "delete");
+    if (done.state === "saved") {
+      tell(say("deleted"));
+      go(`/models/${model.name}`);
+    } else if (done.state === "proposed") {
+      setPlanId(done.planId);
+    } else if (done.state === "conflict") {
+      setRecord(done.theirs);
+      tell(say("conflict.title"));
+    } else {
+      tell(done.problem.message);
+    }
+  };
+  const decide = async (changes: Record<string, unknown>) => {
+    const theirs = conflict?.theirs ?? record;
+    setConflict(null);
+    if (Object.keys(changes).length === 0) {
+      setRecord(theirs);
+      onAgain();
+      return;
+    }
+    const done = await save(model, theirs, changes);
+    if (done.state === "saved") {
+      tell(say("saved"));
+      onAgain();
+    } else if (done.state === "conflict") {
+      setConflict({ base: theirs, theirs: done.theirs, mine: changes });
+    } else if (done.state === "refused") {
+      tell(done.problem.message);
+    }
+  };
+  const title = titleOf(model, record);
+  const denied = answer.denied.filter((each) => each.startsWith(`${model.name}.`));
+  useEffect(
+    () =>
+      offer(
+        actionsOf(model, record).map((each) => ({
+          words: `${each.label}: ${title}`,
+          run: () => document.querySelector<HTMLElement>(`[data-action="${each.id}"]`)?.click(),
+        })),
+      ),
+    [record],
+  );
+  return (
+    <div class="stack record">
+      <nav>
+        <a href={`/models/${model.name}`}>← {say("back", { model: model.plural })}</a>
+      </nav>
+      <Heading title={title}>
+        {may(model, "delete") && (
+          <Button look="risky" onClick={() => setDeleting(true)}>
+            {say("delete")}
+          </Button>
+        )}
+      </Heading>
+      {planId && <Proposed planId={planId} />}
+      <Actions
+        {...{ meta, model, record }}
+        onSaved={(row) => setRecord(row.revision ? row : record)}
+        onProposed={setPlanId}
+        onConflict={setConflict}
+      />
+      <Editing
+        key={record.revision}
+        {...{ meta, model, base: record }}
+        onSaved={(row) => (tell(say("saved")), setRecord(row))}
+        onProposed={setPlanId}
+        onConflict={setConflict}
+      />
+      {denied.length > 0 && (
+        <section class="stack" aria-labelledby="denied">
+          <h2 id="denied">{say("locked")}</h2>
+          <p class="quiet">{say("locked.text")}</p>
+          <dl class="facts">
+            {denied.map((each) => (
+              <div key={each} class="fact">
+                <dt>{each.slice(model.name.length + 1).replaceAll("_", " ")}</dt>
+                <dd>
+                  <Denied />
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      )}
+      {may(model, "history") && <Timeline {...{ meta, model, id: record.id, revision: record.revision }} />}
+      {conflict && (
+        <Conflict {...{ meta, model, conflict }} onDecide={(changes) => void decide(changes)} onClose={() => setConflict(null)} />
+      )}
+      <Dialog
+        title={say("delete.title")}
+        isOpen={isDeleting}
+        onClose={() => setDeleting(false)}
+        actions={
+          <Button look="risky" onClick={() => void remove()}>
+            {say("delete")}
+          </Button>
+        }
+      >
+        <p>{say("delete.text")}</p>
+      </Dialog>
+    </div>
+  );
+}

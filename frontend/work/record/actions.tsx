@@ -1,0 +1,116 @@
+// What can be done with a record as it stands: its workflow's actions, each with the inputs it needs.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
+import { Faults } from "../../shared/components/field";
+import { tell } from "../../shared/components/toast";
+import { Problem } from "../../shared/problem";
+import type { Action, Meta, Model, Row } from "../api";
+import { actionsOf, fieldOf, titleOf } from "../models";
+import { read } from "../values/typed";
+import type { Conflicting } from "./conflict";
+import { Form } from "./form";
+import { save } from "./saving";
+import { say } from "./say";
+
+interface Props {
+  meta: Meta;
+  model: Model;
+  record: Row;
+  onSaved: (row: Row) => void;
+  onProposed: (planId: string) => void;
+  onConflict: (conflict: Conflicting) => void;
+}
+
+export function Actions({ meta, model, record, onSaved, onProposed, onConflict }: Props) {
+  const [open, setOpen] = useState<Action | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [texts, setTexts] = useState<Record<string, string>>({});
+  const perform = async (action: Action, inputs: Record<string, unknown>) => {
+    const done = await save(model, record, inputs, action.id.slice(model.name.length + 1));
+    if (done.state === "refused") {
+      setProblem(done.problem);
+      setOpen(action);
+      return;
+    }
+    setOpen(null);
+    setProblem(null);
+    setTexts({});
+    if (done.state === "saved") {
+      tell(say("action.done", { action: action.label }));
+      onSaved(done.row);
+    } else if (done.state === "proposed") {
+      onProposed(done.planId);
+    } else {
+      onConflict({ base: record, theirs: done.theirs, mine: {} });
+    }
+  };
+  const submit = (action: Action) => {
+    const given = Object.entries(texts).map(([name, text]) => {
+      const field = fieldOf(model, name);
+      return [name, field ? read(field, text) : { value: text }] as const;
+    });
+    const faults = given.flatMap(([name, each]) => ("fault" in each ? [{ parameter: name, detail: each.fault }] : []));
+    if (faults.length) {
+      setProblem(new Problem(0, { detail: faults[0]?.detail, errors: faults }));
+      return;
+    }
+    void perform(action, Object.fromEntries(given.map(([name, each]) => [name, "value" in each ? each.value : null])));
+  };
+  const close = () => {
+    setOpen(null);
+    setProblem(null);
+  };
+  const all = actionsOf(model, record);
+  if (all.length === 0) {
+    return null;
+  }
+  return (
+    <section class="stack" aria-labelledby="actions">
+      <h2 id="actions">{say("actions")}</h2>
+      <div class="row">
+        {all.map((action) => (
+          <Button
+            key={action.id}
+            data-action={action.id}
+            {...(action.needs_approval ? { title: say("action.approval") } : {})}
+            onClick={() => (action.inputs.length ? setOpen(action) : void perform(action, {}))}
+          >
+            {action.label}
+          </Button>
+        ))}
+      </div>
+      <Dialog
+        title={open ? say("action.title", { action: open.label, name: titleOf(model, record) }) : ""}
+        isOpen={open !== null}
+        onClose={close}
+        actions={
+          open && (
+            <Button look="strong" onClick={() => submit(open)}>
+              {open.label}
+            </Button>
+          )
+        }
+      >
+        <Faults problem={problem} />
+        {open && (
+          <Form
+            meta={meta}
+            fields={open.inputs.flatMap((name) => inputOf(model, name))}
+            base={record}
+            texts={texts}
+            problem={problem}
+            onText={(name, text) => setTexts({ ...texts, [name]: text })}
+            onKeep={(name) => setTexts(({ [name]: _, ...rest }) => rest)}
+          />
+        )}
+      </Dialog>
+    </section>
+  );
+}
+
+/** The field as an input of an action, which may be given even where an update may not change it. */
+function inputOf(model: Model, name: string) {
+  const field = fieldOf(model, name);
+  return field ? [{ ...field, readonly: false, required: true }] : [];
+}

@@ -1,0 +1,82 @@
+// Two people changed the same record: what it was, what the other made of it, what oneself wants, field by field.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
+import type { Meta, Model, Row } from "../api";
+import { fieldOf } from "../models";
+import { Value } from "../values/value";
+import { say } from "./say";
+
+export interface Conflicting {
+  base: Row;
+  theirs: Row;
+  mine: Record<string, unknown>;
+}
+
+interface Props {
+  meta: Meta;
+  model: Model;
+  conflict: Conflicting;
+  /** Go on with these changes on top of theirs; none: theirs stays. */
+  onDecide: (changes: Record<string, unknown>) => void;
+  onClose: () => void;
+}
+
+export function Conflict({ meta, model, conflict, onDecide, onClose }: Props) {
+  const { base, theirs, mine } = conflict;
+  const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+  const names = [...new Set([...Object.keys(theirs).filter((each) => !isSame(theirs[each], base[each])), ...Object.keys(mine)])];
+  const shown = names.filter((each) => each !== "revision" && fieldOf(model, each) && each !== "id");
+  const [chosen, setChosen] = useState<Record<string, boolean>>({});
+  const takesMine = (name: string) => name in mine && (chosen[name] ?? isSame(theirs[name], base[name]));
+  const decide = () => onDecide(Object.fromEntries(Object.entries(mine).filter(([name]) => takesMine(name))));
+  return (
+    <Dialog
+      title={say("conflict.title")}
+      isOpen
+      onClose={onClose}
+      actions={
+        <Button look="strong" onClick={decide}>
+          {say("conflict.decide")}
+        </Button>
+      }
+    >
+      <p>{say("conflict.text")}</p>
+      {shown.map((name) => {
+        const field = fieldOf(model, name);
+        if (!field) {
+          return null;
+        }
+        return (
+          <fieldset key={name} class="conflict">
+            <legend>{field.label}</legend>
+            <p class="small">
+              {say("conflict.base")}: <Value meta={meta} field={field} value={base[name]} />
+            </p>
+            <label class="row">
+              <input
+                type="radio"
+                name={`conflict-${name}`}
+                checked={!takesMine(name)}
+                disabled={!(name in mine)}
+                onChange={() => setChosen({ ...chosen, [name]: false })}
+              />
+              {say("conflict.theirs")}: <Value meta={meta} field={field} value={theirs[name]} />
+            </label>
+            {name in mine && (
+              <label class="row">
+                <input
+                  type="radio"
+                  name={`conflict-${name}`}
+                  checked={takesMine(name)}
+                  onChange={() => setChosen({ ...chosen, [name]: true })}
+                />
+                {say("conflict.mine")}: <Value meta={meta} field={field} value={mine[name]} />
+              </label>
+            )}
+          </fieldset>
+        );
+      })}
+    </Dialog>
+  );
+}

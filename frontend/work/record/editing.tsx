@@ -1,0 +1,120 @@
+// The form of a record that is to be changed or made: what is typed is kept until it is saved, faults stand at fields.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Faults } from "../../shared/components/field";
+import { Problem } from "../../shared/problem";
+import { attempt, type Field, type Meta, type Model, type Row } from "../api";
+import { fieldOf, governed, may } from "../models";
+import { read, typed } from "../values/typed";
+import type { Conflicting } from "./conflict";
+import { useDraft } from "./draft";
+import { Form } from "./form";
+import { atField, type Saved, save } from "./saving";
+import { say } from "./say";
+
+interface Props {
+  meta: Meta;
+  model: Model;
+  /** Null makes a new record. */
+  base: Row | null;
+  onSaved: (row: Row) => void;
+  onProposed: (planId: string) => void;
+  onConflict?: (conflict: Conflicting) => void;
+}
+
+export function Editing({ meta, model, base, onSaved, onProposed, onConflict }: Props) {
+  const draft = useDraft(`${model.name}/${base?.id ?? "new"}`);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const fields = shown(model, base);
+  const isChanged = Object.entries(draft.texts).some(([name, text]) => differs(fieldOf(model, name), base, text));
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const found = inputs(model, base, draft.texts);
+    if ("problem" in found) {
+      setProblem(found.problem);
+      return;
+    }
+    setBusy(true);
+    const done = base ? await save(model, base, found.values) : await create(model, found.values);
+    setBusy(false);
+    if (done.state === "refused") {
+      setProblem(done.problem);
+      return;
+    }
+    setProblem(null);
+    if (done.state === "conflict") {
+      onConflict?.({ base: base ?? done.theirs, theirs: done.theirs, mine: found.values });
+      return;
+    }
+    draft.drop();
+    if (done.state === "saved") {
+      onSaved(done.row);
+    } else {
+      onProposed(done.planId);
+    }
+  };
+  const canSave = base ? may(model, "update") && fields.some((each) => !each.readonly) : true;
+  return (
+    <form class="stack" onSubmit={(event) => void submit(event)} aria-label={model.label} noValidate>
+      <Faults problem={problem} />
+      {draft.isFound && isChanged && <p class="notice">{say("draft")}</p>}
+      <Form {...{ meta, fields, base, problem }} texts={draft.texts} onText={draft.set} onKeep={draft.unset} />
+      {canSave && (
+        <div class="row save-bar">
+          <Button type="submit" look="strong" busy={isBusy} disabled={base !== null && !isChanged}>
+            {say(base ? "save" : "create")}
+          </Button>
+          {isChanged && (
+            <>
+              <Button look="plain" onClick={() => (draft.drop(), setProblem(null))}>
+                {say("discard")}
+              </Button>
+              <span class="quiet small">{say("unsaved")}</span>
+            </>
+          )}
+        </div>
+      )}
+    </form>
+  );
+}
+
+/** What a form shows: nothing that the system sets when a record is to be made; nothing to be typed without the right. */
+function shown(model: Model, base: Row | null): Field[] {
+  if (base === null) {
+    return model.fields.filter((each) => !each.readonly && each.name !== governed(model)?.name);
+  }
+  return may(model, "update") ? model.fields : model.fields.map((each) => ({ ...each, readonly: true }));
+}
+
+function differs(field: Field | undefined, base: Row | null, text: string): boolean {
+  return field !== undefined && (field.masked ? text !== "" : text !== typed(field, base?.[field.name]));
+}
+
+type Inputs = { problem: Problem } | { values: Record<string, unknown> };
+
+function inputs(model: Model, base: Row | null, texts: Record<string, string>): Inputs {
+  const values: Record<string, unknown> = {};
+  const faults: { parameter: string; detail: string }[] = [];
+  for (const [name, text] of Object.entries(texts)) {
+    const field = fieldOf(model, name);
+    if (field && differs(field, base, text)) {
+      const found = read(field, text);
+      if ("fault" in found) {
+        faults.push({ parameter: name, detail: found.fault });
+      } else {
+        values[name] = found.value;
+      }
+    }
+  }
+  return faults.length ? { problem: new Problem(0, { detail: faults[0]?.detail, errors: faults }) } : { values };
+}
+
+async function create(model: Model, values: Record<string, unknown>): Promise<Saved> {
+  try {
+    const done = await attempt<Row>(model.name, "create", values);
+    return done.isDone ? { state: "saved", row: done.value } : { state: "proposed", planId: done.planId };
+  } catch (error) {
+    return { state: "refused", problem: atField(error instanceof Problem ? error : Problem.offline(), model) };
+  }
+}

@@ -1,0 +1,90 @@
+// A record's fields, each by its kind: what may be changed is a control, all else is shown.
+import { Button } from "../../shared/components/button";
+import { Field as Asking } from "../../shared/components/field";
+import type { Problem } from "../../shared/problem";
+import type { Field, Meta, Row } from "../api";
+import { Control } from "../values/control";
+import { say as values } from "../values/say";
+import { typed } from "../values/typed";
+import { Value } from "../values/value";
+import type { Texts } from "./draft";
+import { say } from "./say";
+
+interface Props {
+  meta: Meta;
+  fields: readonly Field[];
+  /** The record as it was read; null for one that is to be made. */
+  base: Row | null;
+  texts: Texts;
+  problem: Problem | null;
+  onText: (name: string, text: string) => void;
+  onKeep: (name: string) => void;
+}
+
+export function Form({ meta, fields, base, texts, problem, onText, onKeep }: Props) {
+  return (
+    <div class="form">
+      {fields.map((field) => {
+        const fault = problem?.faults.find((each) => each.field === field.name)?.detail;
+        if (field.readonly) {
+          return <Shown key={field.name} meta={meta} field={field} value={base?.[field.name]} />;
+        }
+        if (field.masked && base && base[field.name] !== null && !(field.name in texts)) {
+          return <Kept key={field.name} meta={meta} field={field} value={base[field.name]} onReplace={() => onText(field.name, "")} />;
+        }
+        const isReplaced = field.masked && base !== null && base[field.name] !== null;
+        const text = texts[field.name] ?? (base && !field.masked ? typed(field, base[field.name]) : "");
+        const help = isReplaced ? values("masked.new") : field.help;
+        return (
+          <Asking
+            key={field.name}
+            name={field.name}
+            label={field.label}
+            required={field.required}
+            wide={field.kind === "longtext"}
+            {...(help ? { help } : {})}
+            {...(fault ? { fault } : {})}
+          >
+            {(given) => (
+              <div class="row nowrap">
+                <Control {...{ meta, field, text, given }} canBeEmpty={!field.required || base === null} onText={(next) => onText(field.name, next)} />
+                {isReplaced && (
+                  <Button tight onClick={() => onKeep(field.name)}>
+                    {values("keep")}
+                  </Button>
+                )}
+              </div>
+            )}
+          </Asking>
+        );
+      })}
+    </div>
+  );
+}
+
+function Shown({ meta, field, value }: { meta: Meta; field: Field; value: unknown }) {
+  return (
+    <div class={["longtext", "structure"].includes(field.kind) ? "field wide" : "field"}>
+      <span class="name">{field.label}</span>
+      <div class="shown">
+        <Value meta={meta} field={field} value={value} />
+      </div>
+    </div>
+  );
+}
+
+/** A placeholder is never text to be edited: it stays, or is replaced as a whole. */
+function Kept({ meta, field, value, onReplace }: { meta: Meta; field: Field; value: unknown; onReplace: () => void }) {
+  return (
+    <div class="field">
+      <span class="name">{field.label}</span>
+      <span class="help">{say("masked")}</span>
+      <div class="row shown">
+        <Value meta={meta} field={field} value={value} />
+        <Button tight aria-label={`${values("replace")}: ${field.label}`} onClick={onReplace}>
+          {values("replace")}
+        </Button>
+      </div>
+    </div>
+  );
+}

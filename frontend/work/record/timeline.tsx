@@ -1,0 +1,75 @@
+// What was done to a record, newest first: who, through which agent, and before and after as far as one may see them.
+import { useState } from "preact/hooks";
+import { useAsked } from "../../shared/asked";
+import { Button } from "../../shared/components/button";
+import { Answer } from "../../shared/components/states";
+import { moment, number } from "../../shared/words";
+import { type Meta, type Model, run } from "../api";
+import { fieldOf } from "../models";
+import { Changes } from "./changes";
+import { say } from "./say";
+
+interface Entry {
+  at: string;
+  command: string;
+  by: string | null;
+  agent: string | null;
+  changes: Record<string, [unknown, unknown]>;
+}
+
+const SHOWN = 10;
+
+export function Timeline({ meta, model, id, revision }: { meta: Meta; model: Model; id: string; revision: number }) {
+  const [isWhole, setWhole] = useState(false);
+  const found = useAsked(
+    async (signal) => (await run<Entry[]>(model.name, "history", { id }, signal)).value,
+    [model.name, id, revision],
+    { keeps: true },
+  );
+  return (
+    <section class="stack" aria-labelledby="history">
+      <h2 id="history">{say("history")}</h2>
+      <Answer of={found}>
+        {(entries) => (
+          <>
+            {entries.length === 0 && <p class="quiet">{say("history.none")}</p>}
+            <ol class="timeline">
+              {(isWhole ? entries : entries.slice(0, SHOWN)).map((each, place) => (
+                <li key={each.at + place}>
+                  <p>
+                    <code>{each.command}</code> {who(each)}
+                    <time class="quiet small" dateTime={each.at}>
+                      {moment(each.at)}
+                    </time>
+                  </p>
+                  <details open={place === 0}>
+                    <summary>{say("history.changes", { n: number(Object.keys(each.changes).length) })}</summary>
+                    <Changes
+                      meta={meta}
+                      changes={Object.entries(each.changes).map(([name, [before, after]]) => ({
+                        field: fieldOf(model, name),
+                        name,
+                        before,
+                        after,
+                      }))}
+                    />
+                  </details>
+                </li>
+              ))}
+            </ol>
+            {!isWhole && entries.length > SHOWN && (
+              <Button onClick={() => setWhole(true)}>{say("history.more", { n: number(entries.length) })}</Button>
+            )}
+          </>
+        )}
+      </Answer>
+    </section>
+  );
+}
+
+function who({ by, agent }: Entry): string {
+  if (agent !== null) {
+    return by === null ? say("history.agent.hidden", { agent }) : say("history.agent", { agent, name: by });
+  }
+  return by === null ? say("history.system") : say("history.by", { name: by });
+}

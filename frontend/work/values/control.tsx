@@ -1,0 +1,79 @@
+// What a value is given with, by the kind of its field. It holds text; typed.ts says what the text means.
+import { say as shared } from "../../shared/say";
+import type { Field, Meta } from "../api";
+import { modelOf } from "../models";
+import { RefPicker } from "./ref_picker";
+import { say } from "./say";
+
+export interface Given {
+  id: string;
+  name: string;
+  class: string;
+  required?: boolean | undefined;
+  "aria-invalid"?: true | undefined;
+  "aria-describedby"?: string | undefined;
+  "aria-label"?: string;
+}
+
+interface Props {
+  meta: Meta;
+  field: Field;
+  text: string;
+  given: Given;
+  /** Whether nothing may be chosen. */
+  canBeEmpty?: boolean;
+  onText: (text: string) => void;
+}
+
+type Typing = Event & { currentTarget: HTMLInputElement | HTMLTextAreaElement };
+
+export function Control({ meta, field, text, given, canBeEmpty = true, onText }: Props) {
+  const { required, ...common } = given;
+  const needed = required ? { "aria-required": true } : {};
+  const write = (event: Typing) => onText(event.currentTarget.value);
+  switch (field.kind) {
+    case "longtext":
+      return <textarea {...common} {...needed} value={text} onInput={write} rows={5} />;
+    case "bool":
+      return <Choice {...{ common, text, onText, canBeEmpty }} options={[["true", shared("yes")], ["false", shared("no")]]} />;
+    case "select":
+      return <Choice {...{ common, text, onText, canBeEmpty }} options={(field.options ?? []).map((each) => [each, each])} />;
+    case "ref": {
+      const model = field.ref ? modelOf(meta, field.ref) : undefined;
+      return <RefPicker model={model} id={text} given={common} onChoose={onText} />;
+    }
+    case "date":
+      return <input {...common} {...needed} type="date" value={text} onInput={write} />;
+    case "money":
+      return <input {...common} {...needed} type="text" inputMode="decimal" value={text} onInput={write} />;
+    case "number":
+      return <input {...common} {...needed} type="text" inputMode="numeric" value={text} onInput={write} />;
+    default:
+      return <input {...common} {...needed} type="text" value={text} onInput={write} />;
+  }
+}
+
+interface ChoiceProps {
+  common: Omit<Given, "required">;
+  text: string;
+  options: readonly (readonly [string, string])[];
+  canBeEmpty: boolean;
+  onText: (text: string) => void;
+}
+
+function Choice({ common, text, options, canBeEmpty, onText }: ChoiceProps) {
+  return (
+    <select {...common} value={text} onChange={(event) => onText(event.currentTarget.value)}>
+      {(canBeEmpty || text === "") && (
+        <option value="" selected={text === ""}>
+          {say("nothing")}
+        </option>
+      )}
+      {options.map(([value, label]) => (
+        <option key={value} value={value} selected={value === text}>
+          {label}
+        </option>
+      ))}
+    </select>
+  );
+}

@@ -1,0 +1,34 @@
+// Amounts of money as digits: what is typed in the person's language becomes whole minor units, and back, never a float.
+import { language } from "../../shared/words";
+
+const DIGITS = 2;
+const parts = new Intl.NumberFormat(language, { minimumFractionDigits: DIGITS }).formatToParts(-12345.6);
+const POINT = parts.find((each) => each.type === "decimal")?.value ?? ".";
+const GROUP = parts.find((each) => each.type === "group")?.value ?? ",";
+
+function plain(minor: number): string {
+  const digits = String(Math.abs(minor)).padStart(DIGITS + 1, "0");
+  return `${minor < 0 ? "-" : ""}${digits.slice(0, -DIGITS)}.${digits.slice(-DIGITS)}`;
+}
+
+/** As it is read: 1,234.50. */
+export function shown(minor: number): string {
+  const format = new Intl.NumberFormat(language, { minimumFractionDigits: DIGITS });
+  return format.format(plain(minor) as Intl.StringNumericLiteral);
+}
+
+/** As it is typed: 1234.50. */
+export function typed(minor: number): string {
+  return plain(minor).replace(".", POINT);
+}
+
+/** Minor units of what was typed; null where it is no amount, or has parts of a minor unit. */
+export function minor(text: string): number | null {
+  const bare = text.trim().replaceAll(GROUP, "").replace(/[\s\u00a0\u202f']/g, "").replace("\u2212", "-");
+  const found = new RegExp(`^(-?)(\\d+)(?:\\${POINT}(\\d{0,${DIGITS}}))?$`).exec(bare);
+  if (!found) {
+    return null;
+  }
+  const value = Number(`${found[1]}${found[2]}${(found[3] ?? "").padEnd(DIGITS, "0")}`);
+  return Number.isSafeInteger(value) ? value : null;
+}

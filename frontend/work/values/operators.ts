@@ -1,0 +1,45 @@
+// The operators of the API's filters, by kind of field.
+import type { Field } from "../api";
+import { read } from "./typed";
+
+export type Operator = "eq" | "ne" | "contains" | "in" | "gt" | "gte" | "lt" | "lte" | "is_null";
+
+export interface Condition {
+  field: string;
+  op: Operator;
+  value: unknown;
+}
+
+const EQUALITY: readonly Operator[] = ["eq", "ne", "in", "is_null"];
+const RANGES: readonly Operator[] = ["gt", "gte", "lt", "lte"];
+
+/** Those that the API takes for a field; none for what is masked or has no order and no equality. */
+export function operators(field: Field): readonly Operator[] {
+  if (field.masked || field.kind === "structure") {
+    return [];
+  }
+  switch (field.kind) {
+    case "text":
+    case "longtext":
+      return ["contains", ...EQUALITY, ...RANGES];
+    case "bool":
+    case "ref":
+      return EQUALITY;
+    default:
+      return [...EQUALITY, ...RANGES];
+  }
+}
+
+/** The value of a condition from what was typed; several, one a line, for `in`. Null where it is none. */
+export function operand(field: Field, op: Operator, text: string): { value: unknown } | null {
+  if (op === "is_null") {
+    return { value: text !== "false" };
+  }
+  if (op !== "in") {
+    const found = read(field, text);
+    return "value" in found && found.value !== null ? found : null;
+  }
+  const each = text.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => read(field, line));
+  const values = each.flatMap((one) => ("value" in one ? [one.value] : []));
+  return values.length > 0 && values.length === each.length ? { value: values } : null;
+}

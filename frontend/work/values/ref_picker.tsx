@@ -1,0 +1,128 @@
+// Chooses a record of another model: search while typing, those last used first (ARIA practices, combobox).
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { type Model, type Row, run } from "../api";
+import { canList, fieldOf, titleOf } from "../models";
+import { note, recent, referred, visited } from "../refs";
+import type { Given } from "./control";
+import { say } from "./say";
+
+const SHOWN = 8;
+
+interface Props {
+  model: Model | undefined;
+  id: string;
+  given: Omit<Given, "required">;
+  onChoose: (id: string) => void;
+}
+
+/** What to ask for: the last used while nothing is typed, else what has it in its name. */
+function asked(model: Model, text: string): object {
+  const field = fieldOf(model, model.shown_as);
+  const canSearch = field && !field.masked && field.name !== "id";
+  if (text && canSearch) {
+    return { filter: [{ field: field.name, op: "contains", value: text }], limit: SHOWN };
+  }
+  return text ? { filter: [{ field: "id", op: "eq", value: text }], limit: SHOWN } : { limit: SHOWN };
+}
+
+export function RefPicker({ model, id, given, onChoose }: Props) {
+  const [text, setText] = useState<string | null>(null);
+  const [found, setFound] = useState<Row[]>([]);
+  const [at, setAt] = useState(-1);
+  const input = useRef<HTMLInputElement>(null);
+  const isOpen = text !== null;
+  useEffect(() => {
+    if (text === null || !model || !canList(model)) {
+      return undefined;
+    }
+    const controller = new AbortController();
+    const load = async () => {
+      const last = text ? [] : recent(model.name);
+      const own = last.length ? await run<Row[]>(model.name, "list", { filter: [{ field: "id", op: "in", value: last }], limit: SHOWN }, controller.signal) : null;
+      const rest = await run<Row[]>(model.name, "list", asked(model, text), controller.signal);
+      const first = own?.value ?? [];
+      setFound([...first, ...rest.value.filter((row) => !last.includes(row.id))].slice(0, SHOWN));
+    };
+    const timer = setTimeout(() => void load().catch(() => controller.signal.aborted || setFound([])), text ? 120 : 0);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [text, model]);
+  const record = model && id ? referred(model, id).value : null;
+  const shown = text ?? (record && model ? titleOf(model, record) : id && say("ref.hidden", { id: id.slice(0, 8) }));
+  const choose = (row: Row) => {
+    if (model) {
+      note(model, [row]);
+      visited(model.name, row.id);
+    }
+    onChoose(row.id);
+    setText(null);
+    setAt(-1);
+  };
+  const keyed = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      setText(text ?? "");
+      // Before anything is found, the first that will be.
+      setAt(Math.max(-1, Math.min(Math.max(0, found.length - 1), at + step)));
+    } else if (event.key === "Enter" && isOpen && found[at]) {
+      event.preventDefault();
+      event.stopPropagation();
+      choose(found[at]);
+    } else if (event.key === "Escape" && isOpen) {
+      event.preventDefault();
+      event.stopPropagation();
+      setText(null);
+    }
+  };
+  const list = `${given.id}-list`;
+  return (
+    <div class="picker">
+      <input
+        {...given}
+        ref={input}
+        type="text"
+        role="combobox"
+        autocomplete="off"
+        placeholder={say("ref.search")}
+        aria-autocomplete="list"
+        aria-expanded={isOpen}
+        aria-controls={list}
+        aria-activedescendant={isOpen && found[at] ? `${list}-${at}` : undefined}
+        value={shown}
+        onInput={(event) => (setText(event.currentTarget.value), setAt(-1))}
+        onClick={() => setText(text ?? "")}
+        onKeyDown={keyed}
+        onBlur={() => setText(null)}
+      />
+      {id && (
+        <Button tight look="plain" aria-label={`${say("ref.clear")}: ${given["aria-label"] ?? given.name}`} onClick={() => onChoose("")}>
+          ×
+        </Button>
+      )}
+      <ul class="picker-list" role="listbox" id={list} aria-label={model?.plural ?? ""} hidden={!isOpen}>
+        {isOpen && found.length === 0 && (
+          <li role="option" aria-selected="false" aria-disabled="true" class="quiet">
+            {say("ref.none")}
+          </li>
+        )}
+        {model &&
+          isOpen &&
+          found.map((row, place) => (
+            <li
+              key={row.id}
+              role="option"
+              id={`${list}-${place}`}
+              aria-selected={place === at}
+              onPointerDown={(event) => (event.preventDefault(), choose(row))}
+            >
+              {titleOf(model, row)}
+            </li>
+          ))}
+      </ul>
+    </div>
+  );
+}

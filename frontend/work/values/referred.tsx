@@ -1,0 +1,24 @@
+// The record that another refers to: its name, and the way to it; a number where this person may not see it.
+import { Masked } from "../../shared/components/chip";
+import type { Model } from "../api";
+import { addressOf, fieldOf, may, titleOf } from "../models";
+import { referred } from "../refs";
+import { say } from "./say";
+
+export function Referred({ model, id, isCell = false }: { model: Model | undefined; id: string; isCell?: boolean }) {
+  const record = model ? referred(model, id).value : null;
+  if (!model || !record) {
+    return <span class="quiet">{say("ref.hidden", { id: id.slice(0, 8) })}</span>;
+  }
+  const field = fieldOf(model, model.shown_as);
+  const said = record[model.shown_as];
+  const name = field?.masked && said ? <Masked token={String(said)} label={field.label} /> : titleOf(model, record);
+  if (!may(model, "get")) {
+    return <>{name}</>;
+  }
+  return (
+    <a href={addressOf(model.name, id)} {...(isCell ? { tabIndex: -1 } : {})}>
+      {name}
+    </a>
+  );
+}

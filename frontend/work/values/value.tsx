@@ -1,0 +1,49 @@
+// A value as it is read, by the kind of its field; whatever it holds is text.
+import type { ComponentChildren } from "preact";
+import { Chip, Masked } from "../../shared/components/chip";
+import { say as shared } from "../../shared/say";
+import { date, moment, number } from "../../shared/words";
+import type { Field, Meta } from "../api";
+import { modelOf } from "../models";
+import { shown } from "./decimal";
+import { Referred } from "./referred";
+
+interface Props {
+  meta: Meta;
+  field: Field;
+  value: unknown;
+  /** In a row of a grid, where the keyboard is the grid's. */
+  isCell?: boolean;
+}
+
+export function Value({ meta, field, value, isCell = false }: Props): ComponentChildren {
+  if (value === null || value === undefined || value === "") {
+    return <span class="quiet">–</span>;
+  }
+  const text = String(value);
+  if (field.masked) {
+    return <Masked token={text} label={field.label} />;
+  }
+  switch (field.kind) {
+    case "bool":
+      return shared(value ? "yes" : "no");
+    case "date":
+      return date(text);
+    case "moment":
+      return <time dateTime={text}>{moment(text)}</time>;
+    case "number":
+      return number(Number(value));
+    case "money":
+      return shown(Number(value));
+    case "select":
+      return <Chip>{text}</Chip>;
+    case "structure":
+      return <code class="structure">{JSON.stringify(value, null, isCell ? 0 : 1)}</code>;
+    case "ref": {
+      const model = field.ref ? modelOf(meta, field.ref) : undefined;
+      return <Referred model={model} id={text} isCell={isCell} />;
+    }
+    default:
+      return field.kind === "longtext" && !isCell ? <span class="longtext">{text}</span> : text;
+  }
+}

@@ -1,0 +1,92 @@
+"""A work app with the demonstration, its people and an agent that proposes."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from playwright.async_api import Browser, Page
+
+from countersign.web.assets import Assets
+from tests.browser.watched import watched
+from tests.servers.countersign import Running, served
+
+PASSWORD = "countersign-demo"
+
+
+@dataclass
+class Caller:
+    """Somebody at the API."""
+
+    url: str
+    token: str
+
+    def post(self, path: str, body: object) -> httpx.Response:
+        """What the API answers."""
+        return httpx.post(f"{self.url}/api/{path}", json=body, headers={"Authorization": f"Bearer {self.token}"})
+
+    def run(self, command: str, /, **body: object) -> Any:
+        """The value a command answers, or the proposal it became."""
+        answer = self.post(command.replace(".", "/"), body)
+        assert answer.status_code in (200, 202), answer.text
+        told = answer.json()
+        return told.get("value", told)
+
+    def agent(self, label: str, *scopes: str) -> "Caller":
+        """An agent of this person."""
+        return Caller(self.url, self.post("auth/agent-token", {"label": label, "scopes": scopes}).json()["token"])
+
+
+@dataclass
+class Desk:
+    """The served work app."""
+
+    running: Running
+
+    @property
+    def url(self) -> str:
+        """Its root address."""
+        return f"http://127.0.0.1:{self.running.records_port}"
+
+    def caller(self, name: str) -> Caller:
+        """A person of the demonstration at the API."""
+        answer = httpx.post(f"{self.url}/api/auth/login", json={"username": name, "password": PASSWORD})
+        return Caller(self.url, answer.json()["token"])
+
+    def page(self, browser: Browser, **options: Any) -> Any:
+        """A watched page of the app. Refusals are said in the console too, which is the browser's doing."""
+        return watched(browser, self.url, **{"expected": ("400", "401", "404"), **options})
+
+    async def sign_in(self, page: Page, name: str, path: str = "/") -> None:
+        """Be that person, at that page."""
+        page.set_default_timeout(10_000)
+        await page.goto("/signin")
+        await page.fill("#username", name)
+        await page.fill("#password", PASSWORD)
+        await page.press("#password", "Enter")
+        await page.wait_for_selector("h1:text-is('Models')")
+        if path != "/":
+            await page.goto(path)
+            await page.wait_for_selector("main h1")
+
+
+@pytest.fixture(scope="session")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """The app with the demonstration; skips where the pages are not built."""
+    if Assets.of_package().parts("work") is None:
+        pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
+    with served(tmp_path_factory.mktemp("desk") / "data", "--demo", service="both") as running:
+        yield Desk(running)
+
+
+@pytest.fixture
+def alice(desk: Desk) -> Caller:
+    """The sales manager, at the API."""
+    return desk.caller("alice")
+
+
+def filtered(*conditions: tuple[str, str, object]) -> str:
+    """The query of a list's address for these conditions."""
+    return "filter=" + json.dumps([{"field": field, "op": op, "value": value} for field, op, value in conditions])

@@ -1,0 +1,161 @@
+"""The approvals inbox: live, by keyboard, and nothing is signed that was not seen."""
+
+import time
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.work.conftest import Caller, Desk
+
+SHOWN_MS = 300
+
+
+def lead(alice: Caller, title: str) -> str:
+    """A new lead."""
+    return str(alice.run("lead.create", title=title)["id"])
+
+
+async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    scout = alice.agent("scout", "lead.*")
+    ids = [lead(alice, f"Old {number}") for number in range(2)]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/approvals")
+        await page.wait_for_selector(".live[data-state=live]")
+        scout.run("lead.delete", id=ids[0])
+        await page.wait_for_selector(".plan:has-text('lead.delete')")
+        await expect(page.locator(".plan-page")).to_contain_text("Old 0")
+        assert "The agent scout, for alice" in await page.inner_text(".plan-page")
+        sent: list[str] = []
+        page.on("request", lambda each: sent.append(each.post_data or "") if "/api/approve/" in each.url else None)
+        await page.keyboard.press("a")
+        await page.wait_for_selector(".toast:has-text('carried out')")
+
+        assert '"digest":"sha256:' in sent[0]
+        assert not alice.run("lead.list", filter=[{"field": "id", "op": "eq", "value": ids[0]}])
+        assert alice.run("lead.get", id=ids[1])
+
+
+@pytest.mark.full
+async def test_a_proposal_is_seen_within_the_time_that_was_promised(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    runner = alice.agent("runner", "lead.*")
+    ids = [lead(alice, f"Timed {number}") for number in range(20)]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/approvals?agent=runner")
+        await page.wait_for_selector(".live[data-state=live]")
+        await page.wait_for_timeout(1000)
+        times: list[float] = []
+        for number, each in enumerate(ids, 1):
+            runner.run("lead.delete", id=each)
+            answered = time.monotonic()
+            # The first one is looked at, and stays alone.
+            shown = f"li:nth-child({number}) .plan" if number < 3 else f".plan:has-text('{number - 1} alike')"
+            await page.wait_for_selector(shown)
+            times.append((time.monotonic() - answered) * 1000)
+
+        assert sorted(times)[int(len(times) * 0.95) - 1] <= SHOWN_MS, times
+
+
+@pytest.mark.full
+async def test_a_rejection_needs_a_reason_which_the_agent_reads(browser: Browser, desk: Desk, alice: Caller) -> None:
+    clerk = alice.agent("careless", "lead.*")
+    plan = clerk.run("lead.delete", id=lead(alice, "Kept"))["plan_id"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
+        await page.wait_for_selector(".plan-page:has-text('Kept')")
+        await page.keyboard.press("r")
+        await page.click("dialog[open] .risky")
+        assert await page.get_attribute("#reject-reason", "aria-invalid") == "true"
+        await page.fill("#reject-reason", "Still needed")
+        await page.click("dialog[open] .risky")
+        await page.wait_for_selector(".toast:has-text('Rejected')")
+
+        told = clerk.run("plan.get", id=plan)
+        assert (told["state"], told["reason"]) == ("rejected", "Still needed")
+
+
+@pytest.mark.full
+async def test_an_agents_words_stay_text_and_are_marked(browser: Browser, desk: Desk, alice: Caller) -> None:
+    writer = alice.agent("writer", "lead.*", "plan.propose")
+    words = "<img src=x onerror=alert(1)> <b>urgent</b>"
+    steps = [{"command": "lead.update", "input": {"id": lead(alice, "Before"), "title": words}}]
+    plan = writer.run("plan.propose", steps=steps, why=words)["plan_id"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
+        await page.wait_for_selector(".untrusted")
+
+        assert words in await page.inner_text(".untrusted")
+        assert words in await page.inner_text(".changes .after")
+        assert "Before" in await page.inner_text(".changes .before")
+        assert await page.locator(".plan-page img, .plan-page b").count() == 0
+
+
+@pytest.mark.full
+async def test_plans_that_are_alike_are_decided_together(browser: Browser, desk: Desk, alice: Caller) -> None:
+    sweeper = alice.agent("sweeper", "lead.*")
+    ids = [lead(alice, f"Swept {number}") for number in range(3)]
+    for each in ids:
+        sweeper.run("lead.delete", id=each)
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/approvals?agent=sweeper")
+        await page.wait_for_selector(".plan:has-text('3 alike')")
+        await page.click("button:text-is('Approve all 3')")
+        await page.wait_for_selector(".toast:has-text('carried out')")
+        await page.wait_for_selector("h2:text-is('Nothing waits for you')")
+
+        assert not alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
+
+
+@pytest.mark.full
+async def test_what_comes_while_one_looks_is_not_signed_along(browser: Browser, desk: Desk, alice: Caller) -> None:
+    racer = alice.agent("racer", "lead.*")
+    ids = [lead(alice, f"Raced {number}") for number in range(2)]
+    async with desk.page(browser) as page:
+        racer.run("lead.delete", id=ids[0])
+        await desk.sign_in(page, "alice", "/approvals?agent=racer")
+        await page.wait_for_selector(".plan-page:has-text('Raced 0')")
+        racer.run("lead.delete", id=ids[1])
+        await expect(page.locator(".plan")).to_have_count(2)
+        await page.keyboard.press("a")
+        await page.wait_for_selector(".toast:has-text('carried out')")
+
+        left = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
+        assert [each["id"] for each in left] == ids[1:]
+
+
+@pytest.mark.full
+async def test_one_window_waits_at_the_api_for_all(browser: Browser, desk: Desk, alice: Caller) -> None:
+    twin = alice.agent("twin", "lead.*")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/approvals")
+        await page.wait_for_selector(".live[data-state=live]")
+        other = await page.context.new_page()
+        waits: list[str] = []
+        other.on("request", lambda each: waits.append(each.url) if each.url.endswith("/plan/watch") else None)
+        await other.goto(f"{desk.url}/approvals?agent=twin")
+        await other.wait_for_selector("h1:text-is('Approvals')")
+        twin.run("lead.delete", id=lead(alice, "Seen twice"))
+        await other.wait_for_selector(".plan:has-text('twin')")
+        assert not waits
+        await page.goto("about:blank")
+        twin.run("lead.delete", id=lead(alice, "Seen by the other"))
+        await expect(other.locator(".plan:has-text('twin')")).to_have_count(2)
+
+        assert waits
+
+
+@pytest.mark.full
+async def test_a_lost_connection_is_told_and_made_again(browser: Browser, desk: Desk, alice: Caller) -> None:
+    late = alice.agent("late", "lead.*")
+    async with desk.page(browser, expected=("ERR_INTERNET_DISCONNECTED", "400", "404")) as page:
+        await desk.sign_in(page, "alice", "/approvals")
+        await page.wait_for_selector(".live[data-state=live]")
+        await page.context.set_offline(True)
+        await page.wait_for_selector(".live[data-state=reconnecting]")
+        late.run("lead.delete", id=lead(alice, "Missed"))
+        await page.context.set_offline(False)
+
+        await page.wait_for_selector(".plan:has-text('late')")

@@ -1,0 +1,112 @@
+"""What is around the records: the palette, the board, the figures; and the rules that hold on every page."""
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.pages import NARROW, WIDE
+from tests.browser.watched import assert_accessible, picture
+from tests.browser.work.conftest import Caller, Desk, filtered
+
+PAGES = {
+    "models": "/",
+    "list": "/models/lead?order=-title",
+    "filtered": "/models/lead?" + filtered(("stage", "in", ["new", "won"])),
+    "nothing": "/models/lead?" + filtered(("title", "eq", "zzzz")),
+    "new": "/models/lead/new",
+    "import": "/models/lead/import",
+    "board": "/models/lead/board",
+    "approvals": "/approvals",
+    "agents": "/agents",
+    "dashboard": "/dashboard",
+    "missing": "/models/lead/records/none",
+}
+
+
+async def test_the_palette_goes_to_a_record_by_keyboard(browser: Browser, desk: Desk, alice: Caller) -> None:
+    alice.run("lead.create", title="Needle in the hay")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice")
+        await page.keyboard.press("Control+k")
+        await page.wait_for_selector("#palette:focus")
+        await page.keyboard.type("needle in")
+        await page.wait_for_selector("[role=option][aria-selected=true]:has-text('Needle')")
+        await page.keyboard.press("Enter")
+
+        await page.wait_for_selector("h1:text-is('Needle in the hay')")
+
+
+async def test_a_card_is_moved_without_dragging(browser: Browser, desk: Desk, alice: Caller) -> None:
+    ticket = alice.run("ticket.create", subject="Moved by its menu")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/ticket/board")
+        total = int((await page.inner_text("#lane-open span")).strip())
+        card = page.locator(".lane .board-card select").first
+        await card.select_option("open")
+        await page.wait_for_selector(".toast:has-text('is now')")
+
+        await expect(page.locator("#lane-open span")).to_have_text(str(total + 1))
+        assert ticket["state"] == "new"
+
+
+async def test_figures_are_there_as_a_table_and_lead_to_their_records(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/dashboard")
+        figure = page.locator(".figure:has(h2:text-is('Parties by Kind'))")
+        await figure.get_by_text("As a table").click()
+        await expect(figure.locator("tbody tr")).to_have_count(2)
+        await figure.get_by_text("As a table").click()
+        count = await figure.locator(".bar-count").first.inner_text()
+        await figure.locator(".bar-count").first.click()
+
+        await expect(page.locator(".count")).to_have_text(f"{count} records")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("scheme", "width"), [("light", NARROW), ("dark", NARROW), ("light", WIDE), ("dark", WIDE)])
+@pytest.mark.parametrize("name", ["alice", "bob", "root"])
+async def test_every_page_holds_the_rules(
+    browser: Browser, desk: Desk, axe: str, scheme: str, width: int, name: str
+) -> None:
+    person = desk.caller(name)
+    lead = person.run("lead.list", limit=1)[0] if name != "bob" else None
+    party = person.run("party.list", limit=1)[0]
+    pages = {**PAGES, "record": f"/models/party/records/{party['id']}", "audit": "/models/audit_entry"}
+    if lead:
+        pages["lead"] = f"/models/lead/records/{lead['id']}"
+    async with desk.page(browser, width=width, scheme=scheme) as page:
+        await desk.sign_in(page, name)
+        for each, path in pages.items():
+            await page.goto(path)
+            await page.wait_for_selector("main h1")
+            await page.wait_for_selector(".loading", state="detached")
+            await picture(page, f"work-{each}-{name}-{scheme}-{width}")
+            await assert_accessible(page, axe)
+
+
+@pytest.mark.full
+async def test_opened_panels_and_questions_hold_the_rules(
+    browser: Browser, desk: Desk, axe: str, alice: Caller
+) -> None:
+    alice.agent("asker", "lead.*").run("lead.delete", id=alice.run("lead.create", title="Asked")["id"])
+    async with desk.page(browser, width=320) as page:
+        await desk.sign_in(page, "alice", "/models/lead")
+        for each in ("Filter", "Sorting", "Columns", "Views"):
+            await page.click(f"button:text-is('{each}')")
+            await assert_accessible(page, axe)
+        await page.keyboard.press("Control+k")
+        await page.wait_for_selector("#palette")
+        await assert_accessible(page, axe)
+        await page.goto("/approvals?agent=asker")
+        await page.wait_for_selector(".plan-page")
+        await assert_accessible(page, axe)
+        await page.click("button:text-is('Reject')")
+        await page.wait_for_selector("dialog[open]")
+        await assert_accessible(page, axe)
+        await page.goto("/agents")
+        await page.click("button:text-is('New token')")
+        await page.wait_for_selector(".scopes")
+        await assert_accessible(page, axe)
+        await page.goto("/models/lead/new")
+        await page.click("button:text-is('Create')")
+        await page.wait_for_selector("[role=alert]")
+        await assert_accessible(page, axe)

@@ -1,0 +1,209 @@
+"""The list of any model: a grid of all its records, by keyboard alone."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.work.conftest import Caller, Desk, filtered
+
+
+async def cell(page: Page) -> str:
+    """The cell the keyboard is on."""
+    return str(await page.get_attribute("[role=grid]", "aria-activedescendant"))
+
+
+def count(alice: Caller) -> int:
+    """How many leads there are."""
+    return int(alice.run("lead.search", limit=1)["total"])
+
+
+async def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        await page.keyboard.press(key)
+
+
+async def test_a_list_is_walked_sorted_and_opened_by_keyboard_alone(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    total = count(alice)
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead")
+        await expect(page.locator("[role=grid]")).to_have_attribute("aria-rowcount", str(total + 1))
+        while not await page.evaluate("document.activeElement.matches('[role=grid]')"):
+            await page.keyboard.press("Tab")
+        assert await cell(page) == "cell-0-0"
+        await press(page, "ArrowDown", "End")
+        assert await cell(page) == "cell-1-6"
+        await press(page, "Control+End")
+        assert await cell(page) == f"cell-{total - 1}-6"
+        await page.wait_for_selector(f"#cell-{total - 1}-0 a")
+        await press(page, "Control+Home", "ArrowUp", "Enter")
+        await page.wait_for_selector("[role=columnheader][aria-sort=ascending]")
+        assert page.url.endswith("?order=title")
+        assert await cell(page) == "cell--1-0"
+        await page.wait_for_selector("#cell-0-0 a")
+        first = await page.inner_text("#cell-0-0")
+        await press(page, "ArrowDown", "Enter")
+        await page.wait_for_selector("h1:focus")
+
+        assert await page.inner_text("h1") == first
+
+
+async def test_the_first_rows_do_not_wait_for_the_count(browser: Browser, desk: Desk, alice: Caller) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice")
+        asked: list[str] = []
+        page.on("request", lambda each: asked.append(urlsplit(each.url).path))
+        await page.goto("/models/lead")
+        await expect(page.locator(".count")).to_have_text(f"{count(alice)} records")
+
+        assert asked.index("/api/lead/list") < asked.index("/api/lead/search")
+
+
+@pytest.mark.full
+async def test_a_filter_is_built_told_in_the_address_and_taken_away(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead")
+        await page.wait_for_selector("#cell-0-0 a")
+        await page.keyboard.press("f")
+        await page.select_option("#filter-field", "expected_revenue_minor")
+        await page.select_option("#filter-op", "gte")
+        await page.fill("#filter-value", "80,000.00")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector(".conditions")
+        query = parse_qs(urlsplit(page.url).query)
+        assert query["filter"] == ['[{"field":"expected_revenue_minor","op":"gte","value":8000000}]']
+        await page.select_option("#filter-field", "stage")
+        await page.select_option("#filter-op", "in")
+        await page.fill("#filter-value", "new\nwon")
+        await page.click("text=Add condition")
+        await expect(page.locator(".conditions .chip")).to_have_count(2)
+        few = await page.inner_text(".count")
+        await page.reload()
+        await expect(page.locator(".count")).to_have_text(few)
+        await page.click("text=Take away all")
+
+        await expect(page.locator(".count")).to_have_text(f"{count(alice)} records")
+
+
+@pytest.mark.full
+async def test_only_the_operators_of_the_api_are_offered(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead")
+        await page.click("button:text-is('Filter')")
+        offered: dict[str, list[str]] = {}
+        for field in ("title", "party", "stage"):
+            await page.select_option("#filter-field", field)
+            offered[field] = await page.eval_on_selector_all("#filter-op option", "all => all.map(each => each.value)")
+
+        assert offered["title"] == ["contains", "eq", "ne", "in", "is_null", "is_null.not", "gt", "gte", "lt", "lte"]
+        assert offered["party"] == ["eq", "ne", "in", "is_null", "is_null.not"]
+        assert "contains" not in offered["stage"]
+
+
+@pytest.mark.full
+async def test_a_masked_field_is_neither_filtered_nor_sorted(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "bob", "/models/party?order=email&" + filtered(("email", "eq", "x")))
+        await page.wait_for_selector("#cell-0-0 .masked")
+        await page.click("button:text-is('Filter')")
+        offered = await page.eval_on_selector_all("#filter-field option", "all => all.map(each => each.value)")
+
+        assert "email" not in offered
+        assert await page.locator(".conditions").count() == 0
+        assert await page.locator("[aria-sort]").count() == 0
+
+
+@pytest.mark.full
+async def test_columns_are_chosen_and_kept_in_a_view(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead")
+        await page.click("button:text-is('Columns')")
+        await page.uncheck("label:text-is('Stage') input")
+        await page.check("label:text-is('Source') input")
+        await page.click("[aria-label='Further to the front: Source']")
+        heads = await page.eval_on_selector_all("[role=columnheader]", "all => all.map(each => each.textContent)")
+        assert heads[-2:] == ["Source", "Party"]
+        assert "Stage" not in heads
+        await page.click("button:text-is('Views')")
+        await page.fill("#view-name", "By source")
+        await page.click("text=Save this view")
+        await page.goto("/models/lead")
+        await page.click("button:text-is('Views')")
+        await page.click("a:text-is('By source')")
+
+        await expect(page.locator("[role=columnheader]:text-is('Source')")).to_have_count(1)
+
+
+@pytest.mark.full
+async def test_a_cell_is_edited_where_it_stands_and_taken_back(browser: Browser, desk: Desk, alice: Caller) -> None:
+    lead = alice.run("lead.create", title="Edited in place", expected_revenue_minor=100)
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("id", "eq", lead["id"])))
+        await page.wait_for_selector("#cell-0-0 a")
+        await page.focus("[role=grid]")
+        await press(page, "ArrowRight", "ArrowRight", "F2")
+        await page.wait_for_selector("#cell-editor")
+        await page.keyboard.type("90071992547409.91")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#cell-0-2")).to_have_text("90,071,992,547,409.91")
+        assert alice.run("lead.get", id=lead["id"])["expected_revenue_minor"] == 2**53 - 1
+        assert await page.evaluate("document.activeElement.getAttribute('role')") == "grid"
+        await page.click("text=Undo")
+
+        await expect(page.locator("#cell-0-2")).to_have_text("1.00")
+
+
+@pytest.mark.full
+async def test_an_edit_that_came_too_late_asks_what_is_to_stay(browser: Browser, desk: Desk, alice: Caller) -> None:
+    lead = alice.run("lead.create", title="Contested")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("id", "eq", lead["id"])))
+        await page.wait_for_selector("#cell-0-0 a")
+        alice.run("lead.update", id=lead["id"], title="Theirs")
+        await page.focus("[role=grid]")
+        await page.keyboard.press("F2")
+        await page.wait_for_selector("#cell-editor")
+        await page.keyboard.type("Mine")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("dialog[open]")
+        said = await page.inner_text("dialog[open]")
+        assert "Contested" in said
+        assert "Theirs" in said
+        assert alice.run("lead.get", id=lead["id"])["title"] == "Theirs"
+        await page.check("dialog[open] label:has-text('Mine') input")
+        await page.click("text=Save what is chosen")
+
+        await expect(page.locator("#cell-0-0")).to_have_text("Mine")
+
+
+@pytest.mark.full
+async def test_what_is_seen_is_what_is_exported(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        path = "/models/lead?columns=stage,title&order=-title&" + filtered(("stage", "eq", "won"))
+        await desk.sign_in(page, "alice", path)
+        await page.wait_for_selector("#cell-0-0 a")
+        async with page.expect_download() as download:
+            await page.click("text=Export what I see")
+        lines = (await (await download.value).path()).read_text().splitlines()
+
+        assert lines[0] == "stage,title"
+        assert len(lines) >= 101
+        assert all(line.startswith("won,") for line in lines[1:])
+
+
+@pytest.mark.full
+async def test_the_list_is_copied_as_a_call_of_the_api(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
+        await desk.sign_in(page, "alice", "/models/lead?order=-title")
+        await page.click("text=Copy as API call")
+        await page.wait_for_selector(".toast:has-text('Copied')")
+        call = await page.evaluate("navigator.clipboard.readText()")
+
+        assert f"{desk.url}/api/lead/search" in call
+        assert re.search(r'"order":\[\{"field":"title","dir":"desc"\}\]', call)
+        assert "css_" not in call

@@ -1,0 +1,136 @@
+"""A record of any model: made, changed, moved, deleted; nothing typed is lost, nothing hidden is shown as empty."""
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.work.conftest import Caller, Desk, filtered
+
+
+async def test_a_record_is_made_by_keyboard_and_its_faults_lead_to_their_fields(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead")
+        await page.wait_for_selector("#cell-0-0 a")
+        await page.keyboard.press("n")
+        await page.wait_for_selector("h1:text-is('New: Lead')")
+        await page.fill("#expected_revenue_minor", "1,234.5")
+        await page.press("#expected_revenue_minor", "Enter")
+        await page.wait_for_selector("[role=alert]:focus")
+        assert await page.get_attribute("#title", "aria-invalid") == "true"
+        assert "required" in await page.inner_text("#title-fault")
+        await page.fill("#title", "A <i>tilted</i> lead")
+        await page.click("#party")
+        await page.press("#party", "ArrowDown")
+        await page.wait_for_selector("#party-list-0[aria-selected=true]")
+        party = await page.inner_text("#party-list-0")
+        await page.press("#party", "Enter")
+        await page.press("#title", "Enter")
+        await page.wait_for_selector("h1:text-is('A <i>tilted</i> lead')")
+
+        found = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": "A <i>tilted</i> lead"}])
+        assert found[0]["expected_revenue_minor"] == 123450
+        assert found[0]["stage"] == "new"
+        assert alice.run("party.get", id=found[0]["party"])["name"] == party
+        await page.wait_for_selector("text=lead.create")
+
+
+@pytest.mark.full
+async def test_a_record_is_moved_by_an_action_with_its_inputs_and_its_history_tells(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title="To be lost")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
+        await page.wait_for_selector("[data-action='lead.lose']")
+        assert await page.locator("[data-action='lead.reopen']").count() == 0
+        await page.click("[data-action='lead.lose']")
+        await page.click("dialog[open] .button.strong")
+        await page.wait_for_selector("dialog[open] [role=alert]")
+        await page.fill("dialog[open] #lost_reason", "Too dear")
+        await page.click("dialog[open] .button.strong")
+        await page.wait_for_selector("[data-action='lead.reopen']")
+        await page.wait_for_selector(".timeline >> text=lead.lose")
+
+        assert alice.run("lead.get", id=lead["id"])["lost_reason"] == "Too dear"
+        assert "Too dear" in await page.inner_text(".timeline")
+
+
+@pytest.mark.full
+async def test_what_was_typed_outlives_a_reload_and_a_session_that_ended(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title="Long text")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
+        await page.fill("#notes", "Two hours of writing")
+        await page.reload()
+        await expect(page.locator("#notes")).to_have_value("Two hours of writing")
+        await page.context.clear_cookies()
+        await page.click("main button:text-is('Save')")
+        await page.fill("#username", "alice")
+        await page.fill("#password", "countersign-demo")
+        await page.press("#password", "Enter")
+        await expect(page.locator("#notes")).to_have_value("Two hours of writing")
+        await page.click("main button:text-is('Save')")
+        await page.wait_for_selector(".toast:has-text('Saved')")
+
+        assert alice.run("lead.get", id=lead["id"])["notes"] == "Two hours of writing"
+        await page.reload()
+        await page.wait_for_selector("#notes")
+        assert "still here" not in await page.inner_text("main")
+
+
+@pytest.mark.full
+async def test_of_two_changes_to_a_record_none_is_lost(browser: Browser, desk: Desk, alice: Caller) -> None:
+    lead = alice.run("lead.create", title="As it was", source="web")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
+        await page.fill("#title", "Mine")
+        alice.run("lead.update", id=lead["id"], source="fair")
+        await page.click("main button:text-is('Save')")
+        await page.wait_for_selector("dialog[open] >> text=Source")
+        await page.click("text=Save what is chosen")
+        await page.wait_for_selector("h1:text-is('Mine')")
+
+        now = alice.run("lead.get", id=lead["id"])
+        assert (now["title"], now["source"]) == ("Mine", "fair")
+
+
+@pytest.mark.full
+async def test_a_placeholder_is_no_text_to_edit_and_a_hidden_field_no_empty_one(browser: Browser, desk: Desk) -> None:
+    bob = desk.caller("bob")
+    party = bob.run("party.list", limit=1, filter=[{"field": "kind", "op": "eq", "value": "person"}])[0]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "bob", f"/models/party/records/{party['id']}")
+        await page.wait_for_selector("main .masked")
+        assert party["name"] in await page.inner_text("main")
+        typed = await page.eval_on_selector_all("main input, main textarea", "all => all.map(each => each.value)")
+        assert party["name"] not in typed
+        hidden = page.locator(".fact:has-text('tax id')")
+        await expect(hidden).to_contain_text("You may not see this")
+
+
+@pytest.mark.full
+async def test_a_record_is_deleted_after_a_question(browser: Browser, desk: Desk, alice: Caller) -> None:
+    lead = alice.run("lead.create", title="To be deleted")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
+        await page.click("main button:text-is('Delete')")
+        await page.click("dialog[open] .risky")
+        await page.wait_for_selector("h1:text-is('Leads')")
+
+        assert not alice.run("lead.list", filter=[{"field": "id", "op": "eq", "value": lead["id"]}])
+
+
+@pytest.mark.full
+async def test_a_refused_deletion_says_why(browser: Browser, desk: Desk, alice: Caller) -> None:
+    party = alice.run("party.create", name="Needed")
+    alice.run("address.create", party=party["id"], label="main", street="1 Way", city="Ribe", country="DK")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/party?" + filtered(("id", "eq", party["id"])))
+        await page.click("#cell-0-0 a")
+        await page.click("main button:text-is('Delete')")
+        await page.click("dialog[open] .risky")
+
+        await page.wait_for_selector(".toast")
