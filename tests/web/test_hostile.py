@@ -22,7 +22,8 @@ PRODUCT = {
     "kind": "game",
     "platforms": [],
     "access": "free",
-    "license": None,
+    "license": "<script>alert(1)</script>",
+    "org": "\"><script>alert(1)</script>",
     "media": [],
 }
 
