@@ -24,14 +24,17 @@ PAGES = (
     "/",
     "/models/lead",
     "/models/lead?order=-title",
+    "/models/lead/board",
     "/models/party",
     "/models/ticket",
-    "/models/activity",
-    f"/models/party/{made_id('party', 1)}",
-    f"/models/lead/{made_id('lead', 1)}",
-    f"/models/lead/{made_id('lead', 3)}",
+    "/models/activity/new",
+    f"/models/party/records/{made_id('party', 1)}",
+    f"/models/lead/records/{made_id('lead', 1)}",
+    f"/models/ticket/records/{made_id('ticket', 1)}",
+    "/dashboard",
     "/approvals",
 )
+NOTHING = "There is nothing here"
 _SHOWN = """() => JSON.stringify([
   document.title,
   document.body.outerHTML,
@@ -103,6 +106,7 @@ async def test_two_worlds_look_the_same(browser: Browser, sqlite_worlds: Pairs, 
         for path in PAGES:
             seen = [await shown(page, path) for page in (here, there)]
 
+            assert NOTHING not in seen[0], path
             assert renaming.match(seen[0], seen[1], ""), (path, *_differing(*seen))
 
         assert len(renaming.pairs) > 20
