@@ -2,7 +2,6 @@
 import { useState } from "preact/hooks";
 import { useAsked } from "../../shared/asked";
 import { Button } from "../../shared/components/button";
-import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
 import { More } from "../../shared/components/pager";
 import { Answer, Empty, Failed } from "../../shared/components/states";
@@ -10,8 +9,8 @@ import { Problem } from "../../shared/problem";
 import { query } from "../../shared/router";
 import { number } from "../../shared/words";
 import { api, type Schemas } from "../api";
+import { Card } from "../card";
 import { Filters } from "../filters";
-import { PLATFORMS } from "../platform";
 import { say } from "../say";
 
 const PAGE = 24;
@@ -81,16 +80,7 @@ function Listed({ first, about }: { first: Products; about: object }) {
       </p>
       <ul class="cards">
         {items.map((each) => (
-          <li key={each.id} class="card">
-            <h2>
-              <a href={`/products/${each.slug}`}>{each.title}</a>
-            </h2>
-            <p>{each.description}</p>
-            <span class="row">
-              <Chip>{say(`kind.${each.kind}`)}</Chip>
-              <span class="small quiet">{each.platforms.map((name) => PLATFORMS[name]).join(", ")}</span>
-            </span>
-          </li>
+          <Card key={each.id} product={each} />
         ))}
       </ul>
       {problem && <Failed problem={problem} again={next} />}

@@ -11,6 +11,7 @@ import { shortcut } from "../../shared/shortcuts";
 import { say as shared } from "../../shared/say";
 import { counted } from "../../shared/words";
 import { api, type Schemas } from "../api";
+import { Card } from "../card";
 import { SignedIn } from "../first";
 import { nextCursor } from "../owned";
 import { PLATFORMS } from "../platform";
@@ -94,17 +95,9 @@ function AsCards({ products }: { products: readonly Product[] }) {
   return (
     <ul class="cards">
       {products.map((each) => (
-        <li key={each.id} class="card plain">
-          <h2>
-            <a href={`/products/${each.slug}`}>{each.title}</a>
-          </h2>
-          <p>{each.description}</p>
-          <span class="row">
-            <Chip>{say(`kind.${each.kind}`)}</Chip>
-            <span class="small quiet">{each.platforms.map((name) => PLATFORMS[name]).join(", ")}</span>
-          </span>
+        <Card key={each.id} product={each}>
           <Downloads product={each} />
-        </li>
+        </Card>
       ))}
     </ul>
   );

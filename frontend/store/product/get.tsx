@@ -1,8 +1,9 @@
 // The way to have a product: the right download first, or what has to happen before.
-import { Copy, LinkButton } from "../../shared/components/button";
+import { LinkButton } from "../../shared/components/button";
 import { say as shared } from "../../shared/say";
 import { size } from "../../shared/words";
 import type { Schemas } from "../api";
+import { CommandLine } from "../command";
 import { me } from "../me";
 import { here, PLATFORMS } from "../platform";
 import { say } from "../say";
@@ -41,8 +42,8 @@ export function Get({ product, releases, channel, isOwned }: Props) {
       )}
       {newest && (
         <>
-          <Line label={say("pull")} command={pull} />
-          <Line label={say("fetch")} command={fetch} />
+          <CommandLine label={say("pull")} text={pull} />
+          <CommandLine label={say("fetch")} text={fetch} />
         </>
       )}
     </section>
@@ -64,18 +65,6 @@ function First({ product }: { product: Detail }) {
           </LinkButton>
         )}
       </div>
-    </div>
-  );
-}
-
-function Line({ label, command }: { label: string; command: string }) {
-  return (
-    <div class="line">
-      <span class="small quiet">{label}</span>
-      <span class="row">
-        <code class="command">{command}</code>
-        <Copy text={command} of={label} />
-      </span>
     </div>
   );
 }

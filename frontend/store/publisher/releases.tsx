@@ -1,7 +1,7 @@
 // The releases of a product, drafts first, and the form for the next one.
 import { useState } from "preact/hooks";
 import { useAsked } from "../../shared/asked";
-import { Button, Copy } from "../../shared/components/button";
+import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Faults, Field, SelectField, TextField } from "../../shared/components/field";
 import { Answer, Empty } from "../../shared/components/states";
@@ -9,6 +9,7 @@ import { Table } from "../../shared/components/table";
 import { go } from "../../shared/router";
 import { date } from "../../shared/words";
 import { api, type Schemas } from "../api";
+import { CommandLine } from "../command";
 import { Curl } from "../curl";
 import { say as store } from "../say";
 import { faultAt, once, useDoing } from "./doing";
@@ -110,13 +111,7 @@ function NewRelease({ product }: { product: Detail }) {
           </Button>
           <Curl method="POST" path={path} body={value} />
         </div>
-        <div class="line">
-          <span class="small quiet">{say("push")}</span>
-          <span class="row">
-            <code class="command">{push}</code>
-            <Copy text={push} of={say("push")} />
-          </span>
-        </div>
+        <CommandLine label={say("push")} text={push} />
       </form>
     </details>
   );

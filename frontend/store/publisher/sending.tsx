@@ -1,12 +1,13 @@
 // Files into a draft: dropped here, sent in parts that survive a cut, then looked into by the store.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Button, Copy } from "../../shared/components/button";
+import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
 import { Failed } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { size } from "../../shared/words";
 import { api, type Schemas } from "../api";
 import { PLATFORMS, type Platform } from "../platform";
+import { CommandLine } from "../command";
 import { say as store } from "../say";
 import { Drop } from "./drop";
 import { Job } from "./job";
@@ -63,13 +64,7 @@ export function Sending({ product, release, again }: Props) {
         onChange={(value) => setPlatform(value as Platform | "")}
       />
       <Drop hint={say("drop")} onFiles={add} />
-      <div class="line">
-        <span class="small quiet">{say("push")}</span>
-        <span class="row">
-          <code class="command">{push}</code>
-          <Copy text={push} of={say("push")} />
-        </span>
-      </div>
+      <CommandLine label={say("push")} text={push} />
       {items.map((each) => (
         <Sent key={`${each.file.name} ${each.file.lastModified}`} item={each} again={() => void begin(each.file)} />
       ))}

@@ -2,14 +2,14 @@
 
 import asyncio
 import sys
-from pathlib import Path
 
 import click
 
 from countersign.cli import configuration, output, record_store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
-from countersign.records import app, key
+from countersign.kernel.security.masterkey import master_key
+from countersign.records import key
 from countersign.records.audit import verify
 from countersign.records.audit.verify import Fault, Report, What
 from countersign.records.schema import install
@@ -54,7 +54,7 @@ async def _verified(settings: Settings) -> Report:
         if database is None or not await install.is_installed(database):
             remedy = "Name the data directory of a records service with --data."
             raise Failure(DOING, why="there are no records yet", remedy=remedy, exit_code=Exit.NOT_FOUND)
-        master = await asyncio.to_thread(app.master_key, settings, Path(settings.data))
+        master = await asyncio.to_thread(master_key, settings)
         return await verify.verify(database, await key.secret(database, master))
 
 

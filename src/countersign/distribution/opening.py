@@ -21,7 +21,7 @@ from countersign.kernel.jobs.open import open_engine
 from countersign.kernel.mail.open import open_mail
 from countersign.kernel.mail.room import MailRoom
 from countersign.kernel.security.jose import AccessTokens
-from countersign.kernel.security.masterkey import MasterKey, load_master_key
+from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.security.sealed import signature
 from countersign.settings import BadSetting, Settings
 
@@ -43,7 +43,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
     """
     data = Path(settings.data)
     await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
-    master = _master_key(settings, data)
+    master = master_key(settings)
     async with AsyncExitStack() as stack:
         url = settings.database_url or f"sqlite:///{(data / DATABASE_FILE).absolute()}"
         database = await open_database(
@@ -90,16 +90,6 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             jobs=await open_engine(settings.job_engine, database, url, SCHEMA, lease_s=settings.job_lease_s),
         )
         yield store
-
-
-def _master_key(settings: Settings, data: Path) -> MasterKey:
-    if settings.database_url and not (settings.master_key or settings.master_key_file):
-        raise BadSetting(
-            "with PostgreSQL every node needs the same master key: set COUNTERSIGN_MASTER_KEY or "
-            "COUNTERSIGN_MASTER_KEY_FILE (for example from `openssl rand -base64 32`)"
-        )
-    file = Path(settings.master_key_file) if settings.master_key_file else None
-    return load_master_key(settings.master_key or None, file, data)
 
 
 def _counters(settings: Settings, data: Path) -> Counters:

@@ -13,7 +13,7 @@ from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.repeated import repeated
-from countersign.kernel.security.masterkey import MasterKey, load_master_key
+from countersign.kernel.security.masterkey import master_key
 from countersign.records import edge, key, modules, own, rendering, tools, welcome
 from countersign.records.access import grant_checks, grants, lockout
 from countersign.records.access.callers import Callers
@@ -33,7 +33,7 @@ from countersign.records.masking.grammar import Grammar
 from countersign.records.masking.masks import MaskStore
 from countersign.records.masking.vault import Vault
 from countersign.records.schema import install
-from countersign.settings import BadSetting, Settings
+from countersign.settings import Settings
 
 SCHEMA = "records"
 FORM = "application/x-www-form-urlencoded"
@@ -62,7 +62,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
     registry = modules.found(modules.names(settings.modules))
     data = Path(settings.data)
     await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
-    master = master_key(settings, data)
+    master = master_key(settings)
     async with AsyncExitStack() as stack:
         database = await open_tables(settings)
         stack.push_async_callback(database.close)
@@ -104,22 +104,6 @@ async def open_tables(settings: Settings) -> Database:
         read_deadline_s=settings.read_deadline_s,
         reserve_bytes=settings.reserve_mib << 20,
     )
-
-
-def master_key(settings: Settings, data: Path) -> MasterKey:
-    """The operator's master key; in a data directory with SQLite it is made when missing.
-
-    Raises:
-        BadSetting: PostgreSQL is used and no key was given.
-        MasterKeyRefused: what was given is no key, or others may read it.
-    """
-    if settings.database_url and not (settings.master_key or settings.master_key_file):
-        raise BadSetting(
-            "with PostgreSQL every node needs the same master key: set COUNTERSIGN_MASTER_KEY or "
-            "COUNTERSIGN_MASTER_KEY_FILE (for example from `openssl rand -base64 32`)"
-        )
-    file = Path(settings.master_key_file) if settings.master_key_file else None
-    return load_master_key(settings.master_key or None, file, data)
 
 
 def assembled(records: Records, counters: SharedMemoryCounters) -> Service:

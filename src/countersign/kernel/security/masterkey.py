@@ -11,6 +11,7 @@ from pathlib import Path
 
 from countersign.kernel import ids
 from countersign.kernel.errors import Refused
+from countersign.settings import BadSetting, Settings
 
 KEY_BYTES = 32
 FILE_NAME = "master.key"
@@ -52,6 +53,22 @@ class MasterKey:
             if key.id == key_id:
                 return key
         return None
+
+
+def master_key(settings: Settings) -> MasterKey:
+    """The operator's master key; in a data directory with SQLite it is made when missing.
+
+    Raises:
+        BadSetting: PostgreSQL is used and no key was given.
+        MasterKeyRefused: what was given is no key, or others may read it.
+    """
+    if settings.database_url and not (settings.master_key or settings.master_key_file):
+        raise BadSetting(
+            "with PostgreSQL every node needs the same master key: set COUNTERSIGN_MASTER_KEY or "
+            "COUNTERSIGN_MASTER_KEY_FILE (for example from `openssl rand -base64 32`)"
+        )
+    file = Path(settings.master_key_file) if settings.master_key_file else None
+    return load_master_key(settings.master_key or None, file, Path(settings.data))
 
 
 def load_master_key(value: str | None, file: Path | None, data_directory: Path | None) -> MasterKey:

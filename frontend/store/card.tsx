@@ -1,0 +1,30 @@
+// A product as one card among others.
+import type { ComponentChildren } from "preact";
+import { Chip } from "../shared/components/chip";
+import type { Schemas } from "./api";
+import { PLATFORMS } from "./platform";
+import { say } from "./say";
+
+type Product = Schemas["Product"];
+
+interface Props {
+  product: Product;
+  /** The whole card leads to the product, unless there is more to press in it. */
+  children?: ComponentChildren;
+}
+
+export function Card({ product, children }: Props) {
+  return (
+    <li class={children ? "card plain" : "card"}>
+      <h2>
+        <a href={`/products/${product.slug}`}>{product.title}</a>
+      </h2>
+      <p>{product.description}</p>
+      <span class="row">
+        <Chip>{say(`kind.${product.kind}`)}</Chip>
+        <span class="small quiet">{product.platforms.map((name) => PLATFORMS[name]).join(", ")}</span>
+      </span>
+      {children}
+    </li>
+  );
+}

@@ -1,0 +1,14 @@
+// A command or a value to copy, with what it is for.
+import { Copy } from "../shared/components/button";
+
+export function CommandLine({ label, text }: { label: string; text: string }) {
+  return (
+    <div class="line">
+      <span class="small quiet">{label}</span>
+      <span class="row">
+        <code class="command">{text}</code>
+        <Copy text={text} of={label} />
+      </span>
+    </div>
+  );
+}
