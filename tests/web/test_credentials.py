@@ -86,6 +86,14 @@ async def test_credentials_that_were_sent_are_left_alone(echo: Echo) -> None:
     assert answer.json()["headers"]["authorization"] == "Bearer mine"
 
 
+@pytest.mark.parametrize("path", ["/api/v1/auth/token", "/api/v1/auth/login", "/api/v1/auth/register"])
+async def test_who_signs_in_anew_does_so_as_nobody(echo: Echo, path: str) -> None:
+    async with browsing(echo, store_entry(HERE)) as http:
+        answer = await http.post(path, headers=with_session(Sec_Fetch_Site="same-origin"))
+
+    assert "authorization" not in answer.json()["headers"]
+
+
 async def test_a_bearer_is_kept_until_the_session_changes(echo: Echo) -> None:
     headers = with_session(Sec_Fetch_Site="same-origin")
     async with browsing(echo, store_entry(HERE)) as http:

@@ -96,7 +96,7 @@ class Site:
     async def _api(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on a call of the API, with the bearer when it is our own page's and brings no credentials itself."""
         names = {name for name, _ in scope["headers"]}
-        if b"cookie" not in names or b"authorization" in names:
+        if b"cookie" not in names or b"authorization" in names or scope["path"] in self._entry.bare:
             await self.service(scope, receive, send)
             return
         headers = Headers(scope["headers"])
