@@ -86,7 +86,15 @@ async def test_credentials_that_were_sent_are_left_alone(echo: Echo) -> None:
     assert answer.json()["headers"]["authorization"] == "Bearer mine"
 
 
-@pytest.mark.parametrize("path", ["/api/v1/auth/token", "/api/v1/auth/login", "/api/v1/auth/register"])
+async def test_a_key_that_was_sent_is_not_joined_by_a_bearer(echo: Echo) -> None:
+    async with browsing(echo, store_entry(HERE)) as http:
+        answer = await http.get("/api/v1/products", headers={**with_session(**OURS), "X-API-Key": "csk_mine"})
+
+    assert "authorization" not in answer.json()["headers"]
+    assert answer.json()["headers"]["x-api-key"] == "csk_mine"
+
+
+@pytest.mark.parametrize("path", [f"/api/v1/auth/{each}" for each in ("token", "login", "register", "me")])
 async def test_who_signs_in_anew_does_so_as_nobody(echo: Echo, path: str) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         answer = await http.post(path, headers=with_session(Sec_Fetch_Site="same-origin"))

@@ -44,7 +44,7 @@ class Entry:
     title     what stands in the window
     sessions  from cookie to bearer
     apart     where the service's addresses begin for which there never is a page
-    bare      addresses of the API whose requests bring their own credentials: no bearer is added
+    bare      where the API's addresses begin to which a POST brings its own credentials: no bearer is added
     forgets   where the addresses begin at which a session changes
     rendered  by template, which pages are made on the server as well
     own       by method and path, what the pages themselves answer
@@ -54,7 +54,7 @@ class Entry:
     title: str
     sessions: Sessions
     apart: tuple[str, ...] = ("/api/",)
-    bare: frozenset[str] = frozenset()
+    bare: tuple[str, ...] = ()
     forgets: tuple[str, ...] = ()
     rendered: Mapping[str, Renderer] = field(default_factory=dict[str, Renderer])
     own: Mapping[tuple[str, str], Handler] = field(default_factory=dict[tuple[str, str], Handler])

@@ -21,6 +21,7 @@ from countersign.web.shell import Rendered
 
 API = "/api/"
 SESSION = "/session"
+CREDENTIALS = frozenset((b"authorization", b"x-api-key"))
 NOT_BUILT = "make setup"
 
 
@@ -96,7 +97,8 @@ class Site:
     async def _api(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on a call of the API, with the bearer when it is our own page's and brings no credentials itself."""
         names = {name for name, _ in scope["headers"]}
-        if b"cookie" not in names or b"authorization" in names or scope["path"] in self._entry.bare:
+        is_bare = scope["method"] == "POST" and scope["path"].startswith(self._entry.bare)
+        if b"cookie" not in names or names & CREDENTIALS or is_bare:
             await self.service(scope, receive, send)
             return
         headers = Headers(scope["headers"])

@@ -13,7 +13,7 @@ def entry(title: str, cookie_name: str, home: Home) -> Entry:
         title=title,
         sessions=ExchangedSessions(cookie_name, "/auth/session/token", home),
         apart=("/api/", "/auth/", "/.well-known/", "/problems/", "/sandbox/", "/mcp"),
-        bare=frozenset(f"/api/v1/auth/{each}" for each in ("token", "login", "register")),
+        bare=("/api/v1/auth/",),
         forgets=("/auth/",),
         rendered={
             "/": lambda visit: product.listed(visit, title),

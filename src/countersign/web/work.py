@@ -16,6 +16,6 @@ def entry(home: Home, secure_setting: str) -> Entry:
         title="Countersign",
         sessions=sessions,
         apart=("/api/", "/mcp", "/setup"),
-        bare=frozenset(("/api/auth/login",)),
+        bare=("/api/auth/login",),
         own=signing_in.handlers(sessions, home, secure_setting),
     )
