@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from countersign.distribution.ask.templates import compiled
 from countersign.distribution.context import Store
 from countersign.kernel import clock
 from tests.distribution.ask.shelf import NOW
@@ -93,6 +94,18 @@ async def test_a_refusal_offers_a_question_of_what_was_understood(shop: World, t
     assert (refused["confidence"], refused["sources"]) == (0, [])
     assert f'You could ask: "{onward}"' in refused["answer"]
     assert led_on["confidence"] >= 0.9
+
+
+async def test_patterns_are_compiled_once_and_not_for_each_question(shop: World) -> None:
+    asked = ("Which games are the best?", "What is the latest version of Hamer?", "Is anything free for Linux?")
+    for text in asked:
+        await shop.call("GET", "/ask", params={"q": text})
+    before = compiled.cache_info().misses
+
+    for text in asked:
+        await shop.call("GET", "/ask", params={"q": text})
+
+    assert compiled.cache_info().misses == before
 
 
 async def test_a_refusal_offers_nothing_where_the_question_denies_something(shop: World) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from countersign.distribution.ask.tokens import FILLERS, Token
@@ -113,8 +113,15 @@ class Reading:
         return all(word in FILLERS for word in self.words[place:])
 
 
-@lru_cache(maxsize=1024)
-def _compiled(template: str) -> tuple[_Node, ...]:
+# Templates are constants of the code, so that none is thrown away: with room for fewer than there are, each question
+# compiled nearly all of them anew.
+@cache
+def compiled(template: str) -> tuple[_Node, ...]:
+    """The pattern that the template says.
+
+    Raises:
+        ValueError: its brackets do not match.
+    """
     pieces = _PIECE.findall(template)
     nodes, place = _sequence(pieces, 0)
     if place != len(pieces):
@@ -150,7 +157,7 @@ def _choice(ways: list[tuple[_Node, ...]], *, is_optional: bool) -> _Node:
 
 def match(template: str, reading: Reading, start: int) -> Iterator[tuple[Captured, int]]:
     """Every way in which the template fits here, the longer optional part first: slot values, place after it."""
-    yield from _match(_compiled(template), reading, start, ())
+    yield from _match(compiled(template), reading, start, ())
 
 
 def _match(
