@@ -61,7 +61,7 @@ class Desk:
 
     async def sign_in(self, page: Page, name: str, path: str = "/") -> None:
         """Be that person, at that page."""
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(30_000)
         await page.goto("/signin")
         await page.fill("#username", name)
         await page.fill("#password", PASSWORD)
