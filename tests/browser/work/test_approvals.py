@@ -22,7 +22,7 @@ async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
     scout = alice.agent("scout", "lead.*")
     ids = [lead(alice, f"Old {number}") for number in range(2)]
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/approvals")
+        await desk.sign_in(page, "alice", "/approvals?agent=scout")
         await page.wait_for_selector(".live[data-state=live]")
         scout.run("lead.delete", id=ids[0])
         await page.wait_for_selector(".plan:has-text('lead.delete')")
