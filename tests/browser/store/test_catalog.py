@@ -39,15 +39,6 @@ async def test_a_tag_narrows_and_is_taken_away_again(browser: Browser, demo_stor
 
 
 @pytest.mark.full
-async def test_the_next_page_comes_when_one_gets_there(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
-        await page.goto("/")
-        await expect(page.locator(".card")).to_have_count(24)
-        await page.mouse.wheel(0, 20_000)
-        await expect(page.locator(".card")).not_to_have_count(24)
-
-
-@pytest.mark.full
 @pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (360, "dark"), (1440, "light"), (1440, "dark")])
 async def test_the_list_is_accessible_full_and_empty(
     browser: Browser, demo_store: Running, axe: str, width: int, scheme: str
