@@ -218,6 +218,14 @@ TEXTS: list[tuple[str, str]] = [
     ),
 ]
 REFUSED = [
+    # What stands before "or others" limits what is asked for.
+    "Which games run on Linux, but not Windows or others?",
+    "Which games run on Linux, free and others?",
+    "List the tools for Linux, only free or others",
+    "Which tools run on macOS - not Linux, or something else?",
+    "Games for Linux, released this year or something else",
+    "What runs on Linux, except games or anything else?",
+    "Which apps are there, no tools or others",
     # What a remark adds, and which order is wanted, is not known: leaving it out would answer another question.
     "I love shooters. Which games do you have?",
     "I want something with dragons. Which games run on Linux?",

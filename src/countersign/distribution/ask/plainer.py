@@ -21,6 +21,7 @@ _BROKE = (
     r"(?:i|we) (?:have no|haven['’]?t (?:any|got any|got)|don['’]?t have(?: any)?|do not have(?: any)?|got no) money|"
     r"(?:i|we) (?:can['’]?t|cannot|can not) (?:pay|afford (?:to pay|anything|much))|no money)"
 )
+_LICENCES = "mit|a?gpl|lgpl|apache|bsd|mpl|proprietary|(?:open|closed)[- ]source"
 _WHO = r"(?:mum|mom|dad|mother|father|sister|brother|boss|teacher|wife|husband|colleague|friend|customer)"
 
 _RULES: tuple[tuple[str, str], ...] = (
@@ -123,10 +124,12 @@ _RULES: tuple[tuple[str, str], ...] = (
     (rf"\b(releases|versions|builds)\b([^,]*),?\s*(?:newest|latest|most recent) first{_END}", r"\1\2"),
     (rf",?\s*(?:in alphabetical order|alphabetically|sorted by (?:name|title)|one by one){_END}", ""),
     (rf",?\s*\b(?:as well|too|alike|equally|together|at the same time|simultaneously|also){_END_OF_PART}", ""),
+    # What somebody may choose from who asks what a thing is or needs. Anywhere else such words limit what is asked for.
     (
-        r"\s*[-–—,:]\s*(?:[\w]+,? )*(?:or )?(?:something else|anything else|what else|something different|or what|"
-        rf"others){_END}",
-        "",
+        rf"^(what (?:is|are|do|does|can|will|would|should)\b.+?|(?:what|which) (?:kind|licen[cs]e|platforms?)\b.+?)"
+        rf"\s*[-–—,:]\s*(?:(?:an?|the|{_KINDS}|{_LICENCES}|{_ON}),? )*"
+        rf"(?:or )?(?:something else|anything else|something different|what|others){_END}",
+        r"\1",
     ),
     (r"\bvery (?=latest|newest|first|last|oldest|earliest|most recent)", ""),
     (r"\b(?:whole|entire|complete|full) (?=catalog|store|shop)", ""),
