@@ -8,14 +8,17 @@ from countersign.distribution.ask.told import AnyCondition, By, Tagged, every
 
 _MOST_WORDS = 4
 _MOST_TITLES = 2
-_DENIALS = wordlists.NEGATIONS | {"no", "without", "except", "excluding", "neither", "nor", "none", "nothing", "but"}
+_DENIALS = wordlists.NEGATIONS | {
+    *("no", "without", "except", "excluding", "neither", "nor", "none", "nothing", "but"),
+    *("hate", "hates", "dislike", "avoid", "skip", "least", "most"),
+}
 _TABLES: tuple[Phrases, ...] = (wordlists.KINDS, wordlists.PLATFORMS)
 
 
 def offered(question: str, tokens: list[Token], names: Names) -> list[str]:
     """Questions about what is known in this one: its products, or its kinds, platforms, tags and publishers together.
 
-    None where the question denies something: what exactly is left to guess.
+    None where the question denies or limits something: what exactly is left to guess.
     """
     if any(token.word in _DENIALS for token in tokens):
         return []
@@ -27,7 +30,7 @@ def offered(question: str, tokens: list[Token], names: Names) -> list[str]:
 
 
 def _titles(question: str, tokens: list[Token], names: Names) -> list[str]:
-    """The products as the question names them; those that are one word of everyday language are left out."""
+    """The products as the question names them: with a capital letter or quoted, so that no everyday word is one."""
     found: list[str] = []
     place = 0
     while place < len(tokens):
