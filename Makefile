@@ -44,7 +44,7 @@ full: check ## All tests, the long ones too, then the benchmarks
 	@$(MAKE) --no-print-directory bench
 
 bench: setup-dev ## Run every benchmark in bench/
-	@set -e; for file in $$(grep -l 'with harness.bench(' bench/[a-z]*.py) bench/updates.py; do \
+	@set -e; for file in $$(grep -l 'with harness.bench(' bench/[a-z]*.py) bench/updates.py bench/ask.py; do \
 	  echo "== $$file"; $(BIN)/python "$$file"; done
 
 # Interrupted, it goes on with what docs/results/faults.jsonl does not show as passed at this commit. So does `full`.
