@@ -71,11 +71,12 @@ def serving(
     log: Path,
     user: str | None = None,
     stop: signal.Signals = signal.SIGTERM,
+    within_s: float = START_S,
 ) -> Iterator[None]:
     """Run the server until the block ends; it gets `stop` when this process dies, however it dies (Linux).
 
     Raises:
-        RuntimeError: the server ended, or was not ready after START_S; the text holds its log.
+        RuntimeError: the server ended, or was not ready in time; the text holds its log.
     """
     setpriv = shutil.which("setpriv")
     wrapped: list[str | Path] = [*command]
@@ -92,7 +93,7 @@ def serving(
             start_new_session=True,
         )
     try:
-        _wait(process, is_ready, log)
+        _wait(process, is_ready, log, within_s)
         yield
     finally:
         process.send_signal(stop)
@@ -108,8 +109,8 @@ def user_group(user: str) -> int:
     return pwd.getpwnam(user).pw_gid
 
 
-def _wait(process: subprocess.Popen[bytes], is_ready: Callable[[], bool], log: Path) -> None:
-    deadline = time.monotonic() + START_S
+def _wait(process: subprocess.Popen[bytes], is_ready: Callable[[], bool], log: Path, within_s: float) -> None:
+    deadline = time.monotonic() + within_s
     while not is_ready():
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"{process.args!r} does not serve:\n{log.read_text(errors='replace')[-4000:]}")

@@ -1,0 +1,269 @@
+"""Two nodes of both services on one PostgreSQL, each in a network namespace of its own, cut off and joined again."""
+
+import asyncio
+import json
+import os
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.faults.lives import MASTER_KEY
+from tests.figures import Figures
+from tests.servers.countersign import COMMAND, environment
+from tests.servers.machines import Machine, machines, node
+from tests.servers.postgres import Cluster
+
+RACES, RACES_FULL = 10, 500
+CUTS, CUTS_FULL = 1, 20
+PLAYER, PUBLISHER = "player@example.com", "publisher@example.com"
+CLIENT = {"client_id": "demo-publisher", "client_secret": "demo-publisher-secret"}
+HEALED_S = 15
+"""How long a node may take to serve again after it was joined again. Generous: the machine may be busy."""
+ANSWERS_S = 20
+"""How long a request to a node that is cut off may take to be refused."""
+
+
+@dataclass
+class Node:
+    """A served machine, asked over a way that is never cut."""
+
+    machine: Machine
+    ports: dict[str, int]
+
+    async def send(self, service: str, method: str, path: str, token: str = "", **options: Any) -> httpx.Response:
+        """A request on a connection of its own."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{self.ports[service]}", timeout=ANSWERS_S) as client:
+            return await client.request(method, path, headers=headers, **options)
+
+    async def store(self, method: str, path: str, token: str = "", **body: object) -> httpx.Response:
+        """A request to the store."""
+        return await self.send("distribution", method, f"/api/v1{path}", token, json=body or None)
+
+    async def record(self, command: str, token: str = "", **body: object) -> httpx.Response:
+        """A command of the records service: `lead.get`, or a path below /api."""
+        return await self.send("records", "POST", f"/api/{command.replace('.', '/')}", token, json=body)
+
+    async def token(self) -> str:
+        """A new token of the publisher's client, by this node."""
+        form = {"grant_type": "client_credentials", **CLIENT}
+        answer = await self.send("distribution", "POST", "/api/v1/auth/token", data=form)
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["access_token"])
+
+    async def revoke(self, token: str) -> None:
+        """Take a token back at this node."""
+        answer = await self.send("distribution", "POST", "/auth/revoke", data={"token": token, **CLIENT})
+        assert answer.status_code == 200, answer.text
+
+
+@dataclass
+class Pair:
+    """Two nodes, and the settings by which a command of this machine works on the same database."""
+
+    one: Node
+    other: Node
+    data: Path
+    settings: dict[str, str]
+
+    def person(self, email: str) -> str:
+        """A bearer token of one of the demonstration's people."""
+        command = [*COMMAND, "token", "issue", email, "--data", str(self.data), "--json"]
+        done = subprocess.run(command, env=environment(**self.settings), capture_output=True, text=True, check=True)
+        return str(json.loads(done.stdout)["access_token"])
+
+
+@pytest.fixture(scope="module")
+def pair(
+    tmp_path_factory: pytest.TempPathFactory, postgres_cluster: Cluster, redis_port: int, s3_endpoint: str
+) -> Iterator[Pair]:
+    """Two nodes that serve the demonstration, each on a cable that can be cut."""
+    folder = tmp_path_factory.mktemp("nodes")
+    name = f"nodes_{os.getpid()}"
+    postgres_cluster.sql(f"CREATE DATABASE {name}")
+    httpx.put(f"{s3_endpoint}/{name.replace('_', '-')}").raise_for_status()
+    address = {
+        "database": postgres_cluster.url(name),
+        "counters": f"redis://127.0.0.1:{redis_port}/0",
+        "blobs": f"s3://{name.replace('_', '-')}/x?region=us-east-1&endpoint={s3_endpoint}&allow_http=true",
+    }
+    ports = [postgres_cluster.port, redis_port, int(s3_endpoint.rpartition(":")[2])]
+
+    def settings(host: str) -> dict[str, str]:
+        here = {each: text.replace("127.0.0.1", host) for each, text in address.items()}
+        rates = {f"COUNTERSIGN_RATE_{kind}": "1000000" for kind in ("ANONYMOUS", "PERSON", "TOKEN")}
+        return {
+            "COUNTERSIGN_DATABASE_URL": here["database"],
+            "COUNTERSIGN_COUNTERS_URL": here["counters"],
+            "COUNTERSIGN_BLOBS_URL": here["blobs"],
+            "COUNTERSIGN_MASTER_KEY": MASTER_KEY,
+            "COUNTERSIGN_DISTRIBUTION_URL": "http://127.0.0.1:8480",
+            "COUNTERSIGN_RECORDS_URL": "http://127.0.0.1:8080",
+            "COUNTERSIGN_JOB_WORKERS": "0",
+            "COUNTERSIGN_JOB_LEASE_S": "3",
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            **rates,
+        }
+
+    with machines(2, ports) as (first, second):
+        data = [folder / each for each in ("first", "second", "here")]
+        with (
+            node(first, data[0], settings(first.far), "--demo") as one,
+            node(second, data[1], settings(second.far)) as other,
+        ):
+            yield Pair(Node(first, one), Node(second, other), data[2], settings("127.0.0.1"))
+
+
+async def sign_in(where: Node, name: str) -> str:
+    """A session of one of the records' people."""
+    answer = await where.record("auth/login", username=name, password="countersign-demo")
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["token"])
+
+
+async def agent_of(where: Node, person: str) -> str:
+    """A token of a new agent that may propose whatever its person may do."""
+    answer = await where.record("auth/agent-token", person, scopes=["*"], label="bot")
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["token"])
+
+
+async def plan_to_delete(where: Node, person: str, agent: str, title: str) -> tuple[str, str]:
+    """A lead, and the agent's waiting plan to delete it."""
+    made = await where.record("lead.create", person, title=title)
+    lead = str(made.json()["value"]["id"])
+    proposed = await where.record("lead.delete", agent, id=lead)
+    assert proposed.status_code == 202, proposed.text
+    return lead, str(proposed.json()["plan_id"])
+
+
+async def executions(where: Node, root: str, plan: str) -> int:
+    """How often the audit says that the plan's deletion was carried out."""
+    asked: list[dict[str, object]] = [
+        {"field": "plan_id", "op": "eq", "value": plan},
+        {"field": "command", "op": "eq", "value": "lead.delete"},
+    ]
+    answer = await where.record("audit_entry.list", root, filter=asked)
+    return len([each for each in answer.json()["value"] if each["model"] == "lead"])
+
+
+async def new_code(where: Node, token: str, slug: str) -> str:
+    """A code for one person, for a product of its own: who owns one already would not use another code up."""
+    about = {"slug": slug, "title": slug, "kind": "tool", "platforms": ["linux"]}
+    made = await where.store("POST", "/products", token, **about)
+    assert made.status_code == 201, made.text
+    made = await where.store("POST", "/codes", token, kind="license", products=[slug], count=1)
+    assert made.status_code == 201, made.text
+    return str(made.json()["codes"][0])
+
+
+async def until_it_serves(where: Node, token: str) -> float:
+    """Seconds until the node, joined again, answers a caller."""
+    began_s = time.monotonic()
+    while time.monotonic() < began_s + HEALED_S:
+        if (await where.store("GET", "/library", token)).status_code == 200:
+            return time.monotonic() - began_s
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"the node does not serve {HEALED_S} s after it was joined again")
+
+
+async def test_what_is_done_on_one_node_holds_on_the_other_at_once(
+    pair: Pair, is_full: bool, figures: Figures
+) -> None:
+    count = RACES_FULL if is_full else RACES
+    player, publisher = pair.person(PLAYER), pair.person(PUBLISHER)
+    root, alice = await sign_in(pair.one, "root"), await sign_in(pair.other, "alice")
+    agent = await agent_of(pair.other, alice)
+
+    for _ in range(count):
+        token = await pair.one.token()
+        assert (await pair.other.store("GET", "/org", token)).status_code == 200
+        await pair.one.revoke(token)
+        assert (await pair.other.store("GET", "/org", token)).status_code == 401
+    winners: Counter[tuple[int, int]] = Counter()
+    token = await pair.one.token()
+    for number in range(count):
+        code = await new_code(pair.one, token, f"raced-{number}")
+        first, second = await asyncio.gather(
+            pair.one.store("POST", "/redeem", player, code=code),
+            pair.other.store("POST", "/redeem", publisher, code=code),
+        )
+        assert sorted((first.status_code, second.status_code)) == [200, 409], (first, second)
+        winners[first.status_code, second.status_code] += 1
+    for number in range(count):
+        _, plan = await plan_to_delete(pair.one, alice, agent, f"{number}")
+        answers = await asyncio.gather(
+            *(where.record(f"approve/{plan}", who) for where, who in ((pair.one, alice), (pair.other, root)))
+        )
+        assert [each.status_code for each in answers] == [200, 200]
+        assert answers[0].text == answers[1].text
+        assert await executions(pair.one, root, plan) == 1
+
+    figures |= {
+        "revoked_tokens_believed": 0,
+        "tokens": count,
+        "codes": count,
+        "codes_redeemed_twice": 0,
+        "won_by_each_node": sorted(winners.values()),
+        "plans": count,
+        "plans_executed_twice": 0,
+    }
+
+
+@pytest.mark.parametrize("manner", ["cut", "swallow"])
+async def test_a_node_that_is_cut_off_refuses_and_holds_what_was_decided_meanwhile(
+    pair: Pair, manner: str, is_full: bool, figures: Figures
+) -> None:
+    player, publisher = pair.person(PLAYER), pair.person(PUBLISHER)
+    root, alice = await sign_in(pair.one, "root"), await sign_in(pair.one, "alice")
+    agent = await agent_of(pair.one, alice)
+    refused_s: list[float] = []
+    healed_s: list[float] = []
+    cuts = CUTS_FULL if is_full else CUTS
+    for number in range(cuts):
+        token = await pair.one.token()
+        code = await new_code(pair.one, token, f"{manner}-{number}")
+        _, plan = await plan_to_delete(pair.one, alice, agent, f"{number}")
+        assert (await pair.other.store("GET", "/org", token)).status_code == 200
+
+        getattr(pair.other.machine, manner)()
+        await pair.one.revoke(token)
+        async with asyncio.timeout(ANSWERS_S):
+            began_s = time.monotonic()
+            believed = await asyncio.gather(
+                pair.other.store("GET", "/org", token),
+                pair.other.store("POST", "/redeem", publisher, code=code),
+                pair.other.record(f"approve/{plan}", root),
+            )
+            refused_s.append(time.monotonic() - began_s)
+        redeemed = await pair.one.store("POST", "/redeem", player, code=code)
+        approved = await pair.one.record(f"approve/{plan}", alice)
+        pair.other.machine.heal()
+        healed_s.append(await until_it_serves(pair.other, publisher))
+
+        assert [each.status_code for each in believed] == [503, 503, 503], believed
+        # What arrived before its answer was lost may have been done: then it was done once, by whoever asked first.
+        again = await pair.other.store("POST", "/redeem", publisher, code=code)
+        assert sorted((redeemed.status_code, again.status_code)) == [200, 409], (redeemed, again)
+        assert (await pair.other.store("GET", "/org", token)).status_code == 401
+        assert approved.status_code == 200, approved
+        assert (await pair.other.record(f"approve/{plan}", root)).text == approved.text
+        assert await executions(pair.other, root, plan) == 1
+
+    figures |= {
+        "manner": manner,
+        "cuts": cuts,
+        "revoked_tokens_believed": 0,
+        "codes_redeemed_twice": 0,
+        "plans_executed_twice": 0,
+        "refused_after_max_s": round(max(refused_s), 2),
+        "serves_again_max_s": round(max(healed_s), 2),
+    }
