@@ -1,0 +1,142 @@
+"""A worker that is cut off from the database in the middle of a job: another ends it, and its effect happens once."""
+
+import asyncio
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from countersign.distribution import app
+from countersign.distribution.context import Store
+from countersign.distribution.identity import organisations
+from countersign.distribution.jobs import process, queue
+from countersign.kernel.jobs import processes
+from countersign.settings import Settings
+from tests.faults import job_worker
+from tests.faults.job_worker import Chore
+from tests.faults.lives import MASTER_KEY
+from tests.figures import Figures
+from tests.servers.machines import Machine, machines
+from tests.servers.postgres import Cluster
+
+CUTS, CUTS_FULL = 1, 10
+LEASE_S = 3
+AT_WORK_S = 1.0
+PATIENCE_S = 120
+"""How long anything that must happen may take on a busy machine."""
+
+
+@asynccontextmanager
+async def working(machine: Machine, store: Store, data: Path, url: str) -> AsyncIterator[Process]:
+    """A worker on the machine, ready to work, until the block ends."""
+    there = replace(store.settings, data=str(data), database_url=url.replace("127.0.0.1", machine.far))
+    words = machine.command(*job_worker.COMMAND)
+    worker = await asyncio.create_subprocess_exec(*map(str, words), stdin=PIPE)
+    try:
+        assert worker.stdin is not None
+        worker.stdin.write(process.orders(replace(store, settings=there)) + b"\n")
+        before = await number(store, "SELECT count(*) FROM awake")
+        await until(store, "SELECT count(*) FROM awake", before + 1)
+        yield worker
+    finally:
+        if worker.returncode is None:
+            worker.kill()
+        await worker.wait()
+
+
+async def number(store: Store, statement: str, *values: str) -> int:
+    """What a statement counts."""
+    row = await store.database.fetch_one(statement, *values)
+    assert row is not None
+    return int(row[0])
+
+
+async def until(store: Store, statement: str, wanted: int, *values: str) -> None:
+    """Wait until a statement counts as many."""
+    async with asyncio.timeout(PATIENCE_S):
+        while await number(store, statement, *values) < wanted:
+            await asyncio.sleep(0.05)
+
+
+async def asked(store: Store, org_id: str) -> str:
+    """One more job."""
+    async with store.database.transaction() as transaction:
+        return await queue.enqueue(transaction, store, "chore", Chore(AT_WORK_S), org_id=org_id, created_by="x")
+
+
+BEGUN = "SELECT count(*) FROM begun WHERE job_id = $1"
+EFFECTS = "SELECT count(*) FROM effect WHERE job_id = $1"
+ENDED = "SELECT count(*) FROM job WHERE id = $1 AND status = 'completed'"
+
+
+@pytest.mark.parametrize(
+    ("engine", "manner"),
+    [
+        ("embedded", "cut"),
+        ("procrastinate", "swallow"),
+        pytest.param("embedded", "swallow", marks=pytest.mark.full),
+        pytest.param("procrastinate", "cut", marks=pytest.mark.full),
+    ],
+)
+async def test_a_job_whose_worker_is_cut_off_is_ended_by_another_and_has_its_effect_once(
+    tmp_path: Path,
+    postgres_cluster: Cluster,
+    postgres_url: str,
+    engine: str,
+    manner: str,
+    is_full: bool,
+    figures: Figures,
+) -> None:
+    settings = Settings(
+        data=str(tmp_path / "here"),
+        database_url=postgres_url,
+        database_pool=4,
+        master_key=MASTER_KEY,
+        reserve_mib=0,
+        job_engine=engine,
+        job_lease_s=LEASE_S,
+        job_nice=0,
+    )
+    cuts = CUTS_FULL if is_full else CUTS
+    with machines(2, [postgres_cluster.port]) as (first, second):
+        async with app.opened(settings, "http://127.0.0.1:1", is_loopback=True) as store:
+            await job_worker.make_tables(store.database)
+            async with store.database.transaction() as transaction:
+                org_id = (await organisations.create_organisation(transaction, "north", "North")).id
+            for _ in range(cuts):
+                await cut_off_at_work(store, (first, second), manner, org_id, (tmp_path, postgres_url))
+            again = await number(store, "SELECT count(*) FROM job WHERE attempts > 1")
+
+    assert again == cuts
+    figures |= {"engine": engine, "manner": manner, "cuts": cuts, "begun_again": again, "effects_doubled": 0}
+
+
+async def cut_off_at_work(
+    store: Store, pair: tuple[Machine, Machine], manner: str, org_id: str, place: tuple[Path, str]
+) -> None:
+    """Cut the first machine off while it works on a job; the other ends it, and on the first jobs are done again."""
+    first, second = pair
+    folder, url = place
+    async with working(first, store, folder / "first", url) as worker:
+        job = await asked(store, org_id)
+        await until(store, BEGUN, 1, job)
+        getattr(first, manner)()
+        async with working(second, store, folder / "second", url):
+            await until(store, ENDED, 1, job)
+        first.heal()
+        later = await asked(store, org_id)
+        done = asyncio.create_task(until(store, ENDED, 1, later))
+        ended = asyncio.create_task(worker.wait())
+        await asyncio.wait({done, ended}, return_when=asyncio.FIRST_COMPLETED)
+        if not done.done():
+            # It could not get rid of what it was at: whoever keeps it starts another.
+            assert worker.returncode == processes.ANEW
+            async with working(first, store, folder / "first", url):
+                await done
+
+    assert await number(store, BEGUN, job) == 2
+    assert await number(store, EFFECTS, job) == 1
+    assert await number(store, EFFECTS, later) == 1
