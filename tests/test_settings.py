@@ -97,3 +97,39 @@ def test_every_setting_has_an_effect() -> None:
 def test_a_word_that_a_setting_does_not_know_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="COUNTERSIGN_DOWNLOADS must be proxy or redirect, not 'redirct'"):
         load({"COUNTERSIGN_DOWNLOADS": "redirct"}, data=str(tmp_path))
+
+
+def test_a_secret_may_lie_in_a_file_that_the_environment_names(tmp_path: Path) -> None:
+    file = tmp_path / "url"
+    file.write_text("postgresql://countersign:hush@db/countersign\n")
+
+    loaded = load({"COUNTERSIGN_DATABASE_URL_FILE": str(file)}, data=str(tmp_path))
+    shown = {each.variable: each for each in explain({"COUNTERSIGN_DATABASE_URL_FILE": str(file)})}
+
+    assert loaded.database_url == "postgresql://countersign:hush@db/countersign"
+    assert shown["COUNTERSIGN_DATABASE_URL"].source == "environment's file"
+    assert "hush" not in shown["COUNTERSIGN_DATABASE_URL"].shown
+
+
+@pytest.mark.parametrize(
+    ("environment", "named"),
+    [
+        ({"COUNTERSIGN_SMTP_URL_FILE": "missing"}, "COUNTERSIGN_SMTP_URL_FILE: missing cannot be read"),
+        (
+            {"COUNTERSIGN_SMTP_URL_FILE": "missing", "COUNTERSIGN_SMTP_URL": "discard:"},
+            "COUNTERSIGN_SMTP_URL and COUNTERSIGN_SMTP_URL_FILE are both set",
+        ),
+    ],
+)
+def test_a_secret_that_cannot_be_read_or_is_given_twice_is_refused(environment: dict[str, str], named: str) -> None:
+    with pytest.raises(BadSetting) as refused:
+        load(environment)
+
+    assert named in str(refused.value)
+
+
+def test_only_secrets_are_read_from_files(tmp_path: Path) -> None:
+    file = tmp_path / "url"
+    file.write_text("https://store.example.com")
+
+    assert load({"COUNTERSIGN_DISTRIBUTION_URL_FILE": str(file)}).distribution_url == ""

@@ -247,6 +247,7 @@ def _layers(environment: Mapping[str, str], given: Mapping[str, object]) -> _Lay
     layers: _Layers = [
         ("command line", {name: value for name, value in given.items() if value is not None}),
         ("environment", variables),
+        ("environment's file", _secrets_in_files(variables)),
     ]
     path, required = _file_path(layers)
     from_file = _read_file(path, required=required)
@@ -254,6 +255,29 @@ def _layers(environment: Mapping[str, str], given: Mapping[str, object]) -> _Lay
     if unknown:
         raise BadSetting(f"{path}: no setting is called {unknown[0]}; `countersign config` lists them all")
     return [*layers, (f"file {path}", from_file)]
+
+
+def file_variables() -> frozenset[str]:
+    """Variables that name a file with a secret setting's value, as orchestrators mount secrets: `…_FILE`."""
+    names = {item.name for item in fields(Settings)}
+    secret = (item.name for item in fields(Settings) if item.metadata["secret"])
+    return frozenset(f"{PREFIX}{name.upper()}_FILE" for name in secret if f"{name}_file" not in names)
+
+
+def _secrets_in_files(variables: Mapping[str, str]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for variable in file_variables():
+        name = variable.removeprefix(PREFIX).removesuffix("_FILE").lower()
+        path = variables.get(f"{name}_file")
+        if not path:
+            continue
+        if name in variables:
+            raise BadSetting(f"{PREFIX}{name.upper()} and {variable} are both set; remove one of them")
+        try:
+            found[name] = Path(path).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadSetting(f"{variable}: {path} cannot be read: {type(error).__name__}") from error
+    return found
 
 
 def _file_path(layers: _Layers) -> tuple[Path, bool]:

@@ -23,7 +23,7 @@ from countersign.kernel.mail.open import open_mail
 from countersign.kernel.mail.outbox import FOLDER
 from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
 from countersign.kernel.security.masterkey import MasterKey, MasterKeyRefused, load_master_key
-from countersign.settings import PREFIX, BadSetting, Settings
+from countersign.settings import PREFIX, BadSetting, Settings, file_variables
 
 Standing: TypeAlias = Literal["ok", "warn", "fail"]
 
@@ -103,7 +103,7 @@ def _python() -> Finding:
 
 def _settings() -> Finding:
     """Names of the environment are not refused, since other programs may use the prefix too."""
-    known = {PREFIX + item.name.upper() for item in fields(Settings)} | OF_CLIENTS
+    known = {PREFIX + item.name.upper() for item in fields(Settings)} | file_variables() | OF_CLIENTS
     unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
     if unknown:
         remedy = "Correct or remove it; `countersign config` lists every name."

@@ -1,0 +1,97 @@
+"""The Helm chart: what it makes, and what it refuses to make."""
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+CHART = Path(__file__).parents[2] / "deploy/helm/countersign"
+SEVERAL = {
+    "database.urlSecret": "database",
+    "masterKey.secret": "master-key",
+    "blobs.url": "s3://files/countersign",
+    "counters.url": "redis://counters",
+}
+HELM = shutil.which("helm")
+
+needs_helm = pytest.mark.skipif(HELM is None, reason="helm is not on this machine")
+
+
+def template(**values: str) -> subprocess.CompletedProcess[str]:
+    settings = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+    line = [HELM or "helm", "template", "shop", str(CHART), "--kube-version", "1.29.0", *settings]
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+
+
+def made(**values: str) -> list[dict[str, Any]]:
+    done = template(**values)
+    assert done.returncode == 0, done.stderr
+    return [each for each in yaml.safe_load_all(done.stdout) if each]
+
+
+def pods(objects: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        each["metadata"]["name"]: each["spec"]["template"]["spec"]
+        for each in objects
+        if each["kind"] in ("Deployment", "StatefulSet")
+    }
+
+
+@needs_helm
+def test_without_a_database_there_is_one_pod_with_both_services_and_a_volume() -> None:
+    objects = made()
+
+    (single,) = [each for each in objects if each["kind"] == "StatefulSet"]
+    assert single["spec"]["replicas"] == 1
+    assert [claim["metadata"]["name"] for claim in single["spec"]["volumeClaimTemplates"]] == ["data"]
+    assert set(pods(objects)) == {"shop"}
+
+
+@needs_helm
+def test_with_a_database_there_are_several_of_each_service_and_workers() -> None:
+    objects = made(**SEVERAL)
+
+    assert set(pods(objects)) == {"shop-store", "shop-records", "shop-worker"}
+    assert {each["spec"]["replicas"] for each in objects if each["kind"] == "Deployment"} == {1, 2}
+
+
+@needs_helm
+@pytest.mark.parametrize("values", [{}, SEVERAL], ids=["one", "several"])
+def test_no_pod_has_a_right_it_does_not_need_and_each_service_finds_its_pods(values: dict[str, str]) -> None:
+    objects = made(**values)
+
+    for name, pod in pods(objects).items():
+        (container,) = pod["containers"]
+        assert pod["securityContext"]["runAsNonRoot"] is True, name
+        assert pod["automountServiceAccountToken"] is False, name
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True, name
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}, name
+    labels = [
+        each["spec"]["template"]["metadata"]["labels"] for each in objects if "template" in each.get("spec", {})
+    ]
+    for service in (each for each in objects if each["kind"] == "Service"):
+        selected = service["spec"]["selector"].items()
+        assert sum(selected <= each.items() for each in labels) == 1, service["metadata"]["name"]
+
+
+@needs_helm
+@pytest.mark.parametrize("left_out", ["masterKey.secret", "blobs.url", "counters.url"])
+def test_what_several_pods_need_must_be_given(left_out: str) -> None:
+    refused = template(**{name: value for name, value in SEVERAL.items() if name != left_out})
+
+    assert refused.returncode != 0
+    assert left_out.split(".")[0] in refused.stderr
+
+
+@needs_helm
+@pytest.mark.parametrize("value", ["http://store.example.com", "store.example.com", "https://store.example.com/shop"])
+def test_an_address_that_sign_in_would_refuse_is_refused(value: str) -> None:
+    assert template(**{"store.url": value}).returncode != 0
+
+
+@needs_helm
+def test_a_name_that_is_no_value_is_refused() -> None:
+    assert template(**{"databse.urlSecret": "database"}).returncode != 0
