@@ -1,5 +1,5 @@
 // The work app's pages. A new one: its address in paths.json, its line here, its file in pages/.
-import type { ComponentType, JSX } from "preact";
+import { type ComponentType, Fragment, type JSX } from "preact";
 import { Button } from "../shared/components/button";
 import { Failed, Loading } from "../shared/components/states";
 import { enter } from "../shared/entry";
@@ -7,6 +7,7 @@ import { Problem } from "../shared/problem";
 import { say as shared } from "../shared/say";
 import { isSignedIn } from "../shared/session";
 import type { Meta } from "./api";
+import { Ended } from "./ended";
 import { later } from "./later";
 import { Palette } from "./palette/opener";
 import { Models } from "./pages/models";
@@ -33,10 +34,18 @@ function Personal({ page }: { page: (meta: Meta) => JSX.Element }) {
   if (found === null) {
     return <Loading />;
   }
-  if (found === "nobody" || isSignedIn.value === false) {
+  if (found === "nobody") {
     return <SignIn />;
   }
-  return found instanceof Problem ? <Failed problem={found} again={look} /> : page(found);
+  if (found instanceof Problem) {
+    return <Failed problem={found} again={look} />;
+  }
+  return (
+    <>
+      {isSignedIn.value === false && <Ended name={found.caller.name} />}
+      <Fragment key="page">{page(found)}</Fragment>
+    </>
+  );
 }
 
 function End() {

@@ -1,9 +1,8 @@
 // Decisions about plans: each is approved with the digest of what was shown, or rejected with a reason.
 import { tell } from "../../shared/components/toast";
 import { number } from "../../shared/words";
-import { send } from "../../shared/client";
 import { Problem } from "../../shared/problem";
-import { run } from "../api";
+import { call, run } from "../api";
 import { put } from "./live";
 import type { Plan } from "./plan";
 import { say } from "./say";
@@ -32,7 +31,7 @@ export async function approve(several: readonly Plan[]): Promise<void> {
   await each(
     several,
     async (plan) => {
-      await send("POST", `/api/approve/${encodeURIComponent(plan.id)}`, { body: { digest: plan.digest } });
+      await call("POST", `/api/approve/${encodeURIComponent(plan.id)}`, { body: { digest: plan.digest } });
     },
     say(isLast ? "approved" : "counted"),
   );

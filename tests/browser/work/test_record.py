@@ -1,5 +1,6 @@
 """A record of any model: made, changed, moved, deleted; nothing typed is lost, nothing hidden is shown as empty."""
 
+import httpx
 import pytest
 from playwright.async_api import Browser, expect
 
@@ -67,18 +68,59 @@ async def test_what_was_typed_outlives_a_reload_and_a_session_that_ended(
         await page.reload()
         await expect(page.locator("#notes")).to_have_value("Two hours of writing")
         await page.context.clear_cookies()
-        await page.click("main button:text-is('Save')")
-        await page.fill("#username", "alice")
-        await page.fill("#password", "countersign-demo")
-        await page.press("#password", "Enter")
+        await page.locator("main button:text-is('Save')").press("Enter")
+        await page.wait_for_selector("[role=alert]:has-text('Your session has ended')")
+        await expect(page.locator("#session-username")).to_have_value("alice")
+        await page.press("#session-password", "Escape")
         await expect(page.locator("#notes")).to_have_value("Two hours of writing")
+        await page.fill("#notes", "Two hours of writing, and more")
+        await page.locator("text=Sign in again").press("Enter")
+        await page.fill("#session-password", "not this")
+        await page.press("#session-password", "Enter")
+        await page.wait_for_selector("dialog[open] [role=alert]:focus")
+        await page.fill("#session-password", "countersign-demo")
+        await page.press("#session-password", "Enter")
+        await page.wait_for_selector(".ended", state="detached")
+        await expect(page.locator("#notes")).to_have_value("Two hours of writing, and more")
         await page.click("main button:text-is('Save')")
         await page.wait_for_selector(".toast:has-text('Saved')")
 
-        assert alice.run("lead.get", id=lead["id"])["notes"] == "Two hours of writing"
+        assert alice.run("lead.get", id=lead["id"])["notes"] == "Two hours of writing, and more"
         await page.reload()
         await page.wait_for_selector("#notes")
         assert "still here" not in await page.inner_text("main")
+
+
+@pytest.mark.full
+async def test_what_was_typed_is_not_there_for_whoever_signs_in_next(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title="Private words")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
+        await page.fill("#notes", "For alice alone")
+        assert "For alice alone" in await page.evaluate("JSON.stringify(sessionStorage)")
+        await page.context.clear_cookies()
+        await page.click("main button:text-is('Save')")
+        await page.fill("#session-username", "root")
+        await page.fill("#session-password", "countersign-demo")
+        await page.press("#session-password", "Enter")
+        await page.wait_for_selector("text=Signed in as root")
+        await page.wait_for_selector("#notes")
+
+        assert "For alice alone" not in await page.evaluate("JSON.stringify([sessionStorage, localStorage])")
+        assert await page.input_value("#notes") == ""
+
+
+@pytest.mark.full
+async def test_signing_in_again_ends_the_session_before(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "bob")
+        (before,) = await page.context.cookies()
+        await desk.sign_in(page, "bob")
+
+        answer = httpx.get(f"{desk.url}/api/meta", headers={"Authorization": f"Bearer {before['value']}"})
+        assert answer.status_code == 401
 
 
 @pytest.mark.full
