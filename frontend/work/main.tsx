@@ -9,6 +9,7 @@ import { isSignedIn } from "../shared/session";
 import type { Meta } from "./api";
 import { Ended } from "./ended";
 import { later } from "./later";
+import { canList, modelOf } from "./models";
 import { Palette } from "./palette/opener";
 import { Models } from "./pages/models";
 import { SignIn } from "./pages/sign_in";
@@ -26,6 +27,9 @@ const Board: OfModel = later(async () => (await import("./pages/board")).Board);
 const Record = later(async () => (await import("./pages/record")).Record);
 const Approvals = later(async () => (await import("./pages/approvals")).Approvals);
 const Agents = later(async () => (await import("./pages/agents")).Agents);
+const Audit = later(async () => (await import("./pages/audit")).Audit);
+const AuditEntry = later(async () => (await import("./pages/audit_entry")).AuditEntry);
+const Connect = later(async () => (await import("./pages/connect")).Connect);
 const Dashboard = later(async () => (await import("./pages/dashboard")).Dashboard);
 
 /** A page for whoever is signed in; who is not gets there by signing in. */
@@ -68,6 +72,20 @@ function ofModel(Page: OfModel) {
   );
 }
 
+/** The places of the head; the audit only for those who may read it. */
+function places(): [address: string, label: string][] {
+  const found = known.value;
+  const audit = found !== null && typeof found === "object" && "models" in found ? modelOf(found, "audit_entry") : undefined;
+  return [
+    ["/", say("models")],
+    ["/approvals", say("approvals")],
+    ["/dashboard", say("dashboard")],
+    ["/agents", say("agents")],
+    ["/connect", say("connect")],
+    ...(audit && canList(audit) ? ([["/audit", say("audit")]] as [string, string][]) : []),
+  ];
+}
+
 void look();
 enter({
   title: "Countersign",
@@ -87,13 +105,11 @@ enter({
     { template: "/approvals", page: () => <Personal page={(meta) => <Approvals meta={meta} />} /> },
     { template: "/agents", page: () => <Personal page={(meta) => <Agents meta={meta} />} /> },
     { template: "/dashboard", page: () => <Personal page={(meta) => <Dashboard meta={meta} />} /> },
+    { template: "/connect", page: () => <Personal page={(meta) => <Connect meta={meta} />} /> },
+    { template: "/audit", page: () => <Personal page={(meta) => <Audit meta={meta} />} /> },
+    { template: "/audit/{id}", page: ({ id }) => <Personal page={(meta) => <AuditEntry key={id} meta={meta} id={id ?? ""} />} /> },
     { template: "/design", page: () => <Design /> },
   ],
-  places: [
-    ["/", say("models")],
-    ["/approvals", say("approvals")],
-    ["/dashboard", say("dashboard")],
-    ["/agents", say("agents")],
-  ],
+  places,
   End,
 });

@@ -15,6 +15,8 @@ const en = {
   approvals: "Approvals",
   dashboard: "Dashboard",
   agents: "Agents",
+  connect: "MCP",
+  audit: "Audit",
   palette: "Go to",
 };
 
@@ -32,6 +34,8 @@ const de: Record<keyof typeof en, string> = {
   approvals: "Zustimmungen",
   dashboard: "Übersicht",
   agents: "Agenten",
+  connect: "MCP",
+  audit: "Protokoll",
   palette: "Gehe zu",
 };
 

@@ -19,7 +19,7 @@ export async function exported(_: Meta, model: Model, input: object, columns: re
 
 /** What a spreadsheet would run as a formula begins with an apostrophe instead (CWE-1236). */
 function cell(value: unknown): string {
-  const text = value === null || value === undefined ? "" : String(value);
+  const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
   const tame = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(tame) ? `"${tame.replaceAll('"', '""')}"` : tame;
 }

@@ -1,6 +1,7 @@
 """Asking whether the audit is whole: for people it is granted to, and telling nobody how much is hidden from him."""
 
 import asyncio
+import json
 
 from countersign.kernel.database.port import Row
 from tests.records.office import Office
@@ -62,3 +63,15 @@ async def test_who_asks_while_it_is_read_is_told_of_the_same_reading(office: Off
 
     assert len({each["checked_at"] for each in told}) == 1
     assert "unknown key since" in await office.refused("root", "audit_entry.verify", since="yesterday")
+
+
+async def test_the_audit_is_exported_to_each_reader_as_it_is_listed_to_him(office: Office) -> None:
+    await office.person("dan", {**AUDITOR, "commands": "get,list,export"}, {"model": "party", "commands": "get,list"})
+    await office.value("alice", "lead.create", title="out of dan's sight")
+
+    for who in ("root", "dan"):
+        exported = await office.value(who, "audit_entry.export", limit=5000, content_type="application/x-ndjson")
+        listed = await office.value(who, "audit_entry.list", limit=5000)
+
+        assert [json.loads(line) for line in exported["text"].splitlines()] == listed
+        assert ("out of dan's sight" in exported["text"]) == (who == "root")
