@@ -15,6 +15,7 @@ import { Models } from "./pages/models";
 import { SignIn } from "./pages/sign_in";
 import { known, look, signOut } from "./person";
 import { say } from "./say";
+import { creating } from "./values/creating";
 import "./work.css";
 
 type OfModel = ComponentType<{ meta: Meta; name: string }>;
@@ -30,6 +31,7 @@ const Agents = later(async () => (await import("./pages/agents")).Agents);
 const Audit = later(async () => (await import("./pages/audit")).Audit);
 const AuditEntry = later(async () => (await import("./pages/audit_entry")).AuditEntry);
 const Connect = later(async () => (await import("./pages/connect")).Connect);
+const CreateInPlace = later(async () => (await import("./record/creating")).CreateInPlace);
 const Dashboard = later(async () => (await import("./pages/dashboard")).Dashboard);
 
 /** A page for whoever is signed in; who is not gets there by signing in. */
@@ -48,6 +50,7 @@ function Personal({ page }: { page: (meta: Meta) => JSX.Element }) {
     <>
       {isSignedIn.value === false && <Ended name={found.caller.name} />}
       <Fragment key="page">{page(found)}</Fragment>
+      {creating.value && <CreateInPlace meta={found} />}
     </>
   );
 }

@@ -7,7 +7,8 @@ import { put } from "./live";
 import type { Plan } from "./plan";
 import { say } from "./say";
 
-async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<void>, done: string): Promise<void> {
+/** Whether all of them were decided. */
+async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<void>, done: string): Promise<boolean> {
   const failed: Problem[] = [];
   for (const plan of several) {
     try {
@@ -24,11 +25,12 @@ async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<vo
   const isOne = several.length === 1;
   const n = number(several.length - failed.length);
   tell(failed.length ? (isOne ? why : say("undecided", { n, failed: number(failed.length), why })) : done);
+  return failed.length === 0;
 }
 
-export async function approve(several: readonly Plan[]): Promise<void> {
+export async function approve(several: readonly Plan[]): Promise<boolean> {
   const isLast = several.every((plan) => plan.approvals.length + 1 >= plan.needs);
-  await each(
+  return each(
     several,
     async (plan) => {
       await call("POST", `/api/approve/${encodeURIComponent(plan.id)}`, { body: { digest: plan.digest } });
@@ -37,8 +39,8 @@ export async function approve(several: readonly Plan[]): Promise<void> {
   );
 }
 
-export async function reject(several: readonly Plan[], reason: string): Promise<void> {
-  await each(
+export async function reject(several: readonly Plan[], reason: string): Promise<boolean> {
+  return each(
     several,
     async (plan) => {
       await run("plan", "reject", { id: plan.id, reason });

@@ -49,7 +49,7 @@ export function Form({ meta, fields, base, texts, prefix = "", problem, onText, 
           >
             {(given) => (
               <div class="row nowrap">
-                <Control {...{ meta, field, text, given }} canBeEmpty={!field.required || base === null} onText={(next) => onText(field.name, next)} />
+                <Control {...{ meta, field, text, given }} makes={prefix === ""} canBeEmpty={!field.required || base === null} onText={(next) => onText(field.name, next)} />
                 {isReplaced && (
                   <Button tight onClick={() => onKeep(field.name)}>
                     {values("keep")}

@@ -4,6 +4,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.browser.watched import assert_accessible
 from tests.browser.work.conftest import Caller, Desk, filtered
 
 
@@ -45,6 +46,8 @@ async def test_a_record_is_moved_by_an_action_with_its_inputs_and_its_history_te
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
         await page.wait_for_selector("[data-action='lead.lose']")
         assert await page.locator("[data-action='lead.reopen']").count() == 0
+        await page.locator("summary:has-text('Why is something not offered?')").press("Enter")
+        await expect(page.locator("li:has(strong:text-is('Reopen'))")).to_contain_text("only while Stage is")
         await page.click("[data-action='lead.lose']")
         await page.click("dialog[open] .button.strong")
         await page.wait_for_selector("dialog[open] [role=alert]")
@@ -55,6 +58,42 @@ async def test_a_record_is_moved_by_an_action_with_its_inputs_and_its_history_te
 
         assert alice.run("lead.get", id=lead["id"])["lost_reason"] == "Too dear"
         assert "Too dear" in await page.inner_text(".timeline")
+
+
+@pytest.mark.full
+async def test_a_reference_is_made_in_place_shown_before_it_is_chosen_and_remembered(
+    browser: Browser, desk: Desk, axe: str, alice: Caller
+) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead/new")
+        await page.fill("#title", "With a new party")
+        await page.focus("#party")
+        await page.keyboard.type("Brand New & Sons")
+        await page.wait_for_selector("#party-list-make:has-text('“Brand New & Sons”')")
+        await page.keyboard.press("ArrowDown")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("dialog[open] #made-name")).to_have_value("Brand New & Sons")
+        await assert_accessible(page, axe)
+        await page.fill("dialog[open] #made-email", "no address")
+        await page.select_option("dialog[open] #made-kind", "company")
+        await page.press("dialog[open] #made-email", "Enter")
+        await page.wait_for_selector("dialog[open]", state="detached")
+        await expect(page.locator("#party")).to_have_value("Brand New & Sons")
+        assert await page.evaluate("document.activeElement.id") == "party"
+        assert await page.input_value("#title") == "With a new party"
+        await page.fill("#party", "")
+        await page.keyboard.press("ArrowDown")
+        await page.wait_for_selector("#party-list-0:has-text('recent')[aria-selected=true]")
+        await expect(page.locator("#party-list-card")).to_contain_text("company")
+        assert "party-list-card" in str(await page.get_attribute("#party", "aria-describedby"))
+        await assert_accessible(page, axe)
+        await page.keyboard.press("Enter")
+        await page.press("#title", "Enter")
+        await page.wait_for_selector("h1:text-is('With a new party')")
+
+        lead = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": "With a new party"}])[0]
+        assert alice.run("party.get", id=lead["party"])["name"] == "Brand New & Sons"
+        assert "Brand New" not in await page.evaluate("JSON.stringify(sessionStorage)")
 
 
 @pytest.mark.full
