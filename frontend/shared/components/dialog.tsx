@@ -28,8 +28,8 @@ export function Dialog({ title, isOpen, onClose, actions, look, children }: Prop
   useEffect(
     () => () => {
       // Taken away while it is open, it gives the keyboard back itself, once the page is no longer behind it.
-      const [last, wasOpen] = [before.current, box.current?.open];
-      queueMicrotask(() => wasOpen && last instanceof HTMLElement && last.isConnected && last.focus());
+      const last = before.current;
+      setTimeout(() => last instanceof HTMLElement && last.isConnected && document.activeElement === document.body && last.focus(), 0);
     },
     [],
   );
