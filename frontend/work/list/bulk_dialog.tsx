@@ -45,7 +45,12 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
     return field ? [{ ...field, readonly: false, required: isAction || field.required }] : [];
   });
   const run = async () => {
-    const given = fields.map((field) => [field.name, read(field, texts[field.name] ?? "")] as const);
+    const given = fields.map((field) => {
+      const text = texts[field.name] ?? "";
+      // Refused for each of them otherwise.
+      const isMissing = field.required && text === "";
+      return [field.name, isMissing ? { fault: say("bulk.needed", { label: field.label }) } : read(field, text)] as const;
+    });
     const faults = given.flatMap(([name, each]) => ("fault" in each ? [{ parameter: PREFIX + name, detail: each.fault }] : []));
     if (faults.length) {
       setProblem(new Problem(0, { detail: faults[0]?.detail, errors: faults }));

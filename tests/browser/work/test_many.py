@@ -130,6 +130,9 @@ async def test_what_a_role_may_not_do_is_not_offered_and_the_questions_hold_the_
         await page.wait_for_selector(".picked-bar")
         await assert_accessible(page, axe)
         await choose(page, "Lose")
+        await page.click("dialog[open] .button.strong")
+        await page.wait_for_selector("dialog[open] [role=alert]:focus >> text=Lost reason is needed")
+        assert await page.get_attribute("#bulk-lost_reason", "aria-invalid") == "true"
         await assert_accessible(page, axe)
         await page.keyboard.press("Escape")
         offered = await page.eval_on_selector_all("#bulk option", "all => all.map(each => each.textContent)")
