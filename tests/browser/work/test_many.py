@@ -6,6 +6,9 @@ from playwright.async_api import Browser, Page, Route, expect
 from tests.browser.watched import assert_accessible
 from tests.browser.work.conftest import Caller, Desk, filtered
 
+LONG_MS = 120_000
+"""How long many commands may take on a machine that has much to do."""
+
 
 def several(alice: Caller, name: str, count: int) -> list[str]:
     """New leads of this name."""
@@ -42,7 +45,7 @@ async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result
         await page.keyboard.press("Tab")
         await page.click("dialog[open] button:text-is('Do it with 4 records')")
         await expect(page.locator("dialog[open] p[role=status]")).to_have_text(
-            "Done: 2. Proposed: 0. Refused: 2. Not tried: 0."
+            "Done: 2. Proposed: 0. Refused: 2. Not tried: 0.", timeout=LONG_MS
         )
 
         told = {
@@ -76,7 +79,7 @@ async def test_all_that_match_are_picked_beyond_what_was_loaded_and_changed_alik
         await choose(page, "Change: Source")
         await page.select_option("#bulk-source", "fair")
         await page.click("dialog[open] .button.strong")
-        await expect(page.locator("dialog[open] p[role=status]")).to_contain_text("Done: 130.")
+        await expect(page.locator("dialog[open] p[role=status]")).to_contain_text("Done: 130.", timeout=LONG_MS)
 
         changed = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
         assert {each["source"] for each in changed} == {"fair"}
@@ -108,7 +111,7 @@ async def test_deletion_of_many_is_stopped_and_a_session_that_ends_leaves_the_re
         await page.click("dialog[open] .risky")
 
         await expect(page.locator("p[role=status]:has-text('Refused')")).to_have_text(
-            "Done: 2. Proposed: 0. Refused: 0. Not tried: 4."
+            "Done: 2. Proposed: 0. Refused: 0. Not tried: 4.", timeout=LONG_MS
         )
         assert len(alice.run("lead.list", filter=about)) == 4
         assert len(asked) == 3
