@@ -1,6 +1,7 @@
 // Something a page asks for: on its way, there, or refused; the newest question wins.
 import { useEffect, useState } from "preact/hooks";
 import { Problem } from "./problem";
+import { isSignedIn } from "./session";
 
 export type Asked<Value> =
   | { state: "loading"; again: () => void }
@@ -31,6 +32,14 @@ export function useAsked<Value>(
     return () => controller.abort();
   }, [...about, round]);
   const again = () => setRound((last) => last + 1);
+  const isOut = found !== null && "problem" in found && found.problem.status === 401;
+  const isIn = isSignedIn.value === true;
+  useEffect(() => {
+    // Refused because the session had ended: asked again as soon as there is a new one.
+    if (isOut && isIn) {
+      again();
+    }
+  }, [isIn]);
   if (found === null) {
     return { state: "loading", again };
   }

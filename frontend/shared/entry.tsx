@@ -10,7 +10,7 @@ import { start, type Route } from "./router";
 interface Entry {
   title: string;
   routes: readonly Route[];
-  places: readonly (readonly [address: string, label: string])[];
+  places: () => readonly (readonly [address: string, label: string])[];
   foot?: readonly (readonly [address: string, label: string])[];
   End: () => ComponentChildren;
 }

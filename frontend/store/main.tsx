@@ -74,7 +74,7 @@ enter({
     },
     { template: "/design", page: () => <Design /> },
   ],
-  places: places.map(([address, label]) => [address, label] as const),
+  places: () => places.map(([address, label]) => [address, label] as const),
   foot: [
     ["/wiki.json", say("manual")],
     ["/openapi.json", "OpenAPI"],

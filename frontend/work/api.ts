@@ -57,16 +57,21 @@ export async function meta(signal?: AbortSignal): Promise<Meta> {
   return (await (await send("GET", "/api/meta", signal ? { signal } : {})).json()) as Meta;
 }
 
-async function command(model: string, name: string, input: object, signal?: AbortSignal): Promise<Response> {
+/** What the API answers this person.
+ *  @throws Problem where it is refused; after a 401 the page asks for a new sign-in and stays as it is. */
+export async function call(method: string, address: string, sent: Parameters<typeof send>[2] = {}): Promise<Response> {
   try {
-    return await send("POST", `/api/${model}/${name}`, signal ? { body: input, signal } : { body: input });
+    return await send(method, address, sent);
   } catch (error) {
     if (error instanceof Problem && error.status === 401) {
-      // The session has ended: the page gives way to the sign-in, what was typed is kept.
       isSignedIn.value = false;
     }
     throw error;
   }
+}
+
+async function command(model: string, name: string, input: object, signal?: AbortSignal): Promise<Response> {
+  return call("POST", `/api/${model}/${name}`, signal ? { body: input, signal } : { body: input });
 }
 
 /** Run a command that reads. */

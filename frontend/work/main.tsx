@@ -1,5 +1,5 @@
 // The work app's pages. A new one: its address in paths.json, its line here, its file in pages/.
-import type { ComponentType, JSX } from "preact";
+import { type ComponentType, Fragment, type JSX } from "preact";
 import { Button } from "../shared/components/button";
 import { Failed, Loading } from "../shared/components/states";
 import { enter } from "../shared/entry";
@@ -7,12 +7,15 @@ import { Problem } from "../shared/problem";
 import { say as shared } from "../shared/say";
 import { isSignedIn } from "../shared/session";
 import type { Meta } from "./api";
+import { Ended } from "./ended";
 import { later } from "./later";
+import { canList, modelOf } from "./models";
 import { Palette } from "./palette/opener";
 import { Models } from "./pages/models";
 import { SignIn } from "./pages/sign_in";
 import { known, look, signOut } from "./person";
 import { say } from "./say";
+import { creating } from "./values/creating";
 import "./work.css";
 
 type OfModel = ComponentType<{ meta: Meta; name: string }>;
@@ -25,6 +28,10 @@ const Board: OfModel = later(async () => (await import("./pages/board")).Board);
 const Record = later(async () => (await import("./pages/record")).Record);
 const Approvals = later(async () => (await import("./pages/approvals")).Approvals);
 const Agents = later(async () => (await import("./pages/agents")).Agents);
+const Audit = later(async () => (await import("./pages/audit")).Audit);
+const AuditEntry = later(async () => (await import("./pages/audit_entry")).AuditEntry);
+const Connect = later(async () => (await import("./pages/connect")).Connect);
+const CreateInPlace = later(async () => (await import("./record/creating")).CreateInPlace);
 const Dashboard = later(async () => (await import("./pages/dashboard")).Dashboard);
 
 /** A page for whoever is signed in; who is not gets there by signing in. */
@@ -33,10 +40,19 @@ function Personal({ page }: { page: (meta: Meta) => JSX.Element }) {
   if (found === null) {
     return <Loading />;
   }
-  if (found === "nobody" || isSignedIn.value === false) {
+  if (found === "nobody") {
     return <SignIn />;
   }
-  return found instanceof Problem ? <Failed problem={found} again={look} /> : page(found);
+  if (found instanceof Problem) {
+    return <Failed problem={found} again={look} />;
+  }
+  return (
+    <>
+      {isSignedIn.value === false && <Ended name={found.caller.name} />}
+      <Fragment key="page">{page(found)}</Fragment>
+      {creating.value && <CreateInPlace meta={found} />}
+    </>
+  );
 }
 
 function End() {
@@ -59,6 +75,20 @@ function ofModel(Page: OfModel) {
   );
 }
 
+/** The places of the head; the audit only for those who may read it. */
+function places(): [address: string, label: string][] {
+  const found = known.value;
+  const audit = found !== null && typeof found === "object" && "models" in found ? modelOf(found, "audit_entry") : undefined;
+  return [
+    ["/", say("models")],
+    ["/approvals", say("approvals")],
+    ["/dashboard", say("dashboard")],
+    ["/agents", say("agents")],
+    ["/connect", say("connect")],
+    ...(audit && canList(audit) ? ([["/audit", say("audit")]] as [string, string][]) : []),
+  ];
+}
+
 void look();
 enter({
   title: "Countersign",
@@ -78,13 +108,11 @@ enter({
     { template: "/approvals", page: () => <Personal page={(meta) => <Approvals meta={meta} />} /> },
     { template: "/agents", page: () => <Personal page={(meta) => <Agents meta={meta} />} /> },
     { template: "/dashboard", page: () => <Personal page={(meta) => <Dashboard meta={meta} />} /> },
+    { template: "/connect", page: () => <Personal page={(meta) => <Connect meta={meta} />} /> },
+    { template: "/audit", page: () => <Personal page={(meta) => <Audit meta={meta} />} /> },
+    { template: "/audit/{id}", page: ({ id }) => <Personal page={(meta) => <AuditEntry key={id} meta={meta} id={id ?? ""} />} /> },
     { template: "/design", page: () => <Design /> },
   ],
-  places: [
-    ["/", say("models")],
-    ["/approvals", say("approvals")],
-    ["/dashboard", say("dashboard")],
-    ["/agents", say("agents")],
-  ],
+  places,
   End,
 });

@@ -6,17 +6,31 @@ import { go } from "../shared/router";
 import { isSignedIn, lookWho } from "../shared/session";
 import { type Meta, meta } from "./api";
 
+const PERSON = "person";
+
 /** null: not known yet; "nobody": sign-in is needed. */
 export const known = signal<Meta | "nobody" | Problem | null>(null);
 
 export async function look(): Promise<void> {
   try {
     await lookWho();
-    known.value = isSignedIn.peek() ? await meta() : "nobody";
+    const found = isSignedIn.peek() ? await meta() : "nobody";
+    if (found !== "nobody") {
+      keepFor(found.caller.name);
+    }
+    known.value = found;
   } catch (error) {
     const problem = error instanceof Problem ? error : Problem.offline();
     known.value = problem.status === 401 ? "nobody" : problem;
   }
+}
+
+/** What was typed and not saved is one person's alone: whoever signs in next in this tab does not find it. */
+function keepFor(name: string): void {
+  if ((sessionStorage.getItem(PERSON) ?? name) !== name) {
+    sessionStorage.clear();
+  }
+  sessionStorage.setItem(PERSON, name);
 }
 
 /** @throws Problem when it is refused. */
@@ -27,7 +41,6 @@ export async function signIn(username: string, password: string): Promise<void> 
 
 export async function signOut(): Promise<void> {
   await send("POST", "/signout");
-  // What was typed and not saved is this person's alone.
   sessionStorage.clear();
   known.value = "nobody";
   go("/signin");

@@ -7,10 +7,16 @@ const en = {
   username: "User name",
   password: "Password",
   "sign.wrong": "User name or password is wrong.",
+  ended: "Your session has ended",
+  "ended.text": "What you typed is still there. Sign in again to go on with it.",
+  "ended.sign": "Sign in again",
+  "ended.again": "Signed in again.",
   "signed.as": "Signed in as {name}",
   approvals: "Approvals",
   dashboard: "Dashboard",
   agents: "Agents",
+  connect: "MCP",
+  audit: "Audit",
   palette: "Go to",
 };
 
@@ -20,10 +26,16 @@ const de: Record<keyof typeof en, string> = {
   username: "Benutzername",
   password: "Passwort",
   "sign.wrong": "Benutzername oder Passwort stimmt nicht.",
+  ended: "Ihre Sitzung ist zu Ende",
+  "ended.text": "Was Sie getippt haben, ist noch da. Nach neuem Anmelden geht es damit weiter.",
+  "ended.sign": "Neu anmelden",
+  "ended.again": "Wieder angemeldet.",
   "signed.as": "Angemeldet als {name}",
   approvals: "Zustimmungen",
   dashboard: "Übersicht",
   agents: "Agenten",
+  connect: "MCP",
+  audit: "Protokoll",
   palette: "Gehe zu",
 };
 

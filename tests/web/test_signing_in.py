@@ -50,6 +50,18 @@ async def test_signing_out_ends_the_session_and_its_cookie(echo: Echo) -> None:
     assert echo.asked == ["POST /api/session/revoke"]
 
 
+async def test_signing_in_again_ends_the_session_before_it(echo: Echo) -> None:
+    cookie = {"Cookie": "countersign-work=cst_" + "b" * 40}
+    async with browsing(echo, work_entry(HERE)) as http:
+        wrong = await http.post("/signin", json={**ALICE, "password": "wrong"}, headers={**OURS, **cookie})
+        assert "POST /api/session/revoke" not in echo.asked
+        right = await http.post("/signin", json=ALICE, headers={**OURS, **cookie})
+
+    assert (wrong.status_code, right.status_code) == (401, 204)
+    assert echo.asked[-2:] == ["POST /api/auth/login", "POST /api/session/revoke"]
+    assert "Max-Age=0" not in right.headers["set-cookie"]
+
+
 async def test_a_body_without_end_is_refused(echo: Echo) -> None:
     async with browsing(echo, work_entry(HERE)) as http:
         answer = await http.post("/signin", content=b"x" * 20_000, headers=OURS)

@@ -16,13 +16,23 @@ interface Props {
 
 export function Dialog({ title, isOpen, onClose, actions, look, children }: Props) {
   const box = useRef<HTMLDialogElement>(null);
+  const before = useRef<Element | null>(null);
   useEffect(() => {
     if (isOpen && !box.current?.open) {
+      before.current = document.activeElement;
       box.current?.showModal();
     } else if (!isOpen) {
       box.current?.close();
     }
   }, [isOpen]);
+  useEffect(
+    () => () => {
+      // Taken away while it is open, it gives the keyboard back itself, once the page is no longer behind it.
+      const last = before.current;
+      setTimeout(() => last instanceof HTMLElement && last.isConnected && document.activeElement === document.body && last.focus(), 0);
+    },
+    [],
+  );
   return (
     <dialog class={look ? `dialog ${look}` : "dialog"} ref={box} onClose={onClose} aria-label={title}>
       {isOpen && (

@@ -12,8 +12,8 @@ import { Heading, site } from "./heading";
 import { Toasts } from "./toast";
 
 interface Props {
-  /** The entry's places, by address. */
-  places: readonly (readonly [address: string, label: string])[];
+  /** The entry's places, by address, as they are for whoever looks. */
+  places: () => readonly (readonly [address: string, label: string])[];
   /** What stands at the end of the head: who is signed in, the way out. */
   end: ComponentChildren;
   /** What leads elsewhere, at the foot. */
@@ -35,7 +35,7 @@ export function Shell({ places, end, foot = [] }: Props): JSX.Element {
         </a>
         <nav aria-label={say("main")}>
           <ul>
-            {places.map(([address, label]) => (
+            {places().map(([address, label]) => (
               <li key={address}>
                 <a href={address} aria-current={path.value === address ? "page" : undefined}>
                   {label}

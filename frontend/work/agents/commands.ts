@@ -1,6 +1,6 @@
 // The commands there are for this person, as an agent would have them.
 import { send } from "../../shared/client";
-import type { Meta } from "../api";
+import { call, type Meta } from "../api";
 
 export interface Command {
   id: string;
@@ -15,7 +15,7 @@ export function isReading(id: string): boolean {
 }
 
 export async function commands(signal: AbortSignal): Promise<Command[]> {
-  const answer = await send("GET", "/api/commands", { signal });
+  const answer = await call("GET", "/api/commands", { signal });
   return ((await answer.json()) as { commands: Command[] }).commands;
 }
 
@@ -27,7 +27,7 @@ export interface Wanted {
 
 /** The new token, which nobody is told a second time. */
 export async function issue(wanted: Wanted): Promise<string> {
-  const answer = await send("POST", "/api/auth/agent-token", { body: wanted });
+  const answer = await call("POST", "/api/auth/agent-token", { body: wanted });
   return ((await answer.json()) as { token: string }).token;
 }
 

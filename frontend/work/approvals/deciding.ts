@@ -1,14 +1,14 @@
 // Decisions about plans: each is approved with the digest of what was shown, or rejected with a reason.
 import { tell } from "../../shared/components/toast";
 import { number } from "../../shared/words";
-import { send } from "../../shared/client";
 import { Problem } from "../../shared/problem";
-import { run } from "../api";
+import { call, run } from "../api";
 import { put } from "./live";
 import type { Plan } from "./plan";
 import { say } from "./say";
 
-async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<void>, done: string): Promise<void> {
+/** Whether all of them were decided. */
+async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<void>, done: string): Promise<boolean> {
   const failed: Problem[] = [];
   for (const plan of several) {
     try {
@@ -25,21 +25,22 @@ async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<vo
   const isOne = several.length === 1;
   const n = number(several.length - failed.length);
   tell(failed.length ? (isOne ? why : say("undecided", { n, failed: number(failed.length), why })) : done);
+  return failed.length === 0;
 }
 
-export async function approve(several: readonly Plan[]): Promise<void> {
+export async function approve(several: readonly Plan[]): Promise<boolean> {
   const isLast = several.every((plan) => plan.approvals.length + 1 >= plan.needs);
-  await each(
+  return each(
     several,
     async (plan) => {
-      await send("POST", `/api/approve/${encodeURIComponent(plan.id)}`, { body: { digest: plan.digest } });
+      await call("POST", `/api/approve/${encodeURIComponent(plan.id)}`, { body: { digest: plan.digest } });
     },
     say(isLast ? "approved" : "counted"),
   );
 }
 
-export async function reject(several: readonly Plan[], reason: string): Promise<void> {
-  await each(
+export async function reject(several: readonly Plan[], reason: string): Promise<boolean> {
+  return each(
     several,
     async (plan) => {
       await run("plan", "reject", { id: plan.id, reason });

@@ -47,6 +47,16 @@ export function grouped(plans: readonly Plan[], looked: ReadonlySet<string>): Pl
   return [...groups.values()];
 }
 
+const HOUR_MS = 3_600_000;
+
+/** The ages a proposal may be filtered by: at least so old, or to expire within so much. */
+export const AGES: Record<string, (plan: Plan, now_ms: number) => boolean> = {
+  hour: (plan, now_ms) => now_ms - Date.parse(plan.proposed_at) >= HOUR_MS,
+  day: (plan, now_ms) => now_ms - Date.parse(plan.proposed_at) >= 24 * HOUR_MS,
+  week: (plan, now_ms) => now_ms - Date.parse(plan.proposed_at) >= 7 * 24 * HOUR_MS,
+  ending: (plan, now_ms) => Date.parse(plan.expires_at) - now_ms <= 24 * HOUR_MS,
+};
+
 export function isExpired(plan: Plan, now_ms: number): boolean {
   return plan.state === "pending" && Date.parse(plan.expires_at) <= now_ms;
 }

@@ -1,5 +1,5 @@
 // Asks for the reason why proposals are rejected; there is no rejecting without one.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Field } from "../../shared/components/field";
@@ -8,14 +8,17 @@ import { say } from "./say";
 
 interface Props {
   count: number;
+  /** The reason that stands there to begin with. */
+  reason?: string;
   isOpen: boolean;
   onReject: (reason: string) => void;
   onClose: () => void;
 }
 
-export function Rejecting({ count, isOpen, onReject, onClose }: Props) {
+export function Rejecting({ count, reason: given = "", isOpen, onReject, onClose }: Props) {
   const [reason, setReason] = useState("");
   const [isMissing, setMissing] = useState(false);
+  useEffect(() => setReason(given), [given, isOpen]);
   const submit = () => {
     if (reason.trim()) {
       setReason("");

@@ -9,6 +9,7 @@ import { number } from "../../shared/words";
 import { type Field, type Meta, type Model, run } from "../api";
 import { fieldOf } from "../models";
 import { Value } from "../values/value";
+import { across, Pivot } from "./pivot";
 import { say } from "./say";
 
 interface Group {
@@ -21,6 +22,7 @@ const SHOWN = 12;
 export function Figure({ meta, model, fields }: { meta: Meta; model: Model; fields: readonly Field[] }) {
   const [name, setName] = useState(fields[0]?.name ?? "");
   const [isTable, setTable] = useState(false);
+  const [other, setOther] = useState("");
   const field = fieldOf(model, name);
   const found = useAsked(
     async (signal) => (await run<Group[]>(model.name, "count_by", { field: name }, signal)).value,
@@ -30,6 +32,8 @@ export function Figure({ meta, model, fields }: { meta: Meta; model: Model; fiel
   if (!field) {
     return null;
   }
+  const columns = across(model, field);
+  const by = columns.find((each) => each.name === other);
   const title = say("figures", { model: model.plural, field: field.label });
   return (
     <section class="figure stack" aria-labelledby={`figure-${model.name}`}>
@@ -46,25 +50,38 @@ export function Figure({ meta, model, fields }: { meta: Meta; model: Model; fiel
         onChange={setName}
         options={fields.map((each) => [each.name, each.label])}
       />
-      <Answer of={found}>
-        {(groups) => {
-          const largest = [...groups].sort((a, b) => b.count - a.count).slice(0, SHOWN);
-          const shown = groups.length > SHOWN ? largest : groups;
-          return isTable ? (
-            <Table
-              caption={title}
-              rows={groups}
-              keyOf={(each) => String(each.value)}
-              columns={[
-                { name: "value", label: say("value"), cell: (each) => <Named {...{ meta, field, value: each.value }} /> },
-                { name: "count", label: say("number"), cell: (each) => number(each.count), isNumber: true },
-              ]}
-            />
-          ) : (
-            <Bars {...{ meta, model, field, groups: shown }} />
-          );
-        }}
-      </Answer>
+      {columns.length > 0 && (
+        <SelectField
+          name={`across-${model.name}`}
+          label={say("across")}
+          value={by?.name ?? ""}
+          onChange={setOther}
+          options={[["", say("across.none")], ...columns.map((each) => [each.name, each.label] as const)]}
+        />
+      )}
+      {by ? (
+        <Pivot key={`${name}/${by.name}`} {...{ meta, model, field, by }} />
+      ) : (
+        <Answer of={found}>
+          {(groups) => {
+            const largest = [...groups].sort((a, b) => b.count - a.count).slice(0, SHOWN);
+            const shown = groups.length > SHOWN ? largest : groups;
+            return isTable ? (
+              <Table
+                caption={title}
+                rows={groups}
+                keyOf={(each) => String(each.value)}
+                columns={[
+                  { name: "value", label: say("value"), cell: (each) => <Named {...{ meta, field, value: each.value }} /> },
+                  { name: "count", label: say("number"), cell: (each) => number(each.count), isNumber: true },
+                ]}
+              />
+            ) : (
+              <Bars {...{ meta, model, field, groups: shown }} />
+            );
+          }}
+        </Answer>
+      )}
     </section>
   );
 }

@@ -2,6 +2,10 @@
 import { words } from "../../shared/words";
 
 const en = {
+  across: "And apart by",
+  "across.none": "– not –",
+  pivot: "{model} by {field} and {by}",
+  sum: "Sum",
   board: "Board: {model}",
   list: "As a list",
   by: "Columns by",
@@ -23,6 +27,10 @@ const en = {
 };
 
 const de: Record<keyof typeof en, string> = {
+  across: "Und getrennt nach",
+  "across.none": "– nicht –",
+  pivot: "{model} nach {field} und {by}",
+  sum: "Summe",
   board: "Tafel: {model}",
   list: "Als Liste",
   by: "Spalten nach",

@@ -12,24 +12,35 @@ interface Props {
   index: number;
   column: number;
   isAt: boolean;
+  isFrozen: boolean;
   onPress: () => void;
   onEdit: () => void;
+  /** Picks the row, or with Shift all from the one before it; the row itself says aloud whether it is picked. */
+  onPick?: (extends_: boolean) => void;
   /** Its editor, while it is edited. */
   children: ComponentChildren;
 }
 
-export function Cell({ meta, model, field, row, index, column, isAt, onPress, onEdit, children }: Props) {
+export function Cell({ meta, model, field, row, index, column, isAt, isFrozen, onPress, onEdit, onPick, children }: Props) {
   const isNumber = ["number", "money"].includes(field.kind) && !field.masked;
-  const classes = ["cell", isAt && "at", isNumber && "number", Boolean(children) && "edited"].filter(Boolean).join(" ");
+  const classes = ["cell", isAt && "at", isNumber && "number", isFrozen && "frozen", Boolean(children) && "edited"];
   return (
     <div
       id={`cell-${index}-${column}`}
       role="gridcell"
       aria-colindex={column + 1}
-      class={classes}
+      class={classes.filter(Boolean).join(" ")}
       onClick={onPress}
       onDblClick={onEdit}
     >
+      {onPick && row && !children && (
+        <span
+          class="pick"
+          aria-hidden="true"
+          onDblClick={(event) => event.stopPropagation()}
+          onClick={(event) => onPick(event.shiftKey)}
+        />
+      )}
       {children || <Shown {...{ meta, model, field, row, column }} />}
     </div>
   );

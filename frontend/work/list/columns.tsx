@@ -2,6 +2,7 @@
 import { Button } from "../../shared/components/button";
 import type { Field, Model } from "../api";
 import { ID } from "../models";
+import { askCompact, askFrozen, askWidth, layout, width_rem } from "./layout";
 import { askColumns } from "./query";
 import { say } from "./say";
 
@@ -17,13 +18,36 @@ export function Columns({ model, columns }: { model: Model; columns: readonly Fi
     }
     askColumns(next);
   };
+  const now = layout();
+  const widen = (field: Field, by: number) => askWidth(now, field.name, width_rem(model, field, now) + by);
   return (
     <div class="panel-box stack">
+      <div class="row">
+        <label class="row tick">
+          <input type="checkbox" checked={now.isFrozen} onChange={(event) => askFrozen(event.currentTarget.checked)} />
+          {say("columns.freeze")}
+        </label>
+        <label class="row tick">
+          <input type="checkbox" checked={now.isCompact} onChange={(event) => askCompact(event.currentTarget.checked)} />
+          {say("columns.compact")}
+        </label>
+      </div>
       <p class="small quiet">{say("columns.text")}</p>
       <ul class="columns">
         {columns.map((field, place) => (
           <li key={field.name} class="row">
             <Ticked field={field} isShown onChange={toggle} isFixed={columns.length === 1} />
+            <Button tight look="plain" aria-label={say("columns.narrow", { label: field.label })} onClick={() => widen(field, -1)}>
+              −
+            </Button>
+            <Button tight look="plain" aria-label={say("columns.wide", { label: field.label })} onClick={() => widen(field, 1)}>
+              +
+            </Button>
+            {now.widths.has(field.name) && (
+              <Button tight look="plain" aria-label={say("columns.free", { label: field.label })} onClick={() => askWidth(now, field.name, null)}>
+                ↺
+              </Button>
+            )}
             <Button tight look="plain" disabled={place === 0} aria-label={say("columns.up", { label: field.label })} onClick={() => move(place, -1)}>
               ↑
             </Button>

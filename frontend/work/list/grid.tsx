@@ -1,15 +1,17 @@
 // A grid over as many rows as there are: only those in sight exist, and the keyboard reaches all (ARIA practices, grid).
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { number } from "../../shared/words";
 import type { Field, Meta, Model, Row } from "../api";
 import { may } from "../models";
 import { Cell } from "./cell";
 import { CellEditor } from "./cell_editor";
+import { Head } from "./head";
 import { type At, moved } from "./keys";
-import { type Key, canOrder } from "./query";
+import { askWidth, layout, template, width_rem } from "./layout";
+import type { Picking } from "./picking";
+import type { Key } from "./query";
 import type { Rows } from "./rows";
 import { say } from "./say";
-import { height, inSight, lowest, ratio, ROW_PX, showing } from "./window";
+import { COMPACT_PX, height, inSight, lowest, ratio, ROW_PX, showing } from "./window";
 
 const HEAD_PX = 44;
 
@@ -19,13 +21,15 @@ interface Props {
   columns: readonly Field[];
   rows: Rows;
   order: readonly Key[];
+  /** Null where nothing could be done with records that are picked. */
+  picking: Picking | null;
   onOrder: (field: string, adds: boolean) => void;
   onOpen: (row: Row) => void;
   /** Save a cell; false keeps the editor open. */
   onSave: (row: Row, field: Field, value: unknown) => Promise<boolean>;
 }
 
-export function Grid({ meta, model, columns, rows, order, onOrder, onOpen, onSave }: Props) {
+export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOpen, onSave }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const own = useRef(-1);
   const [top_px, setTop] = useState(0);
@@ -33,8 +37,10 @@ export function Grid({ meta, model, columns, rows, order, onOrder, onOpen, onSav
   const [at, setAt] = useState<At>({ row: 0, column: 0 });
   const [edited, setEdited] = useState<{ row: Row; field: Field } | null>(null);
   void rows.version.value;
+  const now = layout();
   const count = rows.extent;
-  const sizes = { rows: count, view_px };
+  const row_px = now.isCompact ? COMPACT_PX : ROW_PX;
+  const sizes = { rows: count, row_px, view_px };
   const [first, last] = inSight(Math.min(top_px, lowest(sizes)), sizes);
 
   useLayoutEffect(() => {
@@ -69,6 +75,10 @@ export function Grid({ meta, model, columns, rows, order, onOrder, onOpen, onSav
     setAt((last) => ({ ...last, row: Math.min(last.row, 0) }));
   }, [rows]);
   useLayoutEffect(() => {
+    // Rows of another height: the one the keyboard is on stays in sight.
+    scroll(showing(Math.max(0, at.row), 0, sizes));
+  }, [row_px]);
+  useLayoutEffect(() => {
     const grid = box.current;
     const turned = (event: WheelEvent) => {
       // Scaled, the browser would move by more than the wheel says.
@@ -84,13 +94,17 @@ export function Grid({ meta, model, columns, rows, order, onOrder, onOpen, onSav
   const go = (to: At) => {
     setAt(to);
     if (to.row >= 0) {
-      scroll(showing(to.row, top_px, view_px));
+      scroll(showing(to.row, top_px, sizes));
     }
-    const column = box.current?.querySelectorAll<HTMLElement>('[role="columnheader"]')[to.column];
-    const grid = box.current;
-    if (column && grid) {
-      const [left, right] = [column.offsetLeft, column.offsetLeft + column.offsetWidth];
+    const heads = box.current?.querySelectorAll<HTMLElement>('[role="columnheader"]');
+    const [column, front, grid] = [heads?.[to.column], heads?.[0], box.current];
+    if (column && front && grid && to.column > 0) {
+      // What stays in sight would cover the column otherwise.
+      const covered = getComputedStyle(front).position === "sticky" ? front.offsetWidth : 0;
+      const [left, right] = [column.offsetLeft - covered, column.offsetLeft + column.offsetWidth];
       grid.scrollLeft = left < grid.scrollLeft ? left : Math.max(grid.scrollLeft, right - grid.clientWidth);
+    } else if (grid) {
+      grid.scrollLeft = 0;
     }
   };
   const canEdit = (field: Field) =>
@@ -101,13 +115,42 @@ export function Grid({ meta, model, columns, rows, order, onOrder, onOpen, onSav
       setEdited({ row, field });
     }
   };
+  const resize = (field: Field, key: string): boolean => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    if (by !== undefined) {
+      const head = box.current?.querySelector<HTMLElement>(`#cell--1-${at.column}`);
+      const rem_px = parseFloat(getComputedStyle(document.documentElement).fontSize);
+      const from = now.widths.get(field.name) ?? (head ? head.offsetWidth / rem_px : width_rem(model, field, now));
+      askWidth(now, field.name, from + by);
+    }
+    return by !== undefined;
+  };
+  const pick = (event: KeyboardEvent, row: number): boolean => {
+    if (!picking) {
+      return false;
+    }
+    if (event.key === " ") {
+      picking.pick(row, event.shiftKey);
+    } else if (event.key.toLowerCase() === "a" && (event.ctrlKey || event.metaKey)) {
+      picking.pickAll();
+    } else if (event.key === "Escape") {
+      picking.clear();
+    } else {
+      return false;
+    }
+    return true;
+  };
   const keyed = (event: KeyboardEvent) => {
     if (event.target !== box.current || event.altKey) {
       return;
     }
     const field = columns[at.column];
     const row = rows.at(at.row);
-    const to = moved(at, event, { rows: count, columns: columns.length, page: Math.max(1, Math.floor(view_px / ROW_PX) - 1) });
+    if (at.row < 0 && event.shiftKey && field && resize(field, event.key)) {
+      event.preventDefault();
+      return;
+    }
+    const to = moved(at, event, { rows: count, columns: columns.length, page: Math.max(1, Math.floor(view_px / row_px) - 1) });
     if (to) {
       go(to);
     } else if (event.key === "Enter" && at.row < 0 && field) {
@@ -116,7 +159,7 @@ export function Grid({ meta, model, columns, rows, order, onOrder, onOpen, onSav
       onOpen(row);
     } else if (event.key === "F2") {
       edit(at);
-    } else {
+    } else if (!pick(event, at.row)) {
       return;
     }
     event.preventDefault();
@@ -126,18 +169,16 @@ export function Grid({ meta, model, columns, rows, order, onOrder, onOpen, onSav
     box.current?.focus();
   };
   const shown = Array.from({ length: Math.max(0, last - first + 1) }, (_, place) => first + place);
-  const widths = columns.map((each) => width_rem(each) + (each.name === model.shown_as ? 5 : 0));
-  const template = widths.map((each) => `minmax(${each}rem, ${each}fr)`).join(" ");
-  const least = `${widths.reduce((sum, each) => sum + each, 0)}rem`;
+  const { columns: widths, least } = template(model, columns, now);
   const offset_px = (box.current?.scrollTop ?? 0) - top_px;
-  const sorted = (field: Field) => order.find((each) => each.field === field.name);
   return (
     <div
-      class="grid"
+      class={now.isCompact ? "grid compact" : "grid"}
       ref={box}
       role="grid"
       tabIndex={0}
       aria-label={say("grid", { model: model.plural })}
+      aria-multiselectable={picking !== null || undefined}
       aria-rowcount={rows.total.value === null ? -1 : rows.total.value + 1}
       aria-colcount={columns.length}
       aria-activedescendant={`cell-${at.row}-${at.column}`}
@@ -145,46 +186,35 @@ export function Grid({ meta, model, columns, rows, order, onOrder, onOpen, onSav
       onKeyDown={keyed}
     >
       <div role="rowgroup" class="grid-head" style={{ minWidth: least }}>
-        <div role="row" aria-rowindex={1} class="grid-row" style={{ gridTemplateColumns: template }}>
-          {columns.map((field, column) => (
-            <div
-              key={field.name}
-              id={`cell--1-${column}`}
-              role="columnheader"
-              aria-colindex={column + 1}
-              aria-sort={direction(sorted(field))}
-              class={at.row < 0 && at.column === column ? "cell head at" : "cell head"}
-              onClick={(event) => (setAt({ row: -1, column }), canOrder(field) && onOrder(field.name, event.shiftKey))}
-            >
-              {field.label}
-              {sorted(field) && (
-                <span aria-hidden="true">
-                  {sorted(field)?.dir === "desc" ? " ↓" : " ↑"}
-                  {order.length > 1 && <sup>{number(order.findIndex((each) => each.field === field.name) + 1)}</sup>}
-                </span>
-              )}
-            </div>
-          ))}
-        </div>
+        <Head
+          {...{ model, columns, order, now, onOrder }}
+          template={widths}
+          at={at.row < 0 ? at.column : -1}
+          onAt={(column) => setAt({ row: -1, column })}
+        />
       </div>
-      <div role="rowgroup" class="grid-body" style={{ height: `${height(count)}px`, minWidth: least }}>
+      <div role="rowgroup" class="grid-body" style={{ height: `${height(sizes)}px`, minWidth: least }}>
         {shown.map((index) => {
           const row = rows.at(index);
+          const isPicked = row !== undefined && picking !== null && picking.picked.has(row.id);
           return (
             <div
               key={index}
               role="row"
               aria-rowindex={index + 2}
-              class={at.row === index ? "grid-row at" : "grid-row"}
-              style={{ gridTemplateColumns: template, transform: `translateY(${index * ROW_PX + offset_px}px)` }}
+              aria-selected={picking ? isPicked : undefined}
+              class={["grid-row", at.row === index && "at", isPicked && "picked"].filter(Boolean).join(" ")}
+              style={{ gridTemplateColumns: widths, transform: `translateY(${index * row_px + offset_px}px)` }}
             >
               {columns.map((field, column) => (
                 <Cell
                   key={field.name}
                   {...{ meta, model, field, row, index, column }}
                   isAt={at.row === index && at.column === column}
+                  isFrozen={now.isFrozen && column === 0}
                   onPress={() => setAt({ row: index, column })}
                   onEdit={() => edit({ row: index, column })}
+                  {...(picking && column === 0 ? { onPick: (extends_: boolean) => picking.pick(index, extends_) } : {})}
                 >
                   {edited && edited.row.id === row?.id && edited.field.name === field.name && (
                     <CellEditor {...{ meta, field, row: edited.row, onSave, onDone: done }} />
@@ -197,13 +227,4 @@ export function Grid({ meta, model, columns, rows, order, onOrder, onOpen, onSav
       </div>
     </div>
   );
-}
-
-function direction(key: Key | undefined): "ascending" | "descending" | undefined {
-  return key && (key.dir === "desc" ? "descending" : "ascending");
-}
-
-function width_rem(field: Field): number {
-  const narrow: Record<string, number> = { bool: 6, number: 7, money: 8, date: 8, select: 8 };
-  return (!field.masked && narrow[field.kind]) || 11;
 }

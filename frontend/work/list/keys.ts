@@ -15,6 +15,11 @@ interface Bounds {
 
 type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey">;
 
+/** The rows between two of them, whichever comes first. */
+export function span(a: number, b: number): readonly [number, number] {
+  return a < b ? [a, b] : [b, a];
+}
+
 /** The cell a key leads to; null for keys that do not move. */
 export function moved(at: At, { key, ctrlKey, metaKey }: Pressed, { rows, columns, page }: Bounds): At | null {
   const isFar = ctrlKey || metaKey;

@@ -54,11 +54,7 @@ export class Rows {
     const controller = new AbortController();
     this.asked.set(page, controller);
     try {
-      const input = { ...this.input, limit: PAGE, offset: page * PAGE };
-      const rows = may(this.model, "list")
-        ? (await run<Row[]>(this.model.name, "list", input, controller.signal)).value
-        : (await run<{ rows: Row[] }>(this.model.name, "search", input, controller.signal)).value.rows;
-      this.keep(page, rows);
+      this.keep(page, await this.read({ ...this.input, limit: PAGE, offset: page * PAGE }, controller.signal));
       this.problem.value = null;
     } catch (error) {
       if (!controller.signal.aborted) {
@@ -89,6 +85,20 @@ export class Rows {
     }
   }
 
+  /** The rows from `first` to `last`, also where nobody has looked yet.
+   *  @throws Problem when they are not to be had. */
+  async between(first: number, last: number): Promise<Row[]> {
+    const known = Array.from({ length: last - first + 1 }, (_, place) => this.at(first + place));
+    const whole = known.flatMap((each) => each ?? []);
+    return whole.length === known.length ? whole : this.read({ ...this.input, limit: last - first + 1, offset: first });
+  }
+
+  private async read(input: object, signal?: AbortSignal): Promise<Row[]> {
+    return may(this.model, "list")
+      ? (await run<Row[]>(this.model.name, "list", input, signal)).value
+      : (await run<{ rows: Row[] }>(this.model.name, "search", input, signal)).value.rows;
+  }
+
   /** Only after the first page is there: counting may take longer than looking. */
   private async count(): Promise<void> {
     if (!may(this.model, "search")) {
@@ -114,6 +124,7 @@ export class Rows {
     this.problem.value = null;
     this.pages.clear();
     this.end = null;
+    this.total.value = null;
     this.version.value++;
   }
 

@@ -6,7 +6,7 @@ import { SelectField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
 import { Empty, Failed, Loading } from "../../shared/components/states";
-import { ask, query } from "../../shared/router";
+import { ask, go, query } from "../../shared/router";
 import { shortcut } from "../../shared/shortcuts";
 import { number } from "../../shared/words";
 import type { Meta } from "../api";
@@ -14,7 +14,10 @@ import { ago } from "../approvals/ago";
 import { approve, reject } from "../approvals/deciding";
 import { Details, State } from "../approvals/details";
 import { follow, plans, problem, state } from "../approvals/live";
-import { grouped, isExpired, type Plan } from "../approvals/plan";
+import { Again } from "../approvals/again";
+import { asksAgain, HASTY_S, note, signed, useOnScreen } from "../approvals/looking";
+import { AGES, grouped, isExpired, type Plan } from "../approvals/plan";
+import { draftOf, formFor } from "../approvals/redoing";
 import { Rejecting } from "../approvals/rejecting";
 import { say } from "../approvals/say";
 import { modelOf } from "../models";
@@ -52,12 +55,15 @@ function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_m
   const shows = query.value.get("state") === "decided" ? "decided" : "pending";
   const agent = query.value.get("agent") ?? "";
   const modelName = query.value.get("model") ?? "";
+  const age = query.value.get("age") ?? "";
+  const isOfAge = AGES[age] ?? (() => true);
   const wanted = query.value.get("plan");
   const isOpen = (plan: Plan) => plan.state === "pending" && !isExpired(plan, now_ms);
   const shown = all.filter(
     (plan) =>
       (plan.id === wanted || isOpen(plan) === (shows === "pending")) &&
       (!agent || plan.agent === agent) &&
+      isOfAge(plan, now_ms) &&
       (!modelName || plan.command.startsWith(`${modelName}.`)),
   );
   const [looked, setLooked] = useState<ReadonlySet<string>>(new Set());
@@ -100,6 +106,13 @@ function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_m
           onChange={(next) => ask({ model: next, plan: "" })}
           options={[...everything, ...models.map((each) => [each, modelOf(meta, each)?.plural ?? each] as const)]}
         />
+        <SelectField
+          name="age"
+          label={say("filter.age")}
+          value={age}
+          onChange={(next) => ask({ age: next, plan: "" })}
+          options={[...everything, ...Object.keys(AGES).map((each) => [each, say(`age.${each}` as "age.day")] as const)]}
+        />
       </div>
       {group ? (
         <Split {...{ meta, groups, group, now_ms }} />
@@ -121,19 +134,38 @@ interface SplitProps {
 
 function Split({ meta, groups, group, now_ms }: SplitProps) {
   const [isRejecting, setRejecting] = useState(false);
+  const [isRedoing, setRedoing] = useState(false);
+  const [isAsked, setAsked] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const first = group[0];
   const canDecide = first !== undefined && first.state === "pending" && !isExpired(first, now_ms);
   const at = groups.findIndex((each) => each[0]?.id === first?.id);
   const choose = (plan: Plan | undefined) => plan && ask({ plan: plan.id });
-  const deciding = async (decide: () => Promise<void>) => {
+  const seconds = useOnScreen(first?.id);
+  const form = first && group.length === 1 ? formFor(meta, first) : null;
+  const deciding = async (decide: () => Promise<boolean>): Promise<boolean> => {
     const next = groups[at + 1]?.[0] ?? groups[at - 1]?.[0];
     setBusy(true);
-    await decide();
+    const isDone = await decide();
     setBusy(false);
     ask({ plan: next?.id });
+    return isDone;
   };
-  const sign = () => canDecide && !isBusy && void deciding(() => approve(group));
+  const signNow = () => {
+    setAsked(false);
+    note(seconds);
+    void deciding(() => approve(group));
+  };
+  const sign = () => canDecide && !isBusy && (asksAgain(seconds) ? setAsked(true) : signNow());
+  const refuse = async (reason: string) => {
+    setRejecting(false);
+    setRedoing(false);
+    const isDone = await deciding(() => reject(group, reason));
+    if (isRedoing && isDone && first && form) {
+      draftOf(meta, first, form.key);
+      go(form.address);
+    }
+  };
   useEffect(() => {
     const known = [
       shortcut({ key: "j", does: say("key.j"), run: () => choose(groups[at + 1]?.[0]) }),
@@ -176,7 +208,14 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
               <Button look="risky" onClick={() => setRejecting(true)}>
                 {say("reject")}
               </Button>
+              {form && <Button onClick={() => setRedoing(true)}>{say("redo")}</Button>}
+              <span class="small quiet" data-seconds={seconds}>
+                {say("on.screen", { n: number(seconds) })}
+              </span>
             </div>
+          )}
+          {signed.value.hasty > 0 && (
+            <p class="notice small">{say("hasty", { n: number(signed.value.hasty), of: number(signed.value.all), seconds: number(HASTY_S) })}</p>
           )}
           {group.map((plan, place) =>
             place === 0 ? (
@@ -194,13 +233,12 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
       )}
       <Rejecting
         count={group.length}
-        isOpen={isRejecting}
-        onClose={() => setRejecting(false)}
-        onReject={(reason) => {
-          setRejecting(false);
-          void deciding(() => reject(group, reason));
-        }}
+        reason={isRedoing ? say("redo.reason") : ""}
+        isOpen={isRejecting || isRedoing}
+        onClose={() => (setRejecting(false), setRedoing(false))}
+        onReject={(reason) => void refuse(reason)}
       />
+      <Again {...{ meta, group, now_ms }} isOpen={isAsked} onSign={signNow} onClose={() => setAsked(false)} />
     </div>
   );
 }

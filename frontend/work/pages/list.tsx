@@ -13,6 +13,9 @@ import { addressOf, canList, governed, may, modelOf } from "../models";
 import { Columns } from "../list/columns";
 import { Conditions, Filters } from "../list/filters";
 import { Grid } from "../list/grid";
+import { PickedBar } from "../list/picked";
+import { usePicking } from "../list/picking";
+import { hasAny } from "../list/bulk";
 import { asked, askOrder, input, pressed } from "../list/query";
 import { Rows } from "../list/rows";
 import { say } from "../list/say";
@@ -33,6 +36,9 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   const about = JSON.stringify(input({ filter, order }));
   const rows = useMemo(() => new Rows(model, JSON.parse(about) as object), [model.name, about]);
   useEffect(() => () => rows.close(), [rows]);
+  const picking = usePicking(rows);
+  const canPick = hasAny(model);
+  useEffect(picking.clear, [model.name, JSON.stringify(filter)]);
   const [panel, setPanel] = useState<(typeof PANELS)[number] | null>(null);
   const [conflict, setConflict] = useState<(Conflicting & { field: Field }) | null>(null);
   useEffect(() => {
@@ -119,6 +125,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       {panel === "views" && <Views key={query.value.toString()} model={model.name} />}
       <Conditions {...{ model, filter }} />
       {rows.problem.value && <Failed problem={rows.problem.value} again={() => rows.again()} />}
+      {canPick && <PickedBar {...{ meta, model, rows, picking }} />}
       {isEmpty ? (
         <Empty title={say("none")}>
           <p>{say("none.text")}</p>
@@ -126,6 +133,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       ) : (
         <Grid
           {...{ meta, model, columns, rows, order }}
+          picking={canPick ? picking : null}
           onOrder={(field, adds) => askOrder(pressed(order, field, adds))}
           onOpen={(row) => may(model, "get") && go(addressOf(model.name, row.id))}
           onSave={put}

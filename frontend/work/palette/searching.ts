@@ -20,6 +20,8 @@ export function known(meta: Meta): Offer[] {
     to(say("go.to", { name: work("approvals") }), "/approvals"),
     to(say("go.to", { name: work("dashboard") }), "/dashboard"),
     to(say("go.to", { name: work("agents") }), "/agents"),
+    to(say("go.to", { name: work("connect") }), "/connect"),
+    ...lists.filter((each) => each.name === "audit_entry").map(() => to(say("go.to", { name: work("audit") }), "/audit")),
     ...meta.models.filter((each) => may(each, "create")).map((each) => to(say("new", { name: each.label }), `/models/${each.name}/new`)),
     ...meta.models.filter((each) => may(each, "import")).map((each) => to(say("import", { name: each.plural }), `/models/${each.name}/import`)),
     ...worked(meta).filter(governed).map((each) => to(say("board", { name: each.plural }), `/models/${each.name}/board`)),

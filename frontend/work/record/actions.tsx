@@ -6,7 +6,7 @@ import { Faults } from "../../shared/components/field";
 import { tell } from "../../shared/components/toast";
 import { Problem } from "../../shared/problem";
 import type { Action, Meta, Model, Row } from "../api";
-import { actionsOf, fieldOf, titleOf } from "../models";
+import { actionsOf, fieldOf, governed, titleOf } from "../models";
 import { read } from "../values/typed";
 import type { Conflicting } from "./conflict";
 import { Form } from "./form";
@@ -62,7 +62,10 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
     setProblem(null);
   };
   const all = actionsOf(model, record);
-  if (all.length === 0) {
+  // Those that are listed for this person at all, so that it tells nobody of what he may not do.
+  const missing = model.actions.filter((each) => model.commands.includes(each.id) && !all.includes(each));
+  const state = governed(model);
+  if (all.length + missing.length === 0) {
     return null;
   }
   return (
@@ -80,6 +83,18 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
           </Button>
         ))}
       </div>
+      {missing.length > 0 && state && (
+        <details class="small">
+          <summary>{say("missing")}</summary>
+          <ul>
+            {missing.map((each) => (
+              <li key={each.id}>
+                <strong>{each.label}</strong>: {say("missing.from", { field: state.label, from: each.from.join(", "), now: String(record[state.name] ?? "–") })}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
       <Dialog
         title={open ? say("action.title", { action: open.label, name: titleOf(model, record) }) : ""}
         isOpen={open !== null}

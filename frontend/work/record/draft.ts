@@ -3,11 +3,16 @@ import { useEffect, useState } from "preact/hooks";
 
 export type Texts = Record<string, string>;
 
+/** Lay a draft ready for the form that is going to be opened. */
+export function keepDraft(key: string, texts: Texts): void {
+  sessionStorage.setItem(`draft:${key}`, JSON.stringify(texts));
+}
+
 /** The changed fields as text, whether they came from an earlier visit, and how to change or drop them. */
-export function useDraft(key: string) {
+export function useDraft(key: string, begun: Texts = {}) {
   const at = `draft:${key}`;
-  const [texts, setTexts] = useState<Texts>(() => JSON.parse(sessionStorage.getItem(at) ?? "{}") as Texts);
-  const [isFound] = useState(Object.keys(texts).length > 0);
+  const [texts, setTexts] = useState<Texts>(() => ({ ...(JSON.parse(sessionStorage.getItem(at) ?? "{}") as Texts), ...begun }));
+  const [isFound] = useState(sessionStorage.getItem(at) !== null);
   useEffect(() => {
     if (Object.keys(texts).length) {
       sessionStorage.setItem(at, JSON.stringify(texts));

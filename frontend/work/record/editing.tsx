@@ -7,7 +7,7 @@ import { attempt, type Field, type Meta, type Model, type Row } from "../api";
 import { fieldOf, governed, may } from "../models";
 import { read, typed } from "../values/typed";
 import type { Conflicting } from "./conflict";
-import { useDraft } from "./draft";
+import { type Texts, useDraft } from "./draft";
 import { Form } from "./form";
 import { atField, type Saved, save } from "./saving";
 import { say } from "./say";
@@ -17,13 +17,17 @@ interface Props {
   model: Model;
   /** Null makes a new record. */
   base: Row | null;
+  /** Stands before the fields' names where another form of the page may have the same ones; it has a draft of its own. */
+  prefix?: string;
+  /** What is typed already in a new one. */
+  begun?: Texts;
   onSaved: (row: Row) => void;
   onProposed: (planId: string) => void;
   onConflict?: (conflict: Conflicting) => void;
 }
 
-export function Editing({ meta, model, base, onSaved, onProposed, onConflict }: Props) {
-  const draft = useDraft(`${model.name}/${base?.id ?? "new"}`);
+export function Editing({ meta, model, base, prefix = "", begun = {}, onSaved, onProposed, onConflict }: Props) {
+  const draft = useDraft(`${prefix}${model.name}/${base?.id ?? "new"}`, begun);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
   const fields = shown(model, base);
@@ -32,14 +36,14 @@ export function Editing({ meta, model, base, onSaved, onProposed, onConflict }: 
     event.preventDefault();
     const found = inputs(model, base, draft.texts);
     if ("problem" in found) {
-      setProblem(found.problem);
+      setProblem(prefixed(found.problem, prefix));
       return;
     }
     setBusy(true);
     const done = base ? await save(model, base, found.values) : await create(model, found.values);
     setBusy(false);
     if (done.state === "refused") {
-      setProblem(done.problem);
+      setProblem(prefixed(done.problem, prefix));
       return;
     }
     setProblem(null);
@@ -59,7 +63,7 @@ export function Editing({ meta, model, base, onSaved, onProposed, onConflict }: 
     <form class="stack" onSubmit={(event) => void submit(event)} aria-label={model.label} noValidate>
       <Faults problem={problem} />
       {draft.isFound && isChanged && <p class="notice">{say("draft")}</p>}
-      <Form {...{ meta, fields, base, problem }} texts={draft.texts} onText={draft.set} onKeep={draft.unset} />
+      <Form {...{ meta, fields, base, prefix, problem }} texts={draft.texts} onText={draft.set} onKeep={draft.unset} />
       {canSave && (
         <div class="row save-bar">
           <Button type="submit" look="strong" busy={isBusy} disabled={base !== null && !isChanged}>
@@ -77,6 +81,12 @@ export function Editing({ meta, model, base, onSaved, onProposed, onConflict }: 
       )}
     </form>
   );
+}
+
+/** The problem with its faults at the fields of this form. */
+function prefixed(problem: Problem, prefix: string): Problem {
+  const errors = problem.faults.map(({ field, detail }) => ({ parameter: field && prefix + field, detail }));
+  return prefix ? new Problem(problem.status, { detail: problem.message, errors }, problem.retryAfterS) : problem;
 }
 
 /** What a form shows: nothing that the system sets when a record is to be made; nothing to be typed without the right. */

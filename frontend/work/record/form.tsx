@@ -16,16 +16,18 @@ interface Props {
   /** The record as it was read; null for one that is to be made. */
   base: Row | null;
   texts: Texts;
+  /** Stands before the fields' names where another form of the page may have the same ones. */
+  prefix?: string;
   problem: Problem | null;
   onText: (name: string, text: string) => void;
   onKeep: (name: string) => void;
 }
 
-export function Form({ meta, fields, base, texts, problem, onText, onKeep }: Props) {
+export function Form({ meta, fields, base, texts, prefix = "", problem, onText, onKeep }: Props) {
   return (
     <div class="form">
       {fields.map((field) => {
-        const fault = problem?.faults.find((each) => each.field === field.name)?.detail;
+        const fault = problem?.faults.find((each) => each.field === prefix + field.name)?.detail;
         if (field.readonly) {
           return <Shown key={field.name} meta={meta} field={field} value={base?.[field.name]} />;
         }
@@ -38,7 +40,7 @@ export function Form({ meta, fields, base, texts, problem, onText, onKeep }: Pro
         return (
           <Asking
             key={field.name}
-            name={field.name}
+            name={prefix + field.name}
             label={field.label}
             required={field.required}
             wide={field.kind === "longtext"}
@@ -47,7 +49,7 @@ export function Form({ meta, fields, base, texts, problem, onText, onKeep }: Pro
           >
             {(given) => (
               <div class="row nowrap">
-                <Control {...{ meta, field, text, given }} canBeEmpty={!field.required || base === null} onText={(next) => onText(field.name, next)} />
+                <Control {...{ meta, field, text, given }} makes={prefix === ""} canBeEmpty={!field.required || base === null} onText={(next) => onText(field.name, next)} />
                 {isReplaced && (
                   <Button tight onClick={() => onKeep(field.name)}>
                     {values("keep")}

@@ -22,12 +22,14 @@ interface Props {
   given: Given;
   /** Whether nothing may be chosen. */
   canBeEmpty?: boolean;
+  /** Whether a ref may be to a record that is made on the way. */
+  makes?: boolean;
   onText: (text: string) => void;
 }
 
 type Typing = Event & { currentTarget: HTMLInputElement | HTMLTextAreaElement };
 
-export function Control({ meta, field, text, given, canBeEmpty = true, onText }: Props) {
+export function Control({ meta, field, text, given, canBeEmpty = true, makes = false, onText }: Props) {
   const { required, ...common } = given;
   const needed = required ? { "aria-required": true } : {};
   const write = (event: Typing) => onText(event.currentTarget.value);
@@ -40,7 +42,7 @@ export function Control({ meta, field, text, given, canBeEmpty = true, onText }:
       return <Choice {...{ common, text, onText, canBeEmpty }} options={(field.options ?? []).map((each) => [each, each])} />;
     case "ref": {
       const model = field.ref ? modelOf(meta, field.ref) : undefined;
-      return <RefPicker model={model} id={text} given={common} onChoose={onText} />;
+      return <RefPicker meta={meta} model={model} id={text} given={common} makes={makes} onChoose={onText} />;
     }
     case "date":
       return <input {...common} {...needed} type="date" value={text} onInput={write} />;

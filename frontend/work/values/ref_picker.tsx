@@ -1,18 +1,23 @@
 // Chooses a record of another model: search while typing, those last used first (ARIA practices, combobox).
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
-import { type Model, type Row, run } from "../api";
-import { canList, fieldOf, titleOf } from "../models";
+import { type Meta, type Model, type Row, run } from "../api";
+import { canList, fieldOf, may, titleOf } from "../models";
 import { note, recent, referred, visited } from "../refs";
+import { Card } from "./card";
 import type { Given } from "./control";
+import { creating } from "./creating";
 import { say } from "./say";
 
 const SHOWN = 8;
 
 interface Props {
+  meta: Meta;
   model: Model | undefined;
   id: string;
   given: Omit<Given, "required">;
+  /** Whether a record may be made here that there is not yet. */
+  makes?: boolean;
   onChoose: (id: string) => void;
 }
 
@@ -26,9 +31,11 @@ function asked(model: Model, text: string): object {
   return text ? { filter: [{ field: "id", op: "eq", value: text }], limit: SHOWN } : { limit: SHOWN };
 }
 
-export function RefPicker({ model, id, given, onChoose }: Props) {
+export function RefPicker({ meta, model, id, given, makes = false, onChoose }: Props) {
   const [text, setText] = useState<string | null>(null);
   const [found, setFound] = useState<Row[]>([]);
+  const [last, setLast] = useState<readonly string[]>([]);
+  const [isThere, setThere] = useState(false);
   const [at, setAt] = useState(-1);
   const input = useRef<HTMLInputElement>(null);
   const isOpen = text !== null;
@@ -42,6 +49,8 @@ export function RefPicker({ model, id, given, onChoose }: Props) {
       const own = last.length ? await run<Row[]>(model.name, "list", { filter: [{ field: "id", op: "in", value: last }], limit: SHOWN }, controller.signal) : null;
       const rest = await run<Row[]>(model.name, "list", asked(model, text), controller.signal);
       const first = own?.value ?? [];
+      setLast(own ? last : []);
+      setThere(true);
       setFound([...first, ...rest.value.filter((row) => !last.includes(row.id))].slice(0, SHOWN));
     };
     const timer = setTimeout(() => void load().catch(() => controller.signal.aborted || setFound([])), text ? 120 : 0);
@@ -61,13 +70,26 @@ export function RefPicker({ model, id, given, onChoose }: Props) {
     setText(null);
     setAt(-1);
   };
+  // Not before the others are there: an early Enter would make one instead of choosing the first.
+  const canMake = makes && model !== undefined && isThere && may(model, "create");
+  /** Behind those that were found stands the way to make another. */
+  const make = () => {
+    if (model) {
+      creating.value = { model, name: text ?? "", onMade: choose };
+      setText(null);
+    }
+  };
   const keyed = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined) {
       event.preventDefault();
       setText(text ?? "");
       // Before anything is found, the first that will be.
-      setAt(Math.max(-1, Math.min(Math.max(0, found.length - 1), at + step)));
+      setAt(Math.max(-1, Math.min(Math.max(0, found.length - (canMake ? 0 : 1)), at + step)));
+    } else if (event.key === "Enter" && isOpen && canMake && at === found.length) {
+      event.preventDefault();
+      event.stopPropagation();
+      make();
     } else if (event.key === "Enter" && isOpen && found[at]) {
       event.preventDefault();
       event.stopPropagation();
@@ -79,6 +101,10 @@ export function RefPicker({ model, id, given, onChoose }: Props) {
     }
   };
   const list = `${given.id}-list`;
+  const isMaking = canMake && at === found.length;
+  const marked = isMaking ? `${list}-make` : found[at] ? `${list}-${at}` : undefined;
+  const looked = isOpen ? found[at] : undefined;
+  const described = [given["aria-describedby"], looked && `${list}-card`].filter(Boolean).join(" ");
   return (
     <div class="picker">
       <input
@@ -91,7 +117,8 @@ export function RefPicker({ model, id, given, onChoose }: Props) {
         aria-autocomplete="list"
         aria-expanded={isOpen}
         aria-controls={list}
-        aria-activedescendant={isOpen && found[at] ? `${list}-${at}` : undefined}
+        aria-activedescendant={isOpen ? marked : undefined}
+        aria-describedby={described || undefined}
         value={shown}
         onInput={(event) => (setText(event.currentTarget.value), setAt(-1))}
         onClick={() => setText(text ?? "")}
@@ -103,26 +130,40 @@ export function RefPicker({ model, id, given, onChoose }: Props) {
           ×
         </Button>
       )}
-      <ul class="picker-list" role="listbox" id={list} aria-label={model?.plural ?? ""} hidden={!isOpen}>
-        {isOpen && found.length === 0 && (
-          <li role="option" aria-selected="false" aria-disabled="true" class="quiet">
-            {say("ref.none")}
-          </li>
-        )}
-        {model &&
-          isOpen &&
-          found.map((row, place) => (
-            <li
-              key={row.id}
-              role="option"
-              id={`${list}-${place}`}
-              aria-selected={place === at}
-              onPointerDown={(event) => (event.preventDefault(), choose(row))}
-            >
-              {titleOf(model, row)}
+      <div class="picker-pop" hidden={!isOpen}>
+        <ul class="picker-list" role="listbox" id={list} aria-label={model?.plural ?? ""}>
+          {isOpen && found.length === 0 && !canMake && (
+            <li role="option" aria-selected="false" aria-disabled="true" class="quiet">
+              {say("ref.none")}
             </li>
-          ))}
-      </ul>
+          )}
+          {model &&
+            isOpen &&
+            found.map((row, place) => (
+              <li
+                key={row.id}
+                role="option"
+                id={`${list}-${place}`}
+                aria-selected={place === at}
+                onPointerDown={(event) => (event.preventDefault(), choose(row))}
+              >
+                {titleOf(model, row)}
+                {last.includes(row.id) && <span class="small quiet"> · {say("ref.recent")}</span>}
+              </li>
+            ))}
+          {model && isOpen && canMake && (
+            <li
+              role="option"
+              id={`${list}-make`}
+              aria-selected={isMaking}
+              onPointerDown={(event) => (event.preventDefault(), make())}
+            >
+              {text ? say("ref.make.named", { label: model.label, text }) : say("ref.make", { label: model.label })}
+            </li>
+          )}
+        </ul>
+        {model && looked && <Card {...{ meta, model, row: looked }} id={`${list}-card`} />}
+      </div>
     </div>
   );
 }

@@ -12,7 +12,9 @@ const en = {
   "ref.none": "Nothing found",
   "ref.hidden": "Record {id}",
   "ref.clear": "Clear",
-  "ref.recent": "Recent",
+  "ref.recent": "recent",
+  "ref.make": "New: {label}…",
+  "ref.make.named": "New: {label} “{text}”…",
   "in.help": "One value a line",
 };
 
@@ -27,7 +29,9 @@ const de: Record<keyof typeof en, string> = {
   "ref.none": "Nichts gefunden",
   "ref.hidden": "Datensatz {id}",
   "ref.clear": "Leeren",
-  "ref.recent": "Zuletzt",
+  "ref.recent": "zuletzt",
+  "ref.make": "Neu: {label}…",
+  "ref.make.named": "Neu: {label} „{text}“…",
   "in.help": "Ein Wert je Zeile",
 };
 

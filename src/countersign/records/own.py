@@ -1,9 +1,10 @@
-"""The engine's own commands on its own models: ending sessions and agent tokens, inviting people, working plans."""
+"""The engine's own commands on its own models: ending sessions and tokens, inviting people, plans, the audit."""
 
 from collections.abc import Mapping
 
 from countersign.records.access import giving, revoke, setup
 from countersign.records.approvals import commands as plans
+from countersign.records.checking import AuditCheck
 from countersign.records.commands import get, writing
 from countersign.records.commands.command import Answering
 from countersign.records.commands.refusals import BadInput, no_such_record
@@ -14,6 +15,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "session": {"revoke": "Sign out: end a session, without id your own."},
     "agent_token": {"revoke": "End an agent's token at once."},
     "user": {"invite": "Make a one-time link by which a person sets a password."},
+    "audit_entry": {"verify": "Read the whole audit and say whether it is as it was written."},
 }
 
 
@@ -29,6 +31,7 @@ def commands() -> Mapping[str, Mapping[str, Answering]]:
         "session": {"revoke": _revoke_session},
         "agent_token": {"revoke": _revoke_agent_token},
         "user": {"invite": _invite},
+        "audit_entry": {"verify": AuditCheck().verify},
     }
 
 

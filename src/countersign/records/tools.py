@@ -37,7 +37,7 @@ INSTRUCTIONS = (
 
 READING = Hints(read_only=True, idempotent=True)
 HINTS: Mapping[str, Hints] = {
-    **dict.fromkeys(("get", "list", "search", "count_by", "export", "history", "watch"), READING),
+    **dict.fromkeys(("get", "list", "search", "count_by", "export", "history", "watch", "verify"), READING),
     "update": Hints(destructive=True, idempotent=True),
     "delete": Hints(destructive=True, idempotent=True),
     "revoke": Hints(destructive=True, idempotent=True),

@@ -25,7 +25,9 @@ def handlers(sessions: OwnSessions, home: Home, secure_setting: str) -> dict[tup
         return None
 
     async def sign_in(service: ASGIApp, exchange: Exchange, scope: dict[str, object]) -> Answer:
-        """Exchange what the body holds (JSON: username, password) for the cookie; or what the API says to it."""
+        """Exchange what the body holds (JSON: username, password) for the cookie; or what the API says to it.
+
+        The session that the browser had before is ended: its cookie is gone, so nobody else could end it."""
         refused = refusal(exchange)
         if refused is not None:
             return refused
@@ -33,6 +35,7 @@ def handlers(sessions: OwnSessions, home: Home, secure_setting: str) -> dict[tup
         reply = await asking.ask(service, scope, "POST", "/api/auth/login", body=body)
         token = reply.members().get("token")
         if reply.status == 200 and isinstance(token, str):
+            await _end(sessions, service, exchange, scope)
             return Answer(204, headers=(sessions.started(token), _PRIVATE))
         passed = tuple((name.decode(), value.decode()) for name, value in reply.headers if name in _PASSED_ON)
         return Answer(reply.status, reply.body, headers=(*passed, _PRIVATE))
@@ -42,14 +45,19 @@ def handlers(sessions: OwnSessions, home: Home, secure_setting: str) -> dict[tup
         refused = refusal(exchange)
         if refused is not None:
             return refused
-        value = origin.cookie(exchange.headers, sessions.cookie_name)
-        bearer = None if value is None else await sessions.bearer(service, scope, value)
-        if bearer is not None:
-            headers = (("Authorization", f"Bearer {bearer}"),)
-            await asking.ask(service, scope, "POST", "/api/session/revoke", headers=headers, body=b"{}")
+        await _end(sessions, service, exchange, scope)
         return Answer(204, headers=(sessions.ended(), _PRIVATE))
 
     return {("POST", "/signin"): sign_in, ("POST", "/signout"): sign_out}
+
+
+async def _end(sessions: OwnSessions, service: ASGIApp, exchange: Exchange, scope: dict[str, object]) -> None:
+    """End the session of the request's cookie at the service; one that has ended already is none."""
+    value = origin.cookie(exchange.headers, sessions.cookie_name)
+    bearer = None if value is None else await sessions.bearer(service, scope, value)
+    if bearer is not None:
+        headers = (("Authorization", f"Bearer {bearer}"),)
+        await asking.ask(service, scope, "POST", "/api/session/revoke", headers=headers, body=b"{}")
 
 
 def _refused(why: str) -> Answer:

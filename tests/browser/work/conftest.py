@@ -27,6 +27,10 @@ class Caller:
         """What the API answers."""
         return httpx.post(f"{self.url}/api/{path}", json=body, headers={"Authorization": f"Bearer {self.token}"})
 
+    def meta(self) -> Any:
+        """What there is for them."""
+        return httpx.get(f"{self.url}/api/meta", headers={"Authorization": f"Bearer {self.token}"}).json()
+
     def run(self, command: str, /, **body: object) -> Any:
         """The value a command answers, or the proposal it became."""
         answer = self.post(command.replace(".", "/"), body)

@@ -82,6 +82,99 @@ async def test_a_rejection_needs_a_reason_which_the_agent_reads(browser: Browser
 
 
 @pytest.mark.full
+async def test_who_signs_in_haste_is_shown_it_again_and_told(browser: Browser, desk: Desk, alice: Caller) -> None:
+    hasty = alice.agent("hasty", "lead.*", "plan.propose")
+    ids = [lead(alice, f"Hurried {number}") for number in range(4)]
+    for each in ids:
+        hasty.run("plan.propose", steps=[{"command": "lead.update", "input": {"id": each, "title": f"Now {each}"}}])
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/approvals?agent=hasty")
+        await expect(page.locator(".plan")).to_have_count(4)
+        for left in (3, 2):
+            await page.wait_for_selector("[data-seconds='0']")
+            await page.keyboard.press("a")
+            await expect(page.locator(".plan")).to_have_count(left)
+        await page.wait_for_selector(".notice:has-text('You signed 2 of 2 within 4 s.')")
+        await page.wait_for_selector("[data-seconds='0']")
+        await page.keyboard.press("a")
+        await page.wait_for_selector("dialog[open] .changes")
+        assert "Hurried" in await page.inner_text("dialog[open] .changes .before")
+        await page.keyboard.press("Escape")
+        await expect(page.locator(".plan")).to_have_count(2)
+        await page.wait_for_selector("[data-seconds='4']")
+        await page.keyboard.press("a")
+
+        await expect(page.locator(".plan")).to_have_count(1)
+        await page.wait_for_selector(".notice:has-text('You signed 2 of 3 within 4 s.')")
+
+
+@pytest.mark.full
+async def test_what_was_proposed_is_done_otherwise_by_the_person(browser: Browser, desk: Desk, alice: Caller) -> None:
+    eager = alice.agent("eager", "lead.*", "plan.propose")
+    each = lead(alice, "As it was")
+    steps = [{"command": "lead.update", "input": {"id": each, "title": "Too loud", "source": "fair"}}]
+    plan = eager.run("plan.propose", steps=steps)["plan_id"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
+        await page.locator("text=Change it yourself…").press("Enter")
+        await expect(page.locator("#reject-reason")).to_have_value("Done otherwise by a person.")
+        await page.click("dialog[open] .risky")
+        await page.wait_for_selector("h1:text-is('As it was')")
+        await expect(page.locator("#title")).to_have_value("Too loud")
+        await page.fill("#title", "Just right")
+        await page.press("#title", "Enter")
+        await page.wait_for_selector("h1:text-is('Just right')")
+
+        now = alice.run("lead.get", id=each)
+        assert (now["title"], now["source"]) == ("Just right", "fair")
+        assert eager.run("plan.get", id=plan)["state"] == "rejected"
+
+
+@pytest.mark.full
+async def test_proposals_are_filtered_by_agent_model_and_age(browser: Browser, desk: Desk, alice: Caller) -> None:
+    one, two = alice.agent("first hand", "lead.*"), alice.agent("second hand", "ticket.*")
+    one.run("lead.delete", id=lead(alice, "Filtered"))
+    two.run("ticket.delete", id=alice.run("ticket.create", subject="Filtered")["id"])
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/approvals")
+        await page.select_option("#agent", "first hand")
+        await expect(page.locator(".plan")).to_have_count(1)
+        await page.select_option("#model", "ticket")
+        await page.wait_for_selector("h2:text-is('Nothing waits for you')")
+        await page.select_option("#agent", "second hand")
+        await expect(page.locator(".plan code")).to_have_text(["ticket.delete"])
+        await page.select_option("#age", "hour")
+        await page.wait_for_selector("h2:text-is('Nothing waits for you')")
+        assert "age=hour" in page.url
+        await page.select_option("#age", "")
+
+        await expect(page.locator(".plan")).to_have_count(1)
+
+
+@pytest.mark.full
+async def test_where_two_must_sign_the_first_is_told_so(browser: Browser, desk: Desk, alice: Caller) -> None:
+    root = desk.caller("root")
+    rule = root.run("setting.create", title="approval:address.delete", value='{"n": 2}')
+    party = alice.run("party.create", name="Signed twice")["id"]
+    address = alice.run("address.create", party=party, label="main", street="1 Way", city="Ribe", country="DK")["id"]
+    plan = alice.agent("double", "address.*").run("address.delete", id=address)["plan_id"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/approvals?agent=double&plan={plan}")
+        await page.wait_for_selector("text=0 of 2 approvals")
+        await page.keyboard.press("a")
+        await page.wait_for_selector(".toast:has-text('more are needed')")
+        await page.wait_for_selector("text=1 of 2 approvals")
+        assert root.run("address.get", id=address)
+        await desk.sign_in(page, "root", f"/approvals?plan={plan}")
+        await page.wait_for_selector(".plan-page button:text-is('Approve')")
+        await page.keyboard.press("a")
+        await page.wait_for_selector(".toast:has-text('carried out')")
+
+        root.run("setting.delete", id=rule["id"])
+        assert not root.run("address.list", filter=[{"field": "id", "op": "eq", "value": address}])
+
+
+@pytest.mark.full
 async def test_an_agents_words_stay_text_and_are_marked(browser: Browser, desk: Desk, alice: Caller) -> None:
     writer = alice.agent("writer", "lead.*", "plan.propose")
     words = "<img src=x onerror=alert(1)> <b>urgent</b>"

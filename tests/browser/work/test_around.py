@@ -18,6 +18,8 @@ PAGES = {
     "approvals": "/approvals",
     "agents": "/agents",
     "dashboard": "/dashboard",
+    "connect": "/connect",
+    "log": "/audit",
     "missing": "/models/lead/records/none",
 }
 
@@ -59,6 +61,71 @@ async def test_figures_are_there_as_a_table_and_lead_to_their_records(browser: B
         await figure.locator(".bar-count").first.click()
 
         await expect(page.locator(".count")).to_have_text(f"{count} records")
+
+
+@pytest.mark.full
+async def test_figures_are_told_apart_by_a_second_field_and_lead_to_their_records(browser: Browser, desk: Desk) -> None:
+    root = desk.caller("root")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", "/dashboard")
+        figure = page.locator(".figure:has(h2:has-text('Leads by'))")
+        await page.select_option("#across-lead", label="Source")
+        table = figure.locator("table")
+        await expect(table.locator("caption")).to_have_text("Leads by Stage and Source")
+        heads = await table.locator("thead th").all_inner_texts()
+        sums = [int(each.replace(",", "")) for each in await table.locator("tbody td:last-child").all_inner_texts()]
+        assert sum(sums) == root.run("lead.search", limit=1)["total"]
+        column = heads.index("web")
+        row = table.locator("tbody tr:has(th .chip:text-is('new'))")
+        found = row.locator(f":nth-child({column + 1}) a")
+        count = await found.inner_text()
+        await found.press("Enter")
+
+        await expect(page.locator(".count")).to_have_text(f"{count} records")
+        assert await page.locator(".conditions .chip").count() == 2
+
+
+@pytest.mark.full
+async def test_on_paper_there_are_records_and_nothing_to_press(browser: Browser, desk: Desk, alice: Caller) -> None:
+    lead = alice.run("lead.list", limit=1)[0]
+    async with desk.page(browser, scheme="dark") as page:
+        for path in ("/models/lead", f"/models/lead/records/{lead['id']}", "/dashboard", "/approvals", "/agents"):
+            await page.emulate_media(media="screen")
+            await desk.sign_in(page, "alice", path)
+            await page.wait_for_selector(".loading", state="detached")
+            await page.emulate_media(media="print")
+            assert await page.locator("button:visible, nav:visible >> a, footer:visible").count() == 0, path
+            assert await page.inner_text("h1")
+        await page.goto("/models/lead")
+        await page.wait_for_selector("#cell-9-0 a", state="attached")
+        boxes = [await page.locator(f"#cell-{row}-0").bounding_box() for row in range(10)]
+        tops = [each["y"] for each in boxes if each]
+        assert tops == sorted(set(tops))
+        assert len(tops) == 10
+        second = "document.querySelector('.grid-body .grid-row:nth-child(2)')"
+        ground = await page.evaluate(f"getComputedStyle({second}).backgroundColor")
+        assert ground == "rgb(255, 255, 255)"
+
+
+@pytest.mark.full
+async def test_single_keys_switched_off_leave_the_grid_its_own(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead")
+        await page.wait_for_selector("#cell-0-0 a")
+        await page.keyboard.press("?")
+        sheet = await page.inner_text("dialog[open]")
+        assert "Filter the list" in sheet
+        assert "New record" in sheet
+        await page.locator("dialog[open] input[type=checkbox]").press("Space")
+        await page.keyboard.press("Escape")
+        for key in ("n", "f", "?"):
+            await page.keyboard.press(key)
+        assert page.url.endswith("/models/lead")
+        assert await page.locator("dialog[open], [name=filter-field]").count() == 0
+        await page.focus("[role=grid]")
+        await page.keyboard.press("ArrowDown")
+
+        await expect(page.locator("[role=grid]")).to_have_attribute("aria-activedescendant", "cell-1-0")
 
 
 @pytest.mark.full

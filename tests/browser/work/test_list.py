@@ -19,6 +19,11 @@ def count(alice: Caller) -> int:
     return int(alice.run("lead.search", limit=1)["total"])
 
 
+async def width(page: Page, heading: str) -> int:
+    """How wide a column is, in pixels."""
+    return round((await page.locator(f"[role=columnheader]:text-is('{heading}')").bounding_box() or {})["width"])
+
+
 async def press(page: Page, *keys: str) -> None:
     for key in keys:
         await page.keyboard.press(key)
@@ -82,6 +87,7 @@ async def test_a_filter_is_built_told_in_the_address_and_taken_away(
         await page.fill("#filter-value", "new\nwon")
         await page.click("text=Add condition")
         await expect(page.locator(".conditions .chip")).to_have_count(2)
+        await expect(page.locator(".count")).to_contain_text("records")
         few = await page.inner_text(".count")
         await page.reload()
         await expect(page.locator(".count")).to_have_text(few)
@@ -129,6 +135,10 @@ async def test_columns_are_chosen_and_kept_in_a_view(browser: Browser, desk: Des
         heads = await page.eval_on_selector_all("[role=columnheader]", "all => all.map(each => each.textContent)")
         assert heads[-2:] == ["Source", "Party"]
         assert "Stage" not in heads
+        await page.check("text=The first column stays in sight")
+        await page.check("text=Close rows")
+        await page.click("[aria-label='Wider: Source']")
+        wide = await width(page, "Source")
         await page.click("button:text-is('Views')")
         await page.fill("#view-name", "By source")
         await page.click("text=Save this view")
@@ -137,6 +147,50 @@ async def test_columns_are_chosen_and_kept_in_a_view(browser: Browser, desk: Des
         await page.click("a:text-is('By source')")
 
         await expect(page.locator("[role=columnheader]:text-is('Source')")).to_have_count(1)
+        await expect(page.locator(".grid.compact .cell.frozen.head")).to_have_count(1)
+        assert await width(page, "Source") == wide
+
+
+@pytest.mark.full
+async def test_a_column_is_resized_by_key_by_button_and_by_mouse_and_the_first_stays_in_sight(
+    browser: Browser, desk: Desk
+) -> None:
+    async with desk.page(browser, width=900) as page:
+        await desk.sign_in(page, "alice", "/models/lead?freeze=1&density=compact")
+        await page.wait_for_selector("#cell-0-0 a")
+        first = await width(page, "Title")
+        await page.focus("[role=grid]")
+        await press(page, "ArrowUp", "Shift+ArrowRight", "Shift+ArrowRight")
+        assert await width(page, "Title") == first + 32
+        await press(page, "Shift+ArrowLeft")
+        assert await width(page, "Title") == first + 16
+        await page.reload()
+        await page.wait_for_selector("#cell-0-0 a")
+        assert await width(page, "Title") == first + 16
+        edge = await page.locator("#cell--1-1 .edge").bounding_box()
+        assert edge is not None
+        before = float((await page.locator("#cell--1-1").bounding_box() or {})["width"])
+        await page.mouse.move(edge["x"] + 5, edge["y"] + 5)
+        await page.mouse.down()
+        await page.mouse.move(edge["x"] + 85, edge["y"] + 5)
+        await page.mouse.up()
+        assert abs(float((await page.locator("#cell--1-1").bounding_box() or {})["width"]) - before - 80) < 8
+        assert "order=" not in page.url
+        await page.focus("[role=grid]")
+        await press(page, "ArrowDown", "End")
+
+        title, last = page.locator("#cell-0-0"), page.locator("#cell-0-6")
+        await expect(last).to_be_in_viewport()
+        grid, seen = await page.locator("[role=grid]").bounding_box(), await title.bounding_box()
+        assert grid is not None
+        assert seen is not None
+        assert abs(seen["x"] - grid["x"]) <= 2
+        for _ in range(4):
+            await press(page, "ArrowLeft")
+        at = await page.locator(f"#{await cell(page)}").bounding_box()
+        assert at is not None
+        assert at["x"] >= seen["x"] + seen["width"] - 1
+        assert await page.evaluate("document.querySelector('.grid-body .grid-row').offsetHeight") == 30
 
 
 @pytest.mark.full

@@ -1,8 +1,10 @@
 """A record of any model: made, changed, moved, deleted; nothing typed is lost, nothing hidden is shown as empty."""
 
+import httpx
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.browser.watched import assert_accessible
 from tests.browser.work.conftest import Caller, Desk, filtered
 
 
@@ -44,6 +46,8 @@ async def test_a_record_is_moved_by_an_action_with_its_inputs_and_its_history_te
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
         await page.wait_for_selector("[data-action='lead.lose']")
         assert await page.locator("[data-action='lead.reopen']").count() == 0
+        await page.locator("summary:has-text('Why is something not offered?')").press("Enter")
+        await expect(page.locator("li:has(strong:text-is('Reopen'))")).to_contain_text("only while Stage is")
         await page.click("[data-action='lead.lose']")
         await page.click("dialog[open] .button.strong")
         await page.wait_for_selector("dialog[open] [role=alert]")
@@ -57,6 +61,42 @@ async def test_a_record_is_moved_by_an_action_with_its_inputs_and_its_history_te
 
 
 @pytest.mark.full
+async def test_a_reference_is_made_in_place_shown_before_it_is_chosen_and_remembered(
+    browser: Browser, desk: Desk, axe: str, alice: Caller
+) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead/new")
+        await page.fill("#title", "With a new party")
+        await page.focus("#party")
+        await page.keyboard.type("Brand New & Sons")
+        await page.wait_for_selector("#party-list-make:has-text('“Brand New & Sons”')")
+        await page.keyboard.press("ArrowDown")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("dialog[open] #made-name")).to_have_value("Brand New & Sons")
+        await assert_accessible(page, axe)
+        await page.fill("dialog[open] #made-email", "no address")
+        await page.select_option("dialog[open] #made-kind", "company")
+        await page.press("dialog[open] #made-email", "Enter")
+        await page.wait_for_selector("dialog[open]", state="detached")
+        await expect(page.locator("#party")).to_have_value("Brand New & Sons")
+        await page.wait_for_selector("#party:focus")
+        assert await page.input_value("#title") == "With a new party"
+        await page.fill("#party", "")
+        await page.keyboard.press("ArrowDown")
+        await page.wait_for_selector("#party-list-0:has-text('recent')[aria-selected=true]")
+        await expect(page.locator("#party-list-card")).to_contain_text("company")
+        assert "party-list-card" in str(await page.get_attribute("#party", "aria-describedby"))
+        await assert_accessible(page, axe)
+        await page.keyboard.press("Enter")
+        await page.press("#title", "Enter")
+        await page.wait_for_selector("h1:text-is('With a new party')")
+
+        lead = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": "With a new party"}])[0]
+        assert alice.run("party.get", id=lead["party"])["name"] == "Brand New & Sons"
+        assert "Brand New" not in await page.evaluate("JSON.stringify(sessionStorage)")
+
+
+@pytest.mark.full
 async def test_what_was_typed_outlives_a_reload_and_a_session_that_ended(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
@@ -67,18 +107,59 @@ async def test_what_was_typed_outlives_a_reload_and_a_session_that_ended(
         await page.reload()
         await expect(page.locator("#notes")).to_have_value("Two hours of writing")
         await page.context.clear_cookies()
-        await page.click("main button:text-is('Save')")
-        await page.fill("#username", "alice")
-        await page.fill("#password", "countersign-demo")
-        await page.press("#password", "Enter")
+        await page.locator("main button:text-is('Save')").press("Enter")
+        await page.wait_for_selector("[role=alert]:has-text('Your session has ended')")
+        await expect(page.locator("#session-username")).to_have_value("alice")
+        await page.press("#session-password", "Escape")
         await expect(page.locator("#notes")).to_have_value("Two hours of writing")
+        await page.fill("#notes", "Two hours of writing, and more")
+        await page.locator("text=Sign in again").press("Enter")
+        await page.fill("#session-password", "not this")
+        await page.press("#session-password", "Enter")
+        await page.wait_for_selector("dialog[open] [role=alert]:focus")
+        await page.fill("#session-password", "countersign-demo")
+        await page.press("#session-password", "Enter")
+        await page.wait_for_selector(".ended", state="detached")
+        await expect(page.locator("#notes")).to_have_value("Two hours of writing, and more")
         await page.click("main button:text-is('Save')")
         await page.wait_for_selector(".toast:has-text('Saved')")
 
-        assert alice.run("lead.get", id=lead["id"])["notes"] == "Two hours of writing"
+        assert alice.run("lead.get", id=lead["id"])["notes"] == "Two hours of writing, and more"
         await page.reload()
         await page.wait_for_selector("#notes")
         assert "still here" not in await page.inner_text("main")
+
+
+@pytest.mark.full
+async def test_what_was_typed_is_not_there_for_whoever_signs_in_next(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title="Private words")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
+        await page.fill("#notes", "For alice alone")
+        assert "For alice alone" in await page.evaluate("JSON.stringify(sessionStorage)")
+        await page.context.clear_cookies()
+        await page.click("main button:text-is('Save')")
+        await page.fill("#session-username", "root")
+        await page.fill("#session-password", "countersign-demo")
+        await page.press("#session-password", "Enter")
+        await page.wait_for_selector("text=Signed in as root")
+        await page.wait_for_selector("#notes")
+
+        assert "For alice alone" not in await page.evaluate("JSON.stringify([sessionStorage, localStorage])")
+        assert await page.input_value("#notes") == ""
+
+
+@pytest.mark.full
+async def test_signing_in_again_ends_the_session_before(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "bob")
+        (before,) = await page.context.cookies()
+        await desk.sign_in(page, "bob")
+
+        answer = httpx.get(f"{desk.url}/api/meta", headers={"Authorization": f"Bearer {before['value']}"})
+        assert answer.status_code == 401
 
 
 @pytest.mark.full

@@ -9,9 +9,11 @@ READS: Final = frozenset({"get", "list", "search"})
 FREE: Final = frozenset({("plan", "get"), ("plan", "list"), ("plan", "search"), ("plan", "withdraw")})
 """What every agent may do without a scope, on plans of its own (decisions, 4)."""
 
-NEVER: Final = frozenset({("plan", "reject"), ("user", "invite"), ("session", "revoke")})
+NEVER: Final = frozenset(
+    {("plan", "reject"), ("user", "invite"), ("session", "revoke"), ("audit_entry", "verify")}
+)
 """What no agent may do, whatever its scopes: decide on plans, get hold of a link that lets a person in, put people
-out."""
+out, have the whole audit read."""
 
 _SCOPE = re.compile(r"\*|\*\.(?:get|list|search)|[a-z][a-z0-9_]*\.(?:\*|[a-z][a-z0-9_]*)")
 

@@ -3,7 +3,7 @@
 from countersign.declare import LongText, Model, Moment, Number, Structure, Text
 
 
-class AuditEntry(Model, shown_as="command", commands=("get", "list", "search")):
+class AuditEntry(Model, shown_as="command", commands=("get", "list", "search", "export")):
     """One thing that was done: who, what, to which record, before and after. Never changed, never deleted."""
 
     at = Moment(readonly=True, index=True)

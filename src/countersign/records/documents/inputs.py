@@ -41,6 +41,7 @@ OWN: Mapping[str, Schema] = {
     "session.revoke": {"id": {"type": "string", "description": "id of the session; left out: your own"}},
     "agent_token.revoke": {"id": _ID},
     "user.invite": {"id": _ID},
+    "audit_entry.verify": {},
 }
 _REQUIRED: Mapping[str, list[str]] = {
     "plan.reject": ["id", "reason"],

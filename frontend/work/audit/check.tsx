@@ -1,0 +1,76 @@
+// Has the whole audit read, and says whether it is as it was written.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Failed, Loading } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { Problem } from "../../shared/problem";
+import { moment, number } from "../../shared/words";
+import { run } from "../api";
+import { say } from "./say";
+
+interface Fault {
+  lane: number | null;
+  number: number | null;
+  id: string | null;
+  what: "changed" | "missing" | "added" | "cut" | "head";
+}
+
+interface Checked {
+  is_intact: boolean;
+  checked_at: string;
+  entries: number | null;
+  faults: Fault[] | null;
+}
+
+export function Check() {
+  const [found, setFound] = useState<Checked | Problem | "asked" | null>(null);
+  const ask = async () => {
+    setFound("asked");
+    try {
+      setFound((await run<Checked>("audit_entry", "verify", {})).value);
+    } catch (error) {
+      setFound(error instanceof Problem ? error : Problem.offline());
+    }
+  };
+  return (
+    <section class="panel-box stack" aria-labelledby="check">
+      <div class="row between">
+        <h2 id="check">{say("check")}</h2>
+        <Button busy={found === "asked"} onClick={() => void ask()}>
+          {say("check.run")}
+        </Button>
+      </div>
+      <p class="small quiet">{say("check.text")}</p>
+      {found === "asked" && <Loading />}
+      {found instanceof Problem && <Failed problem={found} again={() => void ask()} />}
+      {found !== null && found !== "asked" && !(found instanceof Problem) && <Result checked={found} />}
+    </section>
+  );
+}
+
+function Result({ checked }: { checked: Checked }) {
+  const { is_intact, checked_at, entries, faults } = checked;
+  const read = entries === null ? "" : say("check.entries", { n: number(entries) });
+  return (
+    <>
+      <p class={is_intact ? "notice" : "notice bad"} role={is_intact ? "status" : "alert"}>
+        <strong>{say(is_intact ? "check.intact" : "check.broken")}</strong> {read}{" "}
+        <time dateTime={checked_at}>{say("check.at", { when: moment(checked_at) })}</time>
+      </p>
+      {!is_intact && <p>{say("check.keep")}</p>}
+      {faults !== null && faults.length > 0 && (
+        <Table
+          caption={say("check.faults")}
+          rows={faults}
+          keyOf={(each) => String(each.lane)}
+          columns={[
+            { name: "what", label: say("check.what"), cell: (each) => say(`fault.${each.what}`) },
+            { name: "lane", label: say("lane"), cell: (each) => (each.lane === null ? "–" : number(each.lane)), isNumber: true },
+            { name: "number", label: say("number"), cell: (each) => (each.number === null ? "–" : number(each.number)), isNumber: true },
+            { name: "id", label: say("entry"), cell: ({ id }) => (id ? <a href={`/audit/${encodeURIComponent(id)}`}>{id}</a> : "–") },
+          ]}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,84 @@
+// What the agent of a token did: from the audit where this person reads it, else what it proposed.
+import { useAsked } from "../../shared/asked";
+import { Answer } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { moment } from "../../shared/words";
+import type { Plan } from "../approvals/plan";
+import { type Entry, linkTo } from "../audit/asking";
+import { say as ofAudit } from "../audit/say";
+import { type Meta, type Row, run } from "../api";
+import { addressOf, canList, may, modelOf } from "../models";
+import { say } from "./say";
+
+const SHOWN = 50;
+
+export function Calls({ meta, token }: { meta: Meta; token: Row }) {
+  const audit = modelOf(meta, "audit_entry");
+  const canRead = audit !== undefined && canList(audit) && audit.fields.some((each) => each.name === "agent_token");
+  return (
+    <section class="stack" aria-labelledby="calls">
+      <h2 id="calls">{say(canRead ? "calls" : "calls.plans")}</h2>
+      <p class="quiet">{say(canRead ? "calls.text" : "calls.plans.text")}</p>
+      {canRead ? <Audited meta={meta} token={token} /> : <ProposedBy token={token} />}
+    </section>
+  );
+}
+
+function Audited({ meta, token }: { meta: Meta; token: Row }) {
+  const input = { filter: [{ field: "agent_token", op: "eq", value: token.id }], order: [{ field: "at", dir: "desc" }], limit: SHOWN };
+  const found = useAsked((signal) => run<Entry[]>("audit_entry", "list", input, signal), [token.id]);
+  const record = (entry: Entry) => {
+    const model = modelOf(meta, entry.model ?? "");
+    return model && entry.record_id && may(model, "get") ? <a href={addressOf(model.name, entry.record_id)}>{model.label}</a> : (model?.label ?? "–");
+  };
+  return (
+    <Answer of={found}>
+      {({ value }) =>
+        value.length === 0 ? (
+          <p>{say("calls.none")}</p>
+        ) : (
+          <>
+            <Table
+              caption={say("calls")}
+              rows={value}
+              keyOf={(each) => each.id}
+              columns={[
+                { name: "at", label: ofAudit("at"), cell: (each) => <a href={linkTo(each)}>{moment(each.at)}</a> },
+                { name: "command", label: ofAudit("command"), cell: (each) => <code>{each.command}</code> },
+                { name: "record", label: ofAudit("model"), cell: record },
+              ]}
+            />
+            <p>
+              <a href={`/audit?token=${encodeURIComponent(token.id)}`}>{say("calls.all")}</a>
+            </p>
+          </>
+        )
+      }
+    </Answer>
+  );
+}
+
+function ProposedBy({ token }: { token: Row }) {
+  const input = { filter: [{ field: "agent", op: "eq", value: token["title"] }], order: [{ field: "proposed_at", dir: "desc" }], limit: SHOWN };
+  const found = useAsked((signal) => run<Plan[]>("plan", "list", input, signal), [token.id]);
+  return (
+    <Answer of={found}>
+      {({ value }) =>
+        value.length === 0 ? (
+          <p>{say("calls.none")}</p>
+        ) : (
+          <Table
+            caption={say("calls.plans")}
+            rows={value}
+            keyOf={(each) => each.id}
+            columns={[
+              { name: "at", label: ofAudit("at"), cell: (each) => <a href={`/approvals?plan=${encodeURIComponent(each.id)}`}>{moment(each.proposed_at)}</a> },
+              { name: "command", label: ofAudit("command"), cell: (each) => <code>{each.command}</code> },
+              { name: "state", label: say("state"), cell: (each) => each.state },
+            ]}
+          />
+        )
+      }
+    </Answer>
+  );
+}

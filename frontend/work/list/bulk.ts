@@ -1,0 +1,91 @@
+// One command for many records: a call of the API for each, one after the other, and what became of every one of them.
+import { Problem } from "../../shared/problem";
+import { type Action, attempt, type Model, type Row, run } from "../api";
+import { actionsOf, governed, may } from "../models";
+
+export interface Wanted {
+  /** The command's name without its model: update, delete, qualify. */
+  command: string;
+  label: string;
+  /** The fields that are asked for: of an action its inputs, of an update the one to be changed. */
+  inputs: readonly string[];
+  /** How many of these records it can be done with, as they stood when they were picked. */
+  fits: (rows: readonly Row[]) => number;
+}
+
+export type Became =
+  | { row: Row; state: "done"; now: Row | null }
+  | { row: Row; state: "proposed"; planId: string }
+  | { row: Row; state: "refused"; why: string }
+  | { row: Row; state: "left" };
+
+const ENDED = 401;
+const TOGETHER = 1000;
+
+/** The actions that may be done with several records, then deletion. An update is one of its fields. */
+export function wanted(model: Model, remove: string): Wanted[] {
+  const actions = model.actions.filter((each) => model.commands.includes(each.id));
+  const fits = (action: Action) => (rows: readonly Row[]) =>
+    rows.filter((row) => actionsOf(model, row).some((each) => each.id === action.id)).length;
+  return [
+    ...actions.map((each) => ({
+      command: each.id.slice(model.name.length + 1),
+      label: each.label,
+      inputs: each.inputs,
+      fits: fits(each),
+    })),
+    ...(may(model, "delete") ? [{ command: "delete", label: remove, inputs: [], fits: (rows: readonly Row[]) => rows.length }] : []),
+  ];
+}
+
+/** The fields that an update may give many records at a time: none that is masked, as nobody would see what it becomes. */
+export function changeable(model: Model) {
+  const moved = governed(model)?.name;
+  return may(model, "update") ? model.fields.filter((each) => !each.readonly && !each.masked && each.kind !== "structure" && each.name !== moved) : [];
+}
+
+export function hasAny(model: Model): boolean {
+  return changeable(model).length > 0 || wanted(model, "").length > 0;
+}
+
+/** Run the command for each record as it was picked: who has changed since is refused, and nobody is overwritten.
+ *  `isStopped` is asked before each; what was not tried is told as left. */
+export async function runAll(
+  model: Model,
+  command: string,
+  rows: readonly Row[],
+  values: object,
+  onBecame: (became: Became) => void,
+  isStopped: () => boolean,
+): Promise<void> {
+  let hasEnded = false;
+  for (const row of rows) {
+    const became: Became = hasEnded || isStopped() ? { row, state: "left" } : await once(model, command, row, values);
+    hasEnded ||= became.state === "left";
+    onBecame(became);
+  }
+}
+
+/** These records as they are now, without those that are gone or out of sight. */
+export async function reread(model: Model, rows: readonly Row[]): Promise<Row[]> {
+  const found: Row[] = [];
+  for (let from = 0; from < rows.length; from += TOGETHER) {
+    const value = rows.slice(from, from + TOGETHER).map((each) => each.id);
+    found.push(...(await run<Row[]>(model.name, "list", { filter: [{ field: "id", op: "in", value }] })).value);
+  }
+  return found;
+}
+
+async function once(model: Model, command: string, row: Row, values: object): Promise<Became> {
+  try {
+    const done = await attempt<Row>(model.name, command, { id: row.id, revision: row.revision, ...values });
+    if (!done.isDone) {
+      return { row, state: "proposed", planId: done.planId };
+    }
+    return { row, state: "done", now: command === "delete" || !done.value.revision ? null : done.value };
+  } catch (error) {
+    const problem = error instanceof Problem ? error : Problem.offline();
+    // The session has ended, so that no other would go through either.
+    return problem.status === ENDED ? { row, state: "left" } : { row, state: "refused", why: problem.message };
+  }
+}

@@ -1,0 +1,178 @@
+// Before a command is run for many records: how many, with what; while it runs: how far; then what became of each.
+import { useRef, useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
+import { Faults } from "../../shared/components/field";
+import { Table } from "../../shared/components/table";
+import { tell } from "../../shared/components/toast";
+import { Problem } from "../../shared/problem";
+import { number } from "../../shared/words";
+import type { Meta, Model, Row } from "../api";
+import { addressOf, fieldOf, may, titleOf } from "../models";
+import { Form } from "../record/form";
+import { note } from "../refs";
+import { read } from "../values/typed";
+import { type Became, reread, runAll, type Wanted } from "./bulk";
+import type { Picking } from "./picking";
+import type { Rows } from "./rows";
+import { say } from "./say";
+
+const SAMPLE = 5;
+const MOST_DONE = 200;
+const PREFIX = "bulk-";
+
+interface Props {
+  meta: Meta;
+  model: Model;
+  rows: Rows;
+  picking: Picking;
+  wanted: Wanted;
+  onClose: () => void;
+}
+
+export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
+  const [several] = useState(() => [...picking.picked.values()]);
+  const [texts, setTexts] = useState<Record<string, string>>({});
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [became, setBecame] = useState<readonly Became[] | null>(null);
+  const [tried, setTried] = useState<number | null>(null);
+  const isStopped = useRef(false);
+  const isClosed = useRef(false);
+  const isDeletion = wanted.command === "delete";
+  const isAction = !["update", "delete"].includes(wanted.command);
+  const fields = wanted.inputs.flatMap((name) => {
+    const field = fieldOf(model, name);
+    return field ? [{ ...field, readonly: false, required: isAction || field.required }] : [];
+  });
+  const run = async () => {
+    const given = fields.map((field) => {
+      const text = texts[field.name] ?? "";
+      // Refused for each of them otherwise.
+      const isMissing = field.required && text === "";
+      return [field.name, isMissing ? { fault: say("bulk.needed", { label: field.label }) } : read(field, text)] as const;
+    });
+    const faults = given.flatMap(([name, each]) => ("fault" in each ? [{ parameter: PREFIX + name, detail: each.fault }] : []));
+    if (faults.length) {
+      setProblem(new Problem(0, { detail: faults[0]?.detail, errors: faults }));
+      return;
+    }
+    const values = Object.fromEntries(given.map(([name, each]) => [name, "value" in each ? each.value : null]));
+    const told: Became[] = [];
+    isStopped.current = false;
+    setProblem(null);
+    setTried(0);
+    await runAll(model, wanted.command, several, values, (each) => setTried(told.push(each)), () => isStopped.current);
+    setBecame(told);
+    if (isClosed.current) {
+      tell(summary(told));
+    }
+    await settle(told);
+  };
+  /** What was done shows in the list and is picked no more; what was not stays picked, to be tried otherwise. */
+  const settle = async (told: readonly Became[]) => {
+    const changed = told.flatMap((each) => (each.state === "done" && each.now ? [each.now] : []));
+    note(model, changed);
+    const rest = told.flatMap((each) => (each.state === "refused" || each.state === "left" ? [each.row] : []));
+    const now = await reread(model, rest).catch(() => rest);
+    picking.put(new Map(now.map((each) => [each.id, each])));
+    rows.again();
+  };
+  const close = () => {
+    isStopped.current = true;
+    isClosed.current = true;
+    onClose();
+  };
+  const count = number(several.length);
+  return (
+    <Dialog
+      title={`${wanted.label}: ${say("picked.n", { n: count })}`}
+      look="wide"
+      isOpen
+      onClose={close}
+      actions={
+        tried === null ? (
+          <Button look={isDeletion ? "risky" : "strong"} onClick={() => void run()}>
+            {say("bulk.run", { n: count })}
+          </Button>
+        ) : (
+          became === null && <Button onClick={() => (isStopped.current = true)}>{say("bulk.stop")}</Button>
+        )
+      }
+    >
+      <Faults problem={problem} />
+      {tried === null ? (
+        <>
+          <p>{say("bulk.each", { n: count, command: `${model.name}.${wanted.command}` })}</p>
+          {isAction && <p>{say("bulk.fits", { n: number(wanted.fits(several)), of: count })}</p>}
+          {isDeletion && <p>{say("bulk.gone")}</p>}
+          <Form
+            {...{ meta, fields, texts, problem }}
+            prefix={PREFIX}
+            base={null}
+            onText={(name, text) => setTexts({ ...texts, [name]: text })}
+            onKeep={() => undefined}
+          />
+          <p class="small quiet">
+            {several.slice(0, SAMPLE).map((each) => titleOf(model, each)).join(", ")}
+            {several.length > SAMPLE && ` … ${say("bulk.more", { n: number(several.length - SAMPLE) })}`}
+          </p>
+        </>
+      ) : (
+        <div class="stack">
+          <progress value={tried} max={several.length} aria-label={say("bulk.progress")} />
+          {became === null ? <p role="status">{say("bulk.going", { of: count })}</p> : <Results {...{ model, became }} />}
+        </div>
+      )}
+    </Dialog>
+  );
+}
+
+function counted(became: readonly Became[]) {
+  const of = (state: Became["state"]) => became.filter((each) => each.state === state);
+  return { done: of("done"), proposed: of("proposed"), refused: of("refused"), left: of("left") };
+}
+
+function summary(became: readonly Became[]): string {
+  const { done, proposed, refused, left } = counted(became);
+  return say("bulk.ended", {
+    done: number(done.length),
+    proposed: number(proposed.length),
+    refused: number(refused.length),
+    left: number(left.length),
+  });
+}
+
+/** All that did not go through, each with its reason; of very many that did, their number has to do. */
+function Results({ model, became }: { model: Model; became: readonly Became[] }) {
+  const { done, proposed, refused, left } = counted(became);
+  const rows = [...refused, ...left, ...proposed, ...(done.length > MOST_DONE ? [] : done)];
+  const name = (row: Row) => (may(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row));
+  return (
+    <>
+      <p role="status">{summary(became)}</p>
+      {refused.length + left.length > 0 && <p>{say("bulk.still")}</p>}
+      {rows.length > 0 && (
+        <Table
+          caption={say("bulk.results")}
+          rows={rows}
+          keyOf={(each) => each.row.id}
+          columns={[
+            { name: "record", label: model.label, cell: ({ row }) => name(row) },
+            { name: "became", label: say("bulk.became"), cell: (each) => <Told became={each} /> },
+          ]}
+        />
+      )}
+    </>
+  );
+}
+
+function Told({ became }: { became: Became }) {
+  switch (became.state) {
+    case "refused":
+      return <strong class="refused">{became.why}</strong>;
+    case "proposed":
+      return <a href={`/approvals?plan=${encodeURIComponent(became.planId)}`}>{say("proposed")}</a>;
+    default:
+      return say(`bulk.${became.state}`);
+  }
+}

@@ -1,0 +1,62 @@
+// Which records of a list are picked: by their ids, so that sorting, scrolling and other pages leave them picked.
+import { useRef, useState } from "preact/hooks";
+import { tell } from "../../shared/components/toast";
+import { Problem } from "../../shared/problem";
+import { number } from "../../shared/words";
+import type { Row } from "../api";
+import { span } from "./keys";
+import type { Rows } from "./rows";
+import { say } from "./say";
+
+/** How many may be picked at a time: what the API tells in one answer. */
+export const MOST_PICKED = 5000;
+
+export type Picked = ReadonlyMap<string, Row>;
+
+export interface Picking {
+  picked: Picked;
+  /** Pick the row at this place, or leave it; `extends_` picks all from the last one to it. */
+  pick: (index: number, extends_: boolean) => void;
+  /** All that match the filter, also those nobody has looked at. */
+  pickAll: () => void;
+  put: (picked: Picked) => void;
+  clear: () => void;
+}
+
+export function usePicking(rows: Rows): Picking {
+  const [picked, setPicked] = useState<Picked>(new Map());
+  const from = useRef(0);
+  const take = async (first: number, last: number) => {
+    try {
+      const several = await rows.between(first, last);
+      setPicked((before) => {
+        const next = new Map([...before, ...several.map((each) => [each.id, each] as const)].slice(0, MOST_PICKED));
+        return next;
+      });
+    } catch (error) {
+      tell((error instanceof Problem ? error : Problem.offline()).message);
+    }
+  };
+  const pick = (index: number, extends_: boolean) => {
+    const row = rows.at(index);
+    if (extends_) {
+      const [first, last] = span(from.current, index);
+      void take(Math.max(0, first), Math.min(last, Math.max(0, first) + MOST_PICKED - 1));
+    } else if (row) {
+      const next = new Map(picked);
+      if (!next.delete(row.id) && next.size < MOST_PICKED) {
+        next.set(row.id, row);
+      }
+      setPicked(next);
+    }
+    from.current = index;
+  };
+  const pickAll = async () => {
+    const there = rows.total.value;
+    await take(0, (there === null ? MOST_PICKED : Math.min(MOST_PICKED, there)) - 1);
+    if (there !== null && there > MOST_PICKED) {
+      tell(say("pick.most", { n: number(MOST_PICKED), of: number(there) }));
+    }
+  };
+  return { picked, pick, pickAll: () => void pickAll(), put: setPicked, clear: () => setPicked(new Map()) };
+}

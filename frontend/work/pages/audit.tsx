@@ -1,0 +1,133 @@
+// The audit: who did what to which record, filtered, each entry with an address of its own, and whether it is whole.
+import { useAsked } from "../../shared/asked";
+import { Button } from "../../shared/components/button";
+import { SelectField, TextField } from "../../shared/components/field";
+import { Heading } from "../../shared/components/heading";
+import { Missing } from "../../shared/components/shell";
+import { Answer, Empty } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { ask, query } from "../../shared/router";
+import { moment } from "../../shared/words";
+import { conditions, type Entry, linkTo, parts } from "../audit/asking";
+import { Check } from "../audit/check";
+import { say } from "../audit/say";
+import { Who } from "../audit/who";
+import { type Meta, type Model, run } from "../api";
+import { canList, may, modelOf } from "../models";
+
+const SHOWN = 50;
+const DATES = ["since", "until"];
+
+export function Audit({ meta }: { meta: Meta }) {
+  const model = modelOf(meta, "audit_entry");
+  return model && canList(model) ? <Entries meta={meta} model={model} /> : <Missing />;
+}
+
+function Entries({ meta, model }: { meta: Meta; model: Model }) {
+  const filter = conditions(model);
+  const offset = Math.max(0, Number(query.value.get("offset")) || 0);
+  const order = [{ field: "at", dir: "desc" }];
+  const about = JSON.stringify(filter);
+  const found = useAsked(
+    (signal) => run<Entry[]>("audit_entry", "list", { filter, order, limit: SHOWN + 1, offset }, signal),
+    [about, offset],
+    { keeps: true },
+  );
+  const download = async () => {
+    const { exported } = await import("../list/export");
+    await exported(meta, model, { filter, order }, model.fields);
+  };
+  return (
+    <div class="stack">
+      <Heading title={say("title")}>
+        {may(model, "export") && <Button onClick={() => void download()}>{say("export")}</Button>}
+      </Heading>
+      <p class="quiet">{say("lead")}</p>
+      {may(model, "verify") && <Check />}
+      <Asking key={query.value.toString()} {...{ meta, model }} />
+      <Answer of={found}>
+        {({ value }) =>
+          value.length === 0 ? (
+            <Empty title={say("none")}>
+              <p>{say("none.text")}</p>
+            </Empty>
+          ) : (
+            <>
+              <Shown {...{ meta, entries: value.slice(0, SHOWN) }} />
+              <nav class="pager" aria-label={say("pages")}>
+                <Button disabled={offset === 0} onClick={() => ask({ offset: String(Math.max(0, offset - SHOWN) || "") })}>
+                  {say("newer")}
+                </Button>
+                <Button disabled={value.length <= SHOWN} onClick={() => ask({ offset: String(offset + SHOWN) })}>
+                  {say("older")}
+                </Button>
+              </nav>
+            </>
+          )
+        }
+      </Answer>
+    </div>
+  );
+}
+
+function Asking({ meta, model }: { meta: Meta; model: Model }) {
+  const known = parts(model);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const given = new FormData(event.currentTarget as HTMLFormElement);
+    const said = known.map((name) => [name, String(given.get(name) ?? "")] as const);
+    ask({ ...Object.fromEntries(said), offset: "" }, { replaces: false });
+  };
+  const now = (name: string) => query.value.get(name) ?? "";
+  const models = [["", say("any")], ...meta.models.map((each) => [each.name, each.plural] as const)] as const;
+  return (
+    <form class="panel-box stack" onSubmit={submit} aria-label={say("filter")}>
+      <div class="filters tight">
+        {known.map((name) =>
+          name === "model" ? (
+            <SelectField key={name} name={name} label={say("model")} value={now(name)} onChange={(model) => ask({ model, offset: "" })} options={models} />
+          ) : (
+            <TextField
+              key={name}
+              name={name}
+              label={say(name as "command")}
+              type={DATES.includes(name) ? "date" : "text"}
+              value={now(name)}
+            />
+          ),
+        )}
+      </div>
+      <div class="row">
+        <Button type="submit">{say("filter")}</Button>
+        <Button look="plain" onClick={() => ask({ ...Object.fromEntries(known.map((name) => [name, ""])), offset: "" })}>
+          {say("clear")}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function Shown({ meta, entries }: { meta: Meta; entries: readonly Entry[] }) {
+  return (
+    <Table
+      caption={say("title")}
+      rows={entries}
+      keyOf={(each) => each.id}
+      columns={[
+        {
+          name: "at",
+          label: say("at"),
+          cell: (each) => (
+            <a href={linkTo(each)}>
+              <time dateTime={each.at}>{each.at ? moment(each.at) : each.id.slice(0, 8)}</time>
+            </a>
+          ),
+        },
+        { name: "command", label: say("command"), cell: (each) => <code>{each.command ?? "–"}</code> },
+        { name: "who", label: say("who"), cell: (each) => <Who meta={meta} entry={each} /> },
+        { name: "record", label: say("model"), cell: (each) => modelOf(meta, each.model ?? "")?.label ?? each.model ?? "–" },
+        { name: "fields", label: say("fields"), cell: (each) => <span class="small wraps">{(each.fields ?? "").replaceAll(",", ", ")}</span> },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,91 @@
+// One entry of the audit, at an address that stays: all that it says, and where it leads.
+import type { ComponentChildren } from "preact";
+import { useAsked } from "../../shared/asked";
+import { Copy } from "../../shared/components/button";
+import { Heading } from "../../shared/components/heading";
+import { Missing } from "../../shared/components/shell";
+import { Answer } from "../../shared/components/states";
+import { moment, number } from "../../shared/words";
+import { type Entry, linkTo } from "../audit/asking";
+import { say } from "../audit/say";
+import { Who } from "../audit/who";
+import { type Meta, run } from "../api";
+import { addressOf, fieldOf, may, modelOf } from "../models";
+import { Changes } from "../record/changes";
+
+export function AuditEntry({ meta, id }: { meta: Meta; id: string }) {
+  const model = modelOf(meta, "audit_entry");
+  return model && may(model, "get") ? <Known meta={meta} id={id} /> : <Missing />;
+}
+
+function Known({ meta, id }: { meta: Meta; id: string }) {
+  const found = useAsked(async (signal) => (await run<Entry>("audit_entry", "get", { id }, signal)).value, [id]);
+  return (
+    <div class="stack record">
+      <nav>
+        <a href="/audit">← {say("all")}</a>
+      </nav>
+      {found.state === "failed" && <Heading title={say("entry")} />}
+      <Answer of={found}>{(entry) => <Shown meta={meta} entry={entry} />}</Answer>
+    </div>
+  );
+}
+
+function Shown({ meta, entry }: { meta: Meta; entry: Entry }) {
+  const model = modelOf(meta, entry.model ?? "");
+  const record = entry.record_id ?? "";
+  const changes = Object.entries(entry.changes ?? {});
+  const to = (part: string, value: string) => `/audit?${part}=${encodeURIComponent(value)}`;
+  return (
+    <>
+      <Heading title={entry.command ?? say("entry")}>
+        <Copy text={location.origin + linkTo(entry)} of={say("link.of")} label={say("link")} />
+      </Heading>
+      <dl class="facts">
+        <Fact label={say("at")}>{entry.at && <time dateTime={entry.at}>{moment(entry.at)}</time>}</Fact>
+        <Fact label={say("who")}>
+          <Who meta={meta} entry={entry} />
+        </Fact>
+        <Fact label={say("model")}>{model?.label ?? entry.model}</Fact>
+        <Fact label={say("record")}>
+          {record && (
+            <>
+              {model && may(model, "get") ? <a href={addressOf(model.name, record)}>{say("to.record")}</a> : record} ·{" "}
+              <a href={to("record", record)}>{say("to.others")}</a>
+            </>
+          )}
+        </Fact>
+        <Fact label={say("plan")}>
+          {entry.plan_id && <a href={`/approvals?state=decided&plan=${encodeURIComponent(entry.plan_id)}`}>{say("to.plan")}</a>}
+        </Fact>
+        <Fact label={say("request")}>{entry.request_id && <a href={to("request", entry.request_id)}>{say("to.request")}</a>}</Fact>
+        <Fact label={say("lane")}>{entry.lane !== undefined && number(entry.lane)}</Fact>
+        <Fact label={say("number")}>{entry.number !== undefined && number(entry.number)}</Fact>
+        <Fact label={say("entry")}>
+          <code>{entry.id}</code>
+        </Fact>
+      </dl>
+      <section class="stack" aria-labelledby="changes">
+        <h2 id="changes">{say("changes")}</h2>
+        {changes.length === 0 ? (
+          <p class="quiet">{say("changes.none")}</p>
+        ) : (
+          <Changes meta={meta} changes={changes.map(([name, [before, after]]) => ({ field: fieldOf(model, name), name, before, after }))} />
+        )}
+      </section>
+    </>
+  );
+}
+
+/** A fact that there is not, or is not for this person, is not told as empty. */
+function Fact({ label, children }: { label: string; children: ComponentChildren }) {
+  if (children === null || children === undefined || children === false || children === "") {
+    return null;
+  }
+  return (
+    <div class="fact">
+      <dt>{label}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

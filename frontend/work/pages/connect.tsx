@@ -1,0 +1,88 @@
+// How agents get in by MCP: settings for clients, what the endpoint lists for a token, and what the token's agent did.
+import { useState } from "preact/hooks";
+import { useAsked } from "../../shared/asked";
+import { Copy, LinkButton } from "../../shared/components/button";
+import { SelectField } from "../../shared/components/field";
+import { Heading } from "../../shared/components/heading";
+import { Missing } from "../../shared/components/shell";
+import { Answer } from "../../shared/components/states";
+import { Tabs } from "../../shared/components/tabs";
+import { ask, query } from "../../shared/router";
+import { type Meta, type Row, run } from "../api";
+import { Calls } from "../connect/calls";
+import { type Client, clients } from "../connect/clients";
+import { Live } from "../connect/live";
+import { say } from "../connect/say";
+import { canList, modelOf } from "../models";
+
+export function Connect({ meta }: { meta: Meta }) {
+  const model = modelOf(meta, "agent_token");
+  return model && canList(model) ? <Known meta={meta} /> : <Missing />;
+}
+
+function Known({ meta }: { meta: Meta }) {
+  const [chosen, setChosen] = useState("");
+  const url = `${location.origin}/mcp`;
+  return (
+    <div class="stack">
+      <Heading title={say("title")}>
+        <LinkButton href="/agents">{say("make")}</LinkButton>
+      </Heading>
+      <p class="quiet">{say("lead")}</p>
+      <div class="row">
+        <code class="secret">{url}</code>
+        <Copy text={url} of={say("address")} />
+      </div>
+      <section class="stack" aria-labelledby="clients">
+        <h2 id="clients">{say("clients")}</h2>
+        <p class="quiet">{say("clients.text")}</p>
+        <Tabs
+          label={say("clients")}
+          chosen={chosen}
+          onChoose={setChosen}
+          tabs={clients(url).map((each) => ({ name: each.name.replaceAll(" ", "-"), label: each.name, content: () => <Settings client={each} /> }))}
+        />
+      </section>
+      <Live />
+      <Looking meta={meta} />
+    </div>
+  );
+}
+
+function Settings({ client }: { client: Client }) {
+  return (
+    <div class="stack tight">
+      <p>{client.place === "$" ? say("run") : say("write", { place: client.place })}</p>
+      <pre class="code-box" tabIndex={0} data-client={client.name}>
+        {client.text}
+      </pre>
+      <div class="row">
+        <Copy key={client.name} text={client.text} of={say("settings", { client: client.name })} />
+      </div>
+    </div>
+  );
+}
+
+function Looking({ meta }: { meta: Meta }) {
+  const order = [{ field: "issued_at", dir: "desc" }];
+  const found = useAsked((signal) => run<Row[]>("agent_token", "list", { order, limit: 200 }, signal), []);
+  return (
+    <Answer of={found}>
+      {({ value }) => {
+        const token = value.find((each) => each.id === query.value.get("token"));
+        return (
+          <>
+            <SelectField
+              name="of-token"
+              label={say("choose")}
+              value={token?.id ?? ""}
+              onChange={(id) => ask({ token: id })}
+              options={[["", say("choose.none")], ...value.map((each) => [each.id, String(each["title"])] as const)]}
+            />
+            {token && <Calls key={token.id} {...{ meta, token }} />}
+          </>
+        );
+      }}
+    </Answer>
+  );
+}

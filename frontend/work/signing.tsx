@@ -1,0 +1,47 @@
+// User name and password: what is typed goes to the server, which keeps the session where no script reads it.
+import { useState } from "preact/hooks";
+import { Button } from "../shared/components/button";
+import { Faults, TextField } from "../shared/components/field";
+import { Problem } from "../shared/problem";
+import { say as shared } from "../shared/say";
+import { signIn } from "./person";
+import { say } from "./say";
+
+interface Props {
+  /** Stands before the fields' names where the page behind may have the same ones. */
+  prefix?: string;
+  username?: string;
+  onSigned: () => void;
+}
+
+export function Signing({ prefix = "", username = "", onSigned }: Props) {
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    setBusy(true);
+    try {
+      await signIn(String(form.get(`${prefix}username`)), String(form.get(`${prefix}password`)));
+      onSigned();
+    } catch (error) {
+      const refused = error instanceof Problem ? error : Problem.offline();
+      setProblem(refused.status === 401 ? new Problem(401, { detail: say("sign.wrong") }) : refused);
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <Faults problem={problem} />
+      <form class="stack" onSubmit={(event) => void submit(event)}>
+        <TextField name={`${prefix}username`} label={say("username")} value={username} autocomplete="username" autocapitalize="none" required />
+        <TextField name={`${prefix}password`} label={say("password")} type="password" autocomplete="current-password" required />
+        <div class="row">
+          <Button type="submit" look="strong" busy={isBusy}>
+            {shared("sign.in")}
+          </Button>
+        </div>
+      </form>
+    </>
+  );
+}

@@ -1,0 +1,101 @@
+"""The audit: found by filters, linked to for good, checked and taken along."""
+
+import csv
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.work.conftest import Caller, Desk
+from tests.servers.countersign import served
+
+
+async def test_an_entry_is_found_by_keyboard_and_has_an_address_that_stays(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title="Watched closely")
+    alice.run("lead.update", id=lead["id"], title="Changed since")
+    async with desk.page(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
+        await desk.sign_in(page, "root", "/")
+        await page.click("nav >> text=Audit")
+        await page.wait_for_selector("h1:focus")
+        await page.focus("#record")
+        await page.keyboard.type(lead["id"])
+        await page.keyboard.press("Enter")
+        await expect(page.locator("tbody tr")).to_have_count(2)
+        assert f"record={lead['id']}" in page.url
+        await page.focus("#command")
+        await page.keyboard.type("lead.update")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("tbody tr")).to_have_count(1)
+        await page.locator("tbody th a").press("Enter")
+        await page.wait_for_selector("h1:text-is('lead.update')")
+        assert "Watched closely" in await page.inner_text(".changes .before")
+        assert "Changed since" in await page.inner_text(".changes .after")
+        assert "alice" in await page.inner_text(".facts")
+        await page.click("[aria-label='Copy the link: to this entry']")
+        link = await page.evaluate("navigator.clipboard.readText()")
+        await page.goto("/")
+        await page.goto(link)
+
+        await page.wait_for_selector("h1:text-is('lead.update')")
+        await page.click("text=To the record")
+        await page.wait_for_selector("h1:text-is('Changed since')")
+
+
+@pytest.mark.full
+async def test_the_chain_is_checked_and_what_was_done_past_the_service_is_shown(
+    browser: Browser, desk: Desk, tmp_path: Path
+) -> None:
+    with served(tmp_path / "data", "--demo", service="both") as running:
+        own = Desk(running)
+        own.caller("alice").run("lead.create", title="Hidden tracks")
+        async with own.page(browser) as page:
+            await own.sign_in(page, "root", "/audit")
+            await page.locator("text=Check the chain").press("Enter")
+            await page.wait_for_selector("[role=status]:has-text('The audit is intact.')")
+            with closing(sqlite3.connect(tmp_path / "data/records.sqlite", timeout=60)) as database, database:
+                found = "SELECT id FROM audit_entry WHERE command = 'lead.create' ORDER BY at DESC LIMIT 1"
+                (entry,) = database.execute(found).fetchone()
+                database.execute("UPDATE audit_entry SET user_id = 'nobody' WHERE id = ?", (entry,))
+            await page.locator("text=Check the chain").press("Enter")
+            await page.wait_for_selector("[role=alert]:has-text('changed past the service')")
+
+            await page.click(f"a:text-is('{entry}')")
+            await page.wait_for_selector("h1:text-is('lead.create')")
+
+
+@pytest.mark.full
+async def test_what_is_filtered_is_exported_and_pages_follow_each_other(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title="=1+1")["id"]
+    for number in range(60):
+        alice.run("lead.update", id=lead, title=f"=1+{number}")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", f"/audit?record={lead}")
+        await expect(page.locator("tbody tr")).to_have_count(50)
+        async with page.expect_download() as download:
+            await page.click("text=Export what is filtered")
+        text = (await (await download.value).path()).read_text()
+        rows = list(csv.DictReader(text.splitlines()))
+        await page.click("text=Older")
+        await expect(page.locator("tbody tr")).to_have_count(11)
+
+        assert len(rows) == 61
+        assert {each["record_id"] for each in rows} == {lead}
+        assert '"=1+59"' in rows[0]["changes"]
+        await page.fill("#since", "2099-01-01")
+        await page.press("#since", "Enter")
+        await page.wait_for_selector("h2:text-is('No entries')")
+
+
+@pytest.mark.full
+async def test_who_may_not_read_the_audit_finds_no_page_of_it(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "bob", "/audit")
+        await page.wait_for_selector("h1:text-is('There is nothing here')")
+
+        assert await page.locator("nav >> text=Audit").count() == 0

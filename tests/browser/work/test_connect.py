@@ -1,0 +1,77 @@
+"""The page about MCP: settings as the documents have them, a token's tools from the endpoint, what its agent did."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser.work.conftest import Caller, Desk
+
+DOCUMENT = Path(__file__).parents[3] / "docs/how-to/connect-an-agent.md"
+
+
+def in_document(url: str) -> dict[str, str]:
+    """The settings of each client as the document has them, for this address."""
+    found: dict[str, str] = {}
+    for part in DOCUMENT.read_text().replace("\n## ", "\n### ").split("\n### ")[1:]:
+        name, _, text = part.partition("\n")
+        fenced = re.search(r"```(?:json|toml)\n(.*?)\n```", text, re.DOTALL)
+        lines = [line[4:] for line in text.partition("```")[0].splitlines() if line.startswith("    ")]
+        own = "\n".join(lines) if name in ("Claude Code", "Look at it by hand") else fenced[1] if fenced else ""
+        found[name] = own.replace("http://127.0.0.1:8080", url)
+    return {**found, "Inspector": found["Look at it by hand"]}
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    agent = alice.agent("wired", "lead.list", "lead.delete")
+    async with desk.page(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
+        await desk.sign_in(page, "alice", "/connect")
+        known = in_document(desk.url)
+        tabs = page.locator("[role=tab]")
+        for number in range(await tabs.count()):
+            name = await page.inner_text("[role=tab][aria-selected=true]")
+            await page.click("[role=tabpanel] button")
+            copied = await page.evaluate("navigator.clipboard.readText()")
+            assert squeezed(copied) == squeezed(known[name]), name
+            await tabs.nth(number).press("ArrowRight")
+        await page.fill("#token", agent.token)
+        await page.press("#token", "Enter")
+        deleting = page.locator("tr:has(code:text-is('lead__delete'))")
+        await expect(deleting).to_contain_text("proposes")
+        await expect(page.locator("tr:has(code:text-is('lead__list'))")).to_contain_text("reads")
+        assert await page.locator("code:text-is('lead__create')").count() == 0
+        assert agent.token not in await page.evaluate("JSON.stringify([localStorage, sessionStorage, location.href])")
+        token = alice.run("agent_token.list", filter=[{"field": "title", "op": "eq", "value": "wired"}])[0]
+        alice.run("agent_token.revoke", id=token["id"])
+        await page.press("#token", "Enter")
+
+        await page.wait_for_selector("[role=alert]:focus >> text=was revoked")
+
+
+@pytest.mark.full
+async def test_what_an_agent_did_is_told_by_the_audit_or_by_its_proposals(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    by_root = desk.caller("root").agent("logged", "lead.*")
+    made = by_root.run("lead.create", title="By an agent")
+    by_alice = alice.agent("asking", "lead.*")
+    by_alice.run("lead.delete", id=made["id"])
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", "/connect")
+        await page.select_option("#of-token", label="logged")
+        await expect(page.locator("section:has(#calls) tbody tr")).to_have_count(1)
+        await page.click("section:has(#calls) >> text=All of it in the audit")
+        await page.wait_for_selector("h1:text-is('Audit')")
+        await expect(page.locator("tbody tr")).to_have_count(1)
+        await desk.sign_in(page, "alice", "/connect")
+        await page.select_option("#of-token", label="asking")
+
+        await page.wait_for_selector("h2:text-is('What it proposed')")
+        await expect(page.locator("section:has(#calls) tbody")).to_contain_text("lead.delete")

@@ -1,0 +1,146 @@
+"""Many records at a time: picked by keyboard, looked at before, and what became of each is told."""
+
+import pytest
+from playwright.async_api import Browser, Page, Route, expect
+
+from tests.browser.watched import assert_accessible
+from tests.browser.work.conftest import Caller, Desk, filtered
+
+LONG_MS = 120_000
+"""How long many commands may take on a machine that has much to do."""
+
+
+def several(alice: Caller, name: str, count: int) -> list[str]:
+    """New leads of this name."""
+    return [alice.run("lead.create", title=f"{name} {number}")["id"] for number in range(count)]
+
+
+async def choose(page: Page, words: str) -> None:
+    """Choose by keyboard what is to be done with the picked records, and look at it."""
+    await page.focus("#bulk")
+    await page.select_option("#bulk", label=words)
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await page.wait_for_selector("dialog[open]")
+
+
+async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result_told(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    ids = several(alice, "Bulky", 4)
+    alice.run("lead.qualify", id=ids[3])
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead?order=title&" + filtered(("title", "contains", "Bulky")))
+        await page.wait_for_selector("#cell-3-0 a")
+        await page.focus("[role=grid]")
+        for key in ("Space", "ArrowDown", "ArrowDown", "ArrowDown", "Shift+Space"):
+            await page.keyboard.press(key)
+        await expect(page.locator(".picked-bar [role=status]")).to_have_text("4 picked")
+        await expect(page.locator("[role=row][aria-selected=true]")).to_have_count(4)
+        alice.run("lead.update", id=ids[1], source="fair")
+        await choose(page, "Qualify")
+        seen = await page.inner_text("dialog[open]")
+        assert "lead.qualify will be run for 4 records" in seen
+        assert "with 3 of 4" in seen
+        await page.keyboard.press("Tab")
+        await page.click("dialog[open] button:text-is('Do it with 4 records')")
+        await expect(page.locator("dialog[open] p[role=status]")).to_have_text(
+            "Done: 2. Proposed: 0. Refused: 2. Not tried: 0.", timeout=LONG_MS
+        )
+
+        told = {
+            await row.locator("th").inner_text(): await row.locator("td").inner_text()
+            for row in await page.locator("dialog[open] tbody tr").all()
+        }
+        assert told["Bulky 0"] == told["Bulky 2"] == "done"
+        assert told["Bulky 1"] == "record has changed"
+        assert "qualified" in told["Bulky 3"]
+        stages = [alice.run("lead.get", id=each)["stage"] for each in ids]
+        assert stages == ["qualified", "new", "qualified", "qualified"]
+        await page.keyboard.press("Escape")
+        await expect(page.locator(".picked-bar [role=status]")).to_have_text("2 picked")
+        await choose(page, "Qualify")
+        await page.click("dialog[open] .button.strong")
+        await expect(page.locator("dialog[open] p[role=status]")).to_contain_text("Done: 1.")
+        assert alice.run("lead.get", id=ids[1])["stage"] == "qualified"
+
+
+@pytest.mark.full
+async def test_all_that_match_are_picked_beyond_what_was_loaded_and_changed_alike(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    ids = several(alice, "Wide net", 130)
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "contains", "Wide net")))
+        await expect(page.locator(".count")).to_have_text("130 records")
+        await page.focus("[role=grid]")
+        await page.keyboard.press("Control+a")
+        await expect(page.locator(".picked-bar [role=status]")).to_have_text("130 picked")
+        await choose(page, "Change: Source")
+        await page.select_option("#bulk-source", "fair")
+        await page.click("dialog[open] .button.strong")
+        await expect(page.locator("dialog[open] p[role=status]")).to_contain_text("Done: 130.", timeout=LONG_MS)
+
+        changed = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
+        assert {each["source"] for each in changed} == {"fair"}
+        await page.keyboard.press("Escape")
+        assert await page.locator(".picked-bar").count() == 0
+
+
+@pytest.mark.full
+async def test_deletion_of_many_is_stopped_and_a_session_that_ends_leaves_the_rest(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    ids = several(alice, "Half way", 6)
+    about = [{"field": "id", "op": "in", "value": ids}]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "contains", "Half way")))
+        await page.wait_for_selector("#cell-5-0 a")
+        for row in (0, 5):
+            await page.locator(f"#cell-{row}-0 .pick").click(modifiers=["Shift"] if row else [])
+        await choose(page, "Delete")
+        asked: list[str] = []
+
+        async def third(route: Route) -> None:
+            asked.append(route.request.url)
+            if len(asked) == 3:
+                await page.context.clear_cookies()
+            await route.continue_()
+
+        await page.route("**/api/lead/delete", third)
+        await page.click("dialog[open] .risky")
+
+        await expect(page.locator("p[role=status]:has-text('Refused')")).to_have_text(
+            "Done: 2. Proposed: 0. Refused: 0. Not tried: 4.", timeout=LONG_MS
+        )
+        assert len(alice.run("lead.list", filter=about)) == 4
+        assert len(asked) == 3
+        await page.fill("#session-password", "countersign-demo")
+        await page.press("#session-password", "Enter")
+        await page.wait_for_selector(".ended", state="detached")
+        await page.click("dialog[open] >> text=Close")
+        await expect(page.locator(".picked-bar [role=status]")).to_have_text("4 picked")
+
+
+@pytest.mark.full
+async def test_what_a_role_may_not_do_is_not_offered_and_the_questions_hold_the_rules(
+    browser: Browser, desk: Desk, axe: str
+) -> None:
+    async with desk.page(browser, width=320) as page:
+        await desk.sign_in(page, "alice", "/models/lead")
+        await page.wait_for_selector("#cell-0-0 a")
+        await page.locator("#cell-0-0 .pick").click()
+        await page.wait_for_selector(".picked-bar")
+        await assert_accessible(page, axe)
+        await choose(page, "Lose")
+        await page.click("dialog[open] .button.strong")
+        await page.wait_for_selector("dialog[open] [role=alert]:focus >> text=Lost reason is needed")
+        assert await page.get_attribute("#bulk-lost_reason", "aria-invalid") == "true"
+        await assert_accessible(page, axe)
+        await page.keyboard.press("Escape")
+        offered = await page.eval_on_selector_all("#bulk option", "all => all.map(each => each.textContent)")
+        assert "Change: Title" in offered
+        await desk.sign_in(page, "bob", "/models/party")
+        await page.wait_for_selector("#cell-0-0 .masked")
+
+        assert await page.locator(".pick, [aria-selected]").count() == 0

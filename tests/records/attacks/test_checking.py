@@ -1,0 +1,77 @@
+"""Asking whether the audit is whole: for people it is granted to, and telling nobody how much is hidden from him."""
+
+import asyncio
+import json
+
+from countersign.kernel.database.port import Row
+from tests.records.office import Office
+
+AUDITOR = {"model": "audit_entry", "commands": "get,list,verify", "clear": "command"}
+LAST = "SELECT id FROM audit_entry ORDER BY at DESC, id LIMIT 1"
+
+
+async def _tampered(office: Office) -> str:
+    """Somebody with the database, and without its secret, makes another out of the last entry; its id."""
+    async with office.service.records.database.transaction() as transaction:
+        row: Row | None = await transaction.fetch_one(LAST)
+        assert row is not None
+        await transaction.run("UPDATE audit_entry SET command = 'lead.get' WHERE id = $1", row[0])
+    return str(row[0])
+
+
+async def test_an_administrator_is_told_what_was_read_and_what_is_wrong(office: Office) -> None:
+    before = await office.value("root", "audit_entry.verify")
+    entries = await office.value("root", "audit_entry.search", limit=1)
+
+    changed = await _tampered(office)
+    after = await office.value("root", "audit_entry.verify")
+
+    assert (before["is_intact"], before["entries"], before["faults"]) == (True, entries["total"], [])
+    assert after["is_intact"] is False
+    assert [(each["id"], each["what"]) for each in after["faults"]] == [(changed, "changed")]
+    assert before["checked_at"] < after["checked_at"]
+
+
+async def test_an_auditor_is_told_that_something_is_wrong_and_neither_how_much_there_is_nor_where(
+    office: Office,
+) -> None:
+    await office.person("dan", AUDITOR)
+    sound = await office.value("dan", "audit_entry.verify")
+
+    await _tampered(office)
+    broken = await office.value("dan", "audit_entry.verify")
+
+    assert (sound["is_intact"], broken["is_intact"]) == (True, False)
+    assert [sound["entries"], sound["faults"], broken["entries"], broken["faults"]] == [None] * 4
+
+
+async def test_nobody_else_and_no_agent_finds_the_command(office: Office) -> None:
+    await office.person("eve", {**AUDITOR, "commands": "get,list"})
+    agent = await office.agent("root", "*")
+    missing = await office.call("alice", "audit_entry.nothing")
+
+    answers = [await office.call(who, "audit_entry.verify") for who in ("alice", "eve", agent)]
+
+    assert missing.status_code == 404
+    assert {(each.status_code, each.content) for each in answers} == {(404, missing.content)}
+    refused = await office.post("root", "/api/auth/agent-token", {"scopes": ["audit_entry.verify"], "label": "sly"})
+    assert refused.status_code == 400
+
+
+async def test_who_asks_while_it_is_read_is_told_of_the_same_reading(office: Office) -> None:
+    told = await asyncio.gather(*(office.value("root", "audit_entry.verify") for _ in range(5)))
+
+    assert len({each["checked_at"] for each in told}) == 1
+    assert "unknown key since" in await office.refused("root", "audit_entry.verify", since="yesterday")
+
+
+async def test_the_audit_is_exported_to_each_reader_as_it_is_listed_to_him(office: Office) -> None:
+    await office.person("dan", {**AUDITOR, "commands": "get,list,export"}, {"model": "party", "commands": "get,list"})
+    await office.value("alice", "lead.create", title="out of dan's sight")
+
+    for who in ("root", "dan"):
+        exported = await office.value(who, "audit_entry.export", limit=5000, content_type="application/x-ndjson")
+        listed = await office.value(who, "audit_entry.list", limit=5000)
+
+        assert [json.loads(line) for line in exported["text"].splitlines()] == listed
+        assert ("out of dan's sight" in exported["text"]) == (who == "root")
