@@ -178,7 +178,10 @@ class Settings:
     )
     operator_host: str = _setting("127.0.0.1", "Address of that port. Whoever reaches it is answered.")
     otlp_url: str = _setting(
-        "", "Base address of a collector of traces (OTLP over HTTP), like http://127.0.0.1:4318; empty: no traces.", "URL"
+        "",
+        "Base address of a collector of traces (OTLP over HTTP), like http://127.0.0.1:4318; empty: no traces.",
+        "URL",
+        secret=True,
     )
     log_level: str = _setting("info", "Least level that is logged: debug, info, warning, error.")
     log_requests: bool = _setting(False, "Log a line for every request.")

@@ -6,12 +6,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+import click
+
 from countersign.kernel import metrics
 from countersign.kernel.errors import StorageFull
 from countersign.kernel.http import operator, vitals
 from countersign.kernel.http.notify import ALIVE, notify, watchdog_s
 from countersign.kernel.http.operator import Check, Operator, Watched
-from countersign.kernel.http.server import Listener
+from countersign.kernel.http.server import ASGIApp, Listener
 from countersign.kernel.http.siblings import Siblings
 from countersign.kernel.metrics import Sample
 from countersign.kernel.repeated import repeated
@@ -28,12 +30,18 @@ def listeners(settings: Settings) -> list[Listener]:
     return [Listener("operator", settings.operator_host, settings.operator_port, outlasts=True)]
 
 
+def announce(own: Sequence[Listener]) -> None:
+    """Say where the operator is answered."""
+    for each in own:
+        click.echo(f"Operator: http://{each.host}:{each.port}/readyz, /livez, /metrics")
+
+
 @asynccontextmanager
 async def watching(
     settings: Settings, siblings: Siblings, index: int, services: Sequence[Watched]
-) -> AsyncGenerator[Operator]:
-    """While the block lasts, this worker answers the others, and systemd hears that all of them do; the application
-    of the operator's port."""
+) -> AsyncGenerator[list[ASGIApp]]:
+    """While the block lasts, this worker answers the others, and systemd hears that all of them do; the applications
+    of `listeners`."""
     beat_s = watchdog_s()
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(siblings.answering(index, operator.tell(index)))
@@ -41,7 +49,7 @@ async def watching(
             await stack.enter_async_context(vitals.watched())
         if beat_s is not None:
             await stack.enter_async_context(repeated(partial(_beat, siblings), every_s=beat_s / 3))
-        yield Operator(siblings, (_machine(settings), *services))
+        yield [Operator(siblings, (_machine(settings), *services))] if settings.operator_port else []
 
 
 async def _beat(siblings: Siblings) -> None:

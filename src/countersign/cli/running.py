@@ -105,9 +105,7 @@ def run(start: Start, lock: DataLock) -> None:
                     told.append(f"{head}\n{said}")
                 apps.append(await stack.enter_async_context(each.service.serving(context, is_first)))
                 services.append(each.service.watched(context))
-            operator = await stack.enter_async_context(operating.watching(settings, siblings, index, services))
-            if own:
-                apps.append(operator)
+            apps += await stack.enter_async_context(operating.watching(settings, siblings, index, services))
             if told:
                 words.tell("\n".join(told))
             yield apps
@@ -119,8 +117,7 @@ def run(start: Start, lock: DataLock) -> None:
         for each, place in zip(start.wanted, places, strict=True):
             if not each.service.url(settings) and not place.is_loopback:
                 output.note(f"  Set {each.service.setting} to the https address that others use: links name it.")
-        for each in own:
-            click.echo(f"Operator: http://{each.host}:{each.port}/readyz, /livez, /metrics")
+        operating.announce(own)
         click.echo("Stop with ctrl-C.")
         notify(READY)
 

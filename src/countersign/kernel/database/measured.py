@@ -8,7 +8,9 @@ from countersign.kernel import clock, metrics
 from countersign.kernel.database.port import Database, Dialect, Row, Transaction, Value
 
 READS = metrics.histogram(
-    "countersign_database_read_seconds", "Reads outside of transactions, the wait for a connection included.", "database"
+    "countersign_database_read_seconds",
+    "Reads outside of transactions, the wait for a connection included.",
+    "database",
 )
 TRANSACTIONS = metrics.histogram(
     "countersign_database_transaction_seconds",

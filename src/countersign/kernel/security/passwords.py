@@ -19,7 +19,9 @@ AT_ONCE = 2
 MOST_WAITING = 64
 
 SIGN_INS_FAILED = metrics.counter(
-    "countersign_sign_in_failures_total", "Sign-ins with a wrong name or password, and those refused as too many.", "service"
+    "countersign_sign_in_failures_total",
+    "Sign-ins with a wrong name or password, and those refused as too many.",
+    "service",
 )
 
 _Result = TypeVar("_Result")
