@@ -119,11 +119,12 @@ def test_requests_are_counted_by_template_whatever_is_asked_for(both: Watched) -
         for number in range(50):
             http.get(f"/api/v1/products/{marker}{number}")
             http.get(f"/{marker}/{number}", params={marker: number})
-            http.request(f"{marker}{number}", "/api/v1/products", headers={marker: str(number)})
+            http.request("PROPFIND", "/api/v1/products", headers={marker: str(number)})
 
     assert both.sum(count, 'service="distribution"') == before + 151
     assert both.sum(count, 'route="/products/{slug}"', 'method="GET"', 'status="4xx"') >= 51
-    assert both.sum(count, 'route="unmatched"', 'status="4xx"') >= 50
+    assert both.sum(count, 'route="unmatched"', 'method="GET"', 'status="4xx"') >= 50
+    assert both.sum(count, 'method="other"') == 50
     assert len(both.numbers()) - series <= 2 * 14
     assert marker not in both.ask("/metrics").text
 
