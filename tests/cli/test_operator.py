@@ -122,7 +122,7 @@ def test_requests_are_counted_by_template_whatever_is_asked_for(both: Watched) -
             http.request("PROPFIND", "/api/v1/products", headers={marker: str(number)})
 
     assert both.sum(count, 'service="distribution"') == before + 151
-    assert both.sum(count, 'route="/products/{slug}"', 'method="GET"', 'status="4xx"') >= 51
+    assert both.sum(count, 'route="/products/{id}"', 'method="GET"', 'status="4xx"') >= 51
     assert both.sum(count, 'route="unmatched"', 'method="GET"', 'status="4xx"') >= 50
     assert both.sum(count, 'method="other"') == 50
     assert len(both.numbers()) - series <= 2 * 14

@@ -29,7 +29,8 @@ def page(*samples: Sample) -> list[str]:
 def test_a_counter_is_told_with_its_meaning_and_labels() -> None:
     metrics.counter("seen_total", "What was seen.", "colour").of("red").value += 2
 
-    assert page() == ["# HELP seen_total What was seen.", "# TYPE seen_total counter", 'seen_total{worker="0",colour="red"} 2']
+    told = ["# HELP seen_total What was seen.", "# TYPE seen_total counter", 'seen_total{worker="0",colour="red"} 2']
+    assert page() == told
 
 
 def test_a_family_of_several_processes_and_of_what_was_looked_up_stands_in_one_place() -> None:
@@ -39,7 +40,8 @@ def test_a_family_of_several_processes_and_of_what_was_looked_up_stands_in_one_p
 
     lines = metrics.text(parts, [Sample(looked_up, 0.5, ("x",)), Sample(looked_up, 2, ("y",))]).splitlines()
 
-    assert lines[:4] == ["# HELP a_total A.", "# TYPE a_total counter", 'a_total{worker="0"} 1', 'a_total{worker="1"} 1']
+    assert lines[:2] == ["# HELP a_total A.", "# TYPE a_total counter"]
+    assert lines[2:4] == ['a_total{worker="0"} 1', 'a_total{worker="1"} 1']
     assert lines[4:] == ["# HELP b B.", "# TYPE b gauge", 'b{of="x"} 0.5', 'b{of="y"} 2']
 
 

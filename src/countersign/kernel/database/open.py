@@ -23,8 +23,8 @@ async def open_database(
 
     On PostgreSQL the service's tables live in `schema`, which is created when missing, and `pool` is the number of
     connections. A SQLite file is one service's alone, so that it needs no schema; `reserve_bytes` is the room on
-    its volume that writes leave free, `most_bytes` its greatest length (0: any). `name` is what the numbers call it; without
-    one it is the schema.
+    its volume that writes leave free, `most_bytes` its greatest length (0: any). `name` is what the numbers call it;
+    without one it is the schema.
 
     Raises:
         Unavailable: the file cannot be opened, or the server cannot be reached.
