@@ -30,13 +30,19 @@ async def open_database(
         Unavailable: the file cannot be opened, or the server cannot be reached.
         ValueError: the address is of neither kind.
     """
+    name = name or schema
     if url.startswith(SQLITE):
-        path = Path(url.removeprefix(SQLITE))
         opened = await sqlite.open_sqlite(
-            path, read_deadline_s=read_deadline_s, reserve_bytes=reserve_bytes, most_bytes=most_bytes
+            Path(url.removeprefix(SQLITE)),
+            read_deadline_s=read_deadline_s,
+            reserve_bytes=reserve_bytes,
+            most_bytes=most_bytes,
+            name=name,
         )
-        return MeasuredDatabase(opened, name or schema)
+        return MeasuredDatabase(opened, name)
     if url.startswith(("postgresql://", "postgres://")):
-        reached = await postgres.open_postgres(url, schema=schema, pool=pool, read_deadline_s=read_deadline_s)
-        return MeasuredDatabase(reached, name or schema)
+        reached = await postgres.open_postgres(
+            url, schema=schema, pool=pool, read_deadline_s=read_deadline_s, name=name
+        )
+        return MeasuredDatabase(reached, name)
     raise ValueError("a database address begins with sqlite:/// or postgresql://")

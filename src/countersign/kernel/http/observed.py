@@ -49,6 +49,8 @@ class Observed:
             LIMITED.of(self._service, exchange.route_path or UNMATCHED).value += 1
         if self._log_requests:
             telemetry.access(exchange.method, exchange.route_path, exchange.status, elapsed_s * 1000)
+        # Else the exchange, its task and its connection would hold each other until the collector comes.
+        telemetry.REQUEST.set(None)
 
     def _durations(self, route: str, method: str, status: int) -> metrics.Durations:
         """The series of such requests. It is remembered where a route was matched: there the keys are few."""
