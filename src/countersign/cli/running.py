@@ -24,6 +24,7 @@ from countersign.kernel.http.notify import READY, notify
 from countersign.kernel.http.operator import Watched
 from countersign.kernel.http.server import ASGIApp, CannotListen, Listener, Server
 from countersign.kernel.http.siblings import Siblings
+from countersign.kernel.traces import open as traces
 from countersign.settings import BadSetting, Settings
 
 DOING = "cannot serve"
@@ -97,6 +98,7 @@ def run(start: Start, lock: DataLock) -> None:
         apps: list[ASGIApp] = []
         services: list[Watched] = []
         async with AsyncExitStack() as stack:
+            stack.enter_context(traces.sending(settings.otlp_url))
             for each, place in zip(start.wanted, start.places(listeners), strict=True):
                 context = await stack.enter_async_context(each.service.opened(settings, place))
                 if is_first and not words.are_told:
@@ -130,7 +132,7 @@ def run(start: Start, lock: DataLock) -> None:
         on_ready=ready,
     )
     with closing(siblings):
-        _serve(served)
+        _serve(served, settings.otlp_url)
 
 
 def _deadlines(settings: Settings) -> Deadlines:
@@ -142,8 +144,10 @@ def _deadlines(settings: Settings) -> Deadlines:
     )
 
 
-def _serve(wanted: Server) -> None:
+def _serve(wanted: Server, otlp_url: str) -> None:
     try:
+        if otlp_url:
+            traces.require(otlp_url)
         server.run(wanted)
     except CannotListen as error:
         cause = error.__cause__

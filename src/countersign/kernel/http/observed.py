@@ -2,6 +2,8 @@
 
 from countersign.kernel import clock, metrics, telemetry
 from countersign.kernel.http.exchange import Exchange
+from countersign.kernel.traces import open as traces
+from countersign.kernel.traces.span import Span
 
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 UNMATCHED = "unmatched"
@@ -26,6 +28,7 @@ class Observed:
 
     def __init__(self, service: str, *, log_requests: bool) -> None:
         self._service = service
+        self._tracer = traces.current()
         self._log_requests = log_requests
         self._running = RUNNING.of(service)
         self._known: dict[tuple[str, str, int], metrics.Durations] = {}
@@ -47,10 +50,23 @@ class Observed:
         durations.add(elapsed_s)
         if exchange.status == 429:
             LIMITED.of(self._service, exchange.route_path or UNMATCHED).value += 1
+        if self._tracer is not None:
+            self._tracer.record(self._span(exchange, elapsed_s))
         if self._log_requests:
             telemetry.access(exchange.method, exchange.route_path, exchange.status, elapsed_s * 1000)
         # Else the exchange, its task and its connection would hold each other until the collector comes.
         telemetry.REQUEST.set(None)
+
+    def _span(self, exchange: Exchange, elapsed_s: float) -> Span:
+        return Span(
+            service=self._service,
+            route=exchange.route_path,
+            method=exchange.method if exchange.method in METHODS else "_OTHER",
+            status=exchange.status,
+            elapsed_s=elapsed_s,
+            request_id=exchange.request_id,
+            traceparent=exchange.headers.get("traceparent"),
+        )
 
     def _durations(self, route: str, method: str, status: int) -> metrics.Durations:
         """The series of such requests. It is remembered where a route was matched: there the keys are few."""
