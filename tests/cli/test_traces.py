@@ -1,11 +1,7 @@
 """Spans at a collector of traces: a server with COUNTERSIGN_OTLP_URL, and a collector that reads what it sends."""
 
-import gzip
 import json
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,58 +11,19 @@ import pytest
 from countersign.cli.output import Exit
 from countersign.kernel.traces.span import Parent, parent_of
 from tests.cli.conftest import Run
+from tests.servers.collector import Collector, collecting
 from tests.servers.countersign import served
 from tests.servers.process import free_port
 
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 
-@dataclass
-class Collector:
-    """What arrived: spans by service, and the bodies as they were."""
-
-    url: str = ""
-    spans: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
-    bodies: list[bytes] = field(default_factory=list[bytes])
-
-    def take(self, body: bytes) -> None:
-        """Read one request of the exporter."""
-        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-
-        self.bodies.append(body)
-        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-            (service,) = [each.value.string_value for each in resource.resource.attributes if each.key == "service.name"]
-            self.spans += [(service, span) for scope in resource.scope_spans for span in scope.spans]
-
-
 @pytest.fixture
 def collector() -> Iterator[Collector]:
     """A collector on a port of its own; skips where what sends spans is not installed."""
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
-    collector = Collector()
-
-    class Handler(BaseHTTPRequestHandler):
-        """OTLP over HTTP, in protobuf."""
-
-        def do_POST(self) -> None:
-            """Take spans."""
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            assert self.path == "/v1/traces"
-            collector.take(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
-            self.send_response(200)
-            self.send_header("Content-Type", "application/x-protobuf")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    collector.url = f"http://127.0.0.1:{server.server_address[1]}"
-    yield collector
-    server.shutdown()
-    server.server_close()
+    with collecting() as collector:
+        yield collector
 
 
 def attributes(span: Any) -> dict[str, str | int]:
