@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+from countersign.cli import operating
+from tests.cli.conftest import Run
 from tests.cli.test_serve import wait_until
 from tests.servers.countersign import Running, served
 from tests.servers.process import free_port
@@ -253,6 +255,26 @@ def test_of_a_worker_that_died_no_number_is_left(tmp_path: Path) -> None:
         assert server.sum("countersign_build_info", 'worker="1"') == 1
 
 
+def test_doctor_asks_the_server_that_runs(both: Watched, run: Run) -> None:
+    told = {"COUNTERSIGN_OPERATOR_PORT": both.url.rpartition(":")[2]}
+    well = run("doctor", "--data", both.server.data, "--json", **told)
+    undo = _lose_the_blobs(both.server.data, "distribution")
+    try:
+        ill = run("doctor", "--data", both.server.data, "--json", **told)
+    finally:
+        undo()
+    gone = run("doctor", "--data", both.server.data, "--json", COUNTERSIGN_OPERATOR_PORT=str(free_port()))
+
+    standings = [_running(each.stdout) for each in (well, ill, gone)]
+    assert [each["standing"] for each in standings] == ["ok", "fail", "fail"]
+    assert "blob store" in standings[1]["detail"]
+
+
+def _running(said: str) -> dict[str, str]:
+    (found,) = [each for each in json.loads(said)["checks"] if each["check"] == "running"]
+    return found
+
+
 def test_while_it_stops_it_is_not_ready_and_still_answers_the_operator(tmp_path: Path) -> None:
     with (
         watched(tmp_path / "data", service="distribution", COUNTERSIGN_GRACE_S="20") as server,
@@ -330,3 +352,17 @@ def _stop_one(systemd: Systemd, process: int) -> None:
         os.kill(process, signal.SIGCONT)
     while systemd.next() != "WATCHDOG=1":
         pass
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:1"),
+        ("::1", "http://[::1]:1"),
+        ("::", "http://localhost:1"),
+        ("", "http://localhost:1"),
+        ("operator.internal", "http://operator.internal:1"),
+    ],
+)
+def test_the_address_is_told_as_this_machine_reaches_it(host: str, url: str) -> None:
+    assert operating.url(host, 1) == url

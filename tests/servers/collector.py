@@ -23,7 +23,8 @@ class Collector:
 
         self.bodies.append(body)
         for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-            (service,) = [each.value.string_value for each in resource.resource.attributes if each.key == "service.name"]
+            known = {each.key: each.value.string_value for each in resource.resource.attributes}
+            service = known["service.name"]
             self.spans += [(service, span) for scope in resource.scope_spans for span in scope.spans]
 
 

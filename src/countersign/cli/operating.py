@@ -4,6 +4,7 @@ import shutil
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 
 import click
@@ -33,7 +34,18 @@ def listeners(settings: Settings) -> list[Listener]:
 def announce(own: Sequence[Listener]) -> None:
     """Say where the operator is answered."""
     for each in own:
-        click.echo(f"Operator: http://{each.host}:{each.port}/readyz, /livez, /metrics")
+        click.echo(f"Operator: {url(each.host, each.port)}/readyz, /livez, /metrics")
+
+
+def url(host: str, port: int) -> str:
+    """Where the operator is answered, as this machine reaches it."""
+    try:
+        address = ip_address(host or "::")
+    except ValueError:
+        return f"http://{host}:{port}"
+    if address.is_unspecified:
+        return f"http://localhost:{port}"
+    return f"http://[{address}]:{port}" if address.version == 6 else f"http://{address}:{port}"
 
 
 @asynccontextmanager
