@@ -151,6 +151,19 @@ def lines(log: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
 
 
+def require_owners(written: list[dict[str, Any]], day: Day) -> None:
+    """Each line about a request names it, and who called by kind and id where that is known."""
+    requests = [line for line in written if line["part"] == "access"]
+    faults = [line for line in written if line["event"] == "request failed"]
+    of_records = [line["principal"].partition(":")[0] for line in faults if line["part"] == "records"]
+
+    assert {line["request_id"] for line in requests} >= day.ids
+    assert len(faults) == 3
+    assert all(line["request_id"] for line in (*requests, *faults))
+    assert of_records == ["person", "person"]
+    assert {line.get("principal", ":").partition(":")[0] for line in requests} == {"", "person", "agent"}
+
+
 def found_in(text: str, kept: dict[str, str]) -> list[str]:
     """What of it stands in the text."""
     return [name for name, value in kept.items() if value.lower() in text.lower()]
@@ -170,13 +183,7 @@ def test_log_metrics_and_traces_of_a_day_hold_nothing_secret_or_personal(tmp_pat
     watched |= {"log": log, "traces": b"\n".join(collector.bodies).decode("latin-1")}
     found = {where: found_in(text, day.kept) for where, text in watched.items()}
     assert not {where: names for where, names in found.items() if names}
-    requests = [line for line in lines(log) if line["part"] == "access"]
-    assert {line["request_id"] for line in requests} >= day.ids
-    faults = [line for line in lines(log) if line["event"] == "request failed"]
-    assert len(faults) == 3
-    assert all(line["request_id"] for line in (*requests, *faults))
-    assert [line["principal"].partition(":")[0] for line in faults if line["part"] == "records"] == ["person"] * 2
-    assert {line.get("principal", ":").partition(":")[0] for line in requests} == {"", "person", "agent"}
+    require_owners(lines(log), day)
     figures |= {
         "planted": len(day.kept),
         "log_lines_searched": len(log.splitlines()),
