@@ -25,7 +25,7 @@ class Connection(Protocol):
         ...
 
     async def executemany(self, command: str, args: Iterable[tuple[Value, ...]]) -> None:
-        """Run it; PostgreSQL's command tag."""
+        """Run it for every row."""
         ...
 
     async def cursor(self, query: str, *args: Value) -> "Cursor":
