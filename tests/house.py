@@ -46,6 +46,7 @@ ONLY_IN = {
     "cryptography": r"(kernel/security|records/masking)/\w+\.py",
     "procrastinate": r"kernel/jobs/procrastinate\.py",
     "psycopg": r"kernel/jobs/procrastinate\.py",
+    "opentelemetry": r"kernel/traces/otlp\.py",
     "obstore": r"kernel/blobs/\w+\.py",
     "redis": r"kernel/(http|jobs|security)/\w+\.py",
     "uvicorn": r"(kernel/http|cli)/\w+\.py",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import countersign
+from countersign.kernel import metrics
 from countersign.kernel.errors import Refused
 from countersign.settings import PREFIX, Settings
 from tests import docs
@@ -26,6 +27,7 @@ NEVER_A_PROBLEM = {
     "master_key_refused": "the start ends with it",
     "cannot_unseal": "the start ends with it",
     "worker_failed": "the start ends with it",
+    "traces_unavailable": "the start ends with it",
     "client_closed_request": "nobody is there to read it",
     "weak_password": "shown on the set-up page and by the command line",
     "email_taken": "shown on the set-up page and by the command line",
@@ -92,6 +94,14 @@ def test_every_route_is_documented() -> None:
     lines = (reference.FOLDER / "endpoints.md").read_text().splitlines()
 
     assert not [each.path for each in reference.EVERY_ROUTE if f"### {reference.address(each)}" not in lines]
+
+
+def test_every_metric_is_documented() -> None:
+    for module in pkgutil.walk_packages(countersign.__path__, "countersign."):
+        importlib.import_module(module.name)
+    page = (reference.FOLDER / "metrics.md").read_text()
+
+    assert not [name for name in metrics.FAMILIES if f"| `{name}` |" not in page]
 
 
 def refusals(kind: type[Refused]) -> Iterator[type[Refused]]:

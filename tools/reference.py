@@ -11,10 +11,12 @@ from typing import Any, TypeAlias
 import msgspec
 
 from countersign.archives.rules import RULES
+from countersign.cli import distribution, operating, records
 from countersign.distribution.app import ROUTES
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.documents import problems
 from countersign.distribution.documents import routes as documents
+from countersign.kernel import metrics
 from countersign.kernel.http.route import Nothing, OneOf, Route
 from countersign.kernel.http.route import shapes as shapes_of
 from countersign.settings import PREFIX as VARIABLE
@@ -22,6 +24,8 @@ from countersign.settings import Settings
 
 FOLDER = Path(__file__).parents[1] / "docs/reference"
 NOTE = "<!-- Written by `make docs`; change the declarations instead. -->\n"
+WATCHED = (distribution.SERVICE, records.SERVICE, operating.watching)
+"""What tells metrics, so that all of them are declared."""
 EVERY_ROUTE = (*ROUTES, *documents.routes(ROUTES))
 UNNAMED: dict[type, str] = {str: "a page", bytes: "the bytes", dict: "a JSON object"}
 ANSWERED = "Member of the answer"
@@ -58,6 +62,7 @@ def pages() -> dict[str, str]:
         "endpoints.md": endpoints_page(),
         "problems.md": problems_page(),
         "archive-rules.md": archive_rules_page(),
+        "metrics.md": metrics_page(),
     }
 
 
@@ -118,6 +123,23 @@ def archive_rules_page() -> str:
     head = f"{NOTE}\n# Rules of archives\n" + "".join(f"\n{_filled(each)}\n" for each in paragraphs)
     rows = [(f"`{word}`", meaning) for word, meaning in RULES.items()]
     return head + "\n" + _table(("Rule", "What it asks for"), rows)
+
+
+def metrics_page() -> str:
+    """Every metric that a server tells, by its name."""
+    paragraphs = (
+        "What `/metrics` of the [operator's port](../how-to/watch-a-server.md) tells, as Prometheus text. What is "
+        "counted in a process carries that `worker`, from 0; what is looked up in a database or on the disk is told "
+        "once. Durations are histograms in seconds: `_bucket`, `_sum`, `_count`. Labels hold templates and words of "
+        "this code, never an id, a name, or what somebody sent.",
+        "A database is `distribution`, `records`, or `sandbox`: all data sets of the sandbox together.",
+    )
+    head = f"{NOTE}\n# Metrics\n" + "".join(f"\n{_filled(each)}\n" for each in paragraphs)
+    rows = [
+        (f"`{name}`", each.kind, ", ".join(f"`{label}`" for label in each.labels), each.meaning)
+        for name, each in sorted(metrics.FAMILIES.items())
+    ]
+    return head + "\n" + _table(("Metric", "Kind", "Labels", "Meaning"), rows)
 
 
 def endpoints_page() -> str:

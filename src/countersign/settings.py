@@ -173,6 +173,16 @@ class Settings:
     body_grace_s: int = _setting(10, "Time a client has for a body before the least rate is asked of it.", "seconds")
     body_rate_kib_s: int = _setting(64, "Least rate of a body after the grace time.", "KiB/s")
     grace_s: int = _setting(5, "Time running requests get when the service stops.", "seconds")
+    operator_port: int = _setting(
+        0, "Port that tells the operator how the services are: /livez, /readyz, /metrics; 0: none."
+    )
+    operator_host: str = _setting("127.0.0.1", "Address of that port. Whoever reaches it is answered.")
+    otlp_url: str = _setting(
+        "",
+        "Base address of a collector of traces (OTLP over HTTP), like http://127.0.0.1:4318; empty: no traces.",
+        "URL",
+        secret=True,
+    )
     log_level: str = _setting("info", "Least level that is logged: debug, info, warning, error.")
     log_requests: bool = _setting(False, "Log a line for every request.")
 

@@ -5,7 +5,7 @@ import json
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import assume, given
@@ -141,10 +141,37 @@ def test_what_is_no_secret_comes_out_whole(text: str, number: int, flag: bool, n
 
 def test_an_access_line_names_the_template_and_nothing_of_the_address() -> None:
     with logged() as written:
-        telemetry.access("PUT", "/artifacts/uploads/{token}", 201, 1.23456, "00ff")
+        telemetry.access("PUT", "/artifacts/uploads/{token}", 201, 1.23456)
 
     line = json.loads(written.getvalue())
     assert (line["route"], line["status"], line["elapsed_ms"]) == ("/artifacts/uploads/{token}", 201, 1.235)
+
+
+class Asked(NamedTuple):
+    """A request as the log sees it."""
+
+    request_id: str
+    principal: str
+
+
+@pytest.mark.parametrize("principal", ["person:1", ""])
+def test_a_line_written_while_a_request_is_answered_tells_whose_it_is(principal: str) -> None:
+    before = telemetry.REQUEST.set(Asked("00ff", principal))
+    try:
+        with logged() as written:
+            telemetry.logger("test").warning("event")
+    finally:
+        telemetry.REQUEST.reset(before)
+
+    line = json.loads(written.getvalue())
+    assert (line["request_id"], line.get("principal", "")) == ("00ff", principal)
+
+
+def test_a_line_outside_of_requests_names_none() -> None:
+    with logged() as written:
+        telemetry.logger("test").warning("event")
+
+    assert not {"request_id", "principal"} & json.loads(written.getvalue()).keys()
 
 
 def test_what_is_below_the_level_is_not_written() -> None:

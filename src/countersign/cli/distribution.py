@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from countersign.cli import worker
 from countersign.cli.place import Place
 from countersign.cli.starting import Service
-from countersign.distribution import app, demo, opening
+from countersign.distribution import app, demo, opening, watching
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, sessions, setup
 from countersign.kernel.http.server import ASGIApp
@@ -93,4 +93,5 @@ SERVICE = Service(
     opened=opened,
     prepare=prepare,
     serving=serving,
+    watched=watching.watched,
 )

@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import click
+import httpx
+import msgspec
 
-from countersign.cli import configuration, lock, output, store
+from countersign.cli import configuration, lock, operating, output, store
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.errors import Refused
+from countersign.kernel.http.operator import Readiness
 from countersign.kernel.mail.open import open_mail
 from countersign.kernel.mail.outbox import FOLDER
 from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
@@ -31,6 +34,8 @@ OLDEST_NOW = 1_767_225_600 * clock.SECOND
 """2026-01-01T00:00:00Z: a clock before this was never set."""
 LARGEST_SKEW_S = 5
 SCARCE_MIB = 1024
+PATIENCE_S = 60
+"""More than all checks of a running server may take together."""
 OF_CLIENTS = {f"{PREFIX}{name}" for name in ("SERVER", "TOKEN", "CLIENT_ID", "CLIENT_SECRET")}
 
 
@@ -50,6 +55,8 @@ class Finding:
 @output.json_option
 def doctor(data: str | None, distribution_port: int) -> None:
     """Check Python, settings, disk, keys, database, blob store, mail, port and clock; nothing is changed.
+
+    A server that runs and has an operator's port is asked as well.
 
     Exit code 0 when nothing failed (warnings are fine), else 1.
     """
@@ -93,6 +100,8 @@ def checked(settings: Settings, port: int) -> Iterator[Finding]:
     yield asyncio.run(_blobs(settings, data))
     yield asyncio.run(_mail(settings, data))
     yield _port(data, port)
+    if settings.operator_port and lock.is_held(data):
+        yield _ready(settings)
     yield _clock(data)
 
 
@@ -231,6 +240,21 @@ def _port(data: Path, port: int) -> Finding:
             remedy = "Stop what listens there, or serve on another port."
             return Finding("port", "fail", f"127.0.0.1:{port}: {(error.strerror or '').lower()}", remedy)
     return Finding("port", "ok", f"127.0.0.1:{port} is free")
+
+
+def _ready(settings: Settings) -> Finding:
+    """What the server that runs says of itself."""
+    url = f"{operating.url(settings.operator_host, settings.operator_port)}/readyz"
+    try:
+        answer = httpx.get(url, timeout=PATIENCE_S, trust_env=False)
+        said = msgspec.json.decode(answer.content, type=Readiness)
+    except (httpx.HTTPError, msgspec.DecodeError, msgspec.ValidationError):
+        remedy = "Look at its log; it was started without COUNTERSIGN_OPERATOR_PORT, or it hangs: then restart it."
+        return Finding("running", "fail", f"{url} does not answer as a server does", remedy)
+    if said.failing:
+        found = "; ".join(f"{each.name}: {each.detail}" for each in said.checks if each.state == "failed")
+        return Finding("running", "fail", found, "docs/how-to/watch-a-server.md says what each check means.")
+    return Finding("running", "ok", f"{url}: ready, {len(said.checks)} checks")
 
 
 def _clock(data: Path) -> Finding:

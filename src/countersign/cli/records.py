@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from countersign.cli.place import Place
 from countersign.cli.starting import Service
 from countersign.kernel.http.server import ASGIApp
-from countersign.records import app, demo
+from countersign.records import app, demo, watching
 from countersign.records.access import setup
 from countersign.settings import BadSetting, Settings
 from countersign.web import work as pages
@@ -74,4 +74,5 @@ SERVICE = Service(
     opened=opened,
     prepare=prepare,
     serving=serving,
+    watched=watching.watched,
 )

@@ -3,13 +3,13 @@
 import errno
 import os
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from typing import Any
 
 import click
 
-from countersign.cli import output
+from countersign.cli import operating, output
 from countersign.cli.lock import DataLock
 from countersign.cli.output import Exit, Failure
 from countersign.cli.place import Place, place_of
@@ -20,7 +20,11 @@ from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import server
 from countersign.kernel.http.deadlines import Deadlines
+from countersign.kernel.http.notify import READY, notify
+from countersign.kernel.http.operator import Watched
 from countersign.kernel.http.server import ASGIApp, CannotListen, Listener, Server
+from countersign.kernel.http.siblings import Siblings
+from countersign.kernel.traces import open as traces
 from countersign.settings import BadSetting, Settings
 
 DOING = "cannot serve"
@@ -49,7 +53,7 @@ class Start:
         """Where each service is, now that its listener has its port."""
         return [
             place_of(each.service.url(self.settings), self.host, listener.port)
-            for each, listener in zip(self.wanted, listeners, strict=True)
+            for each, listener in zip(self.wanted, listeners[: len(self.wanted)], strict=True)
         ]
 
 
@@ -79,7 +83,8 @@ def run(start: Start, lock: DataLock) -> None:
     Raises:
         Failure: the address cannot be had, the store cannot be opened, or a module is declared wrongly.
     """
-    settings, words = start.settings, Words()
+    settings, words, siblings = start.settings, Words(), Siblings(start.workers)
+    own = operating.listeners(settings)
     try:
         telemetry.configure(settings.log_level)
     except ValueError as error:
@@ -91,7 +96,9 @@ def run(start: Start, lock: DataLock) -> None:
         is_first = index == 0
         told: list[str] = []
         apps: list[ASGIApp] = []
+        services: list[Watched] = []
         async with AsyncExitStack() as stack:
+            stack.enter_context(traces.sending(settings.otlp_url))
             for each, place in zip(start.wanted, start.places(listeners), strict=True):
                 context = await stack.enter_async_context(each.service.opened(settings, place))
                 if is_first and not words.are_told:
@@ -99,6 +106,8 @@ def run(start: Start, lock: DataLock) -> None:
                     head = f"Countersign {each.service.title} on {place.root_url} (data in {settings.data})"
                     told.append(f"{head}\n{said}")
                 apps.append(await stack.enter_async_context(each.service.serving(context, is_first)))
+                services.append(each.service.watched(context))
+            apps += await stack.enter_async_context(operating.watching(settings, siblings, index, services))
             if told:
                 words.tell("\n".join(told))
             yield apps
@@ -110,18 +119,20 @@ def run(start: Start, lock: DataLock) -> None:
         for each, place in zip(start.wanted, places, strict=True):
             if not each.service.url(settings) and not place.is_loopback:
                 output.note(f"  Set {each.service.setting} to the https address that others use: links name it.")
+        operating.announce(own)
         click.echo("Stop with ctrl-C.")
+        notify(READY)
 
-    _serve(
-        Server(
-            application,
-            [Listener(each.service.name, start.host, each.port) for each in start.wanted],
-            workers=start.workers,
-            deadlines=_deadlines(settings),
-            grace_s=settings.grace_s,
-            on_ready=ready,
-        )
+    served = Server(
+        application,
+        [*(Listener(each.service.name, start.host, each.port) for each in start.wanted), *own],
+        workers=start.workers,
+        deadlines=_deadlines(settings),
+        grace_s=settings.grace_s,
+        on_ready=ready,
     )
+    with closing(siblings):
+        _serve(served, settings.otlp_url)
 
 
 def _deadlines(settings: Settings) -> Deadlines:
@@ -133,8 +144,10 @@ def _deadlines(settings: Settings) -> Deadlines:
     )
 
 
-def _serve(wanted: Server) -> None:
+def _serve(wanted: Server, otlp_url: str) -> None:
     try:
+        if otlp_url:
+            traces.require(otlp_url)
         server.run(wanted)
     except CannotListen as error:
         cause = error.__cause__

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from countersign.cli.place import Place
+from countersign.kernel.http.operator import Watched
 from countersign.kernel.http.server import ASGIApp
 from countersign.settings import Settings
 
@@ -22,6 +23,7 @@ class Service(Generic[ContextT]):
     opened    its context at a place, brought up to date, until the block is left
     prepare   once, in the first worker: fill with the demonstration where asked for; what to tell about signing in
     serving   its application; the one worker that `tends` also removes what has expired
+    watched   its checks and numbers, for the operator
     """
 
     name: str
@@ -31,3 +33,4 @@ class Service(Generic[ContextT]):
     opened: Callable[[Settings, Place], AbstractAsyncContextManager[ContextT]]
     prepare: Callable[[ContextT, bool], Awaitable[str]]
     serving: Callable[[ContextT, bool], AbstractAsyncContextManager[ASGIApp]]
+    watched: Callable[[ContextT], Watched]

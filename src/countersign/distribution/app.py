@@ -100,7 +100,7 @@ def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Seque
     same routes work on other data. `workers` is the command of a process that works on the sandbox's jobs."""
     put_together = Parts(
         opening=lambda settings, root_url, is_loopback: opened(settings, root_url, is_loopback=is_loopback),
-        application=lambda data_set: _application(data_set, routes, store.root_url),
+        application=lambda data_set: _application(data_set, routes, store.root_url, "sandbox"),
         template=original.template(opening.MIGRATIONS),
         workers=workers,
     )
@@ -108,11 +108,14 @@ def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Seque
     return Front(app, store, put_together, _limiter(store), _proxies(store.settings))
 
 
-def _application(store: Store, routes: Sequence[Route[Store]], problems_url: str) -> App[Store]:
+def _application(
+    store: Store, routes: Sequence[Route[Store]], problems_url: str, service: str = "distribution"
+) -> App[Store]:
     settings = store.settings
     policy = Policy(
         root_url=problems_url,
         prefix=PREFIX,
+        service=service,
         trusted_proxies=_proxies(settings),
         log_requests=settings.log_requests,
         pages_bytes=settings.page_cache_mib << 20,

@@ -53,6 +53,8 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             read_deadline_s=settings.read_deadline_s,
             reserve_bytes=settings.reserve_mib << 20,
             most_bytes=settings.storage_mib << 20,
+            # Data sets of the sandbox are bounded, and their numbers are not the store's.
+            name="sandbox" if settings.storage_mib else SCHEMA,
         )
         stack.push_async_callback(database.close)
         await upgrade(database, MIGRATIONS)

@@ -4,6 +4,7 @@ import logging
 import re
 import sys
 from collections.abc import Mapping, MutableMapping, Sequence
+from contextvars import ContextVar
 from typing import Any, Protocol, TypeAlias, cast
 
 import structlog
@@ -26,6 +27,24 @@ _SECRET_TEXTS = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?!-----END)[\s\S])*"
 )
 HIDDEN = "(hidden)"
+
+
+class Request(Protocol):
+    """A request, as far as lines that are written while it is answered tell of it."""
+
+    @property
+    def request_id(self) -> str:
+        """As its answer names it."""
+        ...
+
+    @property
+    def principal(self) -> str:
+        """Who calls, by an id; empty while that is not known, and of whoever is nobody."""
+        ...
+
+
+REQUEST: ContextVar[Request | None] = ContextVar("request", default=None)
+"""The request that this task answers."""
 
 
 class Logger(Protocol):
@@ -59,7 +78,7 @@ def configure(level: str = "info") -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
+            _ask_whose,
             structlog.processors.add_log_level,
             _stamp,
             structlog.processors.format_exc_info,
@@ -77,11 +96,18 @@ def logger(name: str) -> Logger:
     return structlog.get_logger(part=name)
 
 
-def access(method: str, route: str, status: int, elapsed_ms: float, request_id: str) -> None:
+def access(method: str, route: str, status: int, elapsed_ms: float) -> None:
     """One line for a request: its route's template, never its address with what somebody put into it."""
-    logger("access").info(
-        "request", method=method, route=route, status=status, elapsed_ms=round(elapsed_ms, 3), request_id=request_id
-    )
+    logger("access").info("request", method=method, route=route, status=status, elapsed_ms=round(elapsed_ms, 3))
+
+
+def _ask_whose(_: object, __: str, event: Event) -> Event:
+    request = REQUEST.get()
+    if request is not None:
+        event.setdefault("request_id", request.request_id)
+        if request.principal:
+            event.setdefault("principal", request.principal)
+    return event
 
 
 def _stamp(_: object, __: str, event: Event) -> Event:

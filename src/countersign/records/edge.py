@@ -3,16 +3,17 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import msgspec
 
-from countersign.kernel import clock, telemetry
+from countersign.kernel import telemetry
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.call import ClientGone, Headers, Receive, Send
 from countersign.kernel.http.decode import UnsupportedMediaType
 from countersign.kernel.http.exchange import Exchange, Scope
+from countersign.kernel.http.observed import Observed
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed
 
 BODY_LIMIT = 8 << 20
@@ -22,7 +23,17 @@ MOST_KNOWN = 512
 
 LONGEST_KNOWN = 200
 
-CallerT = TypeVar("CallerT")
+
+class Known(Protocol):
+    """Whoever calls, as far as the edge needs to know them."""
+
+    @property
+    def principal(self) -> str:
+        """Names the caller in the log; never a secret."""
+        ...
+
+
+CallerT = TypeVar("CallerT", bound=Known)
 
 
 class Malformed(Refused):
@@ -97,15 +108,21 @@ class Edge(Generic[CallerT]):
         self._known: dict[bytes, Mapping[str, tuple[Endpoint[CallerT], Mapping[str, str]]]] = {}
         self._caller_of = caller_of
         self._trusted_proxies = trusted_proxies
-        self._log_requests = log_requests
+        self._observed = Observed("records", log_requests=log_requests)
         self._log = telemetry.logger("records")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request (ASGI 3). Other kinds of scope are not served."""
         if scope["type"] != "http":
             return
-        started_s = clock.monotonic_s()
         exchange = Exchange(scope, receive, send, self._trusted_proxies)
+        began_s = self._observed.begin(exchange)
+        try:
+            await self._served(exchange)
+        finally:
+            self._observed.end(exchange, began_s)
+
+    async def _served(self, exchange: Exchange) -> None:
         try:
             await exchange.answer(_private(await self._answer(exchange)))
         except ClientGone:
@@ -113,11 +130,8 @@ class Edge(Generic[CallerT]):
         except Refused as refused:
             await _refuse(refused, exchange)
         except Exception as error:  # the process edge: logged once under the request's id, answered as 500
-            self._log.error("request failed", request_id=exchange.request_id, route=exchange.route_path, exc_info=error)
+            self._log.error("request failed", route=exchange.route_path, exc_info=error)
             await _refuse(InternalError("the service failed; the fault was logged"), exchange)
-        if self._log_requests:
-            elapsed_ms = (clock.monotonic_s() - started_s) * 1000
-            telemetry.access(exchange.method, exchange.route_path, exchange.status, elapsed_ms, exchange.request_id)
 
     async def _answer(self, exchange: Exchange) -> Answer:
         if not exchange.names_its_host:
@@ -134,6 +148,7 @@ class Edge(Generic[CallerT]):
             caller = await self._caller_of(exchange.headers)
             if caller is None:
                 raise Unauthenticated("the bearer token is missing, unknown, expired or revoked")
+            exchange.principal = caller.principal
         call = Call(path, exchange.query_string, body, exchange.headers, exchange.address, exchange.request_id, caller)
         return await endpoint.handler(call)
 

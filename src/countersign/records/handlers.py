@@ -10,8 +10,9 @@ from countersign.kernel.errors import NotFound
 from countersign.kernel.http import conditional
 from countersign.kernel.http.answer import JSON, Answer, encode
 from countersign.kernel.mcp import revisions
+from countersign.kernel.security import passwords
 from countersign.records import edge
-from countersign.records.access import agent_tokens, sign_in
+from countersign.records.access import agent_tokens, lockout, sign_in
 from countersign.records.access.view import Caller
 from countersign.records.approvals import decide
 from countersign.records.approvals.propose import Proposal
@@ -54,7 +55,11 @@ class Handlers:
             raise BadInput("username and password are required, both strings")
         engine = self.dispatch.engine
         note = noting.noted(engine.chain, call.request_id)
-        return _secret(await sign_in.sign_in(engine.records, username, password, note))
+        try:
+            return _secret(await sign_in.sign_in(engine.records, username, password, note))
+        except (sign_in.WrongSignIn, lockout.LockedOut):
+            passwords.SIGN_INS_FAILED.of("records").value += 1
+            raise
 
     async def agent_token(self, call: edge.Call[Caller]) -> Answer:
         """A token by which an agent acts for the person who calls."""

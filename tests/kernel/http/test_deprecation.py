@@ -113,7 +113,7 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
         gate=OpenGate(),
         limiter=RateLimiter(counters, {"anonymous": 9}),
         versions=first,
-        policy=Policy("http://here", ""),
+        policy=Policy("http://here", "", "test"),
     )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client:
         yield client

@@ -9,7 +9,7 @@ Revision 2026-07-28 is on as well.
 import asyncio
 import sys
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import uvicorn
 
@@ -85,6 +85,12 @@ class FixtureTools:
         return Outcome(encode(CONTENT[name]))
 
 
+class Anybody(NamedTuple):
+    """Whoever calls."""
+
+    principal: str = "anybody"
+
+
 async def serve(application: Any, port: int) -> None:
     """Serve on loopback until the process ends."""
     await uvicorn.Server(uvicorn.Config(application, port=port, log_level="warning")).serve()
@@ -94,12 +100,12 @@ async def serve_tools(port: int) -> None:
     """The protocol alone, behind the edge of the records service."""
     server = Server(Implementation("fixtures", "Fixtures", "1", "Call them."), FixtureTools(), with_2026=True)
 
-    async def answer(call: edge.Call[str]) -> Answer:
+    async def answer(call: edge.Call[Anybody]) -> Answer:
         reply = await server.answer(call, call.headers, call.body)
         return Answer(reply.status, reply.body, reply.media_type)
 
-    async def anybody(_: Headers) -> str:
-        return "anybody"
+    async def anybody(_: Headers) -> Anybody:
+        return Anybody()
 
     endpoint = edge.Endpoint("POST", "/mcp", answer, guard=tools.guard_of(f"http://127.0.0.1:{port}"))
     await serve(edge.Edge((endpoint,), anybody), port)

@@ -7,7 +7,7 @@ import msgspec
 from countersign.distribution.jobs.schemas import JobStatus, Status
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
-from countersign.kernel.database.port import Dialect, Reader, Transaction
+from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
 
 COLUMNS = """id, org_id, type, status, progress, attempts, cancelled, result, error, created_at, started_at,
     finished_at"""
@@ -52,6 +52,8 @@ SEEN = """
 """
 GONE = "DELETE FROM job_worker WHERE id = $1"
 LAST_SEEN = "SELECT max(seen_at) FROM job_worker"
+COUNTS = "SELECT status, count(*) FROM job GROUP BY status"
+OLDEST = "SELECT status, min(created_at) FROM job WHERE status IN ('queued', 'running') GROUP BY status"
 LONGEST_DUE = "SELECT min(run_after) FROM job WHERE status = 'queued'"
 
 
@@ -163,3 +165,14 @@ async def unattended_s(reader: Reader) -> float:
         return 0.0
     since = max(due[0], (seen[0] if seen is not None else None) or 0)
     return max(0.0, (clock.now() - since) / clock.SECOND)
+
+
+async def counts(database: Database) -> dict[Status, int]:
+    """How many jobs there are, by status."""
+    return {status: count for status, count in await database.scan(COUNTS)}
+
+
+async def oldest_s(database: Database) -> dict[Status, float]:
+    """How many seconds ago the oldest job was asked for that waits, and the oldest that runs."""
+    now = clock.now()
+    return {status: max(0.0, (now - since) / clock.SECOND) for status, since in await database.scan(OLDEST)}

@@ -51,6 +51,7 @@ CONDEMN_UNKNOWN = """
 """
 CONDEMNED = "SELECT sha256 FROM blob WHERE state = 'condemned' ORDER BY touched_at LIMIT $1"
 TAKE_CONDEMNED = "UPDATE blob SET state = 'condemned' WHERE sha256 = $1 AND state = 'condemned'"
+STORED = "SELECT count(*), coalesce(sum(size), 0) FROM blob WHERE state = 'live'"
 FORGET = "DELETE FROM blob WHERE sha256 = $1 AND state = 'condemned'"
 
 
@@ -111,3 +112,9 @@ async def remove_unused(database: Database, store: BlobStore, sha256: str, befor
     """Remove the blob unless something refers to it or somebody touched it since `before`; whether it is gone."""
     await condemn(database, sha256, before)
     return await remove_condemned(database, store, sha256)
+
+
+async def stored(database: Database) -> tuple[int, int]:
+    """How many blobs are in use, and their bytes."""
+    ((count, size),) = await database.scan(STORED)
+    return count, int(size)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from countersign.kernel.database import postgres, sqlite
+from countersign.kernel.database.measured import MeasuredDatabase
 from countersign.kernel.database.port import Database
 
 SQLITE = "sqlite:///"
@@ -16,22 +17,32 @@ async def open_database(
     read_deadline_s: float = 5.0,
     reserve_bytes: int = sqlite.RESERVE_BYTES,
     most_bytes: int = 0,
+    name: str = "",
 ) -> Database:
     """Open the database at the address: `sqlite:////absolute/file.db` or `postgresql://…`.
 
     On PostgreSQL the service's tables live in `schema`, which is created when missing, and `pool` is the number of
     connections. A SQLite file is one service's alone, so that it needs no schema; `reserve_bytes` is the room on
-    its volume that writes leave free, `most_bytes` its greatest length (0: any).
+    its volume that writes leave free, `most_bytes` its greatest length (0: any). `name` is what the numbers call it;
+    without one it is the schema.
 
     Raises:
         Unavailable: the file cannot be opened, or the server cannot be reached.
         ValueError: the address is of neither kind.
     """
+    name = name or schema
     if url.startswith(SQLITE):
-        path = Path(url.removeprefix(SQLITE))
-        return await sqlite.open_sqlite(
-            path, read_deadline_s=read_deadline_s, reserve_bytes=reserve_bytes, most_bytes=most_bytes
+        opened = await sqlite.open_sqlite(
+            Path(url.removeprefix(SQLITE)),
+            read_deadline_s=read_deadline_s,
+            reserve_bytes=reserve_bytes,
+            most_bytes=most_bytes,
+            name=name,
         )
+        return MeasuredDatabase(opened, name)
     if url.startswith(("postgresql://", "postgres://")):
-        return await postgres.open_postgres(url, schema=schema, pool=pool, read_deadline_s=read_deadline_s)
+        reached = await postgres.open_postgres(
+            url, schema=schema, pool=pool, read_deadline_s=read_deadline_s, name=name
+        )
+        return MeasuredDatabase(reached, name)
     raise ValueError("a database address begins with sqlite:/// or postgresql://")

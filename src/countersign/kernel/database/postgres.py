@@ -5,14 +5,17 @@ state behind: no SET without LOCAL, no LISTEN, no temporary table, no advisory l
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import NoReturn, Protocol, cast
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import NoReturn
 
 import asyncpg
 
+from countersign.kernel import clock
+from countersign.kernel.database import measured
 from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
 from countersign.kernel.database.port import Dialect, Row, Value
+from countersign.kernel.database.postgres_driver import Connection, Lease, Pool, driver
 from countersign.kernel.database.settled import settled
 from countersign.kernel.errors import InvalidRequest, Refused, StorageFull, Unavailable
 
@@ -50,41 +53,10 @@ _REMEDIES = {
 }
 
 
-class _Connection(Protocol):
-    async def fetch(self, query: str, *args: Value) -> list[Row]: ...
-    async def fetchrow(self, query: str, *args: Value) -> Row | None: ...
-    async def execute(self, query: str, *args: Value) -> str: ...
-    async def executemany(self, command: str, args: Iterable[tuple[Value, ...]]) -> None: ...
-    async def cursor(self, query: str, *args: Value) -> "_Cursor": ...
-    def transaction(self, *, isolation: str, readonly: bool) -> AbstractAsyncContextManager[object]: ...
-    def terminate(self) -> None: ...
-    async def close(self) -> None: ...
-
-
-class _Cursor(Protocol):
-    async def fetch(self, n: int) -> list[Row]: ...
-
-
-_Lease = AbstractAsyncContextManager[_Connection]
-
-
-class _Pool(Protocol):
-    def acquire(self) -> _Lease: ...
-    async def close(self) -> None: ...
-
-
-class _Driver(Protocol):
-    def connect(self, dsn: str, *, timeout: float) -> Awaitable[_Connection]: ...
-    def create_pool(self, dsn: str, **options: object) -> Awaitable[_Pool]: ...
-
-
-_driver = cast(_Driver, asyncpg)
-
-
 class PostgresTransaction:
     """The port's Transaction on PostgreSQL, READ COMMITTED."""
 
-    def __init__(self, connection: _Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.actions: list[Callable[[], None]] = []
 
@@ -150,8 +122,10 @@ class PostgresTransaction:
 class PostgresDatabase:
     """One service's schema in a PostgreSQL database. Reads cannot write; lost connections are replaced."""
 
-    def __init__(self, pool: _Pool, size: int, read_deadline_s: float) -> None:
+    def __init__(self, pool: Pool, size: int, read_deadline_s: float, name: str) -> None:
         self._pool = pool
+        self._reads = measured.READS.of(name)
+        self._reading = measured.RUNNING.of(name, "read")
         # Every connection of the pool may have died unnoticed; each attempt gets rid of one.
         self._last_attempt = size
         self._read_deadline_s = read_deadline_s
@@ -168,22 +142,28 @@ class PostgresDatabase:
             Unavailable: the server cannot be reached, or did not answer before the read deadline.
             WrittenOutsideTransaction: the statement writes.
         """
+        started_s = clock.monotonic_s()
         for attempt in range(self._last_attempt + 1):
             try:
                 async with asyncio.timeout(self._read_deadline_s), self._leased() as connection:
                     return await connection.fetch(statement, *values)
             except _ERRORS as error:
                 self._refuse_last(error, attempt)
+            finally:
+                self._reads.add(clock.monotonic_s() - started_s)
         raise AssertionError("the last attempt answers or raises")
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
         """The first row, or None; otherwise as `fetch`."""
+        started_s = clock.monotonic_s()
         for attempt in range(self._last_attempt + 1):
             try:
                 async with asyncio.timeout(self._read_deadline_s), self._leased() as connection:
                     return await connection.fetchrow(statement, *values)
             except _ERRORS as error:
                 self._refuse_last(error, attempt)
+            finally:
+                self._reads.add(clock.monotonic_s() - started_s)
         raise AssertionError("the last attempt answers or raises")
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
@@ -228,7 +208,7 @@ class PostgresDatabase:
         finally:
             await _returned(lease)
 
-    async def _begun(self) -> tuple[_Lease, _Connection]:
+    async def _begun(self) -> tuple[Lease, Connection]:
         """A connection with a transaction begun; a connection found dead is replaced first."""
         for attempt in range(self._last_attempt + 1):
             lease = self._pool.acquire()
@@ -258,8 +238,9 @@ class PostgresDatabase:
             refuse(error)
 
     @asynccontextmanager
-    async def _leased(self) -> AsyncGenerator[_Connection]:
+    async def _leased(self) -> AsyncGenerator[Connection]:
         async with self._pool.acquire() as connection:
+            self._reading.value += 1
             try:
                 yield connection
             except (*_LOST, asyncio.CancelledError):
@@ -267,6 +248,8 @@ class PostgresDatabase:
                 # that nobody ends: the next one could not begin.
                 _close(connection)
                 raise
+            finally:
+                self._reading.value -= 1
 
     async def close(self) -> None:
         """Wait for what is under way, then close every connection."""
@@ -274,9 +257,10 @@ class PostgresDatabase:
 
 
 async def open_postgres(
-    url: str, *, schema: str, pool: int = 10, read_deadline_s: float = 5.0
+    url: str, *, schema: str, pool: int = 10, read_deadline_s: float = 5.0, name: str = ""
 ) -> PostgresDatabase:
-    """Open a pool of up to `pool` connections to the database; `schema` is created when missing.
+    """Open a pool of up to `pool` connections to the database; `schema` is created when missing. `name` is what the
+    numbers call it, when that is not its schema.
 
     Raises:
         Unavailable: the server cannot be reached, or refuses the user.
@@ -289,7 +273,7 @@ async def open_postgres(
     }
     try:
         settings["search_path"] = await _prepare_schema(url, schema)
-        made = await _driver.create_pool(
+        made = await driver.create_pool(
             url,
             min_size=min(2, pool),
             max_size=pool,
@@ -302,7 +286,7 @@ async def open_postgres(
         )
     except _ERRORS as error:
         refuse(error)
-    return PostgresDatabase(made, pool, read_deadline_s)
+    return PostgresDatabase(made, pool, read_deadline_s, name or schema)
 
 
 async def _keep(_connection: object) -> None:
@@ -311,7 +295,7 @@ async def _keep(_connection: object) -> None:
 
 async def _prepare_schema(url: str, schema: str) -> str:
     """Create the schema when it is missing; its name, quoted."""
-    connection = await _driver.connect(url, timeout=CONNECT_S)
+    connection = await driver.connect(url, timeout=CONNECT_S)
     try:
         ((quoted, create, is_there),) = await connection.fetch(_SCHEMA, schema)
         # Looked up first, so that a user without the right to create one may use one that is there.
@@ -324,12 +308,12 @@ async def _prepare_schema(url: str, schema: str) -> str:
     return quoted
 
 
-async def _returned(lease: _Lease) -> None:
+async def _returned(lease: Lease) -> None:
     """Give the connection back to the pool, whoever is cancelled meanwhile."""
     await settled(asyncio.ensure_future(lease.__aexit__(None, None, None)))
 
 
-async def _commit(connection: _Connection, transaction: PostgresTransaction) -> None:
+async def _commit(connection: Connection, transaction: PostgresTransaction) -> None:
     try:
         tag = await connection.execute("COMMIT")
     except _ERRORS as error:
@@ -341,7 +325,7 @@ async def _commit(connection: _Connection, transaction: PostgresTransaction) -> 
         asyncio.get_running_loop().call_soon(action)
 
 
-async def _roll_back(connection: _Connection) -> None:
+async def _roll_back(connection: Connection) -> None:
     """Roll back; a connection that cannot even do that is closed, which has the same effect."""
     try:
         await connection.execute("ROLLBACK")
@@ -349,7 +333,7 @@ async def _roll_back(connection: _Connection) -> None:
         _close(connection)
 
 
-def _close(connection: _Connection) -> None:
+def _close(connection: Connection) -> None:
     """Close at once; the driver complains when it has noticed by itself that the server is gone."""
     with suppress(asyncpg.InterfaceError):
         connection.terminate()

@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-from countersign.kernel.database import sqlite_connection
+from countersign.kernel import clock
+from countersign.kernel.database import measured, sqlite_connection
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.sqlite_readers import SqliteReaders
 from countersign.kernel.database.sqlite_writer import SqliteTransaction, SqliteWriter
@@ -33,7 +34,8 @@ class Moment:
 class SqliteDatabase:
     """One file, for the event loop that opened it. Several processes of one machine may open the same file."""
 
-    def __init__(self, path: Path, writer: SqliteWriter, readers: SqliteReaders) -> None:
+    def __init__(self, path: Path, writer: SqliteWriter, readers: SqliteReaders, name: str) -> None:
+        self._reads = measured.READS.of(name)
         self._writer = writer
         self._readers = readers
         self._reader = sqlite_connection.connect(path, use="read")
@@ -52,11 +54,17 @@ class SqliteDatabase:
             Unavailable: the file cannot be read.
             WrittenOutsideTransaction: the statement writes.
         """
-        return sqlite_connection.fetch(self._reader, statement, values)
+        started_s = clock.monotonic_s()
+        rows = sqlite_connection.fetch(self._reader, statement, values)
+        self._reads.add(clock.monotonic_s() - started_s)
+        return rows
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
         """The first row, or None; otherwise as `fetch`."""
-        return sqlite_connection.fetch_one(self._reader, statement, values)
+        started_s = clock.monotonic_s()
+        row = sqlite_connection.fetch_one(self._reader, statement, values)
+        self._reads.add(clock.monotonic_s() - started_s)
+        return row
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
         """All rows: read on the event loop when that takes less than a moment, else in a thread until the deadline.
@@ -67,6 +75,13 @@ class SqliteDatabase:
         Raises:
             Unavailable: the deadline passed.
         """
+        started_s = clock.monotonic_s()
+        try:
+            return await self._scanned(statement, values)
+        finally:
+            self._reads.add(clock.monotonic_s() - started_s)
+
+    async def _scanned(self, statement: str, values: tuple[Value, ...]) -> list[Row]:
         # By its hash, since texts may be long; two of one hash would share nothing worse than the way to be read.
         key = hash(statement)
         left = self._long.get(key, 0)
@@ -106,8 +121,9 @@ async def open_sqlite(
     busy_timeout_ms: int = 10_000,
     reserve_bytes: int = RESERVE_BYTES,
     most_bytes: int = 0,
+    name: str = "sqlite",
 ) -> SqliteDatabase:
-    """Open the file, or create it. `readers` threads serve scans and streams.
+    """Open the file, or create it. `readers` threads serve scans and streams; `name` is what the numbers call it.
 
     A transaction waits `busy_timeout_ms` for another process that writes, and is refused when less than
     `reserve_bytes` are free on the volume, so that reading, deleting and backing up still work on a full one. What
@@ -120,7 +136,7 @@ async def open_sqlite(
     def opened() -> SqliteDatabase:
         busy_timeout_s = busy_timeout_ms / 1000
         writer = SqliteWriter(path, busy_timeout_s=busy_timeout_s, reserve_bytes=reserve_bytes, most_bytes=most_bytes)
-        return SqliteDatabase(path, writer, SqliteReaders(path, readers, read_deadline_s))
+        return SqliteDatabase(path, writer, SqliteReaders(path, readers, read_deadline_s), name)
 
     # The first to open a file after a crash reads its whole log.
     return await asyncio.to_thread(opened)

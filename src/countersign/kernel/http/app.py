@@ -6,7 +6,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from countersign.kernel import clock, telemetry
+from countersign.kernel import telemetry
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused, invalid_parameter
 from countersign.kernel.http import conditional, cors, decode, deprecation, forms, idempotency
@@ -14,6 +14,7 @@ from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.call import Call, Caller, ClientGone, ContextT, Headers, Inner, Receive, Send, Within
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.inside import callable_inside, exchange_of
+from countersign.kernel.http.observed import Observed
 from countersign.kernel.http.pages import Page, Pages
 from countersign.kernel.http.problems import (
     PROBLEM_JSON,
@@ -61,11 +62,13 @@ class Gate(Protocol[GateCallerT]):
 class Policy:
     """What the operator decides about every request of a service.
 
-    `pages_bytes` is the room for encoded answers, `max_age_s` how long others may keep public ones.
+    `service` is its name in numbers and traces, `pages_bytes` the room for encoded answers, `max_age_s` how long others
+    may keep public ones.
     """
 
     root_url: str
     prefix: str
+    service: str
     trusted_proxies: frozenset[str] = frozenset()
     log_requests: bool = False
     pages_bytes: int = 64 << 20
@@ -96,14 +99,21 @@ class App(Generic[ContextT]):
         self._pages = Pages(policy.pages_bytes)
         self._running = idempotency.Running()
         self._public = f"public, max-age={policy.max_age_s}"
+        self._observed = Observed(policy.service, log_requests=policy.log_requests)
         self._log = telemetry.logger("http")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request (ASGI 3). Other kinds of scope are not served."""
         if scope["type"] != "http":
             return
-        started_s = clock.monotonic_s()
         exchange = Exchange(scope, receive, send, self._policy.trusted_proxies)
+        began_s = self._observed.begin(exchange)
+        try:
+            await self._served(exchange)
+        finally:
+            self._observed.end(exchange, began_s)
+
+    async def _served(self, exchange: Exchange) -> None:
         route: Route[ContextT] | None = None
         try:
             route, path = await self._match(exchange)
@@ -114,11 +124,8 @@ class App(Generic[ContextT]):
         except Refused as refused:
             await self._refuse(refused, route, exchange)
         except Exception as error:  # the process edge: logged once under the request's id, answered as 500
-            self._log.error("request failed", request_id=exchange.request_id, route=exchange.route_path, exc_info=error)
+            self._log.error("request failed", route=exchange.route_path, exc_info=error)
             await self._refuse(InternalError("the service failed; the fault was logged"), route, exchange)
-        if self._policy.log_requests:
-            elapsed_ms = (clock.monotonic_s() - started_s) * 1000
-            telemetry.access(exchange.method, exchange.route_path, exchange.status, elapsed_ms, exchange.request_id)
 
     async def _refuse(self, refused: Refused, route: Route[ContextT] | None, exchange: Exchange) -> None:
         if exchange.started:
@@ -175,6 +182,7 @@ class App(Generic[ContextT]):
 
     async def _answer(self, route: Route[ContextT], path: dict[str, str], exchange: Exchange) -> Answer:
         caller = await self._caller(route, exchange)
+        exchange.principal = "" if caller.is_anonymous else caller.key
         await self._count(route, caller, exchange)
         return await self._answer_to(caller, route, path, exchange, self._own)
 

@@ -26,6 +26,7 @@ class Exchange:
         "method",
         "names_its_host",
         "notices",
+        "principal",
         "query_string",
         "raw_path",
         "receive",
@@ -53,6 +54,7 @@ class Exchange:
         self.names_its_host = hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
         self.address = _address(scope, self.headers, trusted_proxies)
         self.request_id = ids.random_bytes(8).hex()
+        self.principal = ""
         self.limits: tuple[tuple[str, str], ...] = ()
         self.notices: tuple[tuple[str, str], ...] = ()
         self.deprecations: tuple[Deprecation, ...] = ()

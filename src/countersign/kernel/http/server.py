@@ -18,6 +18,7 @@ from countersign.kernel import telemetry
 from countersign.kernel.http import workers
 from countersign.kernel.http.call import STATE_KEY, ASGIApp
 from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarded, watch
+from countersign.kernel.http.notify import STOPPING, notify
 
 BACKLOG = 2048
 COLLECTED_AFTER = (50_000, 20, 50)
@@ -25,11 +26,13 @@ LAST_CALL_S = 0.1
 
 
 class Listener(NamedTuple):
-    """Where one application listens; port 0 takes a free one."""
+    """Where one application listens; port 0 takes a free one. One that `outlasts` a stop is heard until the last
+    request to the others has ended, and is waited for by nobody."""
 
     name: str
     host: str
     port: int
+    outlasts: bool = False
 
 
 Application: TypeAlias = Callable[[int, Sequence[Listener]], AbstractAsyncContextManager[Sequence[ASGIApp]]]
@@ -61,7 +64,7 @@ def run(server: Server) -> None:
     _raise_file_limit()
     sockets = [_bound(listener) for listener in server.listeners]
     real = [
-        Listener(each.name, each.host, bound.getsockname()[1])
+        each._replace(port=bound.getsockname()[1])
         for each, bound in zip(server.listeners, sockets, strict=True)
     ]
 
@@ -78,7 +81,7 @@ def run(server: Server) -> None:
         if server.workers == 1:
             work(0, first_ready)
         else:
-            workers.supervise(work, server.workers, first_ready, lambda: _close(sockets), server.grace_s)
+            workers.supervise(work, server.workers, first_ready, lambda: _stopping(sockets), server.grace_s)
     finally:
         _close(sockets)
 
@@ -128,18 +131,23 @@ async def _serve(
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
-    state = ServerState()
-    async with server.application(index, real) as applications, _watched(state):
+    state, lasting = ServerState(), ServerState()
+    async with server.application(index, real) as applications, _watched(state), _watched(lasting):
         _spare_the_collector()
         accepting = [
-            await _accepting(server, listener, application, bound, state, stopping)
+            await _accepting(server, listener, application, bound, lasting if listener.outlasts else state, stopping)
             for listener, application, bound in zip(real, applications, sockets, strict=True)
         ]
         starting = None
         ready()
         await stopping.wait()
-        _stop_listening(accepting, sockets)
+        if server.workers == 1:
+            notify(STOPPING)
+        _stop_listening(accepting, sockets, real, outlasts=False)
         await _drain(state, server.grace_s)
+        _stop_listening(accepting, sockets, real, outlasts=True)
+        for connection in guarded(lasting):
+            connection.transport.close()
 
 
 def _spare_the_collector() -> None:
@@ -196,11 +204,19 @@ async def _accepting(
         raise _cannot_listen(listener, error) from error
 
 
-def _stop_listening(accepting: Sequence[asyncio.Server], sockets: Sequence[socket.socket]) -> None:
+def _stop_listening(
+    accepting: Sequence[asyncio.Server], sockets: Sequence[socket.socket], real: Sequence[Listener], *, outlasts: bool
+) -> None:
     """Whoever connects from now on is refused. The system keeps listening as long as one copy of a socket is open,
     and would let clients wait for an answer that nobody gives: so the copies are closed as well."""
-    for each in accepting:
-        each.close()
+    for each, bound, listener in zip(accepting, sockets, real, strict=True):
+        if listener.outlasts is outlasts:
+            each.close()
+            bound.close()
+
+
+def _stopping(sockets: Sequence[socket.socket]) -> None:
+    notify(STOPPING)
     _close(sockets)
 
 

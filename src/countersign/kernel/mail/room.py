@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol, TypeAlias
 
+from countersign.kernel import metrics
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.mail.message import BadAddress
 from countersign.kernel.mail.port import Mail
@@ -13,6 +14,9 @@ AT_ONCE = 4
 PAUSES_S = (0.05, 2.0, 15.0)
 """Before each try. The first lets the answer go out before any work that its time could tell about."""
 CLOSING_S = 5.0
+
+WAITING = metrics.gauge("countersign_mail_waiting", "Letters in memory that wait to be sent, or to be tried again.")
+FAILED = metrics.counter("countersign_mail_failures_total", "Attempts to send a letter that failed.")
 
 
 class Letter(NamedTuple):
@@ -68,6 +72,7 @@ class MailRoom:
             raise Unavailable("too many letters are waiting to be sent")
         task = asyncio.create_task(self._deliver(write))
         self._tasks.add(task)
+        WAITING.of().value += 1
         task.add_done_callback(self._done)
 
     async def settled(self) -> None:
@@ -99,10 +104,12 @@ class MailRoom:
                 except BadAddress:
                     raise
                 except Refused as refused:
+                    FAILED.of().value += 1
                     # Never the address: who is written to is nobody's business who reads a log.
                     self._log.warning("letter not sent", why=refused.detail, attempt=number, of=len(PAUSES_S))
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        WAITING.of().value -= 1
         if not task.cancelled() and (error := task.exception()) is not None:
             self._log.error("letter not written", exc_info=error)

@@ -10,13 +10,19 @@ from typing import TypeVar
 import argon2
 from argon2.exceptions import VerifyMismatchError
 
-from countersign.kernel import ids
+from countersign.kernel import ids, metrics
 from countersign.kernel.errors import Refused, Unavailable
 
 SHORTEST = 10
 LONGEST = 200
 AT_ONCE = 2
 MOST_WAITING = 64
+
+SIGN_INS_FAILED = metrics.counter(
+    "countersign_sign_in_failures_total",
+    "Sign-ins with a wrong name or password, and those refused as too many.",
+    "service",
+)
 
 _Result = TypeVar("_Result")
 

@@ -108,6 +108,11 @@ class Caller:
     scopes: tuple[str, ...] = ()
 
     @property
+    def principal(self) -> str:
+        """Names the caller in the log: the person, and the agent's token where one acts for them."""
+        return f"person:{self.user_id}" if self.agent is None else f"agent:{self.user_id}:{self.credential_id}"
+
+    @property
     def is_agent(self) -> bool:
         """Whether it can only propose what needs approval."""
         return self.kind == "agent"

@@ -1,0 +1,75 @@
+"""What the operator's port tells of the store: whether it can work, and the numbers that lie in its database."""
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+from countersign.distribution import opening
+from countersign.distribution.context import Store
+from countersign.distribution.identity import keys
+from countersign.distribution.jobs import queries as jobs
+from countersign.distribution.uploads import blobs
+from countersign.kernel import metrics
+from countersign.kernel.database import measured, migrate, versions
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.http.operator import Check, Watched
+from countersign.kernel.mail import outbox
+from countersign.kernel.metrics import Sample
+
+NAME = "distribution"
+
+JOBS = metrics.gauge("countersign_jobs", "Jobs in the table, by status.", "status")
+OLDEST = metrics.gauge(
+    "countersign_jobs_oldest_seconds", "How long ago the oldest waiting, or running, job was asked for.", "status"
+)
+BLOBS = metrics.gauge("countersign_blobs", "Stored files in use.")
+BLOB_BYTES = metrics.gauge("countersign_blob_bytes", "Bytes of the stored files in use.")
+OUTBOX = metrics.gauge("countersign_mail_outbox", "Letters in the outbox folder, where no mail server is configured.")
+
+
+def watched(store: Store) -> Watched:
+    """The store's checks and numbers."""
+    checks = (
+        Check(f"{NAME} database", partial(_writable, store)),
+        Check(f"{NAME} migrations", partial(_current, store)),
+        Check(f"{NAME} master key", partial(_opened, store)),
+        Check("blob store", partial(_stored, store)),
+    )
+    return Watched(NAME, checks, partial(_measured, store))
+
+
+async def _writable(store: Store) -> str:
+    async with store.database.transaction() as transaction:
+        await versions.check_writable(transaction)
+    return f"{store.database.dialect}: written and made durable"
+
+
+async def _current(store: Store) -> str:
+    pending = await migrate.pending(store.database, opening.MIGRATIONS)
+    if pending:
+        raise Unavailable(f"to be applied: {', '.join(pending)}")
+    return "up to date"
+
+
+async def _opened(store: Store) -> str:
+    if await keys.stored_keys(store.database, store.master) is None:
+        raise Unavailable("the database holds no sealed keys: it is not the one that was started with")
+    return f"key {store.master.current.id} opens what is sealed"
+
+
+async def _stored(store: Store) -> str:
+    await store.blobs.check()
+    return "written, read and removed"
+
+
+async def _measured(store: Store) -> Iterable[Sample]:
+    count, size = await blobs.stored(store.database)
+    samples = [Sample(BLOBS, count), Sample(BLOB_BYTES, size)]
+    samples += [Sample(JOBS, each, (status,)) for status, each in (await jobs.counts(store.database)).items()]
+    samples += [Sample(OLDEST, each, (status,)) for status, each in (await jobs.oldest_s(store.database)).items()]
+    data = Path(store.settings.data)
+    if store.database.dialect == "sqlite":
+        samples.append(Sample(measured.WAL, measured.wal_bytes(data / opening.DATABASE_FILE), (NAME,)))
+    if not store.settings.smtp_url:
+        samples.append(Sample(OUTBOX, len(outbox.messages(data / outbox.FOLDER))))
+    return samples

@@ -1,0 +1,91 @@
+"""How long reads and transactions take, and how many are under way, whichever engine stands behind them."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from countersign.kernel import clock, metrics
+from countersign.kernel.database.port import Database, Dialect, Transaction
+
+READS = metrics.histogram(
+    "countersign_database_read_seconds",
+    "Reads outside of transactions, the wait for a connection included.",
+    "database",
+)
+TRANSACTIONS = metrics.histogram(
+    "countersign_database_transaction_seconds",
+    "Transactions from their first statement to the wish to commit or roll back.",
+    "database",
+)
+COMMITS = metrics.histogram(
+    "countersign_database_commit_seconds", "From the wish to commit until the change is durable.", "database"
+)
+RUNNING = metrics.gauge(
+    "countersign_database_running",
+    "Transactions under way, and reads that hold a connection of PostgreSQL's pool.",
+    *("database", "kind"),
+)
+WAITING = metrics.gauge(
+    "countersign_database_waiting",
+    "Transactions that wait to begin: on SQLite for their turn to write, on PostgreSQL for a connection.",
+    "database",
+)
+WAL = metrics.gauge("countersign_database_wal_bytes", "Length of SQLite's write-ahead log.", "database")
+
+
+def wal_bytes(path: Path) -> int:
+    """How long the write-ahead log of a SQLite file is; 0 without one."""
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+class MeasuredDatabase:
+    """The given database, its transactions measured under a name in the numbers.
+
+    Its reads are its own methods, which time themselves: one more call for each would cost as much as all of this.
+    """
+
+    def __init__(self, inner: Database, name: str) -> None:
+        self._inner = inner
+        self.fetch = inner.fetch
+        self.fetch_one = inner.fetch_one
+        self.scan = inner.scan
+        self.stream = inner.stream
+        self._transactions = TRANSACTIONS.of(name)
+        self._commits = COMMITS.of(name)
+        self._writing = RUNNING.of(name, "transaction")
+        self._waiting = WAITING.of(name)
+
+    @property
+    def dialect(self) -> Dialect:
+        """The inner one's."""
+        return self._inner.dialect
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[Transaction]:
+        """See Database."""
+        waiting, writing = self._waiting, self._writing
+        waiting.value += 1
+        began_s = left_s = None
+        try:
+            async with self._inner.transaction() as transaction:
+                waiting.value -= 1
+                writing.value += 1
+                began_s = clock.monotonic_s()
+                try:
+                    yield transaction
+                    left_s = clock.monotonic_s()
+                finally:
+                    self._transactions.add((left_s or clock.monotonic_s()) - began_s)
+            self._commits.add(clock.monotonic_s() - (left_s or began_s))
+        finally:
+            if began_s is None:
+                waiting.value -= 1
+            else:
+                writing.value -= 1
+
+    async def close(self) -> None:
+        """See Database."""
+        await self._inner.close()

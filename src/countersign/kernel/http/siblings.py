@@ -1,0 +1,98 @@
+"""The workers of one server, asking each other: a question goes into a mailbox, with the way its answer comes back.
+
+A mailbox is a pair of datagram sockets made before the workers are forked. Whoever asks sends one end of a fresh pair
+along, and the worker writes its answer into it from its event loop: an answer proves that the loop turns. Nothing has
+a name in the file system, and nothing of a worker that died is ever taken for an answer.
+"""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+LONGEST_QUESTION = 64
+MOST_BYTES = 64 << 20
+
+
+class Siblings:
+    """The mailboxes of `count` workers, to be made before the fork. One worker may ask itself as well."""
+
+    def __init__(self, count: int) -> None:
+        self._boxes = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(count)]
+        for box in self._boxes:
+            for end in box:
+                end.setblocking(False)
+
+    @property
+    def count(self) -> int:
+        """How many workers there are, or should be."""
+        return len(self._boxes)
+
+    @asynccontextmanager
+    async def answering(self, index: int, tell: Callable[[str], bytes]) -> AsyncGenerator[None]:
+        """While the block lasts, this worker answers what it is asked."""
+        reading = self._boxes[index][0]
+        loop = asyncio.get_running_loop()
+        tasks: set[asyncio.Task[None]] = set()
+
+        def come() -> None:
+            with suppress(BlockingIOError):
+                question, handles, _, _ = socket.recv_fds(reading, LONGEST_QUESTION, 1)
+                for handle in handles:
+                    _keep(tasks, _answer(socket.socket(fileno=handle), tell(question.decode())))
+
+        loop.add_reader(reading.fileno(), come)
+        try:
+            yield
+        finally:
+            loop.remove_reader(reading.fileno())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def ask(self, question: str, patience_s: float) -> list[bytes | None]:
+        """What each worker answers, by its number; None of one that does not in time."""
+        return list(await asyncio.gather(*(self._one(box[1], question, patience_s) for box in self._boxes)))
+
+    async def _one(self, box: socket.socket, question: str, patience_s: float) -> bytes | None:
+        mine, theirs = socket.socketpair()
+        with theirs:
+            try:
+                socket.send_fds(box, [question.encode()], [theirs.fileno()])
+            except OSError:
+                # Its mailbox is full, for it has not looked into it for long.
+                mine.close()
+                return None
+        reader, writer = await asyncio.open_unix_connection(sock=mine, limit=MOST_BYTES)
+        try:
+            async with asyncio.timeout(patience_s):
+                return await reader.read() or None
+        except (TimeoutError, OSError):
+            return None
+        finally:
+            writer.close()
+
+    def close(self) -> None:
+        """Close the mailboxes, in this process."""
+        for box in self._boxes:
+            for end in box:
+                end.close()
+
+
+def _keep(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.create_task(work)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+
+
+async def _answer(back: socket.socket, words: bytes) -> None:
+    """Write the answer; whoever asked may be gone by then."""
+    back.setblocking(False)
+    _, writer = await asyncio.open_unix_connection(sock=back)
+    with suppress(OSError):
+        writer.write(words)
+        await writer.drain()
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()

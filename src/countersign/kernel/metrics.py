@@ -1,0 +1,173 @@
+"""Numbers about the running process: counted where things happen, shown as Prometheus text (exposition format 0.0.4).
+
+A family is declared once, beside the code that counts, and listed in `FAMILIES`. Labels have few values that this
+code chooses (a route's template, a class of statuses), never what somebody sent: a family keeps at most MOST_SERIES
+series, and whatever would be one more is counted as `other`.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+Labels: TypeAlias = tuple[str, ...]
+
+MOST_SERIES = 5_000
+OTHER = "other"
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+"""Upper bounds of a histogram's buckets, in seconds; the last bucket has none."""
+
+
+class Family:
+    """What is told of every series of one name: kind, meaning (with the unit), and the names of its labels."""
+
+    def __init__(self, kind: Literal["counter", "gauge", "histogram"], name: str, meaning: str, labels: Labels) -> None:
+        if name in FAMILIES:
+            raise ValueError(f"the metric {name} is declared twice")
+        self.kind = kind
+        self.name = name
+        self.meaning = meaning
+        self.labels = labels
+        FAMILIES[name] = self
+
+    def lines(self, also: Sequence[tuple[str, str]]) -> list[str]:
+        """The samples counted in this process, each with the labels of `also` before its own."""
+        return []
+
+    def sample(self, value: float, *values: str, also: Sequence[tuple[str, str]] = ()) -> str:
+        """One line."""
+        return f"{self.name}{self._set(values, also)} {_number(value)}"
+
+    def _set(self, values: Labels, also: Sequence[tuple[str, str]], suffix: str = "") -> str:
+        pairs = (*also, *zip(self.labels, values, strict=True))
+        inner = ",".join([*(f'{name}="{_escaped(value)}"' for name, value in pairs), *([suffix] if suffix else [])])
+        return f"{{{inner}}}" if inner else ""
+
+
+class Series:
+    """One number that goes up, or up and down."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0.0
+
+
+class Numbers(Family):
+    """A counter or a gauge: one number a series."""
+
+    def __init__(self, kind: Literal["counter", "gauge"], name: str, meaning: str, labels: Labels) -> None:
+        super().__init__(kind, name, meaning, labels)
+        self._series: dict[Labels, Series] = {}
+
+    def of(self, *values: str) -> Series:
+        """The series of these labels, to be kept by whoever counts often."""
+        found = self._series.get(values)
+        if found is None:
+            kept = values if len(self._series) < MOST_SERIES else (OTHER,) * len(values)
+            found = self._series.setdefault(kept, Series())
+        return found
+
+    def lines(self, also: Sequence[tuple[str, str]]) -> list[str]:
+        """See Family."""
+        return [self.sample(each.value, *values, also=also) for values, each in self._series.items()]
+
+
+class Durations:
+    """How often something took how long: a count for each bucket, and the sum in seconds."""
+
+    __slots__ = ("counts", "sum_s")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(SECONDS) + 1)
+        self.sum_s = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count one."""
+        self.counts[bisect_left(SECONDS, seconds)] += 1
+        self.sum_s += seconds
+
+
+class Histogram(Family):
+    """Durations in buckets."""
+
+    def __init__(self, name: str, meaning: str, labels: Labels) -> None:
+        super().__init__("histogram", name, meaning, labels)
+        self._series: dict[Labels, Durations] = {}
+
+    def of(self, *values: str) -> Durations:
+        """The series of these labels, to be kept by whoever counts often."""
+        found = self._series.get(values)
+        if found is None:
+            kept = values if len(self._series) < MOST_SERIES else (OTHER,) * len(values)
+            found = self._series.setdefault(kept, Durations())
+        return found
+
+    def lines(self, also: Sequence[tuple[str, str]]) -> list[str]:
+        """See Family."""
+        return [line for values, each in self._series.items() for line in self._of_series(values, each, also)]
+
+    def _of_series(self, values: Labels, durations: Durations, also: Sequence[tuple[str, str]]) -> list[str]:
+        lines: list[str] = []
+        total = 0
+        for bound, count in zip((*map(_number, SECONDS), "+Inf"), durations.counts, strict=True):
+            total += count
+            bucket = self._set(values, also, f'le="{bound}"')
+            lines.append(f"{self.name}_bucket{bucket} {total}")
+        plain = self._set(values, also)
+        return [*lines, f"{self.name}_sum{plain} {_number(durations.sum_s)}", f"{self.name}_count{plain} {total}"]
+
+
+FAMILIES: dict[str, Family] = {}
+"""Every family by its name."""
+
+
+class Sample(NamedTuple):
+    """A number that was just looked up, rather than counted."""
+
+    family: Family
+    value: float
+    labels: Labels = ()
+
+
+def counter(name: str, meaning: str, *labels: str) -> Numbers:
+    """Declare what only goes up while the process lives."""
+    return Numbers("counter", name, meaning, labels)
+
+
+def gauge(name: str, meaning: str, *labels: str) -> Numbers:
+    """Declare what goes up and down."""
+    return Numbers("gauge", name, meaning, labels)
+
+
+def histogram(name: str, meaning: str, *labels: str) -> Histogram:
+    """Declare what takes time, in seconds."""
+    return Histogram(name, meaning, labels)
+
+
+def counted(also: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Everything counted in this process: by family, its lines."""
+    found = {name: "\n".join(family.lines(also)) for name, family in FAMILIES.items()}
+    return {name: lines for name, lines in found.items() if lines}
+
+
+def text(parts: Iterable[Mapping[str, str]], samples: Iterable[Sample]) -> str:
+    """What was counted in several processes and what was looked up, as one page: each family once, with its samples."""
+    lines: dict[str, list[str]] = {}
+    for part in parts:
+        for name, block in part.items():
+            lines.setdefault(name, []).append(block)
+    for each in samples:
+        lines.setdefault(each.family.name, []).append(each.family.sample(each.value, *each.labels))
+    page: list[str] = []
+    for name, family in sorted(FAMILIES.items()):
+        if name in lines:
+            page += (f"# HELP {name} {family.meaning}", f"# TYPE {name} {family.kind}", *lines[name])
+    return "\n".join(page) + "\n"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

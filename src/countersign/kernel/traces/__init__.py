@@ -1,0 +1,1 @@
+"""Spans of requests, for a collector of traces."""

@@ -1,0 +1,80 @@
+"""Sending spans with OpenTelemetry's SDK; imported only when a collector is configured."""
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    SpanContext,
+    SpanKind,
+    StatusCode,
+    TraceFlags,
+    set_span_in_context,
+)
+
+from countersign.kernel.traces.span import SCOPE, Span, moments_ns, parent_of
+
+SEND_EVERY_MS = 2_000
+PATIENCE_S = 3.0
+MOST_WAITING = 4_096
+
+
+class Sender:
+    """A Tracer that sends batches from a thread of its own. Where the collector is slow or gone, spans are dropped;
+    requests never wait."""
+
+    def __init__(self, endpoint: str, version: str) -> None:
+        self._endpoint = endpoint
+        self._version = version
+        self._providers: dict[str, TracerProvider] = {}
+
+    def record(self, span: Span) -> None:
+        """See Tracer."""
+        began_ns, ended_ns = moments_ns(span.elapsed_s)
+        parent = parent_of(span.traceparent)
+        context = None
+        if parent is not None:
+            flags = TraceFlags(TraceFlags.SAMPLED if parent.is_sampled else TraceFlags.DEFAULT)
+            remote = SpanContext(parent.trace_id, parent.span_id, is_remote=True, trace_flags=flags)
+            context = set_span_in_context(NonRecordingSpan(remote))
+        attributes: dict[str, str | int] = {
+            "http.request.method": span.method,
+            "countersign.request_id": span.request_id,
+            **({"http.route": span.route} if span.route else {}),
+            **({"http.response.status_code": span.status} if span.status else {}),
+            **({"error.type": str(span.status or "cut")} if not 0 < span.status < 500 else {}),
+        }
+        made = self._provider(span.service).get_tracer(SCOPE, self._version).start_span(
+            f"{span.method} {span.route}".rstrip(),
+            context=context,
+            kind=SpanKind.SERVER,
+            attributes=attributes,
+            start_time=began_ns,
+        )
+        if "error.type" in attributes:
+            made.set_status(StatusCode.ERROR)
+        made.end(ended_ns)
+
+    def close(self) -> None:
+        """See Tracer."""
+        for each in self._providers.values():
+            each.shutdown()
+
+    def _provider(self, service: str) -> TracerProvider:
+        """Whatever is told of the process; a process may be two services."""
+        found = self._providers.get(service)
+        if found is None:
+            names = {"service.namespace": SCOPE, "service.name": service, "service.version": self._version}
+            found = TracerProvider(resource=Resource(names), shutdown_on_exit=False)
+            exporter = OTLPSpanExporter(endpoint=self._endpoint, timeout=PATIENCE_S)
+            found.add_span_processor(
+                BatchSpanProcessor(
+                    exporter,
+                    max_queue_size=MOST_WAITING,
+                    schedule_delay_millis=SEND_EVERY_MS,
+                    export_timeout_millis=PATIENCE_S * 1000,
+                )
+            )
+            self._providers[service] = found
+        return found

@@ -1,0 +1,60 @@
+"""What the operator's port tells of the records service: whether it can work, and the numbers in its database."""
+
+from collections.abc import Iterable
+from functools import partial
+
+from countersign.kernel import clock, metrics
+from countersign.kernel.database import measured, migrate, versions
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.http.operator import Check, Watched
+from countersign.kernel.metrics import Sample
+from countersign.records import app, key
+from countersign.records.context import Records
+from countersign.records.schema import install
+
+NAME = "records"
+
+PLANS = metrics.gauge("countersign_plans_waiting", "Proposed plans that wait for a person's decision.")
+OLDEST = metrics.gauge("countersign_plans_oldest_seconds", "How long the oldest of them has waited; 0 without one.")
+
+_WAITING = "SELECT count(*), min(proposed_at) FROM plan WHERE state = 'pending' AND expires_at > $1"
+
+
+def watched(service: app.Service) -> Watched:
+    """The service's checks and numbers."""
+    records = service.records
+    checks = (
+        Check(f"{NAME} database", partial(_writable, records)),
+        Check(f"{NAME} migrations", partial(_current, records)),
+        Check(f"{NAME} master key", partial(_opened, records)),
+    )
+    return Watched(NAME, checks, partial(_measured, records))
+
+
+async def _writable(records: Records) -> str:
+    async with records.database.transaction() as transaction:
+        await versions.check_writable(transaction)
+    return f"{records.database.dialect}: written and made durable"
+
+
+async def _current(records: Records) -> str:
+    pending = await migrate.pending(records.database, install.MIGRATIONS)
+    if pending:
+        raise Unavailable(f"to be applied: {', '.join(pending)}")
+    return "up to date"
+
+
+async def _opened(records: Records) -> str:
+    if await key.secret(records.database, records.master) != records.secret:
+        raise Unavailable("the database holds another secret: it is not the one that was started with")
+    return f"key {records.master.current.id} opens what is sealed"
+
+
+async def _measured(records: Records) -> Iterable[Sample]:
+    now = clock.now()
+    ((count, oldest),) = await records.database.scan(_WAITING, now)
+    samples = [Sample(PLANS, count), Sample(OLDEST, max(0, now - oldest) / clock.SECOND if oldest else 0)]
+    if records.database.dialect == "sqlite":
+        file = app.database_file(records.settings)
+        samples.append(Sample(measured.WAL, measured.wal_bytes(file), (NAME,)))
+    return samples

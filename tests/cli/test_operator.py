@@ -1,0 +1,368 @@
+"""The operator's port of a served directory: what is alive, what is ready, the numbers; and what systemd is told."""
+
+import json
+import os
+import re
+import signal
+import socket
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from countersign.cli import operating
+from tests.cli.conftest import Run
+from tests.cli.test_serve import wait_until
+from tests.servers.countersign import Running, served
+from tests.servers.process import free_port
+
+SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="[^"]*",?)*)\})? (\S+)')
+CHECKS = (
+    *("workers", "disk", "distribution database", "distribution migrations", "distribution master key", "blob store"),
+    *("records database", "records migrations", "records master key"),
+)
+
+
+class Watched(NamedTuple):
+    """A server and its operator's port."""
+
+    server: Running
+    url: str
+
+    def ask(self, path: str) -> httpx.Response:
+        """One request of the operator."""
+        return httpx.get(f"{self.url}{path}", timeout=20)
+
+    def failing(self) -> list[str]:
+        """The checks that fail, as /readyz tells them with its status."""
+        answer = self.ask("/readyz")
+        failing: list[str] = answer.json()["failing"]
+        assert answer.status_code == (503 if failing else 200)
+        return failing
+
+    def silent(self) -> list[int]:
+        """The workers that do not answer, as /livez tells them with its status."""
+        answer = self.ask("/livez")
+        silent: list[int] = answer.json()["silent"]
+        assert answer.status_code == (503 if silent else 200)
+        return silent
+
+    def numbers(self) -> dict[str, float]:
+        """Every sample by its name with labels."""
+        answer = self.ask("/metrics")
+        assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+        lines = [line for line in answer.text.splitlines() if not line.startswith("#")]
+        assert all(SAMPLE.fullmatch(line) for line in lines)
+        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+    def sum(self, name: str, *labels: str) -> float:
+        """Of the samples of this name that have all the labels."""
+        found = {key: value for key, value in self.numbers().items() if key.partition("{")[0] == name}
+        return sum(value for key, value in found.items() if all(each in key for each in labels))
+
+    def workers(self) -> list[int]:
+        """The processes of the workers, in the order in which they were started."""
+        parent = json.loads((self.server.data / "serve.lock").read_text())["process"]
+        return sorted(int(each) for each in Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+
+
+@contextmanager
+def watched(data: Path, *options: str, service: str = "both", **settings: str) -> Iterator[Watched]:
+    """Serve with an operator's port until the block ends."""
+    port = free_port()
+    settings = {"COUNTERSIGN_OPERATOR_PORT": str(port), **settings}
+    with served(data, *options, service=service, settings=settings) as server:
+        yield Watched(server, f"http://127.0.0.1:{port}")
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    """Both services in one process, with the demonstration."""
+    with watched(tmp_path_factory.mktemp("operator") / "data", "--demo") as each:
+        yield each
+
+
+def test_two_services_in_one_process_share_one_port(both: Watched) -> None:
+    ready = both.ask("/readyz")
+
+    assert ready.status_code == 200
+    assert tuple(each["name"] for each in ready.json()["checks"]) == CHECKS
+    assert both.ask("/livez").json() == {"status": "alive", "workers": 1, "silent": []}
+    assert {both.sum("countersign_measured", f'of="{each}"') for each in ("distribution", "records", "machine")} == {1}
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics"])
+def test_the_public_ports_know_nothing_of_it(both: Watched, path: str) -> None:
+    for port in (both.server.port, both.server.records_port):
+        assert httpx.get(f"http://127.0.0.1:{port}{path}").status_code == 404
+
+
+def test_the_port_offers_nothing_else(both: Watched) -> None:
+    assert both.ask("/api/v1/products").status_code == 404
+    assert httpx.post(f"{both.url}/readyz").status_code == 405
+    assert both.ask("/metrics").headers["cache-control"] == "no-store"
+
+
+def test_without_the_setting_there_is_no_such_port(demo_store: Running) -> None:
+    assert "Operator:" not in demo_store.log.read_text()
+
+
+def test_requests_are_counted_by_template_whatever_is_asked_for(both: Watched) -> None:
+    marker = "Zq7w"
+    count = "countersign_http_request_seconds_count"
+    before = both.sum(count, 'service="distribution"')
+    with httpx.Client(base_url=both.server.url) as http:
+        http.get("/api/v1/products/nothing")
+        series = len(both.numbers())
+        for number in range(50):
+            http.get(f"/api/v1/products/{marker}{number}")
+            http.get(f"/{marker}/{number}", params={marker: number})
+            http.request("PROPFIND", "/api/v1/products", headers={marker: str(number)})
+
+    assert both.sum(count, 'service="distribution"') == before + 151
+    assert both.sum(count, 'route="/products/{id}"', 'method="GET"', 'status="4xx"') >= 51
+    assert both.sum(count, 'route="unmatched"', 'method="GET"', 'status="4xx"') >= 50
+    assert both.sum(count, 'method="other"') == 50
+    assert len(both.numbers()) - series <= 2 * 14
+    assert marker not in both.ask("/metrics").text
+
+
+def test_failed_sign_ins_are_counted_on_both_services(both: Watched) -> None:
+    name = "countersign_sign_in_failures_total"
+    wrong = {"email": "nobody@example.com", "password": "wrong password"}
+    headers = {"Origin": both.server.url}
+    assert httpx.post(f"{both.server.url}/auth/signin", data=wrong, headers=headers).status_code == 401
+    login = f"http://127.0.0.1:{both.server.records_port}/api/auth/login"
+    assert httpx.post(login, json={"username": "nobody", "password": "wrong password"}).status_code == 401
+
+    assert both.sum(name, 'service="distribution"') == 1
+    assert both.sum(name, 'service="records"') == 1
+
+
+def _forget_a_migration(data: Path, service: str) -> Callable[[], None]:
+    """Take the last migration out of the ledger; what puts it back."""
+    with sqlite3.connect(data / f"{service}.sqlite") as database:
+        row = database.execute(
+            "SELECT number, name, sha256, applied_at FROM schema_migration ORDER BY number DESC LIMIT 1"
+        ).fetchone()
+        database.execute("DELETE FROM schema_migration WHERE number = ?", row[:1])
+
+    def undo() -> None:
+        with sqlite3.connect(data / f"{service}.sqlite") as database:
+            database.execute("INSERT INTO schema_migration VALUES (?, ?, ?, ?)", row)
+
+    return undo
+
+
+def _spoil_the_key(data: Path, service: str) -> Callable[[], None]:
+    """Have the database hold what another master key sealed; what puts it back."""
+    file = data / f"{service}.sqlite"
+    with sqlite3.connect(file) as database:
+        rows = database.execute("SELECT sealed, name FROM service_key").fetchall()
+        database.execute("UPDATE service_key SET sealed = x'00'")
+
+    def undo() -> None:
+        with sqlite3.connect(file) as database:
+            database.executemany("UPDATE service_key SET sealed = ? WHERE name = ?", rows)
+
+    return undo
+
+
+def _lose_the_blobs(data: Path, _: str) -> Callable[[], None]:
+    """Put a file where the folder of the blobs is; what puts it back."""
+    folder = data / "blobs"
+    folder.rename(data / "away")
+    folder.touch()
+
+    def undo() -> None:
+        folder.unlink()
+        (data / "away").rename(folder)
+
+    return undo
+
+
+def _hold_the_database(data: Path, service: str) -> Callable[[], None]:
+    """Keep everybody else from writing; what ends that."""
+    holding = sqlite3.connect(data / f"{service}.sqlite", isolation_level=None)
+    holding.execute("BEGIN IMMEDIATE")
+    return holding.close
+
+
+@pytest.mark.parametrize(
+    ("spoil", "service", "check"),
+    [
+        (_forget_a_migration, "distribution", "distribution migrations"),
+        (_forget_a_migration, "records", "records migrations"),
+        (_spoil_the_key, "distribution", "distribution master key"),
+        (_spoil_the_key, "records", "records master key"),
+        (_lose_the_blobs, "distribution", "blob store"),
+        (_hold_the_database, "distribution", "distribution database"),
+    ],
+)
+def test_what_is_broken_is_named_until_it_is_well_again(
+    both: Watched, spoil: Callable[[Path, str], Callable[[], None]], service: str, check: str
+) -> None:
+    undo = spoil(both.server.data, service)
+    try:
+        assert both.failing() == [check]
+        assert both.silent() == []
+    finally:
+        undo()
+
+    assert both.failing() == []
+
+
+def test_below_the_reserve_the_disk_is_named(tmp_path: Path) -> None:
+    with watched(tmp_path / "data", "--demo", service="distribution"):
+        pass
+    with watched(tmp_path / "data", service="distribution", COUNTERSIGN_RESERVE_MIB=str(1 << 40)) as server:
+        assert server.failing() == ["disk", "distribution database", "blob store"]
+        assert server.silent() == []
+
+
+def test_a_worker_whose_loop_stands_still_is_named(tmp_path: Path) -> None:
+    with watched(tmp_path / "data", "--workers", "2", service="distribution") as server:
+        wait_until(lambda: server.silent() == [])
+        stopped = server.workers()[1]
+
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            assert server.silent() == [1]
+            assert server.failing() == ["workers"]
+            assert server.sum("countersign_build_info") == 1
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+
+        wait_until(lambda: server.silent() == [])
+        assert server.sum("countersign_build_info") == 2
+
+
+def test_of_a_worker_that_died_no_number_is_left(tmp_path: Path) -> None:
+    count = "countersign_http_request_seconds_count"
+    with watched(tmp_path / "data", "--workers", "2", service="distribution") as server:
+        wait_until(lambda: server.silent() == [])
+        while not server.sum(count, 'worker="1"'):
+            httpx.get(f"{server.server.url}/api/v1/info")
+
+        os.kill(server.workers()[1], signal.SIGKILL)
+        wait_until(lambda: "replaced" in server.server.log.read_text() and server.silent() == [])
+
+        assert server.sum(count, 'worker="1"') == 0
+        assert server.sum("countersign_build_info", 'worker="1"') == 1
+
+
+def test_doctor_asks_the_server_that_runs(both: Watched, run: Run) -> None:
+    told = {"COUNTERSIGN_OPERATOR_PORT": both.url.rpartition(":")[2]}
+    well = run("doctor", "--data", both.server.data, "--json", **told)
+    undo = _lose_the_blobs(both.server.data, "distribution")
+    try:
+        ill = run("doctor", "--data", both.server.data, "--json", **told)
+    finally:
+        undo()
+    gone = run("doctor", "--data", both.server.data, "--json", COUNTERSIGN_OPERATOR_PORT=str(free_port()))
+
+    standings = [_running(each.stdout) for each in (well, ill, gone)]
+    assert [each["standing"] for each in standings] == ["ok", "fail", "fail"]
+    assert "blob store" in standings[1]["detail"]
+
+
+def _running(said: str) -> dict[str, str]:
+    (found,) = [each for each in json.loads(said)["checks"] if each["check"] == "running"]
+    return found
+
+
+def test_while_it_stops_it_is_not_ready_and_still_answers_the_operator(tmp_path: Path) -> None:
+    with (
+        watched(tmp_path / "data", service="distribution", COUNTERSIGN_GRACE_S="20") as server,
+        socket.create_connection(("127.0.0.1", server.server.port)) as slow,
+    ):
+        head = "POST /api/v1/auth/token HTTP/1.1\r\nHost: here\r\nContent-Length: 4\r\n\r\n"
+        slow.sendall(head.encode())
+        wait_until(lambda: server.sum("countersign_http_requests_running") == 1)
+        os.kill(json.loads((server.server.data / "serve.lock").read_text())["process"], signal.SIGTERM)
+
+        wait_until(lambda: server.failing() == ["serving"])
+        assert server.silent() == []
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(server.server.url)
+        slow.sendall(b"body")
+        assert slow.recv(1 << 16).startswith(b"HTTP/1.1 4")
+
+
+class Systemd:
+    """What a service tells systemd."""
+
+    def __init__(self, path: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(path))
+        self._socket.settimeout(30)
+
+    def next(self) -> str:
+        """What it says next."""
+        return self._socket.recv(256).decode()
+
+    def within(self, seconds: float) -> list[str]:
+        """All it says until it was silent for so long."""
+        said: list[str] = []
+        self._socket.settimeout(seconds)
+        try:
+            while True:
+                said.append(self.next())
+        except TimeoutError:
+            self._socket.settimeout(30)
+            return said
+
+    def close(self) -> None:
+        """Listen no longer."""
+        self._socket.close()
+
+
+@pytest.fixture
+def systemd(tmp_path: Path) -> Iterator[Systemd]:
+    """Listens at tmp_path/notify."""
+    listening = Systemd(tmp_path / "notify")
+    yield listening
+    listening.close()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_systemd_hears_that_it_is_ready_alive_and_stopping(systemd: Systemd, tmp_path: Path, workers: str) -> None:
+    told: dict[str, Any] = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "300000"}
+    with served(tmp_path / "data", "--workers", workers, settings=told) as server:
+        first = systemd.next()
+        while systemd.next() != "WATCHDOG=1":
+            pass
+        if workers == "2":
+            _stop_one(systemd, Watched(server, "").workers()[0])
+
+    assert first == "READY=1"
+    assert "STOPPING=1" in systemd.within(0.1)
+
+
+def _stop_one(systemd: Systemd, process: int) -> None:
+    """As long as one worker stands still, none says that the service is alive."""
+    os.kill(process, signal.SIGSTOP)
+    try:
+        wait_until(lambda: not systemd.within(1.0))
+    finally:
+        os.kill(process, signal.SIGCONT)
+    while systemd.next() != "WATCHDOG=1":
+        pass
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:1"),
+        ("::1", "http://[::1]:1"),
+        ("::", "http://localhost:1"),
+        ("", "http://localhost:1"),
+        ("operator.internal", "http://operator.internal:1"),
+    ],
+)
+def test_the_address_is_told_as_this_machine_reaches_it(host: str, url: str) -> None:
+    assert operating.url(host, 1) == url

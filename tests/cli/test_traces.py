@@ -1,0 +1,119 @@
+"""Spans at a collector of traces: a server with COUNTERSIGN_OTLP_URL, and a collector that reads what it sends."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from countersign.cli.output import Exit
+from countersign.kernel.traces.span import Parent, parent_of
+from tests.cli.conftest import Run
+from tests.servers.collector import Collector, collecting
+from tests.servers.countersign import served
+from tests.servers.process import free_port
+
+TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    """A collector on a port of its own; skips where what sends spans is not installed."""
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+    with collecting() as collector:
+        yield collector
+
+
+def attributes(span: Any) -> dict[str, str | int]:
+    """The attributes of a span."""
+    kinds = {"string_value": str, "int_value": int}
+    found: dict[str, str | int] = {}
+    for each in span.attributes:
+        kind = each.value.WhichOneof("value")
+        found[each.key] = kinds[kind](getattr(each.value, kind))
+    return found
+
+
+def test_each_request_of_both_services_is_a_span_by_its_template(collector: Collector, tmp_path: Path) -> None:
+    marker = "Zq7w"
+    headers = {"traceparent": f"00-{TRACE}-{CALLER}-01", "X-Marker": marker, "Authorization": f"Bearer {marker}"}
+    told = {"COUNTERSIGN_OTLP_URL": collector.url}
+    with served(tmp_path / "data", service="both", settings=told) as server:
+        answer = httpx.get(f"{server.url}/api/v1/products/{marker}", params={"q": marker}, headers=headers)
+        login = f"http://127.0.0.1:{server.records_port}/api/auth/login"
+        httpx.post(login, json={"username": marker, "password": marker})
+        httpx.get(f"{server.url}/{marker}")
+
+    (product,) = [span for service, span in collector.spans if span.name == "GET /products/{id}"]
+    assert attributes(product) == {
+        "http.request.method": "GET",
+        "http.route": "/products/{id}",
+        "http.response.status_code": answer.status_code,
+        "countersign.request_id": answer.headers["x-request-id"],
+    }
+    assert (product.trace_id.hex(), product.parent_span_id.hex(), product.kind) == (TRACE, CALLER, 2)
+    assert 0 < product.end_time_unix_nano - product.start_time_unix_nano < 60 * 10**9
+    assert {(service, span.name) for service, span in collector.spans} >= {
+        ("distribution", "GET /products/{id}"),
+        ("distribution", "GET"),
+        ("records", "POST /api/auth/login"),
+    }
+    assert not [body for body in collector.bodies if marker.encode() in body]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_collector_that_is_not_there_keeps_nobody_waiting(tmp_path: Path, workers: str) -> None:
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+    told = {"COUNTERSIGN_OTLP_URL": f"http://127.0.0.1:{free_port()}"}
+    with served(tmp_path / "data", "--workers", workers, settings=told) as server:
+        assert [httpx.get(f"{server.url}/api/v1/info").status_code for _ in range(20)] == [200] * 20
+
+    assert "killed" not in server.log.read_text()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_without_the_packages_the_start_is_refused_and_says_what_to_install(
+    run: Run, tmp_path: Path, workers: str
+) -> None:
+    stub = tmp_path / "without" / "opentelemetry"
+    stub.mkdir(parents=True)
+    (stub / "__init__.py").touch()
+    source = str(Path(__file__).parents[2] / "src")
+    told = {"COUNTERSIGN_OTLP_URL": "http://127.0.0.1:4318", "PYTHONPATH": f"{stub.parent}:{source}"}
+
+    done = run("serve", "distribution", "--data", tmp_path / "data", "--port", "0", "--workers", workers, **told)
+
+    assert done.returncode == Exit.FAILED, done.stderr
+    assert "countersign[traces]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_is_no_address_of_a_collector_is_refused(run: Run, tmp_path: Path) -> None:
+    told = {"COUNTERSIGN_OTLP_URL": "localhost:4318"}
+
+    done = run("serve", "distribution", "--data", tmp_path / "data", "--port", "0", **told)
+
+    assert done.returncode == Exit.USAGE
+    assert "COUNTERSIGN_OTLP_URL" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("header", "parent"),
+    [
+        (f"00-{TRACE}-{CALLER}-01", Parent(int(TRACE, 16), int(CALLER, 16), True)),
+        (f"00-{TRACE}-{CALLER}-00", Parent(int(TRACE, 16), int(CALLER, 16), False)),
+        (f"cc-{TRACE}-{CALLER}-01", Parent(int(TRACE, 16), int(CALLER, 16), True)),
+        (f"ff-{TRACE}-{CALLER}-01", None),
+        (f"00-{'0' * 32}-{CALLER}-01", None),
+        (f"00-{TRACE}-{'0' * 16}-01", None),
+        (f"00-{TRACE.upper()}-{CALLER}-01", None),
+        (f"00-{TRACE}-{CALLER}-01, 00-{TRACE}-{CALLER}-01", None),
+        ("", None),
+        (None, None),
+        (json.dumps({}), None),
+    ],
+)
+def test_a_traceparent_is_read_as_the_standard_has_it(header: str | None, parent: Parent | None) -> None:
+    assert parent_of(header) == parent

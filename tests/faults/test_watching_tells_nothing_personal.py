@@ -1,0 +1,200 @@
+"""A day on both services, with faults in it: log, metrics and traces hold no secret and nothing personal."""
+
+import importlib.util
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.figures import Figures
+from tests.servers.collector import Collector, collecting
+from tests.servers.countersign import Running, served
+from tests.servers.process import free_port
+
+PASSWORD = "countersign-demo"
+SUBMITTED = {
+    "wrong password": "marker-wrong-password-6Jd1",
+    "name": "Marker Zephyrine Quillfeather",
+    "e-mail": "zephyrine.quillfeather@marker.example",
+    "phone": "+33 6 77 88 99 66",
+    "tax number": "MARKERTAX7788996655",
+    "notes": "marker note: she is allergic to walnuts",
+    "street": "77 Marker Walnut Street",
+    "unknown user": "marker-unknown-user-4Wq",
+    "question": "marker question about Quillfeather",
+    "slug": "marker-slug-of-nobody-5Rt",
+    "unknown member": "marker_unknown_member_8Pf",
+    "code": "MARKR-DAYXX-CODE0-77777",
+    "broken JSON": "marker-broken-json-2Vb",
+    "header": "marker-header-value-9Nc",
+}
+
+
+class Day:
+    """Both services, what was said to them, and what they must not tell."""
+
+    def __init__(self, store: str, records: str) -> None:
+        headers = {"X-Marker": SUBMITTED["header"], "User-Agent": SUBMITTED["header"], "Origin": store}
+        self.store = httpx.Client(base_url=store, headers=headers, timeout=30)
+        self.records = httpx.Client(base_url=records, headers=headers, timeout=30)
+        self.kept = dict(SUBMITTED)
+        self.ids: set[str] = set()
+
+    def close(self) -> None:
+        """Leave."""
+        self.store.close()
+        self.records.close()
+
+    def run(self, token: str, command: str, status: int, **body: Any) -> Any:
+        """A command of the records service that has to be answered with the status."""
+        headers = {"Authorization": f"Bearer {token}"}
+        answer = self.records.post("/api/" + command.replace(".", "/"), json=body, headers=headers)
+        assert answer.status_code == status, (command, answer.text)
+        self.ids.add(answer.headers["x-request-id"])
+        return answer.json()
+
+
+def sign_in(day: Day, username: str) -> str:
+    """A person's token, which is a secret from then on."""
+    answer = day.records.post("/api/auth/login", json={"username": username, "password": PASSWORD})
+    token = day.kept[f"session of {username}"] = str(answer.json()["token"])
+    return token
+
+
+def work(day: Day) -> None:
+    """Records: a person, an agent, a plan and its approval; and whatever can be said wrongly."""
+    wrong = {"username": SUBMITTED["unknown user"], "password": SUBMITTED["wrong password"]}
+    assert day.records.post("/api/auth/login", json=wrong).status_code == 401
+    root = sign_in(day, "root")
+    values = {each.replace("-", "").replace("tax number", "tax_id"): SUBMITTED[each] for each in ("name", "e-mail")}
+    values |= {"phone": SUBMITTED["phone"], "notes": SUBMITTED["notes"], "tax_id": SUBMITTED["tax number"]}
+    party = day.run(root, "party.create", 200, **values)["value"]
+    day.run(root, "address.create", 200, party=party["id"], street=SUBMITTED["street"], city="Lyon", country="FR")
+    day.run(root, "party.create", 400, name=SUBMITTED["name"], **{SUBMITTED["unknown member"]: SUBMITTED["phone"]})
+    day.run(root, "party.create", 400, **values)
+    filtered = [{"field": "email", "op": "contains", "value": SUBMITTED["e-mail"]}]
+    assert len(day.run(root, "party.list", 200, filter=filtered)["value"]) == 1
+    day.run(root, "party.search", 400, filter=filtered, order=[{"field": SUBMITTED["unknown member"]}])
+    asked = {"label": "daybot", "scopes": ["party.*"]}
+    headers = {"Authorization": f"Bearer {root}"}
+    issued = day.records.post("/api/auth/agent-token", json=asked, headers=headers)
+    agent = day.kept["agent's token"] = str(issued.json()["token"])
+    seen = day.run(agent, "party.get", 200, id=party["id"])["value"]
+    plan = day.run(agent, "party.delete", 202, id=party["id"])["plan_id"]
+    day.run(agent, "party.update", 400, id=party["id"], website=f"{seen['email']} {SUBMITTED['notes']}")
+    day.records.post(f"/api/approve/{plan}", headers=headers, json={"digest": SUBMITTED["unknown member"]})
+    day.records.post(f"/api/party/{SUBMITTED['slug']}", headers=headers, json={})
+    broken = f'{{"name": "{SUBMITTED["broken JSON"]}'
+    day.records.post("/api/party/create", headers=headers | {"Content-Type": "application/json"}, content=broken)
+    call = {"name": "party.create", "arguments": {"name": SUBMITTED["name"], "phone": [SUBMITTED["phone"]]}}
+    said = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    day.records.post("/mcp", headers=headers | {"Accept": "application/json, text/event-stream"}, json=said)
+
+
+def shop(day: Day) -> None:
+    """The store: accounts, questions, codes, and what is not there."""
+    form = {"email": SUBMITTED["e-mail"], "password": SUBMITTED["wrong password"]}
+    assert day.store.post("/auth/signin", data=form).status_code == 401
+    assert day.store.post("/auth/signup", data={"email": SUBMITTED["e-mail"]}).status_code == 200
+    assert day.store.post("/auth/reset", data={"email": SUBMITTED["e-mail"]}).status_code == 200
+    registered = {"method": "service_auth", "email": SUBMITTED["e-mail"]}
+    day.store.post("/api/v1/auth/register", json=registered)
+    day.store.post("/api/v1/ask", json={"question": SUBMITTED["question"]})
+    day.store.get("/api/v1/products", params={"q": SUBMITTED["name"], "cursor": SUBMITTED["slug"]})
+    day.store.get(f"/api/v1/products/{SUBMITTED['slug']}")
+    day.store.post("/api/v1/redeem", json={"code": SUBMITTED["code"]})
+    day.store.get(f"/{SUBMITTED['slug']}", headers={"Accept": "text/html"})
+
+
+def break_both(data: Path) -> None:
+    """Take away what a request needs, so that its fault is logged with its request and its traceback."""
+    with sqlite3.connect(data / "records.sqlite") as database:
+        database.execute("ALTER TABLE party RENAME TO gone")
+    with sqlite3.connect(data / "distribution.sqlite") as database:
+        database.execute("ALTER TABLE person RENAME TO gone")
+
+
+def fail(day: Day) -> None:
+    """Requests that fail as bugs would, with everything in them."""
+    root = day.kept["session of root"]
+    values = {"name": SUBMITTED["name"], "email": SUBMITTED["e-mail"], "notes": SUBMITTED["notes"]}
+    day.run(root, "party.create", 500, **values)
+    filtered = [{"field": "email", "op": "eq", "value": SUBMITTED["e-mail"]}]
+    day.run(root, "party.search", 500, filter=filtered)
+    form = {"email": SUBMITTED["e-mail"], "password": SUBMITTED["wrong password"]}
+    assert day.store.post("/auth/signin", data=form).status_code == 500
+
+
+@contextmanager
+def told(tmp_path: Path) -> Iterator[tuple[Running, Collector, str]]:
+    """Both services, which log all they can and send traces where they can; the address of the operator's port."""
+    port = free_port()
+    settings = {
+        "COUNTERSIGN_LOG_LEVEL": "debug",
+        "COUNTERSIGN_LOG_REQUESTS": "true",
+        "COUNTERSIGN_OPERATOR_PORT": str(port),
+    }
+    with collecting() as collector:
+        if importlib.util.find_spec("opentelemetry.sdk") is not None:
+            settings["COUNTERSIGN_OTLP_URL"] = collector.url
+        with served(tmp_path / "data", "--demo", service="both", settings=settings) as server:
+            yield server, collector, f"http://127.0.0.1:{port}"
+
+
+def lines(log: str) -> list[dict[str, Any]]:
+    """The lines that the services wrote, without what `serve` says to people."""
+    return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+
+
+def require_owners(written: list[dict[str, Any]], day: Day) -> None:
+    """Each line about a request names it, and who called by kind and id where that is known."""
+    requests = [line for line in written if line["part"] == "access"]
+    faults = [line for line in written if line["event"] == "request failed"]
+    of_records = [line["principal"].partition(":")[0] for line in faults if line["part"] == "records"]
+
+    assert {line["request_id"] for line in requests} >= day.ids
+    assert len(faults) == 3
+    assert all(line["request_id"] for line in (*requests, *faults))
+    assert of_records == ["person", "person"]
+    assert {line.get("principal", ":").partition(":")[0] for line in requests} == {"", "person", "agent"}
+
+
+def found_in(text: str, kept: dict[str, str]) -> list[str]:
+    """What of it stands in the text."""
+    return [name for name, value in kept.items() if value.lower() in text.lower()]
+
+
+def test_log_metrics_and_traces_of_a_day_hold_nothing_secret_or_personal(tmp_path: Path, figures: Figures) -> None:
+    with told(tmp_path) as (server, collector, operator):
+        day = Day(server.url, f"http://127.0.0.1:{server.records_port}")
+        work(day)
+        shop(day)
+        break_both(server.data)
+        fail(day)
+        day.close()
+        watched = {path: httpx.get(f"{operator}{path}").text for path in ("/metrics", "/readyz", "/livez")}
+
+    log = server.log.read_text()
+    watched |= {"log": log, "traces": b"\n".join(collector.bodies).decode("latin-1")}
+    found = {where: found_in(text, day.kept) for where, text in watched.items()}
+    assert not {where: names for where, names in found.items() if names}
+    require_owners(lines(log), day)
+    figures |= {
+        "planted": len(day.kept),
+        "log_lines_searched": len(log.splitlines()),
+        "metrics_bytes_searched": len(watched["/metrics"]),
+        "spans_searched": len(collector.spans),
+        "found": 0,
+    }
+
+
+@pytest.mark.parametrize("where", ["log", "/metrics"])
+def test_the_search_finds_what_stands_there(where: str) -> None:
+    text = f'{where} {{"event": "told {SUBMITTED["e-mail"].upper()}"}}'
+
+    assert found_in(text, SUBMITTED) == ["e-mail"]

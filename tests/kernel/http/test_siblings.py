@@ -1,0 +1,66 @@
+"""Workers that ask each other: an answer comes from whoever is asked, in time, or there is none."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from countersign.kernel.http.siblings import Siblings
+
+PATIENCE_S = 0.2
+
+
+@pytest.fixture
+async def siblings() -> AsyncIterator[Siblings]:
+    """Three workers, of whom nobody answers yet."""
+    made = Siblings(3)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+async def alone() -> AsyncIterator[Siblings]:
+    """One worker, that does not answer yet."""
+    made = Siblings(1)
+    yield made
+    made.close()
+
+
+async def test_each_answers_for_itself_and_the_others_are_known_to_be_silent(siblings: Siblings) -> None:
+    async with (
+        siblings.answering(0, lambda question: f"first: {question}".encode()),
+        siblings.answering(2, lambda _: b"third"),
+    ):
+        assert await siblings.ask("who?", PATIENCE_S) == [b"first: who?", None, b"third"]
+
+
+async def test_a_long_answer_arrives_whole(alone: Siblings) -> None:
+    long = bytes(range(256)) * 40_000
+
+    async with alone.answering(0, lambda _: long):
+        assert await alone.ask("all", 10) == [long]
+
+
+async def test_many_questions_at_once_are_all_answered(siblings: Siblings) -> None:
+    async with (
+        siblings.answering(0, str.encode),
+        siblings.answering(1, str.encode),
+        siblings.answering(2, str.encode),
+    ):
+        asked = [str(number) for number in range(5)]
+        answers = await asyncio.gather(*(siblings.ask(each, 10) for each in asked))
+
+    assert answers == [[each.encode()] * 3 for each in asked]
+
+
+async def test_whoever_never_looks_into_its_mailbox_makes_nobody_wait_for_long(siblings: Siblings) -> None:
+    answers = await asyncio.gather(*(siblings.ask("there?", PATIENCE_S) for _ in range(300)))
+
+    assert answers == [[None] * 3] * 300
+
+
+async def test_who_begins_late_answers_what_is_asked_from_then_on(alone: Siblings) -> None:
+    await alone.ask("early", PATIENCE_S)
+
+    async with alone.answering(0, str.encode):
+        assert await alone.ask("late", 10) == [b"late"]

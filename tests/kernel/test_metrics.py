@@ -1,0 +1,83 @@
+"""Numbers as Prometheus text: each family once, labels escaped, never more series than a family may have."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from countersign.kernel import metrics
+from countersign.kernel.metrics import FAMILIES, MOST_SERIES, Sample
+
+LINE = re.compile(r'[a-z_]+(?:\{(?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)*\})? (?:[0-9.e+-]+|\+Inf)')
+
+
+@pytest.fixture(autouse=True)
+def no_families() -> Iterator[None]:
+    """Only what the test declares."""
+    kept = dict(FAMILIES)
+    FAMILIES.clear()
+    yield
+    FAMILIES.clear()
+    FAMILIES.update(kept)
+
+
+def page(*samples: Sample) -> list[str]:
+    """The lines of this process's numbers."""
+    return metrics.text([metrics.counted([("worker", "0")])], samples).splitlines()
+
+
+def test_a_counter_is_told_with_its_meaning_and_labels() -> None:
+    metrics.counter("seen_total", "What was seen.", "colour").of("red").value += 2
+
+    told = ["# HELP seen_total What was seen.", "# TYPE seen_total counter", 'seen_total{worker="0",colour="red"} 2']
+    assert page() == told
+
+
+def test_a_family_of_several_processes_and_of_what_was_looked_up_stands_in_one_place() -> None:
+    metrics.counter("a_total", "A.").of().value += 1
+    looked_up = metrics.gauge("b", "B.", "of")
+    parts = [metrics.counted([("worker", number)]) for number in ("0", "1")]
+
+    lines = metrics.text(parts, [Sample(looked_up, 0.5, ("x",)), Sample(looked_up, 2, ("y",))]).splitlines()
+
+    assert lines[:2] == ["# HELP a_total A.", "# TYPE a_total counter"]
+    assert lines[2:4] == ['a_total{worker="0"} 1', 'a_total{worker="1"} 1']
+    assert lines[4:] == ["# HELP b B.", "# TYPE b gauge", 'b{of="x"} 0.5', 'b{of="y"} 2']
+
+
+def test_buckets_hold_all_that_took_no_longer() -> None:
+    took = metrics.histogram("took_seconds", "How long it took.")
+    for seconds in (0.0005, 0.001, 0.3, 60):
+        took.of().add(seconds)
+
+    counts = [int(line.rpartition(" ")[2]) for line in page() if "_bucket" in line]
+
+    assert counts == [2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4]
+    assert page()[-2:] == ['took_seconds_sum{worker="0"} 60.3015', 'took_seconds_count{worker="0"} 4']
+
+
+def test_whatever_a_label_holds_stays_in_its_quotes() -> None:
+    odd = metrics.gauge("odd", "Odd.", "what")
+    odd.of('a"} 1\nforged{x="\\').value = 1
+
+    (line,) = page()[2:]
+
+    assert LINE.fullmatch(line)
+
+
+def test_more_series_than_a_family_may_have_are_counted_as_one() -> None:
+    many = metrics.counter("many_total", "Many.", "which")
+    for number in range(MOST_SERIES + 100):
+        many.of(str(number)).value += 1
+
+    lines = page()[2:]
+
+    assert len(lines) == MOST_SERIES + 1
+    assert 'many_total{worker="0",which="other"} 100' in lines
+
+
+def test_a_name_is_declared_once() -> None:
+    metrics.gauge("once", "Once.")
+
+    with pytest.raises(ValueError, match="declared twice"):
+        metrics.counter("once", "Twice.")
