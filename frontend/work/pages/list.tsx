@@ -119,7 +119,8 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       {panel === "views" && <Views key={query.value.toString()} model={model.name} />}
       <Conditions {...{ model, filter }} />
       {rows.problem.value && <Failed problem={rows.problem.value} again={() => rows.again()} />}
-      {isEmpty ? (
+      {/* Without any row there is nothing but what went wrong. */}
+      {rows.problem.value && rows.total.value === null ? null : isEmpty ? (
         <Empty title={say("none")}>
           <p>{say("none.text")}</p>
         </Empty>

@@ -4,8 +4,9 @@ import httpx
 import pytest
 from playwright.async_api import Browser
 
+from tests.browser.rules import evaluated
 from tests.browser.store.people import PUBLISHER, call, sign_in
-from tests.browser.watched import assert_accessible, evaluated, picture, watched
+from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
 
 NOTES = """## New <img src=x onerror=alert(1)>

@@ -1,0 +1,47 @@
+"""All pages of the work app in their states, and who visits them. A page that is not here fails test_every_page.py."""
+
+from tests.browser.visits import Place, Visitor
+
+WORK = (
+    Place("models", "/"),
+    Place("sign-in", "/signin"),
+    Place("list", "/models/lead"),
+    Place("list-empty", '/models/lead?filter=[{"field":"title","op":"eq","value":"no such lead"}]'),
+    Place("list-filter", "/models/lead", ("button:text-is('Filter')",)),
+    Place("list-sorting", "/models/lead?order=-title", ("button:text-is('Sorting')",)),
+    Place("list-columns", "/models/lead", ("button:text-is('Columns')",)),
+    Place("list-views", "/models/lead", ("button:text-is('Views')",)),
+    Place("list-parties", "/models/party"),
+    Place("list-invoices", "/models/invoice"),
+    Place("audit", "/models/audit_entry"),
+    Place("list-missing", "/models/none"),
+    Place("new", "/models/lead/new"),
+    Place("new-faulty", "/models/lead/new", ("button:text-is('Create')",)),
+    Place("import", "/models/lead/import"),
+    Place("board", "/models/lead/board"),
+    Place("record", "/models/lead/records/{lead}"),
+    Place("record-party", "/models/party/records/{party}"),
+    Place("record-invoice", "/models/invoice/records/{invoice}"),
+    Place("record-missing", "/models/lead/records/00000000-0000-0000-0000-000000000000"),
+    Place("delete", "/models/lead/records/{lead}", ("button:text-is('Delete')",)),
+    Place("approvals", "/approvals"),
+    Place("approvals-decided", "/approvals?state=decided"),
+    Place("approvals-reject", "/approvals", ("button:text-is('Reject')",)),
+    Place("agents", "/agents"),
+    Place("agents-new", "/agents", ("button:text-is('New token')", "summary >> nth=0")),
+    Place("dashboard", "/dashboard"),
+    Place("palette", "/dashboard", ("header.top .button >> nth=0",)),
+    Place("design", "/design"),
+    Place("nowhere", "/nowhere"),
+    Place("set-up-spent", "/setup?token=none"),
+)
+WORK_VISITORS = (
+    Visitor("nobody"),
+    Visitor("manager", "alice"),
+    Visitor("clerk", "bob"),
+    Visitor("accountant", "carol"),
+    Visitor("administrator", "root"),
+    Visitor("german", "alice", locale="de-DE"),
+    Visitor("failing", "alice", api="fails"),
+    Visitor("waiting", "alice", api="waits"),
+)
