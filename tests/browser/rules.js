@@ -56,7 +56,8 @@
       found.push(`does not show that it has the focus: ${told(each)}`);
     }
   }
-  before?.focus?.({ preventScroll: true });
+  document.activeElement.blur();
+  before.focus({ preventScroll: true });
   scrollTo(0, 0);
   return found;
 })()
