@@ -9,6 +9,7 @@ STORE = (
     Place("narrowed", "/?org=toolsmith&kind=tool&sort=title"),
     Place("product", "/products/aurora-freight"),
     Place("product-of-many-releases", "/products/awl"),
+    Place("product-of-others", "/products/brightwater-rally"),
     Place("product-missing", "/products/nothing-of-this-name"),
     Place("library", "/library"),
     Place("library-list", "/library?view=list"),
