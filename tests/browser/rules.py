@@ -6,12 +6,16 @@ from typing import Any
 from playwright.async_api import Page
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+_SETTLED = """Promise.all(document.getAnimations().filter(each => each instanceof CSSTransition)
+  .map(each => each.finished.catch(() => undefined))).then(() => undefined)"""
+"""Between two colours there is one that nobody means."""
 _MORE = (Path(__file__).parent / "rules.js").read_text()
 
 
 async def broken(page: Page, axe: str) -> list[str]:
     """What breaks a rule on the page as it stands in its window, each with the elements that do. Without the source of
     axe-core, only the rules that it does not look at."""
+    await evaluated(page, _SETTLED)
     found = await _axe(page, axe) if axe else []
     return [f"{page.url}: {each}" for each in (*found, *await _more(page))]
 
