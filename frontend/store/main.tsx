@@ -29,7 +29,7 @@ function End() {
   return (
     <>
       <Offline />
-      {isPublisher.value && <a href="/publisher">{say("publisher")}</a>}
+      {isPublisher.value && <a href="/publisher" aria-current={path.value === "/publisher" ? "page" : undefined}>{say("publisher")}</a>}
       {me.value?.email && <span class="small quiet who">{me.value.email}</span>}
       <form method="post" action="/auth/signout">
         <Button type="submit">{shared("sign.out")}</Button>

@@ -1,4 +1,4 @@
-"""What a person does with a page in a browser, and what is wrong with a page."""
+"""What a person does with a page in a browser."""
 
 import json
 import subprocess
@@ -11,7 +11,6 @@ from playwright.async_api import Browser, BrowserContext, Page
 from tests.servers.countersign import COMMAND, Running, environment
 
 NARROW, WIDE = 360, 1440
-TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
 @asynccontextmanager
@@ -27,9 +26,8 @@ async def opened(browser: Browser, store: Running, **options: Any) -> AsyncItera
 
 
 def looks(scheme: str, width: int) -> dict[str, Any]:
-    """The options of a browser of this width and colour scheme, in which axe-core may look at pages."""
-    # The policy of the pages lets no script in, that of the test neither.
-    return {"color_scheme": scheme, "viewport": {"width": width, "height": 740}, "bypass_csp": True}
+    """The options of a browser of this width and colour scheme."""
+    return {"color_scheme": scheme, "viewport": {"width": width, "height": 740}}
 
 
 async def send(page: Page, **fields: str) -> None:
@@ -42,15 +40,6 @@ async def send(page: Page, **fields: str) -> None:
 async def heading(page: Page) -> str:
     """What the page is called."""
     return await page.inner_text("h1")
-
-
-async def faults(page: Page, axe: str) -> list[str]:
-    """What breaks a rule of axe-core on the page, and whether it is wider than its window."""
-    await page.evaluate(axe)
-    result = await page.evaluate("tags => axe.run(document, {runOnly: {type: 'tag', values: tags}})", TAGS)
-    found = [f"{each['id']}: {each['nodes'][0]['html'][:120]}" for each in result["violations"]]
-    is_wide = await page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
-    return [f"{page.url}: {each}" for each in (*found, *(["wider than its window"] if is_wide else []))]
 
 
 def mailed_link(store: Running, to: str, *, other_than: str = "") -> str:

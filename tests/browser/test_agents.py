@@ -7,7 +7,8 @@ import pytest
 from playwright.async_api import Browser, Page
 
 from tests.browser import shop as shops
-from tests.browser.pages import NARROW, WIDE, faults, heading, looks, opened, send
+from tests.browser.pages import NARROW, WIDE, heading, looks, opened, send
+from tests.browser.rules import broken
 from tests.browser.shop import CUSTOMER, PASSWORD, RETURNS_TO, STRANGER, Shop
 from tests.servers.countersign import served
 
@@ -40,7 +41,7 @@ async def test_every_page_about_agents_holds_the_rules_of_accessibility(
             if path:
                 await page.goto(path)
             assert await heading(page) == title
-            found.extend(await faults(page, axe))
+            found.extend(await broken(page, axe))
 
         await page.goto(first["claim"]["verification_uri"])
         await send(page, email=CUSTOMER, password=PASSWORD)

@@ -4,17 +4,13 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, expect
 
 from countersign.web.assets import Assets
-from tests.browser.pages import NARROW, WIDE
-from tests.browser.watched import assert_accessible, picture, watched
+from tests.browser.watched import watched
 from tests.servers.countersign import Running, served
 
 PASSWORD = "countersign-demo"
-STORE_PAGES = ("/", "/?q=zzzz", "/products/aurora-freight", "/design", "/nowhere")
-WORK_PAGES = ("/", "/models/lead", "/models/lead?order=-title", "/models/none", "/design")
-LOOKS = [("light", NARROW), ("dark", WIDE)]
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +28,6 @@ def store(demo: Running) -> str:
 
 def work(demo: Running) -> str:
     return f"http://127.0.0.1:{demo.records_port}"
-
-
-async def sign_in_to_work(page: Page, name: str) -> None:
-    await page.goto("/signin")
-    await page.fill("#username", name)
-    await page.fill("#password", PASSWORD)
-    await page.press("#password", "Enter")
-    await page.wait_for_selector("h1:text-is('Models')")
 
 
 async def test_a_product_is_found_while_one_types_and_opened_by_keyboard(browser: Browser, demo: Running) -> None:
@@ -147,36 +135,6 @@ async def test_the_language_and_colours_stay_chosen(browser: Browser, demo: Runn
         assert json.loads(root) == ["de", {"theme": "dark"}]
 
 
-@pytest.mark.parametrize(("scheme", "width"), LOOKS)
-async def test_the_pages_of_the_store_hold_the_rules(
-    browser: Browser, demo: Running, axe: str, scheme: str, width: int
-) -> None:
-    async with watched(browser, store(demo), width=width, scheme=scheme, expected=("404",)) as page:
-        for number, path in enumerate(STORE_PAGES):
-            await page.goto(path)
-            await page.wait_for_selector("footer")
-            await page.wait_for_selector(".loading", state="detached") if path != "/design" else None
-            await picture(page, f"store-{number}-{scheme}-{width}")
-            await assert_accessible(page, axe)
-
-
-@pytest.mark.parametrize(("scheme", "width"), LOOKS)
-async def test_the_pages_of_the_work_app_hold_the_rules(
-    browser: Browser, demo: Running, axe: str, scheme: str, width: int
-) -> None:
-    async with watched(browser, work(demo), width=width, scheme=scheme) as page:
-        await page.goto("/signin")
-        await page.wait_for_selector("#username")
-        await assert_accessible(page, axe)
-        await sign_in_to_work(page, "alice")
-        for number, path in enumerate(WORK_PAGES):
-            await page.goto(path)
-            await page.wait_for_selector("main h1")
-            await page.wait_for_selector(".loading", state="detached") if path != "/design" else None
-            await picture(page, f"work-{number}-{scheme}-{width}")
-            await assert_accessible(page, axe)
-
-
 async def go_astray(browser: Browser, site: str) -> None:
     async with watched(browser, site) as page:
         await page.goto("/design")
@@ -188,11 +146,3 @@ async def go_astray(browser: Browser, site: str) -> None:
 async def test_what_breaks_the_policy_fails_a_test(browser: Browser, demo: Running) -> None:
     with pytest.raises(AssertionError, match="policy: "):
         await go_astray(browser, store(demo))
-
-
-async def test_what_breaks_a_rule_is_found(browser: Browser, demo: Running, axe: str) -> None:
-    async with watched(browser, store(demo)) as page:
-        await page.goto("/design")
-        await page.evaluate("document.querySelector('main').append(document.createElement('input'))")
-        with pytest.raises(AssertionError, match="label"):
-            await assert_accessible(page, axe)

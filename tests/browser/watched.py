@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.async_api import Browser, ConsoleMessage, Page
 
-from tests.browser.pages import TAGS
+from tests.browser.rules import broken
 
 PICTURES = "COUNTERSIGN_PICTURES"
 """The variable that names a folder for `picture`."""
@@ -51,26 +51,10 @@ async def watched(
     assert not found, "\n".join(found)
 
 
-async def evaluated(page: Page, expression: str) -> Any:
-    """What the expression comes to, run by the debugger: the page's policy stays as it is."""
-    session = await page.context.new_cdp_session(page)
-    asked = {"expression": expression, "awaitPromise": True, "returnByValue": True}
-    answer = await session.send("Runtime.evaluate", asked)
-    await session.detach()
-    assert "exceptionDetails" not in answer, answer
-    return answer["result"].get("value")
-
-
 async def assert_accessible(page: Page, axe: str) -> None:
-    """Insist that no rule of axe-core is broken, and that nothing is wider than the window."""
-    await evaluated(page, f"{axe};undefined")
-    options = f"{{runOnly: {{type: 'tag', values: {TAGS}}}}}"
-    told = "`${each.id}: ${each.nodes.map(node => node.html.slice(0, 160)).join(' | ')}`"
-    asked = f"axe.run(document, {options}).then(found => found.violations.map(each => {told}))"
-    broken: list[str] = await evaluated(page, asked)
-    if await evaluated(page, "document.documentElement.scrollWidth > innerWidth"):
-        broken.append("wider than its window")
-    assert not broken, f"{page.url}:\n" + "\n".join(broken)
+    """Insist that no rule is broken."""
+    found = await broken(page, axe)
+    assert not found, "\n".join(found)
 
 
 async def picture(page: Page, name: str) -> None:

@@ -11,16 +11,20 @@ interface Props {
   /** What can be done, beside closing it. */
   actions?: ComponentChildren;
   look?: "wide";
+  /** It is read before anything is answered: the keyboard begins at its top, not at its first control. */
+  isRead?: boolean;
   children: ComponentChildren;
 }
 
-export function Dialog({ title, isOpen, onClose, actions, look, children }: Props) {
+export function Dialog({ title, isOpen, onClose, actions, look, isRead = false, children }: Props) {
   const box = useRef<HTMLDialogElement>(null);
   const before = useRef<Element | null>(null);
   useEffect(() => {
     if (isOpen && !box.current?.open) {
       before.current = document.activeElement;
       box.current?.showModal();
+      // What has the keyboard is seen, also where the window is smaller than the question.
+      document.activeElement?.scrollIntoView({ block: "nearest" });
     } else if (!isOpen) {
       box.current?.close();
     }
@@ -38,7 +42,7 @@ export function Dialog({ title, isOpen, onClose, actions, look, children }: Prop
       {isOpen && (
         <>
           <div class="stack">
-            <h2>{title}</h2>
+            <h2 {...(isRead ? { autofocus: true, tabIndex: -1 } : {})}>{title}</h2>
             {children}
           </div>
           <div class="row">

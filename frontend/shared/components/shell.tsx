@@ -126,7 +126,7 @@ function LanguageSwitch() {
 
 function Keys() {
   return (
-    <Dialog title={say("keyboard")} isOpen={isSheetOpen.value} onClose={() => (isSheetOpen.value = false)}>
+    <Dialog title={say("keyboard")} isOpen={isSheetOpen.value} onClose={() => (isSheetOpen.value = false)} isRead>
       <table class="keys">
         <thead class="hidden-text">
           <tr>

@@ -65,6 +65,9 @@ function Listed({ first, about }: { first: Products; about: object }) {
       setBusy(false);
     }
   };
+  if (!items.length && FACETS.every((name) => name === "sort" || !query.value.get(name))) {
+    return <Empty />;
+  }
   if (!items.length) {
     return (
       <Empty title={say("none")}>

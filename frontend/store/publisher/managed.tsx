@@ -39,7 +39,7 @@ export function Managed({ slug }: { slug: string }) {
           </span>
         )}
       </Heading>
-      <Publishers>
+      <Publishers org={found.state === "there" ? found.value.product.org : undefined}>
         <Answer of={found}>{(value) => <Tabbed {...value} again={found.again} />}</Answer>
       </Publishers>
     </>

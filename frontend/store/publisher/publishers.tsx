@@ -2,13 +2,20 @@
 import type { ComponentChildren } from "preact";
 import { Empty } from "../../shared/components/states";
 import { SignedIn } from "../first";
-import { isPublisher } from "../me";
+import { isPublisher, me } from "../me";
 import { say } from "./say";
 
-export function Publishers({ children }: { children: ComponentChildren }) {
+interface Props {
+  /** Whose page it is, where it is not just anybody's who publishes. */
+  org?: string | undefined;
+  children: ComponentChildren;
+}
+
+export function Publishers({ org, children }: Props) {
+  const isTheirs = isPublisher.value && (org === undefined || Boolean(me.value?.orgs.includes(org)));
   return (
     <SignedIn>
-      {isPublisher.value ? (
+      {isTheirs ? (
         children
       ) : (
         <Empty title={say("not.publisher")}>

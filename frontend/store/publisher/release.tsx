@@ -37,7 +37,7 @@ export function ManagedRelease({ slug, version }: { slug: string; version: strin
           </span>
         )}
       </Heading>
-      <Publishers>
+      <Publishers org={found.state === "there" ? found.value.product.org : undefined}>
         <Answer of={found}>{(value) => <Shown {...value} again={found.again} />}</Answer>
       </Publishers>
     </>

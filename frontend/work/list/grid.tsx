@@ -181,7 +181,7 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
       aria-multiselectable={picking !== null || undefined}
       aria-rowcount={rows.total.value === null ? -1 : rows.total.value + 1}
       aria-colcount={columns.length}
-      aria-activedescendant={`cell-${at.row}-${at.column}`}
+      aria-activedescendant={at.row < 0 || shown.includes(at.row) ? `cell-${at.row}-${at.column}` : undefined}
       onScroll={scrolled}
       onKeyDown={keyed}
     >

@@ -126,7 +126,8 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       <Conditions {...{ model, filter }} />
       {rows.problem.value && <Failed problem={rows.problem.value} again={() => rows.again()} />}
       {canPick && <PickedBar {...{ meta, model, rows, picking }} />}
-      {isEmpty ? (
+      {/* Without any row there is nothing but what went wrong. */}
+      {rows.problem.value && rows.total.value === null ? null : isEmpty ? (
         <Empty title={say("none")}>
           <p>{say("none.text")}</p>
         </Empty>

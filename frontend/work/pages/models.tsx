@@ -8,7 +8,7 @@ export function Models({ meta }: { meta: Meta }) {
     <div class="stack">
       <Heading title={say("models")} />
       {meta.modules.map((module) => (
-        <section key={module.name} class="stack" aria-labelledby={`module-${module.name}`}>
+        <section key={module.name} class="stack tight" aria-labelledby={`module-${module.name}`}>
           <h2 id={`module-${module.name}`}>{module.label}</h2>
           <ul class="cards">
             {meta.models

@@ -31,6 +31,7 @@ function Known({ meta, model, id }: { meta: Meta; model: Model; id: string }) {
   return (
     <>
       {/* The heading comes with the record: it has the keyboard, which a first one would take with it. */}
+      {found.state === "loading" && <h1 class="hidden-text">{model.label}</h1>}
       {found.state === "failed" && <Heading title={model.label} />}
       <Answer of={found}>{(answer) => <Shown key={id} {...{ meta, model, answer }} onAgain={found.again} />}</Answer>
     </>

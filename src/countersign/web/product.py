@@ -25,6 +25,8 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "agents": "Connected agents",
         "maker": "By",
         "yanked": "Yanked",
+        "missing": "There is nothing here",
+        "missing text": "The address may be mistyped, or what was here is gone, or not for you.",
     },
     "de": {
         "releases": "Versionen",
@@ -33,6 +35,8 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "agents": "Verbundene Agenten",
         "maker": "Von",
         "yanked": "Zurückgezogen",
+        "missing": "Hier ist nichts",
+        "missing text": "Vielleicht ist die Adresse vertippt, oder es ist weg, oder nicht für Sie.",
     },
 }
 
@@ -71,7 +75,7 @@ async def shown(visit: Visit, store: str) -> Rendered | None:
     address = f"{API}/products/{quote(visit.values['slug'], safe='')}"
     reply = await visit.get(address)
     if reply.status == 404:
-        return Rendered(store, status=404)
+        return missing(visit, store)
     if reply.status != 200:
         return None
     product = cast("dict[str, Any]", reply.members())
@@ -91,6 +95,13 @@ async def shown(visit: Visit, store: str) -> Rendered | None:
         f"<h2>{page.words['releases']}</h2>{''.join(_release(each, page) for each in releases)}</article>"
     )
     return Rendered(f"{product['title']} · {store}", head, _framed(page, body))
+
+
+def missing(visit: Visit, store: str) -> Rendered:
+    """What stands where there is nothing, or nothing for the visitor."""
+    words = _WORDS[shell.language(visit.headers)]
+    body = f'<h1>{words["missing"]}</h1><p>{words["missing text"]}</p><p><a href="/">{words["products"]}</a></p>'
+    return Rendered(f"{words['missing']} · {store}", body=_framed(_Page(words, store), body), status=404)
 
 
 def _framed(page: _Page, body: str) -> str:

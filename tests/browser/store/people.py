@@ -26,7 +26,7 @@ async def sign_in(page: Page, email: str, to: str) -> None:
     else:
         await type_sign_in(page, email, to)
         _SESSIONS[store, email] = await page.context.cookies()
-    await page.wait_for_selector("header.top >> text=Sign out")
+    await page.wait_for_selector("header.top form[action='/auth/signout']")
 
 
 async def type_sign_in(page: Page, email: str, to: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.watched import assert_accessible, picture, watched
+from tests.browser.watched import assert_accessible, watched
 from tests.servers.countersign import Running
 
 
@@ -36,16 +36,3 @@ async def test_a_tag_narrows_and_is_taken_away_again(browser: Browser, demo_stor
         assert "tag=" not in page.url
         await page.go_back()
         await expect(page.locator(".card")).to_have_count(few)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (360, "dark"), (1440, "light"), (1440, "dark")])
-async def test_the_list_is_accessible_full_and_empty(
-    browser: Browser, demo_store: Running, axe: str, width: int, scheme: str
-) -> None:
-    async with watched(browser, demo_store.url, width=width, scheme=scheme) as page:
-        for name, path in (("some", "/?org=toolsmith&kind=tool"), ("none", "/?q=zzzzzzzz")):
-            await page.goto(path)
-            await page.wait_for_selector(".card, .state")
-            await assert_accessible(page, axe)
-            await picture(page, f"list-{name}-{width}-{scheme}")

@@ -4,8 +4,9 @@ import httpx
 import pytest
 from playwright.async_api import Browser
 
+from tests.browser.rules import evaluated
 from tests.browser.store.people import PUBLISHER, call, sign_in
-from tests.browser.watched import assert_accessible, evaluated, picture, watched
+from tests.browser.watched import assert_accessible, watched
 from tests.servers.countersign import Running
 
 NOTES = """## New <img src=x onerror=alert(1)>
@@ -43,19 +44,6 @@ async def test_what_is_not_free_is_downloaded_by_whoever_owns_it(browser: Browse
 
         await sign_in(page, PUBLISHER, "/products/awl")
         await page.wait_for_selector(".get >> text=Download 0.3.0")
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (360, "dark"), (1440, "light"), (1440, "dark")])
-async def test_a_product_is_accessible_at_every_width(
-    browser: Browser, demo_store: Running, axe: str, width: int, scheme: str
-) -> None:
-    async with watched(browser, demo_store.url, width=width, scheme=scheme) as page:
-        for slug in ("awl", "brightwater-rally"):
-            await page.goto(f"/products/{slug}")
-            await page.wait_for_selector(".get")
-            await assert_accessible(page, axe)
-            await picture(page, f"product-{slug}-{width}-{scheme}")
 
 
 @pytest.mark.full

@@ -231,27 +231,3 @@ async def test_who_publishes_nothing_is_told_so(browser: Browser, demo_store: Ru
 
         await page.wait_for_selector("text=You publish nothing here")
         await assert_accessible(page, axe)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (360, "dark"), (1440, "light"), (1440, "dark")])
-async def test_every_page_of_a_publisher_is_accessible(
-    browser: Browser, demo_store: Running, axe: str, width: int, scheme: str
-) -> None:
-    places = {
-        "products": "/publisher",
-        "codes": "/publisher?tab=codes",
-        "usage": "/publisher?tab=usage",
-        "team": "/publisher?tab=team",
-        "new": "/publisher/new",
-        "releases": "/publisher/products/awl",
-        "details": "/publisher/products/awl?tab=details",
-        "media": "/publisher/products/awl?tab=media",
-        "release": "/publisher/products/awl/releases/0.3.0",
-    }
-    async with watched(browser, demo_store.url, width=width, scheme=scheme) as page:
-        for name, place in places.items():
-            await sign_in(page, PUBLISHER, place)
-            await page.wait_for_selector("main table:visible, main form:visible, main .drop")
-            await assert_accessible(page, axe)
-            await picture(page, f"publisher-{name}-{width}-{scheme}")

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, Route, expect
 
 from tests.browser.store.people import PLAYER, call, sign_in
-from tests.browser.watched import assert_accessible, picture, watched
+from tests.browser.watched import assert_accessible, watched
 from tests.servers.countersign import Running
 
 MISSED = "status of 404"
@@ -82,22 +82,3 @@ async def test_whoever_is_not_signed_in_is_led_there_and_back(browser: Browser, 
         await page.click("text=Sign out")
         await page.goto("/library")
         await page.wait_for_selector("text=Sign in first")
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (360, "dark"), (1440, "light"), (1440, "dark")])
-async def test_redeem_and_library_are_accessible_at_every_width(
-    browser: Browser, demo_store: Running, axe: str, width: int, scheme: str
-) -> None:
-    async with watched(browser, demo_store.url, width=width, scheme=scheme) as page:
-        await page.goto("/library")
-        await page.wait_for_selector("text=Sign in first")
-        await assert_accessible(page, axe)
-        await sign_in(page, PLAYER, "/redeem")
-        await page.wait_for_selector("#code")
-        await assert_accessible(page, axe)
-        for view in ("grid", "list"):
-            await page.goto(f"/library?view={view}")
-            await page.wait_for_selector("summary")
-            await assert_accessible(page, axe)
-            await picture(page, f"library-{view}-{width}-{scheme}")

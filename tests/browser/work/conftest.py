@@ -70,7 +70,7 @@ class Desk:
         await page.fill("#username", name)
         await page.fill("#password", PASSWORD)
         await page.press("#password", "Enter")
-        await page.wait_for_selector("h1:text-is('Models')")
+        await page.wait_for_selector("header.top .end span.quiet")
         if path != "/":
             await page.goto(path)
             await page.wait_for_selector("main h1")

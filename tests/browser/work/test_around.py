@@ -1,27 +1,9 @@
-"""What is around the records: the palette, the board, the figures; and the rules that hold on every page."""
+"""What is around the records: the palette, the board, the figures."""
 
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.pages import NARROW, WIDE
-from tests.browser.watched import assert_accessible, picture
-from tests.browser.work.conftest import Caller, Desk, filtered
-
-PAGES = {
-    "models": "/",
-    "list": "/models/lead?order=-title",
-    "filtered": "/models/lead?" + filtered(("stage", "in", ["new", "won"])),
-    "nothing": "/models/lead?" + filtered(("title", "eq", "zzzz")),
-    "new": "/models/lead/new",
-    "import": "/models/lead/import",
-    "board": "/models/lead/board",
-    "approvals": "/approvals",
-    "agents": "/agents",
-    "dashboard": "/dashboard",
-    "connect": "/connect",
-    "log": "/audit",
-    "missing": "/models/lead/records/none",
-}
+from tests.browser.work.conftest import Caller, Desk
 
 
 async def test_the_palette_goes_to_a_record_by_keyboard(browser: Browser, desk: Desk, alice: Caller) -> None:
@@ -126,54 +108,3 @@ async def test_single_keys_switched_off_leave_the_grid_its_own(browser: Browser,
         await page.keyboard.press("ArrowDown")
 
         await expect(page.locator("[role=grid]")).to_have_attribute("aria-activedescendant", "cell-1-0")
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("scheme", "width"), [("light", NARROW), ("dark", NARROW), ("light", WIDE), ("dark", WIDE)])
-@pytest.mark.parametrize("name", ["alice", "bob", "root"])
-async def test_every_page_holds_the_rules(
-    browser: Browser, desk: Desk, axe: str, scheme: str, width: int, name: str
-) -> None:
-    person = desk.caller(name)
-    lead = person.run("lead.list", limit=1)[0] if name != "bob" else None
-    party = person.run("party.list", limit=1)[0]
-    pages = {**PAGES, "record": f"/models/party/records/{party['id']}", "audit": "/models/audit_entry"}
-    if lead:
-        pages["lead"] = f"/models/lead/records/{lead['id']}"
-    async with desk.page(browser, width=width, scheme=scheme) as page:
-        await desk.sign_in(page, name)
-        for each, path in pages.items():
-            await page.goto(path)
-            await page.wait_for_selector("main h1")
-            await page.wait_for_selector(".loading", state="detached")
-            await picture(page, f"work-{each}-{name}-{scheme}-{width}")
-            await assert_accessible(page, axe)
-
-
-@pytest.mark.full
-async def test_opened_panels_and_questions_hold_the_rules(
-    browser: Browser, desk: Desk, axe: str, alice: Caller
-) -> None:
-    alice.agent("asker", "lead.*").run("lead.delete", id=alice.run("lead.create", title="Asked")["id"])
-    async with desk.page(browser, width=320) as page:
-        await desk.sign_in(page, "alice", "/models/lead")
-        for each in ("Filter", "Sorting", "Columns", "Views"):
-            await page.click(f"button:text-is('{each}')")
-            await assert_accessible(page, axe)
-        await page.keyboard.press("Control+k")
-        await page.wait_for_selector("#palette")
-        await assert_accessible(page, axe)
-        await page.goto("/approvals?agent=asker")
-        await page.wait_for_selector(".plan-page")
-        await assert_accessible(page, axe)
-        await page.click("button:text-is('Reject')")
-        await page.wait_for_selector("dialog[open]")
-        await assert_accessible(page, axe)
-        await page.goto("/agents")
-        await page.click("button:text-is('New token')")
-        await page.wait_for_selector(".scopes")
-        await assert_accessible(page, axe)
-        await page.goto("/models/lead/new")
-        await page.click("button:text-is('Create')")
-        await page.wait_for_selector("[role=alert]")
-        await assert_accessible(page, axe)

@@ -14,6 +14,7 @@ from countersign.distribution.identity.gate import InsufficientScope, SandboxOnl
 from countersign.distribution.jobs.refusals import JobCancelled, JobFailed
 from countersign.distribution.processing.ingest import ArtifactDamaged
 from countersign.kernel.errors import InvalidRequest, NotFound, Refused, StorageFull, Unavailable
+from countersign.kernel.http import forms
 from countersign.kernel.http.answer import JSON, Answer, encode
 from countersign.kernel.http.call import BodyTooLarge
 from countersign.kernel.http.decode import UnsupportedMediaType
@@ -88,12 +89,9 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
         vary = (("Vary", "Accept"),)
         if "text/html" not in (call.headers.get("accept") or ""):
             return serving.answer(call, encode(shown), headers=vary)
-        page = (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(shown.title)}</title>'
-            f"<h1>{escape(shown.title)}</h1><p><code>{escape(shown.code)}</code>, status {shown.status}</p>"
-            f"<p>{escape(shown.meaning)}</p><p>{escape(shown.resolution)}</p></html>"
-        )
-        return serving.answer(call, page.encode(), "text/html; charset=utf-8", vary)
+        body = f"<p><code>{escape(shown.code)}</code>, status {shown.status}</p><p>{escape(shown.meaning)}</p>"
+        page = forms.written(shown.title, f"{body}<p>{escape(shown.resolution)}</p>")
+        return serving.answer(call, page, forms.HTML, (*vary, forms.POLICY))
 
     return (
         route(

@@ -5,11 +5,10 @@ from html import escape
 
 import msgspec
 
-from countersign.kernel.http import answer
+from countersign.kernel.http import answer, forms
 from countersign.kernel.http.answer import JSON, Answer
 
 TEXT = "text/plain; charset=utf-8"
-HTML = "text/html; charset=utf-8"
 YAML = "application/yaml"
 
 FORMATS = (JSON, "text/plain", "text/html", YAML)
@@ -32,8 +31,7 @@ def shown(value: msgspec.Struct, form: str, status: int = 200) -> Answer:
         return Answer(status, _lines(members, _scalar), YAML, headers)
     if form == "html":
         rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(_plain(member))}</dd>" for name, member in members.items())
-        page = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Countersign</title><dl>{rows}</dl></html>'
-        return Answer(status, page.encode(), HTML, headers)
+        return Answer(status, forms.written("At a glance", f"<dl>{rows}</dl>"), forms.HTML, (forms.POLICY, *headers))
     return answer.json(value, status, headers)
 
 

@@ -16,50 +16,69 @@ HTML = "text/html; charset=utf-8"
 Links: TypeAlias = Sequence[tuple[str, str]]
 """What a link says, and where it leads."""
 
-# Every colour of a text has a contrast of at least 4.5 to what is behind it, of a border 3 (WCAG 2.2 1.4.3, 1.4.11).
+# The colours and faces of the pages' tokens (frontend/shared/tokens.css), which these pages load no part of.
 _STYLE = """
-:root{color-scheme:light dark;--ground:#f3f4f8;--card:#fff;--text:#1b1f2a;--quiet:#545c6d;--line:#7a8294;--edge:#dde0e9;
---strong:#2a4bd0;--on-strong:#fff;--stronger:#1f3aa8;--bad:#a1162b;--bad-ground:#fdeef0}
-@media (prefers-color-scheme:dark){:root{--ground:#10131a;--card:#191e29;--text:#e8ebf2;--quiet:#a9b2c4;--line:#7f899e;
---edge:#2a3142;--strong:#9db4ff;--on-strong:#0e1426;--stronger:#bccbff;--bad:#ffb3bb;--bad-ground:#3a1a21}}
-*{box-sizing:border-box}
+:root{color-scheme:light dark;--ground:#f3f5f1;--card:#fff;--text:#13211d;--quiet:#4a5a55;--line:#71807a;--edge:#dce3df;
+--accent:#0b5a4b;--strong:#073f34;--on-accent:#fff;--soft:#e1efea;--signature:#a85f06;--signed:#f6c276;--bad:#9d152a;
+--bad-soft:#fcebed}
+@media (prefers-color-scheme:dark){:root{--ground:#0d1412;--card:#141d1a;--text:#e7eeeb;--quiet:#a6b5af;--line:#74847d;
+--edge:#27332f;--accent:#82d6c0;--strong:#abe8d8;--on-accent:#04211b;--soft:#15322b;--signature:#f3b664;--signed:#7a4300;
+--bad:#ffb3bb;--bad-soft:#391a20}}
+*,::before,::after{box-sizing:border-box}
 body{margin:0;min-height:100vh;padding:clamp(1rem,6vh,5rem) 1rem;background:var(--ground);color:var(--text);
-font:1rem/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;overflow-wrap:anywhere}
+font:1rem/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;overflow-wrap:anywhere}
+h1,h2,.brand{font-family:ui-serif,"Iowan Old Style",Palatino,"Palatino Linotype","URW Palladio L",P052,Georgia,serif;
+font-weight:600;letter-spacing:-.01em;text-wrap:balance}
 main{max-width:27rem;margin:0 auto;padding:clamp(1.25rem,5vw,2.25rem);background:var(--card);
 border:1px solid var(--edge);border-radius:.875rem}
-.brand{max-width:27rem;margin:0 auto .9rem;font-weight:650;color:var(--quiet);letter-spacing:.01em}
-h1{margin:0 0 .5rem;font-size:1.5rem;line-height:1.25;letter-spacing:-.01em}
-p{margin:.5rem 0}.intro{color:var(--quiet)}
+.brand{display:flex;align-items:center;gap:.5rem;max-width:27rem;margin:0 auto 1rem;font-size:1.125rem;line-height:1}
+.brand svg{width:1.75rem;height:1.75rem}
+h1{margin:0 0 1rem;font-size:1.75rem;line-height:1.2}
+h1::after{content:"";display:block;width:3.25rem;height:2px;margin-top:.75rem;background:var(--signature)}
+p{margin:.5rem 0;text-wrap:pretty}.intro{color:var(--quiet)}code{font:.875em ui-monospace,Menlo,Consolas,monospace}
 label{display:block;margin:1.1rem 0 .35rem;font-weight:550}
 input{width:100%;padding:.65rem .75rem;font:inherit;color:inherit;background:var(--card);border:1px solid var(--line);
 border-radius:.5rem}
-input[readonly]{background:var(--ground)}
-button{width:100%;margin-top:1.6rem;padding:.75rem 1rem;font:inherit;font-weight:600;color:var(--on-strong);
-background:var(--strong);border:1px solid transparent;border-radius:.5rem;cursor:pointer}
-button:hover{background:var(--stronger)}
-a{color:var(--strong);text-underline-offset:.15em}a:hover{color:var(--stronger)}
-:focus-visible{outline:3px solid var(--strong);outline-offset:2px}
-.error{margin:1rem 0 0;padding:.7rem .85rem;color:var(--bad);background:var(--bad-ground);border-left:4px solid;
-border-radius:.25rem}
-dl{margin:1rem 0}dt{font-size:.875rem;color:var(--quiet)}dd{margin:0 0 .6rem}ul{margin:.5rem 0;padding-left:1.25rem}
-.choice{display:flex;gap:.75rem;margin-top:1.6rem}.choice button{margin:0}
-button.other{color:var(--strong);background:var(--card);border-color:var(--line)}
-button.other:hover{background:var(--ground)}form+p{margin-top:1.25rem;color:var(--quiet)}
+input:hover{border-color:var(--accent)}input[readonly]{background:var(--ground)}
+button{position:relative;width:100%;margin-top:1.6rem;padding:.65rem 1rem .95rem;font:inherit;font-weight:550;
+color:var(--on-accent);background:var(--accent);border:1px solid transparent;border-radius:.5rem;cursor:pointer}
+button::after{content:"";position:absolute;left:1rem;right:1rem;bottom:.45rem;height:2px;border-radius:1px;
+background:var(--signed);transform:scaleX(.28);transform-origin:left;transition:transform .32s ease-out}
+button:hover::after,button:focus-visible::after{transform:none}button:hover{background:var(--strong)}
+a{color:var(--accent);text-decoration-thickness:1px;text-underline-offset:.18em}a:hover{color:var(--strong)}
+:focus-visible{outline:3px solid var(--accent);outline-offset:2px}
+.error{margin:1rem 0 0;padding:.7rem .85rem;color:var(--bad);background:var(--bad-soft);border-left:4px solid;
+border-radius:0 .5rem .5rem 0}
+dl{margin:1rem 0}dt{font-size:.8125rem;color:var(--quiet)}dd{margin:0 0 .6rem}ul{margin:.5rem 0;padding-left:1.25rem}
+.choice{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.6rem}.choice button{flex:1;margin:0}
+button.other{padding:.65rem 1rem;color:var(--accent);background:var(--card);border-color:var(--line)}
+button.other::after{content:none}
+button.other:hover{background:var(--soft);color:var(--strong)}form+p{margin-top:1.25rem;color:var(--quiet)}
 output{display:block;margin:1.25rem 0;padding:.75rem;font:600 2rem/1.2 ui-monospace,monospace;letter-spacing:.2em;
 text-indent:.2em;text-align:center;background:var(--ground);border-radius:.5rem}
 .entries{margin:1.25rem 0 0;padding:0;list-style:none}.entries>li{padding:1.1rem 0;border-top:1px solid var(--edge)}
 .entries>li:last-child{padding-bottom:0}.entries button{margin-top:.75rem;padding:.5rem 1rem}
-h2{margin:0;font-size:1.1rem;line-height:1.35}.facts{font-size:.875rem;color:var(--quiet)}
+h2{margin:0;font-size:1.1875rem;line-height:1.3}.facts{font-size:.8125rem;color:var(--quiet)}
 nav{margin-top:1.6rem;padding-top:1.1rem;border-top:1px solid var(--edge)}
 nav ul{display:flex;flex-wrap:wrap;gap:.5rem 1.5rem;margin:0;padding:0;list-style:none}
 nav a{display:inline-block;padding:.15rem 0}
+@media (prefers-reduced-motion:reduce){button::after{transition:none}}
 """.replace("\n", "")
+_MARK = (
+    '<svg viewBox="0 0 32 32" aria-hidden="true" fill="none" stroke-linecap="round" stroke-linejoin="round">'
+    '<g stroke="var(--signature)" stroke-width="2.2"><path d="M4 13l4.5 4.5M8.5 13L4 17.5"/>'
+    '<path d="M11 19.5c3-1 5.5-13 8-12.5s-3 10.5-.5 11 3.5-5.5 5-5 .5 4.5 4 4"/></g>'
+    '<path d="M3 24h26" stroke="currentColor" stroke-width="2"/></svg>'
+)
 # Named by its hash: no other style can be slipped into the page.
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 _POLICY = (
     # The last one may be gone on with: see `page`.
     f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 )
+POLICY = ("Content-Security-Policy", _POLICY)
+"""The header of a page that is `written` and sent on by others."""
+
 _HEADERS = (
     ("Referrer-Policy", "same-origin"),
     ("X-Frame-Options", "DENY"),
@@ -147,12 +166,18 @@ def page(
 ) -> Answer:
     """A page with this body, which is HTML. `sends_to` are the origins a form's answer may send the browser on to,
     `prefix` stands before the title in the window alone."""
+    policy = ("Content-Security-Policy", " ".join((_POLICY, *sends_to)))
+    return Answer(status, written(title, body, head=head, prefix=prefix), HTML, (policy, *_HEADERS))
+
+
+def written(title: str, body: str, *, head: str = "", prefix: str = "") -> bytes:
+    """The text of a page with this body, which is HTML."""
     text = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f"<title>{prefix}{escape(title)} · Countersign</title>"
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><style>{_STYLE}</style>{head}</head>'
-        f'<body><header class="brand">Countersign</header><main><h1>{escape(title)}</h1>{body}</main></body></html>'
+        f'<body><header class="brand">{_MARK}Countersign</header>'
+        f"<main><h1>{escape(title)}</h1>{body}</main></body></html>"
     )
-    policy = ("Content-Security-Policy", " ".join((_POLICY, *sends_to)))
-    return Answer(status, text.encode(), HTML, (policy, *_HEADERS))
+    return text.encode()

@@ -1,0 +1,63 @@
+// What axe-core does not look at: reflow (WCAG 2.2, 1.4.10), focus that is seen (2.4.7) and not covered (2.4.11).
+// Comes to a list of what is broken.
+(() => {
+  const NARROW = 400;
+  const FOCUSABLE = "a[href], button, input, select, textarea, summary, [tabindex='0']";
+  // Rows and columns, and pictures, may be wider than the window, in a box of their own.
+  const MAY_SCROLL = "table, [role='row'], img, video";
+  const found = [];
+  const told = (each) => each.outerHTML.slice(0, 160);
+  const isShown = (each) => each.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+
+  const page = document.documentElement;
+  const isWide = page.scrollWidth > innerWidth;
+  if (isWide) {
+    const beyond = [...document.body.querySelectorAll("*")].filter((each) => each.getBoundingClientRect().right > innerWidth + 1);
+    found.push(`wider than its window: ${beyond.length ? told(beyond.at(-1)) : ""}`);
+  }
+  if (innerWidth <= NARROW) {
+    for (const each of document.body.querySelectorAll(":not(input, textarea, select)")) {
+      const isScrolled = ["auto", "scroll"].includes(getComputedStyle(each).overflowX) && each.scrollWidth > each.clientWidth + 1;
+      if (isScrolled && isShown(each) && !each.querySelector(MAY_SCROLL)) {
+        found.push(`scrolls both ways: ${told(each)}`);
+      }
+    }
+  }
+
+  const PARTS = [0.1, 0.5, 0.9];
+  const isSeen = (each) =>
+    [...each.getClientRects()].some((box) =>
+      PARTS.some((x) =>
+        PARTS.some((y) => {
+          const top = document.elementFromPoint(box.left + box.width * x, box.top + box.height * y);
+          return top !== null && (each.contains(top) || top.closest("label")?.control === each);
+        }),
+      ),
+    );
+  const hasOutline = (each) =>
+    [[each], [each, "::after"], ...[...each.children].map((child) => [child])].some(([of, part]) => {
+      const { outlineStyle, outlineWidth } = getComputedStyle(of, part);
+      return outlineStyle !== "none" && outlineWidth !== "0px";
+    });
+  const before = document.activeElement;
+  for (const each of document.querySelectorAll(FOCUSABLE)) {
+    if (each.disabled || !isShown(each)) {
+      continue;
+    }
+    each.focus();
+    // What is behind a dialog takes no focus.
+    if (document.activeElement !== each) {
+      continue;
+    }
+    if (!isSeen(each)) {
+      found.push(`covered while it has the focus: ${told(each)}`);
+    }
+    if (!hasOutline(each)) {
+      found.push(`does not show that it has the focus: ${told(each)}`);
+    }
+  }
+  document.activeElement.blur();
+  before.focus({ preventScroll: true });
+  scrollTo(0, 0);
+  return found;
+})()

@@ -1,0 +1,44 @@
+"""What is wrong with a page: the rules of axe-core, and those of WCAG 2.2 that it does not look at."""
+
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Page
+
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+_SETTLED = """Promise.all(document.getAnimations().filter(each => each instanceof CSSTransition)
+  .map(each => each.finished.catch(() => undefined))).then(() => undefined)"""
+"""Between two colours there is one that nobody means."""
+_MORE = (Path(__file__).parent / "rules.js").read_text()
+
+
+async def broken(page: Page, axe: str) -> list[str]:
+    """What breaks a rule on the page as it stands in its window, each with the elements that do. Without the source of
+    axe-core, only the rules that it does not look at."""
+    await evaluated(page, _SETTLED)
+    found = await _axe(page, axe) if axe else []
+    return [f"{page.url}: {each}" for each in (*found, *await _more(page))]
+
+
+async def evaluated(page: Page, expression: str) -> Any:
+    """What the expression comes to, run by the debugger: the page's policy stays as it is."""
+    session = await page.context.new_cdp_session(page)
+    asked = {"expression": expression, "awaitPromise": True, "returnByValue": True}
+    answer = await session.send("Runtime.evaluate", asked)
+    await session.detach()
+    assert "exceptionDetails" not in answer, answer
+    return answer["result"].get("value")
+
+
+async def _axe(page: Page, axe: str) -> list[str]:
+    await evaluated(page, f"if (!globalThis.axe) {{{axe}}};undefined")
+    options = f"{{runOnly: {{type: 'tag', values: {TAGS}}}, resultTypes: ['violations']}}"
+    told = "`${each.id}: ${each.nodes.map(node => node.html.slice(0, 160)).join(' | ')}`"
+    asked = f"axe.run(document, {options}).then(found => found.violations.map(each => {told}))"
+    return await evaluated(page, asked)
+
+
+async def _more(page: Page) -> list[str]:
+    # As if somebody went on by keyboard: a browser shows the focus to them alone.
+    await page.keyboard.press("Shift")
+    return await evaluated(page, _MORE)

@@ -1,0 +1,70 @@
+"""All pages of the store in their states, and who visits them. A page that is not here fails test_every_page.py."""
+
+from tests.browser.visits import Place, Visitor
+
+STORE = (
+    Place("home", "/"),
+    Place("found", "/?q=auror"),
+    Place("found-none", "/?q=zzzzzzzz"),
+    Place("narrowed", "/?org=toolsmith&kind=tool&sort=title"),
+    Place("product", "/products/aurora-freight"),
+    Place("product-of-many-releases", "/products/awl"),
+    Place("product-of-others", "/products/brightwater-rally"),
+    Place("product-missing", "/products/nothing-of-this-name"),
+    Place("library", "/library"),
+    Place("library-list", "/library?view=list"),
+    Place("redeem", "/redeem"),
+    Place("ask", "/questions"),
+    Place("asked", "/questions?query=Which%20tools%20run%20on%20Linux%3F"),
+    Place("asked-in-vain", "/questions?query=What%20is%20the%20weather%20like%3F"),
+    Place("keys", "/keys"),
+    Place("sandbox", "/keys", ("[role=switch]", ".sandbox .button >> nth=0")),
+    Place("publisher", "/publisher"),
+    Place("publisher-codes", "/publisher?tab=codes"),
+    Place("publisher-usage", "/publisher?tab=usage"),
+    Place("publisher-team", "/publisher?tab=team"),
+    Place("new-product", "/publisher/new"),
+    Place("managed-releases", "/publisher/products/awl"),
+    Place("managed-details", "/publisher/products/awl?tab=details"),
+    Place("managed-media", "/publisher/products/awl?tab=media"),
+    Place("managed-release", "/publisher/products/awl/releases/0.3.0"),
+    Place("keyboard", "/redeem", ("footer button",)),
+    Place("design", "/design"),
+    Place("nowhere", "/nowhere"),
+)
+STORE_VISITORS = (
+    Visitor("nobody"),
+    Visitor("customer", "player@example.com"),
+    Visitor("owner", "publisher@example.com"),
+    Visitor("viewer", "viewer@example.com"),
+    Visitor("newcomer", "newcomer@example.com"),
+    Visitor("german", "publisher@example.com", locale="de-DE"),
+    Visitor("failing", "publisher@example.com", api="fails"),
+    Visitor("waiting", "publisher@example.com", api="waits"),
+)
+
+GLANCES = ("/api/v1/health", "/api/v1/info", "/sandbox", "/sandbox/api/v1/health", "/sandbox/api/v1/telemetry")
+"""Answers that may be asked for as a page."""
+
+FORM_VISITORS = STORE_VISITORS[:2]
+FORMS = (
+    Place("sign-in", "/auth/signin"),
+    Place("sign-up", "/auth/signup"),
+    Place("reset", "/auth/reset"),
+    Place("prove-spent", "/auth/prove?token=none"),
+    Place("set-up-spent", "/auth/setup?token=none"),
+    Place("claim-unknown", "/auth/claim?claim_attempt_token=none"),
+    Place("agents", "/auth/agents"),
+    Place("authorize-unknown", "/auth/authorize?client_id=nobody"),
+    Place("problem", "/problems/resource-not-found"),
+    *(Place(f"glance{path.replace('/', '-')}", f"{path}?format=html") for path in GLANCES),
+)
+"""Pages of forms and messages, which have no script at all. What they show to an invitation or an agent that is there
+is walked through in test_accounts.py and test_agents.py."""
+
+READABLE = (
+    Place("home", "/"),
+    Place("product", "/products/aurora-freight"),
+    Place("product-missing", "/products/nothing-of-this-name"),
+)
+"""What is there before, and without, a script."""

@@ -1,0 +1,78 @@
+"""Every page of the store, for every visitor."""
+
+import re
+
+import pytest
+from playwright.async_api import Browser
+
+from countersign.distribution.app import ROUTES
+from tests.browser import shop
+from tests.browser.store.people import PASSWORD, sign_in
+from tests.browser.store.places import FORM_VISITORS, FORMS, READABLE, STORE, STORE_VISITORS
+from tests.browser.visits import SCHEMES, Place, Visitor, chosen, counted, spoil, unvisited, visiting, walk
+from tests.figures import Figures
+from tests.servers.countersign import Running
+
+
+@pytest.fixture(scope="session")
+def peopled_store(demo_store: Running) -> Running:
+    """The store with two people more: one who may only look, and one whose organisation has nothing yet."""
+    shop.command(demo_store, "org", "create", "quiet-harbour", "--name", "Quiet Harbour")
+    for name, org, role in (("viewer", "northwind-games", "viewer"), ("newcomer", "quiet-harbour", "owner")):
+        asked = ("person", "create", f"{name}@example.com", "--password-stdin", "--org", org, "--role", role)
+        shop.command(demo_store, *asked, stdin=PASSWORD)
+    return demo_store
+
+
+@pytest.mark.parametrize("visitor", STORE_VISITORS, ids=lambda each: each.name)
+async def test_the_pages_of_the_store(
+    browser: Browser, peopled_store: Running, axe: str, visitor: Visitor, figures: Figures, *, is_full: bool
+) -> None:
+    async with visiting(browser, peopled_store.url, visitor) as page:
+        if visitor.signs:
+            await sign_in(page, visitor.signs, "/redeem")
+        await spoil(page, visitor, but="/auth/me")
+        pages = chosen(STORE, STORE_VISITORS, visitor, is_full=is_full)
+        cells, found = await walk(page, axe, visitor, pages)
+    counted(figures, cells, found)
+
+
+@pytest.mark.parametrize("visitor", FORM_VISITORS, ids=lambda each: each.name)
+async def test_the_forms_of_the_store(
+    browser: Browser, peopled_store: Running, axe: str, visitor: Visitor, figures: Figures, *, is_full: bool
+) -> None:
+    async with visiting(browser, peopled_store.url, visitor) as page:
+        if visitor.signs:
+            await sign_in(page, visitor.signs, "/redeem")
+        cells, found = await walk(page, axe, visitor, chosen(FORMS, FORM_VISITORS, visitor, is_full=is_full))
+    counted(figures, cells, found)
+
+
+async def test_the_pages_of_the_store_before_a_script(
+    browser: Browser, peopled_store: Running, axe: str, figures: Figures
+) -> None:
+    visitor = Visitor("before-a-script", api="fails")
+    async with visiting(browser, peopled_store.url, visitor) as page:
+        await page.route("**/assets/*.js", lambda route: route.abort())
+        cells, found = await walk(page, axe, visitor, [(place, SCHEMES) for place in READABLE])
+    counted(figures, cells, found)
+
+
+def test_every_page_has_its_place() -> None:
+    assert unvisited("store", STORE) == []
+
+
+def test_every_form_has_its_place() -> None:
+    shown = {each.path for each in ROUTES if each.method == "GET" and "text/html" in each.produces}
+    visited = [place.bare for place in (*FORMS, *READABLE)]
+
+    patterns = {path: re.compile("(/api/v1)?" + re.sub(r"\{\w+\}", "[^/]+", path)) for path in shown}
+
+    assert [path for path, pattern in patterns.items() if not any(pattern.fullmatch(each) for each in visited)] == []
+
+
+@pytest.mark.parametrize(("places", "visitors"), [(STORE, STORE_VISITORS), (FORMS, FORM_VISITORS)])
+def test_a_sample_has_every_page(places: tuple[Place, ...], visitors: tuple[Visitor, ...]) -> None:
+    seen = [place for each in visitors for place, _ in chosen(places, visitors, each, is_full=False)]
+
+    assert sorted(place.name for place in seen) == sorted(place.name for place in places)

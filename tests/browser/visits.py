@@ -1,0 +1,153 @@
+"""Visits to pages: each page light and dark, in a wide window and at 400 % of it, has to be accessible, quiet in the
+console, and to ask nobody but this machine.
+
+A test takes one visitor through all pages. `make test` gives each page one visitor and one colour scheme; --full takes
+all of them and counts.
+"""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from playwright.async_api import Browser, Page, Route
+
+from countersign.web.entry import Addresses
+from tests.browser.rules import broken
+from tests.browser.watched import picture, watched
+from tests.figures import ROOT, Figures
+
+SCHEMES = ("light", "dark")
+WINDOWS = ((1280, 1024), (320, 256))
+"""What 1280 × 1024 is at 400 %, is 320 × 256 (WCAG 2.2, 1.4.10)."""
+
+LOADING = "main:not(:has(.swatches)) :is(.loading, .skeleton, [aria-busy=true])"
+"""What a page waits with; on /design it stands for ever."""
+
+UNAVAILABLE = json.dumps({"title": "Unavailable", "status": 503, "detail": "the database does not answer"})
+REFUSALS = tuple(f"the server responded with a status of {status}" for status in (400, 401, 403, 404, 410))
+"""What browsers say of any refusal, which is a page's to show."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page in one of its states.
+
+    name     what pictures of it are called
+    path     its address; `{lead}` and the like are ids the test knows
+    presses  what is pressed on it first, as far as the visitor has it
+    """
+
+    name: str
+    path: str
+    presses: tuple[str, ...] = ()
+
+    @property
+    def bare(self) -> str:
+        """The address without its query."""
+        return self.path.partition("?")[0]
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Somebody in a certain situation.
+
+    name    what pictures of their visits are called
+    signs   the e-mail or user name they sign in with; empty for nobody
+    api     what becomes of the calls of pages: they are answered, fail, or are never answered
+    locale  their browser's
+    """
+
+    name: str
+    signs: str = ""
+    api: str = "answers"
+    locale: str = "en-GB"
+
+
+Chosen = Sequence[tuple[Place, tuple[str, ...]]]
+
+
+def chosen(places: Sequence[Place], visitors: Sequence[Visitor], visitor: Visitor, *, is_full: bool) -> Chosen:
+    """The visitor's pages with the colour schemes to see each in; a sample has every page with one of the visitors."""
+    if is_full:
+        return [(place, SCHEMES) for place in places]
+    at = visitors.index(visitor)
+    mine = [number for number in range(len(places)) if number % len(visitors) == at]
+    return [(places[number], (SCHEMES[number // len(visitors) % 2],)) for number in mine]
+
+
+@asynccontextmanager
+async def visiting(browser: Browser, site: str, visitor: Visitor) -> AsyncIterator[Page]:
+    """A page of the visitor's browser, which moves nothing for show."""
+    expected = (*REFUSALS, *(("503", "net::ERR_FAILED") if visitor.api == "fails" else ()))
+    options: dict[str, Any] = {"locale": visitor.locale, "reduced_motion": "reduce"}
+    async with watched(browser, site, expected=expected, **options) as page:
+        page.set_default_timeout(20_000)
+        yield page
+
+
+async def spoil(page: Page, visitor: Visitor, *, but: str) -> None:
+    """From now on calls of the API fail or wait, but for what tells who is there."""
+
+    async def answer(route: Route) -> None:
+        if route.request.url.endswith(but):
+            await route.continue_()
+        elif visitor.api == "fails":
+            await route.fulfill(status=503, content_type="application/problem+json", body=UNAVAILABLE)
+
+    if visitor.api != "answers":
+        await page.route("**/api/**", answer)
+
+
+async def walk(
+    page: Page, axe: str, visitor: Visitor, pages: Chosen, ids: Mapping[str, str] | None = None
+) -> tuple[int, list[str]]:
+    """Look at all of these pages: how many there were, in each of their schemes, and what is wrong with them."""
+    found: list[str] = []
+    for number, (place, schemes) in enumerate(pages):
+        await arrive(page, visitor, place, ids or {})
+        for turn, scheme in enumerate(schemes, number):
+            await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            for window, (width, height) in enumerate(WINDOWS):
+                await page.set_viewport_size({"width": width, "height": height})
+                # The slow one has every page in every scheme once; which window it has it in, takes turns.
+                wrong = await broken(page, axe if turn % len(WINDOWS) == window else "")
+                found += [f"{visitor.name}, {place.name}, {scheme}, {width} px: {each}" for each in wrong]
+                await picture(page, f"{place.name}-{visitor.name}-{scheme}-{width}")
+    return sum(len(schemes) for _, schemes in pages), found
+
+
+async def arrive(page: Page, visitor: Visitor, place: Place, ids: Mapping[str, str]) -> None:
+    """Be at the place, in its state."""
+    path = place.path
+    for name, value in ids.items():
+        path = path.replace(f"{{{name}}}", value)
+    await page.set_viewport_size({"width": WINDOWS[0][0], "height": WINDOWS[0][1]})
+    await page.goto(path)
+    await page.wait_for_selector("main h1, main .loading")
+    await settled(page, visitor)
+    for each in place.presses:
+        if await page.locator(each).count():
+            await page.click(each)
+    await settled(page, visitor)
+
+
+async def settled(page: Page, visitor: Visitor) -> None:
+    """Wait until the page waits for nothing more."""
+    if visitor.api != "waits":
+        await page.wait_for_selector(LOADING, state="detached")
+
+
+def counted(figures: Figures, cells: int, found: Sequence[str]) -> None:
+    """Keep the figures, and insist that nothing is wrong."""
+    figures.update({"pages_and_schemes": cells, "windows_each": len(WINDOWS), "violations": len(found)})
+    assert not found, "\n".join(found)
+
+
+def unvisited(entry: str, places: Sequence[Place]) -> list[str]:
+    """The addresses of an entry's pages that none of the places is at."""
+    templates: list[str] = json.loads((ROOT / f"frontend/{entry}/paths.json").read_text())
+    addresses = Addresses(templates)
+    visited = {found[0] for place in places if (found := addresses.at(place.bare)) is not None}
+    return sorted(set(templates) - visited)

@@ -1,0 +1,42 @@
+"""Every page of the work app, for every visitor."""
+
+import pytest
+from playwright.async_api import Browser
+
+from tests.browser.visits import Visitor, chosen, counted, spoil, unvisited, visiting, walk
+from tests.browser.work.conftest import Desk
+from tests.browser.work.places import WORK, WORK_VISITORS
+from tests.figures import Figures
+
+
+@pytest.fixture(scope="session")
+def busy_desk(desk: Desk) -> Desk:
+    """The work app with proposals of an agent: some pending, one decided."""
+    alice = desk.caller("alice")
+    agent = alice.agent("harbour-pilot", "lead.*")
+    leads = [alice.run("lead.create", title=f"Piloted {number}") for number in range(4)]
+    for lead in leads[:2]:
+        agent.run("lead.delete", id=lead["id"])
+    agent.run("lead.update", id=leads[2]["id"], title="Piloted and renamed", revision=leads[2]["revision"])
+    decided = agent.run("lead.delete", id=leads[3]["id"])["plan_id"]
+    alice.run("plan.reject", id=decided, reason="We still need this one.")
+    return desk
+
+
+@pytest.mark.parametrize("visitor", WORK_VISITORS, ids=lambda each: each.name)
+async def test_the_pages_of_the_work_app(
+    browser: Browser, busy_desk: Desk, axe: str, visitor: Visitor, figures: Figures, *, is_full: bool
+) -> None:
+    root = busy_desk.caller("root")
+    models = ("lead", "party", "invoice", "audit_entry")
+    ids = {model: str(root.run(f"{model}.list", limit=1)[0]["id"]) for model in models}
+    async with visiting(browser, busy_desk.url, visitor) as page:
+        if visitor.signs:
+            await busy_desk.sign_in(page, visitor.signs)
+        await spoil(page, visitor, but="/api/meta")
+        cells, found = await walk(page, axe, visitor, chosen(WORK, WORK_VISITORS, visitor, is_full=is_full), ids)
+    counted(figures, cells, found)
+
+
+def test_every_page_has_its_place() -> None:
+    assert unvisited("work", WORK) == []
