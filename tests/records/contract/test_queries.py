@@ -105,6 +105,17 @@ async def test_contains_ignores_case_in_every_script(office: Office) -> None:
         assert len(found) == 1, needle
 
 
+async def test_contains_finds_entries_of_the_audit(office: Office) -> None:
+    agent = await office.agent("alice", label="Harbour Pilot")
+    await office.value(agent, "lead.list", limit=1)
+    lead = await office.value("alice", "lead.create", title="Told of")
+    await office.value(agent, "lead.qualify", id=lead["id"])
+
+    for field, part in (("command", "QUALIFY"), ("agent", "harbour"), ("record_id", str(lead["id"])[4:])):
+        found = await office.value("root", "audit_entry.list", filter=[_where(field, "contains", part)])
+        assert any(each["record_id"] == lead["id"] for each in found), field
+
+
 async def test_contains_takes_signs_of_patterns_literally(office: Office) -> None:
     await office.value("alice", "lead.create", title="100%_sure\\ [a-z]*")
     for needle in ("%_s", "\\ [", "]*", "%"):

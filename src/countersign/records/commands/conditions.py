@@ -205,7 +205,8 @@ def _operand(field: Field, name: str, value: object) -> Stored:
 
 
 def _contained(scope: Scope, field: Field, needle: str) -> str:
-    # The folded copy is null exactly where the value is: nothing is contained in an empty value.
-    haystack = column(scope.alias, "id" if field is ID else f"{field.name}__folded")
+    # Entries of the audit are written without folded copies: their texts are ids, names of commands, and labels.
+    text = column(scope.alias, "id" if field is ID else field.name)
+    haystack = text if field is ID else f"COALESCE({column(scope.alias, f'{field.name}__folded')}, lower({text}))"
     function = "instr" if scope.dialect == "sqlite" else "strpos"
     return f"{function}({haystack}, {scope.parameters.put(needle)}) > 0"
