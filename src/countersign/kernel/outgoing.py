@@ -224,7 +224,12 @@ async def _status(reader: asyncio.StreamReader) -> int:
         received += len(piece)
         if not piece or received > LARGEST_HEAD + _PIECE:
             raise Unreachable("the answer has no head, or too large a one")
-        parser.feed_data(piece)
+        try:
+            parser.feed_data(piece)
+        except httptools.HttpParserError:
+            # After its head an answer may be what it likes.
+            if not answer.has_head:
+                raise
     return parser.get_status_code()
 
 
