@@ -21,7 +21,8 @@ class Message(NamedTuple):
 
 class Receiver:
     """Answers each POST with `status`, one after the other from `statuses` while there are any; or does `instead`:
-    `hang` (nothing until `release`), `endless head`, `endless body`, `garbage`, `cut` (takes the message and answers nothing)."""
+    `hang` (nothing until `release`), `endless head`, `endless body`, `garbage`, `cut` (it closes without
+    an answer)."""
 
     def __init__(self) -> None:
         self.status = 200

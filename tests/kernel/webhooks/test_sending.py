@@ -3,13 +3,13 @@
 import asyncio
 import io
 import logging
+from contextlib import suppress
 
 import pytest
 from standardwebhooks import Webhook
 
 from countersign.kernel import clock, outgoing
 from countersign.kernel.clock import DAY, HOUR, Instant
-from countersign.kernel.database.errors import ConstraintViolation
 from countersign.kernel.errors import InvalidRequest
 from countersign.kernel.webhooks import deliveries, leases, outbox, receivers
 from countersign.kernel.webhooks.sending import Lanes
@@ -39,11 +39,10 @@ async def test_a_receiver_is_told_what_happened_and_can_check_who_says_so(post: 
 async def test_an_event_is_told_only_when_its_cause_is_kept(post: Post, receiver: Receiver) -> None:
     await post.add(receiver.url)
 
-    with pytest.raises(ConstraintViolation):
+    with suppress(ZeroDivisionError):
         async with post.outbox.database.transaction() as transaction:
             await outbox.emit(transaction, "north", "thing.made", "things/lost")
-            for _ in range(2):
-                await transaction.run(outbox.ADD_EVENT, "same", "north", "thing.made", "a", clock.now())
+            raise ZeroDivisionError
     await post.emit("things/kept")
     await post.deliver()
 
@@ -117,8 +116,10 @@ async def test_a_receiver_that_comes_back_is_told_what_it_missed(post: Post, rec
     assert receiver_now.delivered_at is not None
 
 
-@pytest.mark.parametrize("status", [302, 307, 199, 304, 400, 404, 410, 429, 500, 599])
-async def test_whatever_is_no_success_is_a_failure(post: Post, receiver: Receiver, other: Receiver, status: int) -> None:
+@pytest.mark.parametrize("status", [199, 302, 410, 429, 500])
+async def test_whatever_is_no_success_is_a_failure(
+    post: Post, receiver: Receiver, other: Receiver, status: int
+) -> None:
     webhook_id, _ = await post.add(receiver.url)
     receiver.status, receiver.location = status, other.url
     await post.emit("a")

@@ -146,7 +146,7 @@ async def test_the_next_letter_comes_with_the_next_plan_and_counts_all(office: O
 
 
 async def test_letters_are_in_the_persons_language_and_only_for_those_who_want_them(office: Office) -> None:
-    alice, root = (await office.first("user", username=name) for name in ("alice", "root"))
+    alice, root = [await office.first("user", username=name) for name in ("alice", "root")]
     await office.value("root", "user.update", id=alice["id"], language="de")
     await office.value("root", "user.update", id=root["id"], letters="none")
     await proposals(office, 2)
@@ -173,7 +173,7 @@ async def test_a_letter_that_was_not_taken_is_tried_again(office: Office) -> Non
 
     await deliver(office, SOON_S, Broken())
     assert sent(office) == []
-    await deliver(office, SOON_S + 299)
+    await deliver(office, SOON_S + 250)
     assert sent(office) == []
     await deliver(office, SOON_S + 301)
 
@@ -197,8 +197,8 @@ async def test_a_plan_that_was_rolled_back_leaves_no_notice(office: Office) -> N
     await office.agent("alice", name="agent")
     lead = await office.first("lead")
 
-    await office.refused("agent", "lead.delete", id="0" * 24)
-    await office.refused("agent", "lead.update", id=lead["id"], stage="won")
+    steps = [{"command": "lead.delete", "input": {"id": each}} for each in (lead["id"], "0" * 24)]
+    await office.refused("agent", "plan.propose", why="both or none", steps=steps)
 
     rows = await office.service.records.database.fetch("SELECT count(*) FROM plan_notice")
     assert rows == [(0,)]

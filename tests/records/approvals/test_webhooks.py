@@ -45,8 +45,9 @@ async def test_each_step_of_a_plan_is_told_once(office: Office, receiver: Receiv
     await office.value("agent", "plan.withdraw", id=third)
     with clock.fixed(clock.later(clock.now(), seconds=office.service.records.settings.plan_ttl_s + 1)):
         assert await expiry.expire(office.service.engine) == 1
+        found = await told(office, receiver)
 
-    assert sorted(await told(office, receiver)) == sorted(
+    assert sorted(found) == sorted(
         [
             *(("plan.waiting", f"plan/{each}") for each in (first, second, third, last)),
             ("plan.executed", f"plan/{first}"),
