@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 
 TOLERANCE_S = 300
 LARGEST = 65_536
@@ -35,7 +36,7 @@ def verified(secret: str, headers: Mapping[str, str], body: bytes) -> dict[str, 
 class Receiver(BaseHTTPRequestHandler):
     """Takes events by POST."""
 
-    seen: set[str] = set()
+    seen: ClassVar[set[str]] = set()
 
     def do_POST(self) -> None:
         """Answer 204 for an event, also for one that came before; 400 for anything else."""

@@ -67,7 +67,7 @@ def webhooks() -> None:
 
 @webhooks.command("add")
 @click.argument("url")
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="An event to tell of, several times; default: all.")
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="An event to tell of; default: all.")
 @org_option
 @data_option
 @output.json_option
