@@ -184,17 +184,12 @@ async def test_a_receiver_that_fails_is_left_alone_for_longer_and_longer(post: P
     await post.emit(*(f"things/{number}" for number in range(300)))
 
     at = clock.now()
-    rounds = 0
-    for _ in range(3_600):
+    for _ in range(180):
         with clock.fixed(at):
-            before = len(receiver.messages)
-            if await post.outbox.database.fetch("SELECT 1 FROM webhook WHERE rest_until <= $1", at):
-                await post.deliver()
-            rounds += len(receiver.messages) > before
-        at = Instant(at + clock.SECOND)
+            await post.deliver()
+        at = Instant(at + 10 * clock.SECOND)
 
-    assert rounds == len(receiver.messages)
-    assert 10 < rounds < 30, "an hour: 2 s, 4 s, … then every five minutes, not 3,600 attempts"
+    assert 8 < len(receiver.messages) < 20, "half an hour: 2 s, 4 s, … then every five minutes, and not all 180 times"
 
 
 async def test_addresses_of_our_own_network_are_not_sent_to(post: Post, receiver: Receiver) -> None:
@@ -405,12 +400,12 @@ async def test_a_node_that_was_silent_for_too_long_changes_nothing(post: Post, r
     await receiver.heard(1)
 
     with clock.fixed(clock.later(clock.now(), seconds=leases.LEASE_S + 1)):
-        receiver.instead = ""
+        receiver.instead, receiver.status = "", 500
         await post.deliver()
         (told,) = await post.deliveries(webhook_id)
         receiver.release.set()
         await silent.settled()
 
     assert receiver.ids == [told.event_id] * 2
-    assert told.state == "delivered"
+    assert (told.state, told.attempts, told.answer) == ("waiting", 1, 500)
     assert await post.deliveries(webhook_id) == [told]
