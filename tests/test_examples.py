@@ -7,10 +7,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
+from countersign.kernel import clock
+from countersign.kernel.webhooks import signing
 from tests import docs
 from tests.servers.countersign import Running, environment, served
+from tests.servers.process import answers, free_port
 
 PUSH = docs.ROOT / "examples/ci/push.sh"
 TARGET = ("northwind-games/harbour-of-small-lights", "9.1.0", "stable", "linux")
@@ -56,3 +60,34 @@ def test_the_script_for_build_machines_ends_with_the_exit_code_of_what_failed(st
 
     assert push(store, build, secret="wrong").returncode == 4
     assert push(store, build, secret="").returncode == 2
+
+
+def test_the_receiver_of_webhooks_believes_what_is_signed_and_fresh_and_nothing_else() -> None:
+    secret, port = signing.new_secret(), free_port()
+    body = b'{"id": "e1", "type": "plan.waiting", "subject": "plan/1"}'
+    fresh = signing.headers([signing.new_secret(), secret], "e1", clock.now(), body)
+    old = signing.headers([secret], "e1", clock.later(clock.now(), seconds=-600), body)
+    forged = signing.headers([signing.new_secret()], "e1", clock.now(), body)
+    command = [sys.executable, docs.ROOT / "examples/webhooks/receiver.py", str(port)]
+    variables = environment(WEBHOOK_SECRET=secret)
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=quiet, text=True) as process:
+        try:
+            while not answers(port):
+                assert process.poll() is None
+            url = f"http://127.0.0.1:{port}/"
+            sent = [httpx.post(url, content=body, headers=each) for each in (old, forged, {}, fresh, fresh)]
+        finally:
+            process.kill()
+        printed = process.stdout.read() if process.stdout else ""
+
+    assert [each.status_code for each in sent] == [400, 400, 400, 204, 204]
+    assert printed == "plan.waiting plan/1\n"
+
+
+def test_the_page_about_webhooks_shows_the_receivers_own_check() -> None:
+    page = (docs.ROOT / "docs/how-to/receive-webhooks.md").read_text()
+    code = page.partition("```python\n")[2].partition("```")[0]
+
+    assert code.strip()
+    assert code in (docs.ROOT / "examples/webhooks/receiver.py").read_text()

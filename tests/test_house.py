@@ -19,6 +19,7 @@ DECLARED = "names of tables and columns come from checked declarations; values g
 OF_DECLARED_MODELS = (
     "access/inserting",
     "approvals/hanging",
+    "approvals/letters",
     "approvals/propose",
     "approvals/rights",
     "audit/chain",

@@ -43,6 +43,7 @@ TITLES = {
     "jobs": "Jobs",
     "identity": "Sign-in, organisations",
     "signing": "Signing keys",
+    "webhooks": "Webhooks",
     "oauth": "Tokens, authorization, metadata",
     "agents": "Agents: registration, claim, security events",
     "accounts": "Accounts: sign-up, password reset",

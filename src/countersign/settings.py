@@ -122,6 +122,13 @@ class Settings:
     )
     mail_from: str = _setting("Countersign <no-reply@localhost>", "Sender of all mail.")
     mail_link_ttl_s: int = _setting(3600, "How long a mailed link works.", "seconds")
+    private_webhooks: bool = _setting(
+        False, "Send webhooks to private and loopback addresses and over http, for networks of one's own."
+    )
+    webhook_days: int = _setting(14, "How long an ended delivery of a webhook can be looked up.", "days")
+    plan_letter_s: int = _setting(
+        300, "How long after the first waiting plan a letter tells its approvers; 0: no letters.", "seconds"
+    )
     upload_ttl_s: int = _setting(86400, "How long an upload may stay incomplete.", "seconds")
     artifact_max_mib: int = _setting(204800, "Largest artifact.", "MiB")
     archive_entries: int = _setting(250_000, "Most entries of one archive.", "entries")

@@ -41,6 +41,8 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", "/org"): {"name": "North again"},
     ("POST", "/org/members"): {"email": "new@north.example", "role": "viewer"},
     ("POST", "/org/clients"): {"name": "ci", "scopes": ["read:products"]},
+    ("POST", "/org/webhooks"): {"url": "https://hooks.example/countersign"},
+    ("POST", "/org/webhooks/{webhook_id}/replay"): {"since": "2026-01-01T00:00:00Z"},
     ("POST", "/auth/session/token"): {},
     ("POST", "/auth/register"): {"type": "anonymous"},
     ("POST", "/auth/me"): {"claim_token": "clm_none"},
@@ -80,7 +82,7 @@ class Scene:
         """A well-formed request of the caller to the route, about the product with this slug."""
         path = route.path.replace("{id}", slug).replace("{version}", "1.0.0").replace("{media_id}", "none")
         path = path.replace("{channel}", "stable")
-        for name in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}", "{job_id}"):
+        for name in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}", "{job_id}", "{webhook_id}", "{event_id}"):
             path = path.replace(name, "0" * 64)
         given: dict[str, Any] = {"params": QUERIES.get(key(route))}
         if route.body is not None and not route.form:

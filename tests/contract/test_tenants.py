@@ -109,6 +109,14 @@ OF_AN_ORGANISATION = {
     ("DELETE", "/org/clients"): "admin:org",
     ("GET", "/org/signing-keys"): "admin:org",
     ("POST", "/org/signing-keys"): "admin:org",
+    ("GET", "/org/webhooks"): "admin:org",
+    ("POST", "/org/webhooks"): "admin:org",
+    ("DELETE", "/org/webhooks/{webhook_id}"): "admin:org",
+    ("POST", "/org/webhooks/{webhook_id}/rotate"): "admin:org",
+    ("POST", "/org/webhooks/{webhook_id}/ping"): "admin:org",
+    ("POST", "/org/webhooks/{webhook_id}/replay"): "admin:org",
+    ("GET", "/org/webhooks/{webhook_id}/deliveries"): "admin:org",
+    ("POST", "/org/webhooks/{webhook_id}/deliveries/{event_id}/replay"): "admin:org",
 }
 # Whose jobs are whose is tested with the jobs.
 OF_THE_CALLER = {

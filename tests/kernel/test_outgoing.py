@@ -186,6 +186,29 @@ async def test_t9_one_private_address_among_public_ones_is_enough_to_refuse(
     assert connections == []
 
 
+@pytest.mark.parametrize("ips", [["10.0.0.1"], ["1.1.1.1", "169.254.169.254"], ["::ffff:127.0.0.1"], ["fd00::1"]])
+async def test_t9_nothing_is_left_at_a_private_address(
+    resolve: Callable[..., list[str]], connections: list[tuple[object, ...]], ips: list[str]
+) -> None:
+    resolve(ips)
+
+    with pytest.raises(Unreachable, match="not public"):
+        await outgoing.post("https://hooks.example/", b"{}", {}, private=False)
+    assert connections == []
+
+
+async def test_t9_what_is_left_goes_to_the_address_that_was_checked(
+    resolve: Callable[..., list[str]], connections: list[tuple[object, ...]]
+) -> None:
+    asked = resolve(["1.1.1.1"], ["127.0.0.1"])
+
+    with pytest.raises(Unreachable):
+        await outgoing.post("https://hooks.example/", b"{}", {}, private=False)
+
+    assert asked == ["hooks.example"]
+    assert connections == [("1.1.1.1", 443, True, "hooks.example")]
+
+
 async def test_t9_a_name_that_changes_its_mind_is_asked_once(resolve: Callable[..., list[str]]) -> None:
     asked = resolve(["127.0.0.1"], ["127.0.0.2"])
     async with far(OK + b"Content-Length: 2\r\n\r\n{}") as server:

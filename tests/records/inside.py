@@ -13,6 +13,7 @@ from countersign.declare.registry import Registry
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.kernel.mail.open import open_mail
 from countersign.kernel.security.masterkey import load_master_key
 from countersign.records import app, base, key, own, people
 from countersign.records.access import agent_tokens, domains, grants, visibility
@@ -48,6 +49,7 @@ async def opened(
             bits=await install.bits(database),
             master=master,
             secret=await key.secret(database, master),
+            mail=open_mail("", "Trial <no-reply@localhost>", folder),
             versions=Versions(database, ("access",)).current,
         )
         yield Inside(app.assembled(records, counters))

@@ -34,6 +34,9 @@ COMMANDS = {
     "issuers": Entry("issuers:issuers", "Run a server", "Identity providers whose word counts: add, list, remove."),
     "keys": Entry("administration:keys", "Run a server", "Keys that sign the store's tokens: rotate."),
     "mail": Entry("mail:mail", "Run a server", "Show the letters that wait in the outbox folder."),
+    "webhooks": Entry(
+        "webhooks:webhooks", "Run a server", "Addresses that are told of what happens: add, list, replay."
+    ),
     "modules": Entry("modules:modules", "Run a server", "Modules of the records service: list, plan, apply."),
     "user": Entry("users:user", "Run a server", "People of the records service: create."),
     "audit": Entry("audit:audit", "Run a server", "The audit of the records service: verify."),

@@ -43,11 +43,14 @@ from countersign.distribution.sandbox.front import Front
 from countersign.distribution.sandbox.parts import Parts
 from countersign.distribution.signing import routes as signing
 from countersign.distribution.tools import routes as tools
+from countersign.distribution.webhooks import events
+from countersign.distribution.webhooks import routes as webhooks
 from countersign.kernel.http import idempotency
 from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.ratelimit import RateLimiter
 from countersign.kernel.http.route import Route
 from countersign.kernel.repeated import repeated
+from countersign.kernel.webhooks import deliveries, sending
 from countersign.settings import Settings
 
 COLLECT_EVERY_S = 300
@@ -73,6 +76,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *agents.ROUTES,
     *org_routes.ROUTES,
     *signing.ROUTES,
+    *webhooks.ROUTES,
     *security_events.ROUTES,
     *accounts.routes(registrations.revoke_all_of),
     *key_routes.ROUTES,
@@ -151,17 +155,20 @@ def _proxies(settings: Settings) -> frozenset[str]:
 
 @asynccontextmanager
 async def tended(store: Store) -> AsyncGenerator[None]:
-    """While the block lasts, what has expired is removed every few minutes; at its begin, what an earlier server left
-    of the sandbox."""
+    """While the block lasts, webhooks are sent, and what has expired is removed every few minutes; at its begin, what
+    an earlier server left of the sandbox. Data sets of the sandbox are not tended: nothing leaves them."""
     await asyncio.to_thread(folders.clean, Path(store.settings.data))
-    async with repeated(lambda: tend(store), every_s=COLLECT_EVERY_S):
+    async with (
+        repeated(lambda: tend(store), every_s=COLLECT_EVERY_S),
+        sending.sending(events.outbox_of(store)),
+    ):
         yield
 
 
 async def tend(store: Store) -> None:
     """Remove what has expired: uploads, unused blobs, abandoned code batches, old idempotency records, sessions, codes
-    and tokens of others, mailed links, registrations, keys, data sets of the sandbox; and write down when agents and
-    keys were last used."""
+    and tokens of others, mailed links, registrations, keys, deliveries of webhooks, data sets of the sandbox; and write
+    down when agents and keys were last used."""
     # First, so that no key is forgotten that was just used.
     await _record_uses(store)
     await gc.sweep(store)
@@ -177,6 +184,7 @@ async def tend(store: Store) -> None:
         await links.forget_old(transaction)
         await job_table.forget_old(transaction, store.settings.job_days)
         await api_keys.forget_unused(transaction, store.settings.key_days)
+        await deliveries.forget_old(transaction, store.settings.webhook_days)
     await asyncio.to_thread(folders.sweep, Path(store.settings.data), store.settings.sandbox_idle_s)
 
 

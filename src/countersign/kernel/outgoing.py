@@ -1,9 +1,11 @@
-"""Going out: a JSON document fetched from an address that somebody configured, never from our own network."""
+"""Going out: a JSON document fetched from, or left at, an address that somebody configured, never our own network."""
 
 import asyncio
 import re
 import socket
 import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -11,6 +13,7 @@ from urllib.parse import urlsplit
 import httptools
 
 TOTAL_S = 3.0
+POST_S = 10.0
 LARGEST_BODY = 64 << 10
 LARGEST_HEAD = 16 << 10
 LONGEST_URL = 2_048
@@ -29,6 +32,10 @@ _MAX_AGE = re.compile(r"(?:^|[\s,])max-age=\"?(\d{1,9})", re.IGNORECASE)
 class Unreachable(Exception):
     """The document could not be had. The text says why, for our own log: to a stranger it would tell what our
     network looks like from inside."""
+
+
+class TooSlow(Unreachable):
+    """There was no answer in the time it may take."""
 
 
 class Address(NamedTuple):
@@ -92,16 +99,51 @@ async def get_json(url: str, *, private: bool) -> Fetched:
     Raises:
         Unreachable: it could not be had so.
     """
+    async with _exchange(url, TOTAL_S, private=private) as (place, reader, writer):
+        return await _asked(place, reader, writer)
+
+
+async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bool) -> int:
+    """Leave a JSON document at the address, by one POST of at most 10 s altogether; the status of the answer.
+
+    Addresses are checked and pinned as by `get_json`. Of the answer no more is read than its head, 16 KiB at most;
+    redirects are not followed, whatever else it says is not looked at.
+
+    Raises:
+        TooSlow: there was no answer in time.
+        Unreachable: there was none that is HTTP, or the address is not public.
+    """
+    async with _exchange(url, POST_S, private=private) as (place, reader, writer):
+        given = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        head = (
+            f"POST {place.target} HTTP/1.1\r\nHost: {place.authority}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\nUser-Agent: countersign\r\nConnection: close\r\n{given}\r\n"
+        )
+        writer.write(head.encode() + body)
+        await writer.drain()
+        return await _status(reader)
+
+
+@asynccontextmanager
+async def _exchange(
+    url: str, total_s: float, *, private: bool
+) -> AsyncGenerator[tuple[Address, asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection to the address, closed with the block, which may take so long.
+
+    Raises:
+        TooSlow: it took longer.
+        Unreachable: there is none to be had, or what was done with it failed.
+    """
     try:
-        async with asyncio.timeout(TOTAL_S):
+        async with asyncio.timeout(total_s):
             place = address(url, private=private)
             reader, writer = await _connected(place, private=private)
             try:
-                return await _asked(place, reader, writer)
+                yield place, reader, writer
             finally:
                 writer.transport.abort()
     except TimeoutError:
-        raise Unreachable(f"no whole answer within {TOTAL_S:g} s") from None
+        raise TooSlow(f"no whole answer within {total_s:g} s") from None
     except (OSError, ValueError, httptools.HttpParserError) as error:
         raise Unreachable(f"{type(error).__name__}: {error}") from error
 
@@ -170,6 +212,25 @@ async def _asked(place: Address, reader: asyncio.StreamReader, writer: asyncio.S
     if answer.headers.get(b"content-encoding", b"identity") != b"identity":
         raise Unreachable("the answer is encoded, which was not asked for")
     return Fetched(bytes(answer.body), _max_age_s(answer.headers.get(b"cache-control", b"").decode("latin-1")))
+
+
+async def _status(reader: asyncio.StreamReader) -> int:
+    """The status of the answer, once its head is whole."""
+    answer = _Reading()
+    parser = httptools.HttpResponseParser(answer)
+    received = 0
+    while not answer.has_head:
+        piece = await reader.read(_PIECE)
+        received += len(piece)
+        if not piece or received > LARGEST_HEAD + _PIECE:
+            raise Unreachable("the answer has no head, or too large a one")
+        try:
+            parser.feed_data(piece)
+        except httptools.HttpParserError:
+            # After its head an answer may be what it likes.
+            if not answer.has_head:
+                raise
+    return parser.get_status_code()
 
 
 async def _read(answer: _Reading, reader: asyncio.StreamReader) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,13 +12,15 @@ from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.kernel.mail.open import open_mail
 from countersign.kernel.repeated import repeated
 from countersign.kernel.security.masterkey import master_key
+from countersign.kernel.webhooks import deliveries, sending
 from countersign.records import edge, key, modules, own, rendering, tools, welcome
 from countersign.records.access import grant_checks, grants, lockout
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
-from countersign.records.approvals import expiry, policy
+from countersign.records.approvals import events, expiry, letters, policy
 from countersign.records.approvals.visible import with_plans
 from countersign.records.audit.chain import Chain
 from countersign.records.commands import command, export, history, import_
@@ -38,6 +40,7 @@ from countersign.settings import Settings
 SCHEMA = "records"
 FORM = "application/x-www-form-urlencoded"
 TEND_EVERY_S = 60
+LETTERS_EVERY_S = 10
 
 @dataclass(frozen=True, slots=True)
 class Service:
@@ -80,6 +83,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             bits=await install.bits(database),
             master=master,
             secret=await key.secret(database, master),
+            mail=open_mail(settings.smtp_url, settings.mail_from, data),
             versions=Versions(database, ("access",)).current,
         )
         yield assembled(records, counters)
@@ -165,13 +169,21 @@ def create(service: Service) -> edge.Edge[Caller]:
     return edge.Edge(endpoints, service.callers.caller_of, log_requests=service.records.settings.log_requests)
 
 
-def tended(service: Service) -> AbstractAsyncContextManager[None]:
-    """While the block lasts, what has expired is brought to its end every minute."""
-    return repeated(lambda: tend(service), every_s=TEND_EVERY_S)
+@asynccontextmanager
+async def tended(service: Service) -> AsyncGenerator[None]:
+    """While the block lasts, webhooks and letters are sent, and what has expired is brought to its end every minute."""
+    engine, callers = service.engine, service.callers
+    async with (
+        repeated(lambda: tend(service), every_s=TEND_EVERY_S),
+        repeated(lambda: letters.deliver(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
+        sending.sending(events.outbox_of(service.records)),
+    ):
+        yield
 
 
 async def tend(service: Service) -> None:
-    """Expire plans whose time has come, and forget old failures of signing in."""
+    """Expire plans whose time has come, and forget old failures of signing in and deliveries of webhooks."""
     await expiry.expire(service.engine)
     async with service.records.database.transaction() as transaction:
         await lockout.forget_old(transaction)
+        await deliveries.forget_old(transaction, service.records.settings.webhook_days)

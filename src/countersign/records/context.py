@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from countersign.declare.registry import Registry
 from countersign.kernel.database.port import Database
+from countersign.kernel.mail.port import Mail
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.settings import Settings
 
@@ -30,4 +31,5 @@ class Records:
     bits: Mapping[str, Mapping[str, int]]
     master: MasterKey
     secret: bytes
+    mail: Mail
     versions: Callable[[], Awaitable[tuple[int, ...]]]

@@ -43,6 +43,12 @@ WRITES: dict[tuple[str, str], int | str] = {
     ("POST", "/org/clients"): 201,
     ("DELETE", "/org/clients"): 404,
     ("POST", "/org/signing-keys"): 201,
+    ("POST", "/org/webhooks"): 201,
+    ("DELETE", "/org/webhooks/{webhook_id}"): 404,
+    ("POST", "/org/webhooks/{webhook_id}/rotate"): 404,
+    ("POST", "/org/webhooks/{webhook_id}/ping"): 404,
+    ("POST", "/org/webhooks/{webhook_id}/replay"): 404,
+    ("POST", "/org/webhooks/{webhook_id}/deliveries/{event_id}/replay"): 404,
     ("POST", "/auth/token"): 400,
     ("POST", "/auth/login"): 400,
     ("POST", "/auth/revoke"): 400,
@@ -76,7 +82,7 @@ def request_of(name: tuple[str, str], slug: str) -> tuple[str, dict[str, Any]]:
     """A well-formed request to the route about the product, below the sandbox's or the service's root address."""
     route = BY_KEY[name]
     path = route.path.replace("{id}", slug).replace("{version}", "1.0.0").replace("{media_id}", "none")
-    for parameter in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}", "{job_id}"):
+    for parameter in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}", "{job_id}", "{webhook_id}", "{event_id}"):
         path = path.replace(parameter, "0" * 64)
     options: dict[str, Any] = {"params": QUERIES.get(name)}
     if route.body is not None:

@@ -5,6 +5,7 @@ from countersign.distribution.agents.attempts import Attempt
 from countersign.distribution.agents.registrations import Registration
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, scopes
+from countersign.distribution.webhooks import events
 from countersign.kernel import clock, telemetry
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Transaction
@@ -96,6 +97,7 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
         tied = await registrations.delegated(transaction, registration.issuer, registration.subject)
         if tied != person_id:
             raise AttemptOver("the provider's account was given to another person meanwhile")
+    await events.agent_added(transaction, registration.id, granted, roles)
     await versions.bump(transaction, "identity")
     telemetry.logger("agents").info("claim confirmed", registration=registration.id)
 

@@ -15,6 +15,7 @@ from countersign.distribution.identity.people import EmailTaken
 from countersign.distribution.identity.tokens import InvalidScope
 from countersign.distribution.issuers import id_jag
 from countersign.distribution.issuers.id_jag import Asserted, InvalidClientId
+from countersign.distribution.webhooks import events
 from countersign.kernel import clock, telemetry
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import InvalidRequest, Refused
@@ -272,6 +273,7 @@ async def _registered(
         claim_ttl_s=store.settings.claim_ttl_s,
         interval_s=store.settings.poll_interval_s,
     )
+    await events.agent_added(transaction, made.id, granted, roles)
     _log("registration created", made)
     return made
 

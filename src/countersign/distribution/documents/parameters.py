@@ -21,6 +21,8 @@ IN_PATH: Mapping[str, tuple[Document, str]] = {
     "channel": ({"type": "string", "enum": ["stable", "beta", "nightly", "alpha"]}, "The channel."),
     "media_id": (_UUID, "The id of a picture or film."),
     "artifact_id": (_UUID, "The artifact's id."),
+    "webhook_id": (_UUID, "The id of a webhook."),
+    "event_id": (_UUID, "The id of an event."),
     "batch_id": (_UUID, "The id of a batch of codes."),
     "sha256": ({"type": "string", "pattern": "^[0-9a-f]{64}$"}, "The SHA-256 of the bytes, in hexadecimal."),
     "token": ({"type": "string", "minLength": 1}, "The secret part of the address."),

@@ -6,6 +6,7 @@ what such a worker still says changes nothing, since its word is no longer in th
 
 from typing import NamedTuple
 
+from countersign.distribution.webhooks import events
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Dialect, Row, Transaction
@@ -139,6 +140,7 @@ async def complete(transaction: Transaction, claimed: Claimed, result: str) -> N
         LeaseLost: it is not, or it was.
     """
     _require(await transaction.run(COMPLETE, claimed.id, claimed.lease, result, clock.now()), claimed)
+    await events.job_ended(transaction, claimed.org_id, claimed.id)
 
 
 async def fail(transaction: Transaction, claimed: Claimed, problem: str) -> None:
@@ -148,6 +150,7 @@ async def fail(transaction: Transaction, claimed: Claimed, problem: str) -> None
         LeaseLost: it is not this worker's any more.
     """
     _require(await transaction.run(FAIL, claimed.id, claimed.lease, problem, clock.now()), claimed)
+    await events.job_ended(transaction, claimed.org_id, claimed.id)
 
 
 async def try_again(transaction: Transaction, claimed: Claimed, run_after: Instant) -> None:

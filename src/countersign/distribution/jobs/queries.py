@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from countersign.distribution.jobs.schemas import JobStatus, Status
+from countersign.distribution.webhooks import events
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
@@ -41,6 +42,7 @@ CANCEL_WAITING = """
     UPDATE job
     SET status = 'failed', cancelled = 1, error = $2, finished_at = $3
     WHERE id = $1 AND status = 'queued'
+    RETURNING org_id
 """
 CANCEL_RUNNING = "UPDATE job SET cancelled = 1 WHERE id = $1 AND status = 'running'"
 FORGET_OLD = "DELETE FROM job WHERE finished_at <= $1"
@@ -136,7 +138,9 @@ async def page(
 
 async def cancel(transaction: Transaction, job_id: str, problem: str) -> bool:
     """End a waiting job with this problem, or have a running one stopped; False when it has ended already."""
-    if await transaction.run(CANCEL_WAITING, job_id, problem, clock.now()):
+    ended = await transaction.fetch_one(CANCEL_WAITING, job_id, problem, clock.now())
+    if ended is not None:
+        await events.job_ended(transaction, str(ended[0]), job_id)
         return True
     return bool(await transaction.run(CANCEL_RUNNING, job_id))
 

@@ -8,6 +8,7 @@ from countersign.distribution.publishing import queries
 from countersign.distribution.publishing.rules import OwnedProduct, OwnedRelease
 from countersign.distribution.publishing.schemas import NewRelease, ReleaseUpdate
 from countersign.distribution.publishing.versions import sort_key
+from countersign.distribution.webhooks import events
 from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import Refused
@@ -110,8 +111,10 @@ async def publish(transaction: Transaction, release: OwnedRelease) -> None:
     unfinished = await queries.unfinished_artifact(transaction, release.id)
     if unfinished is not None and release.status == "draft":
         raise Incomplete(f"the file {unfinished} has not arrived whole")
-    if await mark_published(transaction, release.id) and release.product.status == "draft":
-        await transaction.run(queries.SET_STATUS, release.product.id, "public", clock.now())
+    if await mark_published(transaction, release.id):
+        if release.product.status == "draft":
+            await transaction.run(queries.SET_STATUS, release.product.id, "public", clock.now())
+        await events.release_published(transaction, release.product.org_id, release.product.id, release.version)
     await projection.refresh(transaction, release.product.id, reindex=False)
 
 
@@ -128,7 +131,8 @@ async def yank(transaction: Transaction, release: OwnedRelease, reason: str) -> 
     """
     if release.status == "draft":
         raise NotPublished("a draft cannot be yanked")
-    await transaction.run(queries.YANK, release.id, reason)
+    if await transaction.run(queries.YANK, release.id, reason):
+        await events.release_yanked(transaction, release.product.org_id, release.product.id, release.version)
     await projection.refresh(transaction, release.product.id, reindex=False)
 
 

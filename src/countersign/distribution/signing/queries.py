@@ -2,6 +2,7 @@
 
 import msgspec
 
+from countersign.distribution.webhooks import events
 from countersign.kernel import clock
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.security.masterkey import MasterKey
@@ -44,4 +45,7 @@ async def add(
     said = None if rotation is None else msgspec.json.encode(rotation).decode()
     sealed = seal(master, key.private, PURPOSE)
     row = (org_id, number, key.public.keyid, key.public.public, sealed, said, clock.now())
-    return bool(await transaction.run(ADD, *row))
+    is_added = bool(await transaction.run(ADD, *row))
+    if is_added:
+        await events.key_added(transaction, org_id, key.public.keyid)
+    return is_added

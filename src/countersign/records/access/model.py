@@ -1,6 +1,6 @@
 """Users, roles, grants, sessions and agent tokens, as models like any other."""
 
-from countersign.declare import Bool, LongText, Model, Moment, Ref, Text
+from countersign.declare import Bool, LongText, Model, Moment, Ref, Select, Text
 
 RULING = frozenset({"user", "role", "user_role", "grant", "session", "agent_token", "setting"})
 """The models that say who may do what: writing one changes callers' rights."""
@@ -12,6 +12,8 @@ class User(Model, shown_as="username"):
     username = Text(required=True, unique=True, longest=100)
     name = Text(personal="PERSON", help="What others read")
     email = Text(personal="EMAIL")
+    language = Select("en", "de", help="Of letters")
+    letters = Select("digest", "none", help="About plans that wait for the person; a digest unless none are wanted")
     is_active = Bool(required=True, default=True, help="Switched off, sessions and agents of the person end at once")
 
 

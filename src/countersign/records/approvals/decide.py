@@ -13,7 +13,7 @@ from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound
 from countersign.records.access import domains
 from countersign.records.access.view import Caller
-from countersign.records.approvals import hanging, policy, provenance, rights, steps
+from countersign.records.approvals import events, hanging, policy, provenance, rights, steps
 from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.policy import Policy
 from countersign.records.approvals.steps import Step
@@ -159,6 +159,16 @@ async def _sees(run: Run, kept: Sequence[Step]) -> bool:
     return True
 
 
+async def may_approve(run: Run, kept: Sequence[Step], proposer: str | None) -> bool:
+    """Whether the caller could approve a pending plan of these steps now; `proposer` is the agent's person."""
+    if any([await rights.lacking(run, run.caller, step) is not None for step in kept]):
+        return False
+    asked = await policy.policy_of(run, kept)
+    if not asked.groups <= run.caller.roles or (asked.not_owner and proposer == run.caller.user_id):
+        return False
+    return await _sees(run, kept)
+
+
 def _require_time(plan: StoredRecord) -> None:
     if int(plan.values["expires_at"] or 0) <= clock.now():
         raise Ended("expired", "")
@@ -273,6 +283,7 @@ async def end(run: Run, plan: StoredRecord, state: str, *, reason: str | None = 
         f"plan.{state}",
     )
     await steps.let_go(run.engine.vault, run.transaction, plan.id)
+    await events.tell(run.transaction, plan.id, state)
     if plan.values["person"] is not None:
         await domains.close_unused_domains(run.transaction, str(plan.values["person"]))
 

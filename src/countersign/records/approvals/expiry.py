@@ -2,7 +2,7 @@
 
 from countersign.kernel import clock
 from countersign.records.access import domains
-from countersign.records.approvals import steps
+from countersign.records.approvals import events, steps
 from countersign.records.audit.chain import Entry
 from countersign.records.commands.run import Engine
 
@@ -28,6 +28,7 @@ async def expire(engine: Engine) -> int:
         async with database.transaction() as transaction:
             if await transaction.run(_EXPIRE, plan_id, now):
                 await steps.let_go(engine.vault, transaction, plan_id)
+                await events.tell(transaction, plan_id, "expired")
                 entry = Entry(
                     at=now,
                     user_id=person or "",

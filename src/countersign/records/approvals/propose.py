@@ -8,7 +8,7 @@ import msgspec
 from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
 from countersign.kernel import clock, ids
-from countersign.records.approvals import policy, steps
+from countersign.records.approvals import events, letters, policy, steps
 from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.steps import Step
 from countersign.records.commands import select, writing
@@ -95,6 +95,8 @@ async def _store(
         await run.transaction.run(_ADD_STEP, plan_id, position, each.id, each.model, each.record_id)
     # The audit says that it was proposed; with which values, the plan says.
     await writing.note(run.about_plan(plan_id), "plan.propose", PLAN, plan_id, {})
+    await events.tell(run.transaction, plan_id, "pending")
+    await letters.note(run.transaction, plan_id, now)
 
 
 def _json(value: object) -> str:

@@ -1,0 +1,235 @@
+"""`countersign webhooks`: who is told of plans, or with --org of what happens to an organisation's things."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import NamedTuple, TypeVar, get_args
+
+import click
+
+from countersign.cli import output, record_store, store
+from countersign.cli.administration import data_option
+from countersign.cli.output import Exit, Failure
+from countersign.distribution.context import Store
+from countersign.distribution.identity import queries
+from countersign.distribution.webhooks import events as store_events
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.webhooks import deliveries, outbox, receivers
+from countersign.kernel.webhooks.deliveries import Delivery, Replayed
+from countersign.kernel.webhooks.outbox import Outbox
+from countersign.kernel.webhooks.receivers import Receiver
+from countersign.records import app
+from countersign.records.approvals import events as record_events
+
+ResultT = TypeVar("ResultT")
+
+DOING = "cannot see to the webhooks"
+
+org_option = click.option("--org", metavar="SLUG", help="Of this organisation of the store. Default: of the records.")
+
+
+class Mine(NamedTuple):
+    """The outbox that is meant, whose receivers in it, and which types of events there are."""
+
+    outbox: Outbox
+    owner: str
+    types: tuple[str, ...]
+
+
+Work = Callable[[Mine], Awaitable[ResultT]]
+
+
+def _run(data: str | None, org: str | None, work: Work[ResultT]) -> ResultT:
+    """What the work makes of the webhooks of an organisation, or of the records service.
+
+    Raises:
+        Failure: there is no such organisation, or the work was refused.
+    """
+
+    async def of_org(opened: Store) -> ResultT:
+        found = await queries.organisation_called(opened.database, org or "")
+        if found is None:
+            remedy = "Say --org with the slug of an organisation."
+            raise Failure(DOING, why=f"there is no organisation {org}", remedy=remedy, exit_code=Exit.NOT_FOUND)
+        return await work(Mine(store_events.outbox_of(opened), found.id, get_args(store_events.EventType)))
+
+    async def of_records(service: app.Service) -> ResultT:
+        box = record_events.outbox_of(service.records)
+        return await work(Mine(box, record_events.OWNER, record_events.TYPES))
+
+    return record_store.run(data, DOING, of_records) if org is None else store.run(data, DOING, of_org)
+
+
+@click.group()
+def webhooks() -> None:
+    """Webhooks: addresses that are told of what happens, of the records service or of an organisation."""
+
+
+@webhooks.command("add")
+@click.argument("url")
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="An event to tell of; default: all.")
+@org_option
+@data_option
+@output.json_option
+def add_webhook(url: str, types: tuple[str, ...], org: str | None, data: str | None) -> None:
+    """Send events to URL; prints the secret that signs them, this once."""
+
+    async def work(mine: Mine) -> tuple[Receiver, str]:
+        unknown = sorted({*types} - {*mine.types})
+        if unknown:
+            remedy = f"Name some of: {', '.join(mine.types)}"
+            raise Failure(DOING, why=f"no event is called {unknown[0]}", remedy=remedy, exit_code=Exit.USAGE)
+        async with mine.outbox.database.transaction() as transaction:
+            return await receivers.add(transaction, mine.outbox, mine.owner, url, types)
+
+    made, secret = _run(data, org, work)
+    output.answer({**_value(made), "secret": secret}, f"{made.id}\n{secret}")
+    output.note("Give the secret to the receiver: it is not shown again.")
+
+
+@webhooks.command("list")
+@org_option
+@data_option
+@output.json_option
+def list_webhooks(org: str | None, data: str | None) -> None:
+    """List the webhooks."""
+
+    async def work(mine: Mine) -> list[Receiver]:
+        return await receivers.listed(mine.outbox.database, mine.owner)
+
+    found = _run(data, org, work)
+    lines = [f"{each.id}  {each.url}  {','.join(each.chosen) or 'all'}  failures: {each.failures}" for each in found]
+    output.answer({"webhooks": [_value(each) for each in found]}, "\n".join(lines) or "There is no webhook.")
+
+
+@webhooks.command("rotate")
+@click.argument("webhook_id", metavar="ID")
+@org_option
+@data_option
+@output.json_option
+def rotate_secret(webhook_id: str, org: str | None, data: str | None) -> None:
+    """Sign with a fresh secret, which is printed; the one before signs beside it for a day."""
+
+    async def work(mine: Mine) -> str:
+        async with mine.outbox.database.transaction() as transaction:
+            return await receivers.rotate(transaction, mine.outbox, mine.owner, webhook_id)
+
+    secret = _run(data, org, work)
+    output.answer({"id": webhook_id, "secret": secret}, secret)
+
+
+@webhooks.command("remove")
+@click.argument("webhook_id", metavar="ID")
+@org_option
+@data_option
+@output.json_option
+def remove_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
+    """Send nothing to the webhook any more, also of what waits."""
+
+    async def work(mine: Mine) -> None:
+        async with mine.outbox.database.transaction() as transaction:
+            await receivers.remove(transaction, mine.owner, webhook_id)
+
+    _run(data, org, work)
+    output.answer({"id": webhook_id}, f"{webhook_id} is removed.")
+
+
+@webhooks.command("ping")
+@click.argument("webhook_id", metavar="ID")
+@org_option
+@data_option
+@output.json_option
+def ping_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
+    """Have a running server send an event of the type webhook.ping; prints its id."""
+
+    async def work(mine: Mine) -> str:
+        async with mine.outbox.database.transaction() as transaction:
+            receiver = await receivers.one(transaction, mine.owner, webhook_id)
+            return (await outbox.ping(transaction, mine.owner, receiver.id)).id
+
+    event_id = _run(data, org, work)
+    output.answer({"event_id": event_id}, event_id)
+
+
+@webhooks.command("deliveries")
+@click.argument("webhook_id", metavar="ID")
+@click.option("--state", type=click.Choice(get_args(deliveries.State)), help="Only those in this state.")
+@click.option("--last", type=click.IntRange(1, 1_000), default=20, show_default=True, help="How many, newest first.")
+@org_option
+@data_option
+@output.json_option
+def list_deliveries(
+    webhook_id: str, *, state: deliveries.State | None, last: int, org: str | None, data: str | None
+) -> None:
+    """List what became of telling the webhook."""
+
+    async def work(mine: Mine) -> list[Delivery]:
+        receiver = await receivers.one(mine.outbox.database, mine.owner, webhook_id)
+        return await deliveries.page(mine.outbox.database, receiver.id, deliveries.NEWEST, state, last)
+
+    found = _run(data, org, work)
+    shown = [
+        {
+            **each._asdict(),
+            "at": _moment(each.at),
+            "due_at": _moment(each.due_at if each.state == "waiting" else None),
+            "ended_at": _moment(each.ended_at),
+        }
+        for each in found
+    ]
+    lines = [
+        f"{each.event_id}  {clock.rfc3339(each.at)}  {each.type}  {each.subject}  {each.state}"
+        f"  attempts: {each.attempts}  last: {each.answer or each.fault or '-'}"
+        for each in found
+    ]
+    output.answer({"deliveries": shown}, "\n".join(lines) or "There is no delivery.")
+
+
+@webhooks.command("replay")
+@click.argument("webhook_id", metavar="ID")
+@click.option("--event", "event_id", metavar="ID", help="This event alone.")
+@click.option("--since", metavar="MOMENT", help="Every event since, like 2026-11-20T22:13:00Z.")
+@org_option
+@data_option
+@output.json_option
+def replay(webhook_id: str, *, event_id: str | None, since: str | None, org: str | None, data: str | None) -> None:
+    """Have a running server deliver again: one event, or all since a moment, 10,000 at most."""
+    if (event_id is None) == (since is None):
+        raise click.UsageError("say either --event or --since")
+    start = None if since is None else _read_moment(since)
+
+    async def work(mine: Mine) -> Replayed:
+        async with mine.outbox.database.transaction() as transaction:
+            receiver = await receivers.one(transaction, mine.owner, webhook_id)
+            if start is not None:
+                return await deliveries.replay_since(transaction, mine.owner, receiver.id, receiver.types, start)
+            await deliveries.replay(transaction, receiver.id, event_id or "")
+            return Replayed(1, None)
+
+    begun = _run(data, org, work)
+    through = _moment(begun.through)
+    output.answer({"deliveries": begun.deliveries, "next_since": through}, f"{begun.deliveries} on their way again.")
+    if through is not None:
+        output.note(f"There are more: go on with --since {through}.")
+
+
+def _read_moment(text: str) -> Instant:
+    try:
+        return clock.from_datetime(datetime.fromisoformat(text))
+    except ValueError as error:
+        raise click.UsageError(f"--since {text}: {error}") from error
+
+
+def _moment(instant: Instant | None) -> str | None:
+    return None if instant is None else clock.rfc3339(instant)
+
+
+def _value(receiver: Receiver) -> dict[str, object]:
+    return {
+        "id": receiver.id,
+        "url": receiver.url,
+        "types": receiver.chosen or None,
+        "created_at": clock.rfc3339(receiver.created_at),
+        "failures": receiver.failures,
+        "delivered_at": _moment(receiver.delivered_at),
+    }

@@ -1,0 +1,165 @@
+"""Receivers of webhooks: added, listed, given another secret, removed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from countersign.kernel import clock, ids, outgoing
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.errors import NotFound, Refused, invalid_member
+from countersign.kernel.security.masterkey import MasterKey
+from countersign.kernel.security.sealed import seal, unseal
+from countersign.kernel.webhooks import signing
+from countersign.kernel.webhooks.outbox import ALL, Outbox
+
+MOST = 10
+BOTH_S = 86_400
+"""How long the secret before the present one still signs beside it."""
+MOST_SECRETS = 3
+PURPOSE = "webhook"
+
+_COLUMNS = "id, url, types, created_at, failures, delivered_at"
+OF_OWNER = f"SELECT {_COLUMNS} FROM webhook WHERE owner = $1 ORDER BY created_at, id"
+BY_ID = f"SELECT {_COLUMNS} FROM webhook WHERE owner = $1 AND id = $2"
+COUNT = "SELECT count(*) FROM webhook WHERE owner = $1"
+# Two that are added at the same moment would each count the other not. SQLite has one writer anyway.
+ONE_ADDER = "SELECT pg_advisory_xact_lock(hashtext('webhook.' || $1))"
+ADD = """
+    INSERT INTO webhook (id, owner, url, types, secrets, created_at, lease, lease_until, rest_until, failures)
+    VALUES ($1, $2, $3, $4, $5, $6, '', 0, 0, 0)
+"""
+HOLD = "UPDATE webhook SET url = url WHERE owner = $1 AND id = $2 RETURNING secrets"
+SET_SECRETS = "UPDATE webhook SET secrets = $2, rest_until = 0 WHERE id = $1"
+REMOVE = "DELETE FROM webhook WHERE owner = $1 AND id = $2"
+REMOVE_DELIVERIES = "DELETE FROM webhook_delivery WHERE webhook_id = $1"
+
+
+class WebhookNotFound(NotFound):
+    """The owner has no webhook with this id."""
+
+    resolution = "List the webhooks and use an id from there."
+
+
+class TooManyWebhooks(Refused):
+    """The owner has as many webhooks as there may be."""
+
+    status = 409
+    code = "too_many_webhooks"
+    title = "Too many webhooks"
+    resolution = "Remove a webhook that is not needed any more."
+
+
+class Receiver(NamedTuple):
+    """Who is told, of what. `failures` in a row since `delivered_at`, the last success."""
+
+    id: str
+    url: str
+    types: str
+    created_at: Instant
+    failures: int
+    delivered_at: Instant | None
+
+    @property
+    def chosen(self) -> list[str]:
+        """The types of events it is told of; none chosen: of all."""
+        return [] if self.types == ALL else self.types.split()
+
+
+class Secret(msgspec.Struct):
+    """A secret as it is kept, sealed; `until` it signs beside the present one."""
+
+    secret: str
+    until: Instant | None = None
+
+
+async def add(
+    transaction: Transaction, outbox: Outbox, owner: str, url: str, types: Sequence[str]
+) -> tuple[Receiver, str]:
+    """A new receiver and its secret, which is shown this once; without `types` it is told of all.
+
+    Raises:
+        InvalidRequest: the address is none that events could be sent to.
+        TooManyWebhooks: the owner has ten.
+    """
+    try:
+        outgoing.address(url, private=outbox.is_private)
+    except ValueError as error:
+        raise invalid_member("/url", str(error)) from error
+    if outbox.database.dialect == "postgres":
+        await transaction.fetch(ONE_ADDER, owner)
+    counted = await transaction.fetch_one(COUNT, owner)
+    if counted is not None and counted[0] >= MOST:
+        raise TooManyWebhooks(f"there are {MOST} webhooks already")
+    secret = signing.new_secret()
+    kept = f" {' '.join(dict.fromkeys(types))} " if types else ALL
+    made = Receiver(ids.new_uuid(), url, kept, clock.now(), 0, None)
+    sealed = _sealed(outbox.master, [Secret(secret)])
+    await transaction.run(ADD, made.id, owner, url, kept, sealed, made.created_at)
+    return made, secret
+
+
+async def listed(reader: Reader, owner: str) -> list[Receiver]:
+    """The owner's receivers, oldest first."""
+    return [Receiver(*row) for row in await reader.fetch(OF_OWNER, owner)]
+
+
+async def one(reader: Reader, owner: str, webhook_id: str) -> Receiver:
+    """One of the owner's receivers.
+
+    Raises:
+        WebhookNotFound: the owner has no such one.
+    """
+    row = await reader.fetch_one(BY_ID, owner, webhook_id)
+    if row is None:
+        raise WebhookNotFound("there is no webhook with this id")
+    return Receiver(*row)
+
+
+async def rotate(transaction: Transaction, outbox: Outbox, owner: str, webhook_id: str) -> str:
+    """A fresh secret, shown this once; the one before signs beside it for a day.
+
+    Raises:
+        WebhookNotFound: the owner has no such receiver.
+        CannotUnseal: the master key is not the one the secrets were sealed with.
+    """
+    row = await transaction.fetch_one(HOLD, owner, webhook_id)
+    if row is None:
+        raise WebhookNotFound("there is no webhook with this id")
+    now = clock.now()
+    present, *older = _opened(outbox.master, bytes(row[0]))
+    present.until = clock.later(now, seconds=BOTH_S)
+    fresh = Secret(signing.new_secret())
+    kept = [fresh, present, *(each for each in older if each.until is not None and each.until > now)]
+    await transaction.run(SET_SECRETS, webhook_id, _sealed(outbox.master, kept[:MOST_SECRETS]))
+    return fresh.secret
+
+
+async def remove(transaction: Transaction, owner: str, webhook_id: str) -> None:
+    """Send nothing any more, also of what waits.
+
+    Raises:
+        WebhookNotFound: the owner has no such receiver.
+    """
+    if not await transaction.run(REMOVE, owner, webhook_id):
+        raise WebhookNotFound("there is no webhook with this id")
+    await transaction.run(REMOVE_DELIVERIES, webhook_id)
+
+
+def signing_secrets(master: MasterKey, sealed: bytes) -> list[str]:
+    """The secrets that sign now, the present one first.
+
+    Raises:
+        CannotUnseal: the master key is not the one they were sealed with.
+    """
+    now = clock.now()
+    return [each.secret for each in _opened(master, sealed) if each.until is None or each.until > now]
+
+
+def _sealed(master: MasterKey, secrets: Sequence[Secret]) -> bytes:
+    return seal(master, msgspec.json.encode(secrets), PURPOSE)
+
+
+def _opened(master: MasterKey, sealed: bytes) -> list[Secret]:
+    return msgspec.json.decode(unseal(master, sealed, PURPOSE), type=list[Secret])

@@ -1,0 +1,155 @@
+"""Letters that tell people of plans which wait for them: one for all that wait, some minutes after the first.
+
+A plan leaves a notice in its own transaction. A round makes of all notices one letter for each person; what the letter
+says is read as it is sent, by what its reader may approve then. It names numbers and a link: no record, no value, no
+name, no reason. A letter whose node dies between handing it over and writing that down is sent again.
+"""
+
+from typing import NamedTuple
+
+from countersign.kernel import clock, ids, telemetry
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Database, Transaction
+from countersign.kernel.errors import Refused
+from countersign.kernel.mail.message import BadAddress
+from countersign.kernel.mail.port import Mail
+from countersign.records.access.view import Caller
+from countersign.records.approvals import decide, steps
+from countersign.records.approvals.decide import Agents
+from countersign.records.approvals.visible import Decidable
+from countersign.records.approvals.words import Words, words_in
+from countersign.records.commands.run import Engine, Run, actor_of
+from countersign.records.commands.sql import Parameters
+
+LEASE_S = 120.0
+TRIES = 5
+PAUSE_S = 300.0
+MOST_LOOKED_AT = 100
+
+_NOTE = "INSERT INTO plan_notice (plan_id, at) VALUES ($1, $2)"
+_FIRST = "SELECT min(at) FROM plan_notice"
+_TAKE_NOTICES = "DELETE FROM plan_notice RETURNING at"
+# A letter that is being written may not have seen the newest plans: it loses its lease, and is written again.
+_ADDRESS = """
+INSERT INTO plan_letter (user_id, since, due_at, tries, lease, lease_until)
+SELECT id, CAST($1 AS BIGINT), CAST($2 AS BIGINT), 0, '', 0
+FROM "user"
+WHERE is_active = 1 AND email IS NOT NULL AND (letters IS NULL OR letters <> 'none')
+ON CONFLICT (user_id) DO UPDATE SET due_at = excluded.due_at, tries = 0, lease = '', lease_until = 0
+"""
+_TAKE = """
+UPDATE plan_letter
+SET lease = $1, lease_until = $2, tries = tries + 1
+WHERE lease_until <= $3 AND user_id = (
+    SELECT user_id FROM plan_letter WHERE due_at <= $3 AND lease_until <= $3 ORDER BY due_at, user_id LIMIT 1
+)
+RETURNING user_id, since, tries
+"""
+_DONE = "DELETE FROM plan_letter WHERE user_id = $1 AND lease = $2"
+_AGAIN = "UPDATE plan_letter SET due_at = $3, lease_until = 0 WHERE user_id = $1 AND lease = $2"
+_READER = """
+SELECT email, language FROM "user"
+WHERE id = $1 AND is_active = 1 AND email IS NOT NULL AND (letters IS NULL OR letters <> 'none')
+"""
+
+
+class Held(NamedTuple):
+    """A letter that is this node's to write while its lease lasts."""
+
+    user_id: str
+    since: Instant
+    tries: int
+    lease: str
+
+
+async def note(transaction: Transaction, plan_id: str, at: int) -> None:
+    """Have those told that a plan waits who may approve it."""
+    await transaction.run(_NOTE, plan_id, at)
+
+
+async def deliver(engine: Engine, agents: Agents, mail: Mail) -> None:
+    """Send the letters that are due.
+
+    Raises:
+        Unavailable, StorageFull: the database refuses; what was not sent waits.
+    """
+    database, patience_s = engine.records.database, engine.records.settings.plan_letter_s
+    await _begin(database, patience_s)
+    while patience_s:
+        held = await _take(database)
+        if held is None:
+            return
+        await _write(engine, agents, mail, held)
+
+
+async def _begin(database: Database, patience_s: int) -> None:
+    """Make letters of the notices, once the first has waited for so long; without patience nobody wants letters."""
+    row = await database.fetch_one(_FIRST)
+    now = clock.now()
+    if row is None or row[0] is None or row[0] > clock.later(now, seconds=-patience_s):
+        return
+    async with database.transaction() as transaction:
+        noted = [at for (at,) in await transaction.fetch(_TAKE_NOTICES)]
+        # Of two nodes one has them all.
+        if noted and patience_s:
+            await transaction.run(_ADDRESS, min(noted), now)
+
+
+async def _take(database: Database) -> Held | None:
+    now, lease = clock.now(), ids.new_record_id()
+    async with database.transaction() as transaction:
+        row = await transaction.fetch_one(_TAKE, lease, clock.later(now, seconds=LEASE_S), now)
+    return None if row is None else Held(str(row[0]), row[1], int(row[2]), lease)
+
+
+async def _write(engine: Engine, agents: Agents, mail: Mail, held: Held) -> None:
+    """Write one letter, unless nothing waits for its reader any more, and hand it over."""
+    database, log = engine.records.database, telemetry.logger("letters")
+    try:
+        async with database.transaction() as transaction:
+            caller = await agents.person(transaction, held.user_id)
+            reader = await transaction.fetch_one(_READER, held.user_id)
+            waiting = 0 if caller is None else await _waiting(engine, caller, transaction, held.since)
+        if waiting and reader is not None:
+            said = words_in(reader[1])
+            await mail.send(str(reader[0]), _subject(said, waiting), _text(said, waiting, engine.records.root_url))
+    except BadAddress:
+        log.warning("a person's address is none", user_id=held.user_id)
+    except Refused as refused:
+        # Never the address: who is written to is nobody's business who reads a log.
+        log.warning("letter not sent", why=refused.detail, attempt=held.tries, of=TRIES)
+        if held.tries < TRIES:
+            again = clock.later(clock.now(), seconds=PAUSE_S * held.tries)
+            async with database.transaction() as transaction:
+                await transaction.run(_AGAIN, held.user_id, held.lease, again)
+            return
+    async with database.transaction() as transaction:
+        await transaction.run(_DONE, held.user_id, held.lease)
+
+
+async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, since: Instant) -> int:
+    """How many plans the caller could approve now, of the newest hundred that it might; none unless one of them was
+    proposed since then."""
+    run = Run(engine, caller, transaction, actor_of(caller, "letters"), transaction)
+    parameters = Parameters(clock.now(), caller.user_id, MOST_LOOKED_AT)
+    decidable = Decidable(caller.view, engine.dialect).sql("t", parameters.put)
+    statement = f"""
+        SELECT t.input, t.person, t.proposed_at FROM plan AS t
+        WHERE t.state = 'pending' AND t.expires_at > $1 AND {decidable} AND NOT EXISTS (
+            SELECT 1 FROM plan_approval AS given WHERE given.plan_id = t.id AND given.user_id = $2
+        )
+        ORDER BY t.proposed_at DESC, t.id DESC LIMIT $3
+    """
+    moments: list[Instant] = []
+    for stored, proposer, at in await transaction.fetch(statement, *parameters.values):
+        if await decide.may_approve(run, steps.decoded(stored), proposer):
+            moments.append(at)
+    return len(moments) if moments and max(moments) >= since else 0
+
+
+def _subject(said: Words, waiting: int) -> str:
+    return said.one if waiting == 1 else said.several.format(count=waiting)
+
+
+def _text(said: Words, waiting: int, root_url: str) -> str:
+    return f"{_subject(said, waiting)}.\n\n{said.look}\n{root_url}/approvals\n\n{said.why}\n"

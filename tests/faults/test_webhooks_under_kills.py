@@ -1,0 +1,90 @@
+"""Two nodes that share an outbox and are killed again and again: no event is lost, none is made up."""
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from importlib import resources
+from pathlib import Path
+
+from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
+from countersign.kernel.security.masterkey import master_key
+from countersign.kernel.webhooks import receivers
+from countersign.kernel.webhooks.outbox import Outbox
+from countersign.settings import Settings
+from tests.faults.lives import MASTER_KEY
+from tests.figures import Figures
+from tests.peers.receiver import Receiver, receiving
+from tests.servers.countersign import SOURCE, environment
+
+ROOT = Path(__file__).parents[2]
+KILLS, KILLS_FULL = 4, 200
+THINGS = "CREATE TABLE thing (id TEXT PRIMARY KEY)"
+WAITING = "SELECT count(*) FROM webhook_delivery WHERE state = 'waiting'"
+
+
+def node(url: str, *words: str) -> "subprocess.Popen[bytes]":
+    """A node on the database."""
+    command = [sys.executable, "-m", "tests.faults.webhook_node", url, *words]
+    path = os.pathsep.join((str(SOURCE), str(ROOT)))
+    return subprocess.Popen(command, env=environment(PYTHONPATH=path), cwd=ROOT)
+
+
+async def prepared(database: Database, receiver: Receiver) -> None:
+    """The tables, and the receiver added."""
+    text = resources.files("countersign.distribution.migrations").joinpath("0007_webhooks.sql").read_text()
+    async with database.transaction() as transaction:
+        await transaction.run(in_dialect(f"{text};\n{THINGS}", database.dialect))
+    box = Outbox(database, master_key(Settings(master_key=MASTER_KEY)), "https://store.example", True, 14)
+    async with database.transaction() as transaction:
+        await receivers.add(transaction, box, "north", receiver.url, [])
+
+
+async def drained(database: Database, quiet: "subprocess.Popen[bytes]") -> None:
+    """Wait until nothing is left to send."""
+    while (await database.fetch(WAITING))[0][0]:
+        assert quiet.poll() is None
+        await asyncio.sleep(0.05)
+
+
+async def test_no_event_of_a_kept_cause_is_lost_and_none_of_an_undone_one_is_told(
+    database_url: str, is_full: bool, figures: Figures
+) -> None:
+    chance = random.Random(database_url[:6])
+    database = await open_database(database_url, schema="shop", reserve_bytes=0)
+    async with receiving() as receiver:
+        await prepared(database, receiver)
+        nodes = [node(database_url), node(database_url)]
+        try:
+            for kill in range(KILLS_FULL if is_full else KILLS):
+                await receiver.heard(len(receiver.messages) + chance.randint(1, 40))
+                nodes[kill % 2].kill()
+                nodes[kill % 2].wait()
+                nodes[kill % 2] = node(database_url)
+        finally:
+            for each in nodes:
+                each.kill()
+                each.wait()
+        quiet = node(database_url, "quiet")
+        try:
+            await drained(database, quiet)
+        finally:
+            quiet.kill()
+            quiet.wait()
+        made = {row[0] for row in await database.fetch("SELECT id FROM thing")}
+    await database.close()
+
+    told = Counter(each.event["subject"] for each in receiver.messages)
+    assert set(told) == made
+    assert len(set(receiver.ids)) == len(made)
+    figures |= {
+        "kills": KILLS_FULL if is_full else KILLS,
+        "events": len(made),
+        "lost": 0,
+        "made_up": 0,
+        "told_again_after_a_kill": sum(told.values()) - len(told),
+    }

@@ -1,0 +1,53 @@
+"""A node that makes things happen and sends what its outbox holds, until it is killed: `DATABASE [quiet]`."""
+
+import asyncio
+import sys
+from contextlib import suppress
+from itertools import count
+
+from countersign.kernel import ids
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
+from countersign.kernel.security.masterkey import master_key
+from countersign.kernel.webhooks import leases, outbox, sending
+from countersign.kernel.webhooks.outbox import Outbox
+from countersign.settings import Settings
+from tests.faults.lives import MASTER_KEY
+
+ADD = "INSERT INTO thing (id) VALUES ($1)"
+
+
+class NotToBe(Exception):
+    """What happened is taken back."""
+
+
+async def make(database: Database, *, is_kept: bool) -> None:
+    """Add a thing with its event.
+
+    Raises:
+        NotToBe: it was not to be kept.
+    """
+    async with database.transaction() as transaction:
+        thing = ids.new_uuid()
+        await transaction.run(ADD, thing)
+        await outbox.emit(transaction, "north", "thing.made", thing)
+        if not is_kept:
+            raise NotToBe
+
+
+async def live(url: str, *, is_quiet: bool) -> None:
+    """Send events; unless it is quiet, add things meanwhile, every third one in vain."""
+    # As everywhere but quicker: what a killed node held is free again after this, and the test is not to wait.
+    leases.LEASE_S, sending.LOOK_EVERY_S = 1.0, 0.02
+    database = await open_database(url, schema="shop", reserve_bytes=0)
+    box = Outbox(database, master_key(Settings(master_key=MASTER_KEY)), "https://store.example", True, 14)
+    async with sending.sending(box):
+        for number in count():
+            with suppress(NotToBe):
+                if not is_quiet:
+                    await make(database, is_kept=number % 3 != 0)
+            await asyncio.sleep(3600 if is_quiet else 0.01)
+
+
+if __name__ == "__main__":
+    asyncio.run(live(sys.argv[1], is_quiet="quiet" in sys.argv))

@@ -1,0 +1,88 @@
+"""An outbox on a database of each engine, and receivers on this machine."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from importlib import resources
+
+import pytest
+
+from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.open import open_database
+from countersign.kernel.security.masterkey import MasterKey, master_key
+from countersign.kernel.webhooks import deliveries, outbox, receivers
+from countersign.kernel.webhooks.deliveries import Delivery
+from countersign.kernel.webhooks.outbox import Outbox
+from countersign.kernel.webhooks.sending import Lanes
+from countersign.settings import Settings
+from tests.peers.receiver import Receiver, receiving
+
+KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
+
+
+@dataclass
+class Post:
+    """An outbox with what tests do to it."""
+
+    outbox: Outbox
+    url: str
+    master: MasterKey
+
+    async def add(self, url: str, *types: str, owner: str = "north") -> tuple[str, str]:
+        """A receiver; its id and its secret."""
+        async with self.outbox.database.transaction() as transaction:
+            made, secret = await receivers.add(transaction, self.outbox, owner, url, types)
+        return made.id, secret
+
+    async def emit(self, *subjects: str, kind: str = "thing.made", owner: str = "north") -> None:
+        """An event about each of the subjects, each in a transaction of its own."""
+        for subject in subjects:
+            async with self.outbox.database.transaction() as transaction:
+                await outbox.emit(transaction, owner, kind, subject)
+
+    async def deliver(self) -> None:
+        """Send all that is due, as a node does in one round."""
+        lanes = Lanes(self.outbox)
+        await lanes.open()
+        await lanes.settled()
+
+    async def deliveries(self, webhook_id: str) -> list[Delivery]:
+        """What became of telling a receiver, oldest event first."""
+        found = await deliveries.page(self.outbox.database, webhook_id, deliveries.NEWEST, None, 1_000)
+        return found[::-1]
+
+    async def tables(self) -> list[str]:
+        """All that is stored, as text."""
+        found: list[str] = []
+        for table in ("webhook", "webhook_event", "webhook_delivery"):
+            found += [repr(row) for row in await self.outbox.database.fetch("SELECT * FROM " + table)]
+        return found
+
+    def public(self) -> "Post":
+        """The same without leave to send to networks of one's own."""
+        return replace(self, outbox=replace(self.outbox, is_private=False))
+
+
+@pytest.fixture
+async def post(database_url: str) -> AsyncIterator[Post]:
+    """An empty outbox."""
+    database = await open_database(database_url, schema="shop", reserve_bytes=0)
+    text = resources.files("countersign.distribution.migrations").joinpath("0007_webhooks.sql").read_text()
+    async with database.transaction() as transaction:
+        await transaction.run(in_dialect(text, database.dialect))
+    master = master_key(Settings(master_key=KEY))
+    yield Post(Outbox(database, master, "https://store.example/api/v1", is_private=True, days=14), database_url, master)
+    await database.close()
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    """A receiver that says 200."""
+    async with receiving() as made:
+        yield made
+
+
+@pytest.fixture
+async def other() -> AsyncIterator[Receiver]:
+    """Another receiver that says 200."""
+    async with receiving() as made:
+        yield made

@@ -1,0 +1,64 @@
+"""Of several nodes one sends to a receiver, and one that has lost it writes nothing."""
+
+from contextlib import AsyncExitStack
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.webhooks import leases, receivers, sending
+from countersign.kernel.webhooks.sending import Lanes
+from tests.kernel.webhooks.conftest import Post
+from tests.peers.receiver import Receiver
+
+
+async def test_a_receiver_removed_while_it_is_told_is_told_no_more(post: Post, receiver: Receiver) -> None:
+    webhook_id, _ = await post.add(receiver.url)
+    receiver.instead = "hang"
+    await post.emit("a", "b")
+    lanes = Lanes(post.outbox)
+    await lanes.open()
+    await receiver.heard(1)
+
+    async with post.outbox.database.transaction() as transaction:
+        await receivers.remove(transaction, "north", webhook_id)
+    receiver.release.set()
+    await lanes.settled()
+
+    assert len(receiver.messages) == 1
+    assert await post.deliveries(webhook_id) == []
+
+
+async def test_of_several_nodes_one_sends_to_a_receiver(
+    post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "LOOK_EVERY_S", 0.05)
+    await post.add(receiver.url)
+    await post.emit(*(f"things/{number}" for number in range(50)))
+
+    async with AsyncExitStack() as nodes:
+        for _ in range(4):
+            await nodes.enter_async_context(sending.sending(post.outbox))
+        await receiver.heard(50)
+
+    assert len(receiver.ids) == len(set(receiver.ids)) == 50
+    assert receiver.most_open == 1
+
+
+async def test_a_node_that_was_silent_for_too_long_changes_nothing(post: Post, receiver: Receiver) -> None:
+    webhook_id, _ = await post.add(receiver.url)
+    receiver.instead = "hang"
+    await post.emit("a")
+    silent = Lanes(post.outbox)
+    await silent.open()
+    await receiver.heard(1)
+
+    with clock.fixed(clock.later(clock.now(), seconds=leases.LEASE_S + 1)):
+        receiver.instead, receiver.status = "", 500
+        await post.deliver()
+        (told,) = await post.deliveries(webhook_id)
+        receiver.release.set()
+        await silent.settled()
+
+    assert receiver.ids == [told.event_id] * 2
+    assert (told.state, told.attempts, told.answer) == ("waiting", 1, 500)
+    assert await post.deliveries(webhook_id) == [told]

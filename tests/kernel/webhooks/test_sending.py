@@ -1,0 +1,360 @@
+"""Events reach their receivers at least once, and no receiver harms us or another one."""
+
+import asyncio
+import io
+import logging
+from contextlib import suppress
+
+import pytest
+from standardwebhooks import Webhook
+
+from countersign.kernel import clock, outgoing
+from countersign.kernel.clock import DAY, HOUR, Instant
+from countersign.kernel.errors import InvalidRequest
+from countersign.kernel.webhooks import deliveries, outbox, receivers
+from countersign.kernel.webhooks.sending import Lanes
+from tests.kernel.webhooks.conftest import Post
+from tests.peers.receiver import Receiver
+
+
+async def test_a_receiver_is_told_what_happened_and_can_check_who_says_so(post: Post, receiver: Receiver) -> None:
+    _, secret = await post.add(receiver.url)
+
+    await post.emit("things/7")
+    await post.deliver()
+
+    (message,) = receiver.messages
+    event = Webhook(secret).verify(message.body, message.headers)
+    assert event == {
+        "specversion": "1.0",
+        "id": message.headers["webhook-id"],
+        "source": "https://store.example/api/v1",
+        "type": "thing.made",
+        "subject": "things/7",
+        "time": event["time"],
+    }
+    assert message.headers["content-type"] == "application/json"
+
+
+async def test_an_event_is_told_only_when_its_cause_is_kept(post: Post, receiver: Receiver) -> None:
+    await post.add(receiver.url)
+
+    with suppress(ZeroDivisionError):
+        async with post.outbox.database.transaction() as transaction:
+            await outbox.emit(transaction, "north", "thing.made", "things/lost")
+            raise ZeroDivisionError
+    await post.emit("things/kept")
+    await post.deliver()
+
+    assert [each.event["subject"] for each in receiver.messages] == ["things/kept"]
+
+
+async def test_a_receiver_is_told_of_the_types_it_chose_and_of_its_owners_things_alone(
+    post: Post, receiver: Receiver, other: Receiver
+) -> None:
+    await post.add(receiver.url, "thing.made", "thing.lost")
+    await post.add(other.url, owner="south")
+
+    await post.emit("a")
+    await post.emit("b", kind="thing.found")
+    await post.emit("c", kind="thing")
+    await post.emit("d", owner="south")
+    await post.emit("e", kind="thing.lost")
+    await post.deliver()
+
+    assert [each.event["subject"] for each in receiver.messages] == ["a", "e"]
+    assert [each.event["subject"] for each in other.messages] == ["d"]
+
+
+async def test_without_a_receiver_nothing_is_kept(post: Post) -> None:
+    await post.emit("a")
+
+    assert await post.tables() == []
+
+
+async def test_three_days_of_attempts_then_it_is_given_up_and_shown(post: Post, receiver: Receiver) -> None:
+    webhook_id, _ = await post.add(receiver.url)
+    receiver.status = 500
+    await post.emit("a")
+
+    started = clock.now()
+    tried: list[Instant] = []
+    at = started
+    while at < started + 6 * DAY and (await post.deliveries(webhook_id))[0].state == "waiting":
+        with clock.fixed(at):
+            before = len(receiver.messages)
+            await post.deliver()
+            tried += [at] * (len(receiver.messages) - before)
+        (found,) = await post.deliveries(webhook_id)
+        at = Instant(max(found.due_at, at + 5 * clock.MINUTE))
+
+    assert (found.state, found.attempts, found.answer, found.fault) == ("given_up", 10, 500, None)
+    assert len(receiver.messages) == 10
+    assert len(set(receiver.ids)) == 1
+    assert len({each.headers["webhook-timestamp"] for each in receiver.messages}) == 10
+    assert 2.5 * DAY < tried[-1] - tried[0] < 4 * DAY
+    with clock.fixed(Instant(at + DAY)):
+        await post.deliver()
+    assert len(receiver.messages) == 10
+
+
+async def test_a_receiver_that_comes_back_is_told_what_it_missed(post: Post, receiver: Receiver) -> None:
+    webhook_id, _ = await post.add(receiver.url)
+    receiver.statuses = [503]
+    await post.emit("a", "b", "c")
+
+    await post.deliver()
+    assert len(receiver.messages) == 1
+    with clock.fixed(clock.later(clock.now(), seconds=60)):
+        await post.deliver()
+
+    assert sorted(each.event["subject"] for each in receiver.messages[1:]) == ["a", "b", "c"]
+    found = await post.deliveries(webhook_id)
+    assert [each.state for each in found] == ["delivered"] * 3
+    (receiver_now,) = await receivers.listed(post.outbox.database, "north")
+    assert receiver_now.failures == 0
+    assert receiver_now.delivered_at is not None
+
+
+@pytest.mark.parametrize("status", [199, 302, 410, 429, 500])
+async def test_whatever_is_no_success_is_a_failure(
+    post: Post, receiver: Receiver, other: Receiver, status: int
+) -> None:
+    webhook_id, _ = await post.add(receiver.url)
+    receiver.status, receiver.location = status, other.url
+    await post.emit("a")
+
+    await post.deliver()
+
+    (found,) = await post.deliveries(webhook_id)
+    assert (found.state, found.attempts, found.answer) == ("waiting", 1, status)
+    assert other.messages == [], "a redirect is not followed"
+
+
+@pytest.mark.parametrize(
+    ("instead", "fault"),
+    [("hang", "timeout"), ("endless head", "unreachable"), ("garbage", "unreachable"), ("cut", "unreachable")],
+)
+async def test_a_hostile_receiver_is_a_failed_attempt(
+    post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, instead: str, fault: str
+) -> None:
+    if instead == "hang":
+        monkeypatch.setattr(outgoing, "POST_S", 0.3)
+    webhook_id, _ = await post.add(receiver.url)
+    receiver.instead = instead
+    await post.emit("a")
+
+    await post.deliver()
+
+    (found,) = await post.deliveries(webhook_id)
+    assert (found.state, found.answer, found.fault) == ("waiting", None, fault)
+
+
+async def test_of_an_endless_answer_the_head_is_enough(post: Post, receiver: Receiver) -> None:
+    webhook_id, _ = await post.add(receiver.url)
+    receiver.instead = "endless body"
+    await post.emit("a")
+
+    await post.deliver()
+
+    assert [each.state for each in await post.deliveries(webhook_id)] == ["delivered"]
+
+
+async def test_a_receiver_that_hangs_holds_up_no_other(post: Post, receiver: Receiver, other: Receiver) -> None:
+    await post.add(receiver.url)
+    await post.add(other.url)
+    receiver.instead = "hang"
+    await post.emit(*(f"things/{number}" for number in range(20)))
+
+    lanes = Lanes(post.outbox)
+    await lanes.open()
+    await other.heard(20)
+    await receiver.heard(1)
+
+    assert len(receiver.messages) == 1
+    assert receiver.most_open == 1
+    receiver.instead = ""
+    receiver.release.set()
+    await lanes.settled()
+
+
+async def test_a_receiver_that_fails_is_left_alone_for_longer_and_longer(post: Post, receiver: Receiver) -> None:
+    await post.add(receiver.url)
+    receiver.status = 500
+    await post.emit(*(f"things/{number}" for number in range(300)))
+
+    at = clock.now()
+    for _ in range(180):
+        with clock.fixed(at):
+            await post.deliver()
+        at = Instant(at + 10 * clock.SECOND)
+
+    assert 8 < len(receiver.messages) < 20, "half an hour: 2 s, 4 s, … then every five minutes, and not all 180 times"
+
+
+async def test_addresses_of_our_own_network_are_not_sent_to(post: Post, receiver: Receiver) -> None:
+    await post.add(f"https://127.0.0.1:{receiver.port}/")
+    webhook_id, _ = await post.add(receiver.url)
+    await post.emit("a")
+
+    await post.public().deliver()
+
+    assert receiver.messages == []
+    (found,) = await post.deliveries(webhook_id)
+    assert (found.answer, found.fault) == (None, "unreachable"), "not why: that would map our network"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://hooks.example/", "https://user@hooks.example/", "ftp://hooks.example/", "https://hooks.example/#a"),
+        *("https://hooks.example/a b", "https://hooks.example/\r\nx: y", "https:///", "hooks.example", ""),
+    ],
+)
+async def test_an_address_nothing_could_be_sent_to_is_refused(post: Post, url: str) -> None:
+    with pytest.raises(InvalidRequest):
+        await post.public().add(url)
+
+    assert await post.tables() == []
+
+
+async def test_neither_addresses_nor_answers_are_logged(post: Post, receiver: Receiver) -> None:
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    logging.getLogger().addHandler(handler)
+    await post.add(receiver.url)
+    receiver.status = 500
+    await post.emit("a")
+
+    await post.deliver()
+    logging.getLogger().removeHandler(handler)
+
+    stored = "".join(await post.tables())
+    assert "Hostile" not in stored + written.getvalue()
+    assert "secret-of-the-path" not in written.getvalue()
+
+
+async def test_secrets_are_stored_sealed(post: Post, receiver: Receiver) -> None:
+    _, secret = await post.add(receiver.url)
+
+    assert secret.removeprefix("whsec_") not in "".join(await post.tables())
+
+
+async def test_both_secrets_sign_for_a_day_after_a_rotation(post: Post, receiver: Receiver) -> None:
+    webhook_id, old = await post.add(receiver.url)
+    async with post.outbox.database.transaction() as transaction:
+        new = await receivers.rotate(transaction, post.outbox, "north", webhook_id)
+
+    await post.emit("a")
+    await post.deliver()
+
+    message = receiver.messages[0]
+    assert Webhook(old).verify(message.body, message.headers) == Webhook(new).verify(message.body, message.headers)
+    with clock.fixed(Instant(clock.now() + DAY + HOUR)):
+        await post.emit("b")
+        await post.deliver()
+    late = receiver.messages[1]
+    assert len(late.headers["webhook-signature"].split()) == 1
+
+
+async def test_what_is_replayed_has_the_id_it_had(post: Post, receiver: Receiver) -> None:
+    webhook_id, _ = await post.add(receiver.url)
+    await post.emit("a", "b", "c")
+    await post.deliver()
+    first = list(receiver.ids)
+
+    async with post.outbox.database.transaction() as transaction:
+        await deliveries.replay(transaction, webhook_id, first[1])
+    await post.deliver()
+    assert receiver.ids == [*first, first[1]]
+
+    (_, second, _) = await post.deliveries(webhook_id)
+    async with post.outbox.database.transaction() as transaction:
+        begun = await deliveries.replay_since(transaction, "north", webhook_id, outbox.ALL, second.at)
+    await post.deliver()
+    assert begun == (2, None)
+    assert sorted(receiver.ids[4:]) == sorted(first[1:])
+
+
+async def test_a_new_receiver_can_be_told_what_others_were_told_before(
+    post: Post, receiver: Receiver, other: Receiver
+) -> None:
+    await post.add(receiver.url)
+    await post.emit("a")
+    await post.emit("b", kind="thing.lost")
+    await post.emit("c", owner="south")
+    webhook_id, _ = await post.add(other.url, "thing.lost")
+
+    async with post.outbox.database.transaction() as transaction:
+        begun = await deliveries.replay_since(transaction, "north", webhook_id, " thing.lost ", Instant(0))
+    await post.deliver()
+
+    assert begun.deliveries == 1
+    assert [each.event["subject"] for each in other.messages] == ["b"]
+
+
+async def test_a_replay_of_very_many_says_where_to_go_on(
+    post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliveries, "MOST_REPLAYED", 10)
+    webhook_id, _ = await post.add(receiver.url)
+    started = clock.now()
+    for number in range(25):
+        with clock.fixed(Instant(started + number * clock.SECOND)):
+            await post.emit(f"things/{number}")
+    late = clock.later(started, seconds=60)
+    with clock.fixed(late):
+        await post.deliver()
+        since: Instant | None = Instant(0)
+        rounds = 0
+        while since is not None:
+            async with post.outbox.database.transaction() as transaction:
+                begun = await deliveries.replay_since(transaction, "north", webhook_id, outbox.ALL, since)
+            since, rounds = begun.through, rounds + 1
+        await post.deliver()
+
+    assert rounds == 3
+    assert len(receiver.messages) == 50
+    assert len(set(receiver.ids)) == 25
+
+
+async def test_what_ended_long_ago_is_removed_and_what_waits_is_not(post: Post, receiver: Receiver) -> None:
+    webhook_id, _ = await post.add(receiver.url)
+    started = clock.now()
+    await post.emit("a")
+    await post.deliver()
+    receiver.status = 500
+    with clock.fixed(Instant(started + 15 * DAY)):
+        await post.emit("b")
+        await post.deliver()
+        async with post.outbox.database.transaction() as transaction:
+            await deliveries.forget_old(transaction, post.outbox.days)
+
+        assert [each.subject for each in await post.deliveries(webhook_id)] == ["b"]
+        assert await post.outbox.database.fetch("SELECT subject FROM webhook_event") == [("b",)]
+
+    for day, left in ((20, [("b", "given_up")]), (35, [])):
+        with clock.fixed(Instant(started + day * DAY)):
+            async with post.outbox.database.transaction() as transaction:
+                await deliveries.forget_old(transaction, post.outbox.days)
+        assert [(each.subject, each.state) for each in await post.deliveries(webhook_id)] == left
+    assert await post.outbox.database.fetch("SELECT subject FROM webhook_event") == []
+
+
+async def test_what_waits_for_a_receiver_goes_with_it(post: Post, receiver: Receiver) -> None:
+    webhook_id, _ = await post.add(receiver.url)
+    await post.emit("a")
+
+    async with post.outbox.database.transaction() as transaction:
+        await receivers.remove(transaction, "north", webhook_id)
+    await post.deliver()
+
+    assert receiver.messages == []
+    assert await post.deliveries(webhook_id) == []
+
+
+async def test_of_many_who_add_at_once_ten_do(post: Post) -> None:
+    answers = await asyncio.gather(*(post.add("https://a.example/") for _ in range(14)), return_exceptions=True)
+
+    assert sum(isinstance(each, receivers.TooManyWebhooks) for each in answers) == 4
+    assert len(await receivers.listed(post.outbox.database, "north")) == 10

@@ -1,0 +1,96 @@
+"""A receiver of webhooks on this machine, which answers as it is told to."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, NamedTuple
+
+
+class Message(NamedTuple):
+    """What arrived: headers by their lower-case names, and the body's bytes."""
+
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def event(self) -> dict[str, Any]:
+        """The body, decoded."""
+        return json.loads(self.body)
+
+
+class Receiver:
+    """Answers each POST with `status`, one after the other from `statuses` while there are any; or does `instead`:
+    `hang` (nothing until `release`), `endless head`, `endless body`, `garbage`, `cut` (it closes without
+    an answer)."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.statuses: list[int] = []
+        self.instead = ""
+        self.messages: list[Message] = []
+        self.port = 0
+        self.location = ""
+        self.arrived = asyncio.Condition()
+        self.release = asyncio.Event()
+        self.open = 0
+        self.most_open = 0
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.port}/hook?key=secret-of-the-path"
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the messages, in the order they arrived in."""
+        return [each.headers["webhook-id"] for each in self.messages]
+
+    async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection."""
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
+        with suppress(OSError, asyncio.IncompleteReadError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+            headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
+            message = Message(headers, await reader.readexactly(int(headers["content-length"])))
+            async with self.arrived:
+                self.messages.append(message)
+                self.arrived.notify_all()
+            await self._answer(writer)
+        self.open -= 1
+        writer.close()
+
+    async def _answer(self, writer: asyncio.StreamWriter) -> None:
+        if self.instead == "hang":
+            await self.release.wait()
+        elif self.instead.startswith("endless"):
+            writer.write(b"HTTP/1.1 200 OK\r\n" + (b"" if "head" in self.instead else b"\r\n"))
+            while True:
+                writer.write(b"x: " + b"y" * 8_000 + b"\r\n")
+                await writer.drain()
+        elif self.instead == "garbage":
+            writer.write(b"\0\xff not HTTP at all\r\n\r\n")
+            await writer.drain()
+        elif not self.instead:
+            status = self.statuses.pop(0) if self.statuses else self.status
+            location = f"Location: {self.location}\r\n" if self.location else ""
+            writer.write(f"HTTP/1.1 {status} Told\r\n{location}Content-Length: 5\r\n\r\nHostile".encode())
+            await writer.drain()
+
+    async def heard(self, count: int) -> None:
+        """Wait until so many messages have arrived."""
+        async with self.arrived:
+            await self.arrived.wait_for(lambda: len(self.messages) >= count)
+
+
+@asynccontextmanager
+async def receiving() -> AsyncIterator[Receiver]:
+    """A receiver, until the block ends."""
+    made = Receiver()
+    server = await asyncio.start_server(made.take, "127.0.0.1", 0)
+    made.port = server.sockets[0].getsockname()[1]
+    try:
+        yield made
+    finally:
+        server.close()

@@ -1,0 +1,204 @@
+"""One letter for all plans that wait, to those who may approve them, and to nobody else."""
+
+import asyncio
+from email import message_from_bytes
+from email.policy import SMTP
+from pathlib import Path
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.mail import outbox
+from countersign.kernel.mail.port import Mail
+from countersign.records import app
+from countersign.records.approvals import letters
+from tests.records.conftest import Rooms
+from tests.records.office import ROOT_URL, Office
+
+SOON_S = 5.1 * 60
+
+
+class Broken:
+    """A way of mail that takes nothing."""
+
+    async def send(self, to: str, subject: str, text: str) -> None:
+        """Refuse."""
+        raise Unavailable("the mail server is away")
+
+    async def check(self) -> None:
+        """Refuse."""
+        raise Unavailable("the mail server is away")
+
+
+class Cut:
+    """A way of mail whose process dies when a letter was handed over."""
+
+    def __init__(self, office: Office) -> None:
+        self.office = office
+
+    async def send(self, to: str, subject: str, text: str) -> None:
+        """Hand over, and die."""
+        await self.office.service.records.mail.send(to, subject, text)
+        raise KeyboardInterrupt
+
+    async def check(self) -> None:
+        """Nothing is the matter."""
+
+
+async def deliver(office: Office, later_s: float = 0, mail: Mail | None = None) -> None:
+    """One round of letters, so much later."""
+    with clock.fixed(clock.later(clock.now(), seconds=later_s)):
+        service = office.service
+        await letters.deliver(service.engine, service.callers, mail or service.records.mail)
+
+
+def sent(office: Office) -> list[tuple[str, str, str]]:
+    """The letters in the outbox folder, oldest first: to whom, subject, text."""
+    folder = Path(office.service.records.settings.data) / outbox.FOLDER
+    found = [message_from_bytes(path.read_bytes(), policy=SMTP) for path in outbox.messages(folder)[::-1]]
+    return [(str(each["To"]), str(each["Subject"]), str(each.get_content()).replace("\r\n", "\n")) for each in found]
+
+
+async def proposals(office: Office, count: int) -> list[str]:
+    """Plans of an agent of alice's to win leads, which she may approve."""
+    if "agent" not in office.tokens:
+        await office.agent("alice", name="agent")
+    leads = [each["id"] for each in await office.all("lead") if each["stage"] == "proposed"]
+    return [await office.proposed("agent", "lead.delete", id=each) for each in leads[:count]]
+
+
+async def test_five_minutes_after_the_first_plan_one_letter_tells_of_all(office: Office) -> None:
+    await proposals(office, 3)
+
+    await deliver(office, 4.9 * 60)
+    assert sent(office) == []
+    await deliver(office, 5.1 * 60)
+    await deliver(office, 5.2 * 60)
+    await deliver(office, 20 * 60)
+
+    assert [each[0] for each in sent(office)] == ["alice@example.com", "root@example.com"]
+    for _, subject, text in sent(office):
+        assert subject == "3 plans wait for your approval"
+        assert f"{ROOT_URL}/approvals" in text
+
+
+async def test_nobody_is_told_of_plans_they_may_not_approve(office: Office) -> None:
+    await proposals(office, 1)
+
+    await deliver(office, SOON_S)
+
+    told = {to for to, _, _ in sent(office)}
+    assert told == {"alice@example.com", "root@example.com"}, "bob may not delete leads, and carol sees none"
+
+
+async def test_what_somebody_may_not_see_changes_nothing_in_their_letter(office: Office) -> None:
+    await office.agent("carol", name="her agent")
+    invoice = next(each for each in await office.all("invoice", "carol") if each["state"] == "draft")
+    await office.proposed("her agent", "invoice.post", id=invoice["id"])
+    await proposals(office, 4)
+
+    await deliver(office, SOON_S)
+
+    subjects = {to: subject for to, subject, _ in sent(office)}
+    assert subjects["carol@example.com"] == "1 plan waits for your approval"
+    assert subjects["alice@example.com"] == "4 plans wait for your approval"
+    assert "bob@example.com" not in subjects
+
+
+async def test_a_letter_holds_numbers_and_a_link_and_nothing_of_records(office: Office) -> None:
+    lead = next(each for each in await office.all("lead") if each["stage"] == "new")
+    await office.agent("alice", name="agent", label="PLANTED LABEL")
+    planted = {"title": "PLANTED TITLE", "contact_name": "Planted Person", "contact_email": "planted@example.org"}
+    await office.value("root", "lead.update", id=lead["id"], **planted)
+    answer = await office.call("agent", "plan.propose", {
+        "why": "PLANTED REASON", "steps": [{"command": "lead.delete", "input": {"id": lead["id"]}}],
+    })
+    assert answer.status_code == 202, answer.text
+
+    await deliver(office, SOON_S)
+
+    assert len(sent(office)) == 2
+    for _, subject, text in sent(office):
+        assert "planted" not in (subject + text).lower()
+        assert lead["id"] not in text
+        assert "alice" not in text
+
+
+async def test_what_is_decided_before_the_letter_is_not_told(office: Office) -> None:
+    first, second = await proposals(office, 2)
+    assert (await office.approve("alice", first)).status_code == 200
+    await office.value("alice", "plan.reject", id=second, reason="no")
+
+    await deliver(office, SOON_S)
+
+    assert sent(office) == []
+
+
+async def test_the_next_letter_comes_with_the_next_plan_and_counts_all(office: Office) -> None:
+    await proposals(office, 1)
+    await deliver(office, SOON_S)
+    await proposals(office, 2)
+
+    await deliver(office, 2 * SOON_S)
+
+    assert [subject for _, subject, _ in sent(office)][2:] == ["2 plans wait for your approval"] * 2
+
+
+async def test_letters_are_in_the_persons_language_and_only_for_those_who_want_them(office: Office) -> None:
+    alice, root = [await office.first("user", username=name) for name in ("alice", "root")]
+    await office.value("root", "user.update", id=alice["id"], language="de")
+    await office.value("root", "user.update", id=root["id"], letters="none")
+    await proposals(office, 2)
+
+    await deliver(office, SOON_S)
+
+    ((to, subject, text),) = sent(office)
+    assert (to, subject) == ("alice@example.com", "2 Pläne warten auf Ihre Freigabe")
+    assert "Sehen Sie nach" in text
+
+
+async def test_two_nodes_send_one_letter(office: Office, rooms: Rooms) -> None:
+    await proposals(office, 1)
+    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
+        nodes = [office.service, other, office.service, other]
+        with clock.fixed(clock.later(clock.now(), seconds=SOON_S)):
+            await asyncio.gather(*(letters.deliver(each.engine, each.callers, each.records.mail) for each in nodes))
+
+    assert sorted(to for to, _, _ in sent(office)) == ["alice@example.com", "root@example.com"]
+
+
+async def test_a_letter_that_was_not_taken_is_tried_again(office: Office) -> None:
+    await proposals(office, 1)
+
+    await deliver(office, SOON_S, Broken())
+    assert sent(office) == []
+    await deliver(office, SOON_S + 250)
+    assert sent(office) == []
+    await deliver(office, SOON_S + 301)
+
+    assert len(sent(office)) == 2
+
+
+async def test_a_node_that_dies_after_handing_over_repeats_one_letter_at_most(office: Office) -> None:
+    await proposals(office, 1)
+
+    with pytest.raises(KeyboardInterrupt):
+        await deliver(office, SOON_S, Cut(office))
+    await deliver(office, SOON_S)
+    assert len(sent(office)) == 2, "the other letter; what the dead node held is still held"
+    await deliver(office, SOON_S + letters.LEASE_S + 1)
+
+    assert len(sent(office)) == 3
+    assert len({to for to, _, _ in sent(office)}) == 2
+
+
+async def test_a_plan_that_was_rolled_back_leaves_no_notice(office: Office) -> None:
+    await office.agent("alice", name="agent")
+    lead = await office.first("lead")
+
+    steps = [{"command": "lead.delete", "input": {"id": each}} for each in (lead["id"], "0" * 24)]
+    await office.refused("agent", "plan.propose", why="both or none", steps=steps)
+
+    rows = await office.service.records.database.fetch("SELECT count(*) FROM plan_notice")
+    assert rows == [(0,)]

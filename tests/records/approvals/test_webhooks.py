@@ -1,0 +1,82 @@
+"""Webhooks tell that a plan waits and what became of it, by its id alone."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.webhooks import receivers
+from countersign.kernel.webhooks.sending import Lanes
+from countersign.records.approvals import events, expiry
+from tests.peers.receiver import Receiver, receiving
+from tests.records.office import Office
+
+
+@pytest.fixture
+async def receiver(office: Office) -> AsyncIterator[Receiver]:
+    """A receiver that is told of all."""
+    async with receiving() as made:
+        records = office.service.records
+        box = replace(events.outbox_of(records), is_private=True)
+        async with records.database.transaction() as transaction:
+            await receivers.add(transaction, box, events.OWNER, made.url, [])
+        yield made
+
+
+async def told(office: Office, receiver: Receiver) -> list[tuple[str, str]]:
+    """Type and subject of all that arrives now."""
+    before = len(receiver.messages)
+    lanes = Lanes(replace(events.outbox_of(office.service.records), is_private=True))
+    await lanes.open()
+    await lanes.settled()
+    return [(each.event["type"], each.event["subject"]) for each in receiver.messages[before:]]
+
+
+async def test_each_step_of_a_plan_is_told_once(office: Office, receiver: Receiver) -> None:
+    await office.agent("alice", name="agent")
+    ids = [each["id"] for each in (await office.all("lead"))[:4]]
+    first, second, third, last = [await office.proposed("agent", "lead.delete", id=each) for each in ids]
+    assert await office.proposed("agent", "lead.delete", id=ids[0]) == first, "the same one, so nothing new"
+
+    assert (await office.approve("alice", first)).status_code == 200
+    await office.value("alice", "plan.reject", id=second, reason="no")
+    await office.value("agent", "plan.withdraw", id=third)
+    with clock.fixed(clock.later(clock.now(), seconds=office.service.records.settings.plan_ttl_s + 1)):
+        assert await expiry.expire(office.service.engine) == 1
+        found = await told(office, receiver)
+
+    assert sorted(found) == sorted(
+        [
+            *(("plan.waiting", f"plan/{each}") for each in (first, second, third, last)),
+            ("plan.executed", f"plan/{first}"),
+            ("plan.rejected", f"plan/{second}"),
+            ("plan.withdrawn", f"plan/{third}"),
+            ("plan.expired", f"plan/{last}"),
+        ]
+    )
+
+
+async def test_what_differs_in_records_differs_in_no_message(office: Office, receiver: Receiver) -> None:
+    await office.agent("alice", name="agent", label="PLANTED LABEL")
+    shapes: list[list[str]] = []
+    for words in ("planted one", "a planted text that is much longer than the other one is"):
+        lead = await office.value("alice", "lead.create", title=words, contact_name=words, notes=words)
+        await office.call("agent", "plan.propose", {
+            "why": words, "steps": [{"command": "lead.delete", "input": {"id": lead["id"]}}],
+        })
+        (message,) = [receiver.messages[-1]] if await told(office, receiver) else []
+        assert "planted" not in (json.dumps(message.headers) + message.body.decode()).lower()
+        assert lead["id"] not in message.body.decode()
+        shapes.append([*message.headers, str(len(message.body))])
+
+    assert shapes[0] == shapes[1]
+
+
+async def test_what_is_refused_is_not_told(office: Office, receiver: Receiver) -> None:
+    await office.agent("alice", name="agent")
+
+    await office.refused("agent", "lead.delete", id="0" * 24)
+
+    assert await told(office, receiver) == []
