@@ -117,6 +117,12 @@ const en = {
   "sandbox.state": "How the sandbox is",
   "agents.text": "Agents that act for you: what they may do, when they last did, and a button that ends it at once.",
   "agents.manual": "How an agent connects",
+  access: "Access",
+  published_since: "Released",
+  "since.7": "In the last 7 days",
+  "since.30": "In the last 30 days",
+  "since.365": "In the last year",
+  "since.day": "Since {day}",
 };
 
 const de: Record<keyof typeof en, string> = {
@@ -235,6 +241,12 @@ const de: Record<keyof typeof en, string> = {
   "sandbox.state": "Wie es der Sandbox geht",
   "agents.text": "Agenten, die für Sie handeln: was sie dürfen, wann sie es zuletzt taten, und ein Knopf, der es sofort beendet.",
   "agents.manual": "Wie ein Agent sich verbindet",
+  access: "Zugang",
+  published_since: "Erschienen",
+  "since.7": "In den letzten 7 Tagen",
+  "since.30": "In den letzten 30 Tagen",
+  "since.365": "Im letzten Jahr",
+  "since.day": "Seit {day}",
 };
 
 export const say = words(en, de);

@@ -15,7 +15,7 @@ import { say } from "../say";
 
 const PAGE = 24;
 /** In the order of web/product.py, so that what the server asked for already is not asked again. */
-const FACETS = ["q", "kind", "platform", "org", "tag", "sort"] as const;
+const FACETS = ["q", "kind", "platform", "org", "tag", "channel", "access", "published_since", "sort"] as const;
 
 type Products = Schemas["ProductList"];
 

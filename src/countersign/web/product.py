@@ -13,7 +13,7 @@ from countersign.web.shell import Rendered
 API = "/api/v1"
 PAGE = 24
 MOST_FIELDS = 20
-FACETS = ("q", "kind", "platform", "org", "tag", "sort")
+FACETS = ("q", "kind", "platform", "org", "tag", "channel", "access", "published_since", "sort")
 """The parameters of a list's address that are the API's as well, in the order in which the script sends them."""
 
 CATEGORIES = {"game": "GameApplication", "app": "BusinessApplication", "tool": "DeveloperApplication"}

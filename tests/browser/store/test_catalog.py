@@ -1,5 +1,7 @@
 """The list of products: found while one types, narrowed by what stands in the address."""
 
+import re
+
 import pytest
 from playwright.async_api import Browser, expect
 
@@ -49,3 +51,40 @@ async def test_the_list_is_accessible_full_and_empty(
             await page.wait_for_selector(".card, .state")
             await assert_accessible(page, axe)
             await picture(page, f"list-{name}-{width}-{scheme}")
+
+
+@pytest.mark.full
+async def test_facets_narrow_by_keyboard_and_stay_in_the_address(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/")
+        await page.wait_for_selector(".card")
+        all_shown = await page.locator(".card").count()
+        for name, downs, found in (("channel", 3, "nightly"), ("access", 1, "free"), ("published_since", 3, "20")):
+            await page.focus(f"#{name}")
+            for _ in range(downs):
+                await page.keyboard.press("ArrowDown")
+            await page.wait_for_url(re.compile(f"{name}={found}"))
+        await expect(page.locator(".card")).not_to_have_count(all_shown)
+        narrowed = await page.locator(".card h2").all_inner_texts()
+        assert narrowed
+        await assert_accessible(page, axe)
+
+        await page.reload()
+        await expect(page.locator(".card h2")).to_have_text(narrowed)
+        await page.go_back()
+        await expect(page.locator("#published_since >> option:checked")).to_have_text("In the last 30 days")
+        await page.goto("/?published_since=2020-02-29&access=free")
+        await expect(page.locator("#published_since >> option:checked")).to_have_text("Since 29 Feb 2020")
+
+
+@pytest.mark.full
+async def test_facets_narrow_without_a_script(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url, java_script_enabled=False) as page:
+        await page.goto("/")
+        some = await page.locator(".card").all_inner_texts()
+        await page.goto("/?channel=nightly&access=free")
+
+        assert 0 < await page.locator(".card").count() <= len(some)
+        assert await page.locator(".card").all_inner_texts() != some

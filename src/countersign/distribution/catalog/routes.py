@@ -1,6 +1,7 @@
 """GET /products, /products/{id}, /products/{id}/releases, /catalog."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, time
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -31,6 +32,8 @@ from countersign.kernel.http.route import Nothing, route
 NDJSON = "application/x-ndjson"
 RELEASES_AT_ONCE = 500
 CATALOG_AT_ONCE = 500
+FILTERS = ("kind", "platform", "org", "tag", "q", "sort", "channel", "access", "published_since")
+"""What a cursor carries of a list's query, in this order; new ones are added at the end."""
 KEYS = {"title": (str, str), "-published_at": (int, str), "relevance": (int, str, str)}
 """The types of the keys each order of products goes by."""
 
@@ -45,8 +48,9 @@ async def list_products(call: Request[ListQuery, Nothing]) -> Answer:
         rows.pop()
         position = cursor.Position("products", _filter(query), _key(wanted, queries.Card(*rows[-1])))
         following = b'"%b"' % cursor.write(call.context.cursors, position).encode()
-    # The fifth member of a row is the encoded product.
-    return Answer(200, b'{"items":[%b],"next_cursor":%b}' % (b",".join([row[4] for row in rows]), following))
+    # The fifth member of a row is the encoded product, the sixth its status.
+    items = [row[4] if row[5] == "public" else b'%b,"status":"%b"}' % (row[4][:-1], row[5].encode()) for row in rows]
+    return Answer(200, b'{"items":[%b],"next_cursor":%b}' % (b",".join(items), following))
 
 
 def _wanted(store: Store, caller: Caller, query: ListQuery) -> statements.Wanted:
@@ -62,6 +66,8 @@ def _wanted(store: Store, caller: Caller, query: ListQuery) -> statements.Wanted
             ("tag", query.tag),
             ("kind", query.kind),
             ("platform", query.platform),
+            ("channel", query.channel),
+            ("access", query.access),
         )
         if value is not None
     ]
@@ -71,24 +77,28 @@ def _wanted(store: Store, caller: Caller, query: ListQuery) -> statements.Wanted
     if query.sort == "relevance" and not searched:
         raise invalid_parameter("sort", "relevance needs a search (q)")
     orgs = caller.orgs_allowing("read:products")
-    return statements.Wanted(facets, searched, query.sort or "title", after, query.limit + 1, orgs)
+    since = None
+    if query.published_since is not None:
+        since = clock.from_datetime(datetime.combine(query.published_since, time(), UTC))
+    return statements.Wanted(facets, searched, query.sort or "title", after, query.limit + 1, orgs, since)
 
 
 def _filter(query: ListQuery) -> list[str]:
-    return [value or "" for value in (query.kind, query.platform, query.org, query.tag, query.q, query.sort)]
+    given = (query.kind, query.platform, query.org, query.tag, query.q, query.sort)
+    return [str(value or "") for value in (*given, query.channel, query.access, query.published_since)]
 
 
 def _continued(query: ListQuery, position: cursor.Position) -> ListQuery:
     """The query of a further page: the cursor's own filter, which the parameters may repeat but not change."""
-    made_for = position.filter
+    # One of a version that knew fewer filters goes on without them.
+    made_for = position.filter + [""] * (len(FILTERS) - len(position.filter))
     given = _filter(query)
     if given == made_for:
         cursor.require_keys(position, *KEYS[query.sort or "title"])
         return query
     if any(given):
         raise InvalidCursor("made for another filter")
-    names = ("kind", "platform", "org", "tag", "q", "sort")
-    values: dict[str, str] = {name: value for name, value in zip(names, made_for, strict=False) if value}
+    values: dict[str, str] = {name: value for name, value in zip(FILTERS, made_for, strict=False) if value}
     try:
         continued = msgspec.convert({**values, "limit": query.limit}, ListQuery)
     except msgspec.ValidationError as error:

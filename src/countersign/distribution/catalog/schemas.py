@@ -1,5 +1,6 @@
 """Wire structs of the catalog (API document, Resources; decisions 3)."""
 
+from datetime import date
 from typing import Annotated, Literal
 
 import msgspec
@@ -63,10 +64,16 @@ class ProductDetail(Product, kw_only=True):
     updated_at: Moment
 
 
+class ListedProduct(Product, kw_only=True):
+    """A product in a list; `status` is shown of those of the caller's own organisations that are not public."""
+
+    status: Status | None = None
+
+
 class ProductList(msgspec.Struct):
     """A page of products."""
 
-    items: list[Product]
+    items: list[ListedProduct]
     next_cursor: str | None
 
 
@@ -110,7 +117,8 @@ class Catalog(msgspec.Struct):
 
 
 class ListQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The parameters of GET /products."""
+    """The parameters of GET /products. `channel` asks for a published release in it; `published_since` is a day (UTC)
+    on or after which something was released, or the product made where nothing was."""
 
     cursor: Cursor | None = None
     limit: Limit = 20
@@ -120,6 +128,9 @@ class ListQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     tag: Word | None = None
     q: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
     sort: Literal["title", "-published_at", "relevance"] | None = None
+    channel: ChannelName | None = None
+    access: Access | None = None
+    published_since: date | None = None
 
 
 class ReleasesQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
