@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.browser.store.people import PLAYER, type_sign_in
 from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
 
@@ -76,7 +77,7 @@ async def test_facets_narrow_by_keyboard_and_stay_in_the_address(
         await page.go_back()
         await expect(page.locator("#published_since >> option:checked")).to_have_text("In the last 30 days")
         await page.goto("/?published_since=2020-02-29&access=free")
-        await expect(page.locator("#published_since >> option:checked")).to_have_text("Since 29 Feb 2020")
+        await expect(page.locator("#published_since >> option:checked")).to_have_text("Since Feb 29, 2020")
 
 
 @pytest.mark.full
@@ -88,3 +89,20 @@ async def test_facets_narrow_without_a_script(browser: Browser, demo_store: Runn
 
         assert 0 < await page.locator(".card").count() <= len(some)
         assert await page.locator(".card").all_inner_texts() != some
+
+
+@pytest.mark.full
+async def test_the_head_without_a_script_knows_who_is_signed_in(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url, java_script_enabled=False) as page:
+        await page.goto("/")
+        await page.wait_for_selector("header >> text=Sign in")
+        await type_sign_in(page, PLAYER, "/products/awl")
+        for path in ("/products/awl", "/"):
+            answer = await page.goto(path)
+            assert answer is not None
+            assert answer.headers["cache-control"] == "private, no-cache"
+            assert await page.locator("header >> text=Sign in").count() == 0
+        await page.click("header >> text=Sign out")
+        await page.goto("/")
+
+        await page.wait_for_selector("header >> text=Sign in")

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from countersign import __version__
-from countersign.distribution.catalog import queries, statements
+from countersign.distribution.catalog import feed, queries, statements
 from countersign.distribution.catalog.queries import NEWEST_POSSIBLE, Position
 from countersign.distribution.catalog.schemas import (
     Catalog,
@@ -137,6 +137,16 @@ async def list_releases(call: Request[ReleasesQuery, Nothing]) -> Answer:
         # From the start again: what the tag stands for is read after it.
         return Answer(200, _all_releases(call.context, found.product_id, channel, sees), etag=etag)
     return answer.json([row.release for row in rows[:wanted]], headers=(_next(call, found, channel, rows[wanted - 1]),))
+
+
+async def show_feed(call: Request[Nothing, Nothing]) -> Answer:
+    """Give a product's newest published releases as an Atom feed."""
+    store = call.context
+    found = await visible_entry(store.database, call.caller, call.path["id"])
+    newest = await queries.releases(
+        store.database, found.product_id, "", queries.SEES_PUBLISHED, NEWEST_POSSIBLE, feed.MOST_ENTRIES
+    )
+    return Answer(200, feed.feed(found.detail, newest, store.root_url, store.base_url), feed.ATOM)
 
 
 def _after(store: Store, query: ReleasesQuery, product_id: str) -> tuple[int, str, str]:
@@ -274,6 +284,15 @@ ROUTES = (
         cached=True,
         documented=True,
         sends={200: ("Link",)},
+    ),
+    route(
+        "GET",
+        "/products/{id}/feed",
+        show_feed,
+        answers={200: str},
+        refusals=(ProductNotFound,),
+        produces=(feed.ATOM,),
+        cached=True,
     ),
     route(
         "GET",

@@ -20,7 +20,8 @@ Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
 class Product(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A product as lists show it: the documented members."""
+    """A product as lists show it: the documented members, and `status` where it is one of the caller's own
+    organisations that is not public."""
 
     id: Uuid
     slug: str
@@ -28,6 +29,7 @@ class Product(msgspec.Struct, omit_defaults=True, kw_only=True):
     description: str | None = None
     kind: Kind
     platforms: list[Platform]
+    status: Status | None = None
 
 
 class Channel(msgspec.Struct):
@@ -64,16 +66,10 @@ class ProductDetail(Product, kw_only=True):
     updated_at: Moment
 
 
-class ListedProduct(Product, kw_only=True):
-    """A product in a list; `status` is shown of those of the caller's own organisations that are not public."""
-
-    status: Status | None = None
-
-
 class ProductList(msgspec.Struct):
     """A page of products."""
 
-    items: list[ListedProduct]
+    items: list[Product]
     next_cursor: str | None
 
 
