@@ -151,6 +151,15 @@ const en = {
   "following.new": "New",
   "following.end": "Stop following",
   undo: "Undo",
+  signed: "Signature of this channel",
+  "signed.text":
+    "The publisher has signed what this channel is at. The command line checks the signature with the key it saw first, and refuses an older state than it knows.",
+  "signed.version": "Version",
+  "signed.key": "Key",
+  "signed.manifest": "Manifest",
+  "signed.at": "Signed",
+  "signed.until": "Valid until",
+  "signed.check": "Check every file from the command line",
 };
 
 const de: Record<keyof typeof en, string> = {
@@ -304,6 +313,15 @@ const de: Record<keyof typeof en, string> = {
   "following.new": "Neu",
   "following.end": "Nicht mehr verfolgen",
   undo: "Rückgängig",
+  signed: "Unterschrift dieses Kanals",
+  "signed.text":
+    "Der Herausgeber hat unterschrieben, auf welchem Stand dieser Kanal ist. Die Kommandozeile prüft es mit dem Schlüssel, den sie zuerst sah, und lehnt einen älteren Stand als den bekannten ab.",
+  "signed.version": "Version",
+  "signed.key": "Schlüssel",
+  "signed.manifest": "Manifest",
+  "signed.at": "Unterschrieben",
+  "signed.until": "Gültig bis",
+  "signed.check": "Jede Datei über die Kommandozeile prüfen",
 };
 
 export const say = words(en, de);

@@ -13,6 +13,7 @@ import { Facts } from "../product/facts";
 import { Follow } from "../product/follow";
 import { Gallery } from "../product/gallery";
 import { Get } from "../product/get";
+import { Provenance } from "../product/provenance";
 import { OfRelease } from "../product/release";
 import { say } from "../say";
 
@@ -99,6 +100,7 @@ function Channel({ channel, releases, product, isOwned }: InChannel) {
   const found = releases.filter((each) => each.channel === channel);
   return (
     <div class="stack">
+      <Provenance key={channel} product={product} channel={channel} />
       {found.map((each) => (
         <OfRelease key={each.version} release={each} product={product} isOwned={isOwned === true} />
       ))}

@@ -146,6 +146,12 @@ const en = {
   "scope.admin:org": "everything in the organisation",
   "client.add": "Add a program",
   "client.once": "Shown this once: put it where the program reads it.",
+  "usage.versions": "Most downloaded versions",
+  "usage.versions.none": "Nothing was downloaded yet.",
+  "roll.back": "Roll back to {version}",
+  "rolled.back": "Rolled back to {version}",
+  "yank.former": "Customers of {channel} then get {version}.",
+  "upload.left": "{speed}/s, {left} left",
 };
 
 const de: Record<keyof typeof en, string> = {
@@ -294,6 +300,12 @@ const de: Record<keyof typeof en, string> = {
   "scope.admin:org": "alles in der Organisation",
   "client.add": "Programm hinzufügen",
   "client.once": "Nur jetzt gezeigt: dort ablegen, wo das Programm es liest.",
+  "usage.versions": "Meistgeladene Versionen",
+  "usage.versions.none": "Noch wurde nichts geladen.",
+  "roll.back": "Zurück auf {version}",
+  "rolled.back": "Zurück auf {version}",
+  "yank.former": "Wer {channel} bezieht, bekommt dann {version}.",
+  "upload.left": "{speed}/s, noch {left}",
 };
 
 export const say = words(en, de);

@@ -4,7 +4,7 @@ import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
 import { Failed } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
-import { size } from "../../shared/words";
+import { lasting, size } from "../../shared/words";
 import { api, type Schemas } from "../api";
 import { PLATFORMS, type Platform } from "../platform";
 import { CommandLine } from "../command";
@@ -23,6 +23,8 @@ interface Props {
 interface Item {
   file: File;
   sent: number;
+  /** When this try began, in milliseconds of the page, and with how many bytes already there. */
+  began: { at: number; sent: number } | null;
   state: "sending" | "stopped" | Problem | { artifact: string };
 }
 
@@ -33,16 +35,20 @@ export function Sending({ product, release, again }: Props) {
   useEffect(() => () => leaving.current.abort(), []);
   const change = (file: File, changes: Partial<Item>) =>
     setItems((had) => had.map((each) => (each.file === file ? { ...each, ...changes } : each)));
+  const arrived = (file: File, sent: number) =>
+    setItems((had) =>
+      had.map((each) => (each.file === file ? { ...each, sent, began: each.began ?? { at: performance.now(), sent } } : each)),
+    );
   const push = `countersign push PATH ${product.org}/${product.slug} --version ${release.version}${platform && ` --platform ${platform}`}`;
   const begin = async (file: File) => {
-    change(file, { state: "sending" });
+    change(file, { state: "sending", began: null });
     try {
       const values = { id: product.id, version: release.version };
       const body = { filename: file.name, size: file.size, platform: platform || null, sha256: null };
       const headers = { "Idempotency-Key": keyOf(file, `${product.id} ${release.version} ${platform}`) };
       const announced = await api.post("/api/v1/products/{id}/releases/{version}/artifacts", { values, body, headers });
       const { signal } = leaving.current;
-      const made = await upload<{ id: string }>(own(announced.value.upload_url), file, signal, (sent) => change(file, { sent }));
+      const made = await upload<{ id: string }>(own(announced.value.upload_url), file, signal, (sent) => arrived(file, sent));
       change(file, { sent: file.size, state: { artifact: made.id } });
       again();
     } catch (error) {
@@ -50,7 +56,7 @@ export function Sending({ product, release, again }: Props) {
     }
   };
   const add = (files: readonly File[]) => {
-    setItems((had) => [...had, ...files.map((file) => ({ file, sent: 0, state: "sending" as const }))]);
+    setItems((had) => [...had, ...files.map((file) => ({ file, sent: 0, began: null, state: "sending" as const }))]);
     void files.reduce((before, file) => before.then(() => begin(file)), Promise.resolve());
   };
   return (
@@ -74,6 +80,7 @@ export function Sending({ product, release, again }: Props) {
 
 function Sent({ item, again }: { item: Item; again: () => void }) {
   const { file, sent, state } = item;
+  const pace = state === "sending" ? paceOf(item) : null;
   return (
     <div class="stack">
       <label class="stack">
@@ -81,6 +88,7 @@ function Sent({ item, again }: { item: Item; again: () => void }) {
           <strong>{file.name}</strong>
           <span class="small quiet">
             {size(sent)} / {size(file.size)}
+            {pace && ` · ${say("upload.left", { speed: size(pace.perS), left: lasting(pace.leftS) })}`}
           </span>
         </span>
         <progress max={Math.max(1, file.size)} value={sent} />
@@ -90,6 +98,13 @@ function Sent({ item, again }: { item: Item; again: () => void }) {
       {typeof state === "object" && "artifact" in state && <Job artifact={state.artifact} />}
     </div>
   );
+}
+
+/** How fast the bytes of this try arrived, and how long the rest takes at that; null until some have. */
+function paceOf({ file, sent, began }: Item): { perS: number; leftS: number } | null {
+  const passed_s = began ? (performance.now() - began.at) / 1000 : 0;
+  const perS = began && passed_s > 0 ? (sent - began.sent) / passed_s : 0;
+  return perS > 0 ? { perS, leftS: (file.size - sent) / perS } : null;
 }
 
 /** The same file for the same release has the same key for as long as the tab lives: after a reload the store answers

@@ -1,5 +1,10 @@
 """A product's page: the right download first, every release, and nothing of a publisher's text but text."""
 
+import asyncio
+import io
+import secrets
+import zipfile
+
 import httpx
 import pytest
 from playwright.async_api import Browser
@@ -17,6 +22,26 @@ PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c636060600000000400016e4a8f5f"
     "0000000049454e44ae426082"
 )
+
+
+def built(store: Running) -> str:
+    """A new free product whose release 1.0.0 was processed; its slug."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("game/run.sh", "#!/bin/sh\necho hello\n")
+    slug = f"signed-{secrets.token_hex(4)}"
+    product = {"slug": slug, "title": slug.title(), "kind": "game", "platforms": ["linux"], "access": "free"}
+    call(store, "POST", "/products", product)
+    call(store, "POST", f"/products/{slug}/releases", {"version": "1.0.0", "channel": "stable"})
+    about = {"filename": "signed.zip", "size": len(packed.getvalue()), "platform": "linux"}
+    announced = call(store, "POST", f"/products/{slug}/releases/1.0.0/artifacts", about)
+    assert httpx.put(announced["upload_url"], content=packed.getvalue()).status_code == 201
+    job = call(store, "POST", "/jobs", {"type": "build.process", "payload": {"artifact_id": announced["artifact_id"]}})
+    while job["status"] != "completed":
+        assert job["status"] in ("queued", "running"), job
+        job = call(store, "GET", f"/jobs/{job['job_id']}")
+    call(store, "POST", f"/products/{slug}/releases/1.0.0/publish", {})
+    return slug
 
 
 async def test_the_download_for_this_computer_stands_first(browser: Browser, demo_store: Running, axe: str) -> None:
@@ -102,3 +127,22 @@ async def test_a_product_is_read_without_a_script(browser: Browser, demo_store: 
         assert await page.inner_text("h1") == "Brightwater Rally"
         assert await page.locator("main a[href^='/api/v1/artifacts/']").count() > 1
         assert "toolsmith" in await page.inner_text("main")
+
+
+@pytest.mark.full
+async def test_the_signature_of_a_channel_is_shown_with_the_command_that_checks_it(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    slug = await asyncio.to_thread(built, demo_store)
+    async with watched(browser, demo_store.url, expected=("status of 404",)) as page:
+        await page.goto(f"/products/{slug}")
+        await page.focus("summary:text('Signature')")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("dt:text('Key') + dd >> text=/[0-9a-f]{64}/")
+        assert "--channel stable --verify" in await page.inner_text("details:has-text('Signature')")
+        await assert_accessible(page, axe)
+        await picture(page, "signature-1440-light")
+
+        await page.goto("/products/awl")
+        await page.click("summary:text('Signature')")
+        await page.wait_for_selector("text=Nothing built")

@@ -255,3 +255,81 @@ async def test_every_page_of_a_publisher_is_accessible(
             await page.wait_for_selector("main table:visible, main form:visible, main .drop")
             await assert_accessible(page, axe)
             await picture(page, f"publisher-{name}-{width}-{scheme}")
+
+
+@pytest.mark.full
+async def test_a_release_is_rolled_back_to_the_one_before_it(browser: Browser, demo_store: Running, axe: str) -> None:
+    async with watched(browser, demo_store.url) as page:
+        slug = await draft(page, demo_store, "Rolled Back")
+        releases = f"/products/{slug}/releases"
+        await asyncio.to_thread(call, demo_store, "POST", f"{releases}/1.0.0/publish", {})
+        await asyncio.to_thread(call, demo_store, "POST", releases, {"version": "1.1.0", "channel": "beta"})
+        await asyncio.to_thread(call, demo_store, "POST", f"{releases}/1.1.0/publish", {})
+        await page.reload()
+        await page.wait_for_selector("button:text('Promote')")
+        assert await page.locator("button:text('Roll back')").count() == 0
+
+        await page.goto(f"/publisher/products/{slug}/releases/1.1.0")
+        await page.focus("button:text('Roll back to 1.0.0')")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("dialog >> text=Customers of beta then get 1.0.0.")
+        await assert_accessible(page, axe)
+        await page.focus("dialog >> button.risky")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("text=Yanked: Rolled back to 1.0.0")
+
+    product = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}")
+    assert [(each["channel"], each["version"]) for each in product["channels"]] == [("beta", "1.0.0")]
+
+
+@pytest.mark.full
+async def test_usage_shows_which_versions_are_downloaded(browser: Browser, demo_store: Running, axe: str) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/products/brightwater-rally")
+        async with page.expect_download():
+            await page.click(".get a.strong")
+        await sign_in(page, PUBLISHER, "/publisher?tab=usage")
+
+        versions = page.locator("table:has-text('Most downloaded versions')")
+        await expect(versions.locator("tr:has-text('brightwater-rally') >> nth=0")).to_contain_text("Linux")
+        await assert_accessible(page, axe)
+        await picture(page, "usage-1440-light")
+
+
+@pytest.mark.full
+async def test_an_upload_tells_how_fast_it_is_and_what_is_left(browser: Browser, demo_store: Running) -> None:
+    held = asyncio.Event()
+    sent = 0
+
+    async def hold(route: Route) -> None:
+        nonlocal sent
+        sent += route.request.method == "PUT"
+        if sent == 3:
+            await held.wait()
+        await route.continue_()
+
+    async with watched(browser, demo_store.url) as page:
+        await draft(page, demo_store, "In A Hurry")
+        await page.route("**/uploads/*", hold)
+        await choose(page, "large.bin", secrets.token_bytes(LARGE))
+        await expect(page.locator("label:has(progress)")).to_contain_text("/s, ")
+        await expect(page.locator("label:has(progress)")).to_contain_text(" left")
+        held.set()
+        await page.wait_for_selector("tr:has-text('large.bin')", timeout=60_000)
+
+
+@pytest.mark.full
+async def test_whoever_is_no_owner_finds_a_publishers_pages_without_the_owners_own(
+    browser: Browser, demo_store: Running
+) -> None:
+    member = {"email": PLAYER, "role": "publisher"}
+    await asyncio.to_thread(call, demo_store, "POST", "/org/members?org=toolsmith", member)
+    try:
+        async with watched(browser, demo_store.url) as page:
+            await sign_in(page, PLAYER, "/publisher")
+            await page.wait_for_selector(".page-head ~ * >> text=Publisher")
+
+            assert await page.locator("[role=tab]").all_inner_texts() == ["Products"]
+    finally:
+        path = f"/org/members?org=toolsmith&email={PLAYER}"
+        await asyncio.to_thread(call, demo_store, "DELETE", path)

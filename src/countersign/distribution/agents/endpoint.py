@@ -244,6 +244,8 @@ async def _me(call: Request[Nothing, Nothing]) -> Me:
     claims = store.tokens.verify(credential_of(call.headers) or "")
     held = caller.scopes if caller.scopes is not None else await tokens.held_by_person(store.database, caller.id)
     orgs = [await queries.organisation(store.database, org) for org in caller.orgs]
+    # A client has no role, and an agent's is that of the person it acts for.
+    roles = await queries.roles(store.database, caller.id)
     me = Me(
         sub=caller.id,
         client_id=claims.client_id,
@@ -251,6 +253,7 @@ async def _me(call: Request[Nothing, Nothing]) -> Me:
         scope=scopes.words(held),
         expires_at=clock.rfc3339(Instant(claims.exp * clock.SECOND)),
         orgs=sorted(org.slug for org in orgs if org is not None),
+        roles={org.slug: roles[org.id] for org in orgs if org is not None and org.id in roles},
         email=caller.email,
     )
     registration = await registrations.with_id(store.database, caller.through or "")
