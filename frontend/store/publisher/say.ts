@@ -152,6 +152,7 @@ const en = {
   "rolled.back": "Rolled back to {version}",
   "yank.former": "Customers of {channel} then get {version}.",
   "upload.left": "{speed}/s, {left} left",
+  pause: "Pause",
 };
 
 const de: Record<keyof typeof en, string> = {
@@ -306,6 +307,7 @@ const de: Record<keyof typeof en, string> = {
   "rolled.back": "Zurück auf {version}",
   "yank.former": "Wer {channel} bezieht, bekommt dann {version}.",
   "upload.left": "{speed}/s, noch {left}",
+  pause: "Anhalten",
 };
 
 export const say = words(en, de);

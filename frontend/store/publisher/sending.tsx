@@ -31,8 +31,8 @@ interface Item {
 export function Sending({ product, release, again }: Props) {
   const [platform, setPlatform] = useState<Platform | "">("");
   const [items, setItems] = useState<readonly Item[]>([]);
-  const leaving = useRef(new AbortController());
-  useEffect(() => () => leaving.current.abort(), []);
+  const running = useRef(new Map<File, AbortController>());
+  useEffect(() => () => running.current.forEach((each) => each.abort()), []);
   const change = (file: File, changes: Partial<Item>) =>
     setItems((had) => had.map((each) => (each.file === file ? { ...each, ...changes } : each)));
   const arrived = (file: File, sent: number) =>
@@ -42,13 +42,15 @@ export function Sending({ product, release, again }: Props) {
   const push = `countersign push PATH ${product.org}/${product.slug} --version ${release.version}${platform && ` --platform ${platform}`}`;
   const begin = async (file: File) => {
     change(file, { state: "sending", began: null });
+    const controller = new AbortController();
+    running.current.set(file, controller);
     try {
       const values = { id: product.id, version: release.version };
       const body = { filename: file.name, size: file.size, platform: platform || null, sha256: null };
       const headers = { "Idempotency-Key": keyOf(file, `${product.id} ${release.version} ${platform}`) };
       const announced = await api.post("/api/v1/products/{id}/releases/{version}/artifacts", { values, body, headers });
-      const { signal } = leaving.current;
-      const made = await upload<{ id: string }>(own(announced.value.upload_url), file, signal, (sent) => arrived(file, sent));
+      const address = own(announced.value.upload_url);
+      const made = await upload<{ id: string }>(address, file, controller.signal, (sent) => arrived(file, sent));
       change(file, { sent: file.size, state: { artifact: made.id } });
       again();
     } catch (error) {
@@ -72,13 +74,18 @@ export function Sending({ product, release, again }: Props) {
       <Drop hint={say("drop")} onFiles={add} />
       <CommandLine label={say("push")} text={push} />
       {items.map((each) => (
-        <Sent key={`${each.file.name} ${each.file.lastModified}`} item={each} again={() => void begin(each.file)} />
+        <Sent
+          key={`${each.file.name} ${each.file.lastModified}`}
+          item={each}
+          again={() => void begin(each.file)}
+          pause={() => running.current.get(each.file)?.abort()}
+        />
       ))}
     </section>
   );
 }
 
-function Sent({ item, again }: { item: Item; again: () => void }) {
+function Sent({ item, again, pause }: { item: Item; again: () => void; pause: () => void }) {
   const { file, sent, state } = item;
   const pace = state === "sending" ? paceOf(item) : null;
   return (
@@ -94,6 +101,13 @@ function Sent({ item, again }: { item: Item; again: () => void }) {
         <progress max={Math.max(1, file.size)} value={sent} />
       </label>
       {state instanceof Problem && <Failed problem={state} again={again} />}
+      {state === "sending" && sent > 0 && (
+        <div>
+          <Button tight onClick={pause}>
+            {say("pause")} <span class="hidden-text">{file.name}</span>
+          </Button>
+        </div>
+      )}
       {state === "stopped" && <Button onClick={again}>{say("resume")}</Button>}
       {typeof state === "object" && "artifact" in state && <Job artifact={state.artifact} />}
     </div>

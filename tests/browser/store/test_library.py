@@ -1,44 +1,14 @@
 """What people note about products for themselves, what they follow, and what is newer than what they downloaded."""
 
 import asyncio
-import secrets
 
-import httpx
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.store.people import PLAYER, PUBLISHER, call, sign_in
+from tests.browser.store.goods import free_product, owned_with_a_file, published
+from tests.browser.store.people import PLAYER, PUBLISHER, sign_in
 from tests.browser.watched import assert_accessible, evaluated, picture, watched
 from tests.servers.countersign import Running
-
-
-def published(store: Running, slug: str, version: str) -> None:
-    """One more release of the product."""
-    call(store, "POST", f"/products/{slug}/releases", {"version": version, "channel": "stable"})
-    call(store, "POST", f"/products/{slug}/releases/{version}/publish", {})
-
-
-def free_product(store: Running) -> str:
-    """A new product with the release 1.0.0; its slug."""
-    slug = f"lighthouse-{secrets.token_hex(4)}"
-    product = {"slug": slug, "title": slug.title(), "kind": "game", "platforms": ["linux"], "access": "free"}
-    call(store, "POST", "/products", product)
-    published(store, slug, "1.0.0")
-    return slug
-
-
-def owned_with_a_file(store: Running) -> str:
-    """A new product of the player's whose release 1.0.0 has a file; its slug."""
-    slug = f"lighthouse-{secrets.token_hex(4)}"
-    call(store, "POST", "/products", {"slug": slug, "title": slug.title(), "kind": "game", "platforms": ["linux"]})
-    call(store, "POST", f"/products/{slug}/releases", {"version": "1.0.0", "channel": "stable"})
-    about = {"filename": "lighthouse.bin", "size": 5, "platform": "linux"}
-    announced = call(store, "POST", f"/products/{slug}/releases/1.0.0/artifacts", about)
-    assert httpx.put(announced["upload_url"], content=b"light").status_code == 201
-    call(store, "POST", f"/products/{slug}/releases/1.0.0/publish", {})
-    codes = call(store, "POST", "/codes", {"kind": "license", "products": [slug], "count": 1})["codes"]
-    call(store, "POST", "/redeem", {"code": codes[0]}, email=PLAYER)
-    return slug
 
 
 async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(

@@ -1,14 +1,12 @@
 """A product's page: the right download first, every release, and nothing of a publisher's text but text."""
 
 import asyncio
-import io
-import secrets
-import zipfile
 
 import httpx
 import pytest
 from playwright.async_api import Browser
 
+from tests.browser.store.goods import built
 from tests.browser.store.people import PUBLISHER, call, sign_in
 from tests.browser.watched import assert_accessible, evaluated, picture, watched
 from tests.servers.countersign import Running
@@ -22,26 +20,6 @@ PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c636060600000000400016e4a8f5f"
     "0000000049454e44ae426082"
 )
-
-
-def built(store: Running) -> str:
-    """A new free product whose release 1.0.0 was processed; its slug."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as file:
-        file.writestr("game/run.sh", "#!/bin/sh\necho hello\n")
-    slug = f"signed-{secrets.token_hex(4)}"
-    product = {"slug": slug, "title": slug.title(), "kind": "game", "platforms": ["linux"], "access": "free"}
-    call(store, "POST", "/products", product)
-    call(store, "POST", f"/products/{slug}/releases", {"version": "1.0.0", "channel": "stable"})
-    about = {"filename": "signed.zip", "size": len(packed.getvalue()), "platform": "linux"}
-    announced = call(store, "POST", f"/products/{slug}/releases/1.0.0/artifacts", about)
-    assert httpx.put(announced["upload_url"], content=packed.getvalue()).status_code == 201
-    job = call(store, "POST", "/jobs", {"type": "build.process", "payload": {"artifact_id": announced["artifact_id"]}})
-    while job["status"] != "completed":
-        assert job["status"] in ("queued", "running"), job
-        job = call(store, "GET", f"/jobs/{job['job_id']}")
-    call(store, "POST", f"/products/{slug}/releases/1.0.0/publish", {})
-    return slug
 
 
 async def test_the_download_for_this_computer_stands_first(browser: Browser, demo_store: Running, axe: str) -> None:

@@ -19,9 +19,8 @@ Cursor = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
-class Product(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A product as lists show it: the documented members, and `status` where it is one of the caller's own
-    organisations that is not public."""
+class Described(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What every view of a product has: the documented members."""
 
     id: Uuid
     slug: str
@@ -29,6 +28,11 @@ class Product(msgspec.Struct, omit_defaults=True, kw_only=True):
     description: str | None = None
     kind: Kind
     platforms: list[Platform]
+
+
+class Product(Described, kw_only=True):
+    """A product as lists show it; `status` where it is one of the caller's own organisations that is not public."""
+
     status: Status | None = None
 
 
@@ -51,7 +55,7 @@ class Media(msgspec.Struct, kw_only=True):
     height: int | None
 
 
-class ProductDetail(Product, kw_only=True):
+class ProductDetail(Described, kw_only=True):
     """A product with what its page shows."""
 
     org: str
@@ -96,7 +100,7 @@ class Release(msgspec.Struct, omit_defaults=True, kw_only=True):
     artifacts: list[Artifact] | msgspec.UnsetType = msgspec.UNSET
 
 
-class CatalogItem(Product, kw_only=True):
+class CatalogItem(Described, kw_only=True):
     """A product of the catalog document, with the newest release of each channel."""
 
     releases: list[Release]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from countersign.distribution.catalog.schemas import Channel, Cursor, Product
+from countersign.distribution.catalog.schemas import Channel, Cursor, Described
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.library import queries
 from countersign.kernel import clock
@@ -25,7 +25,7 @@ class LibraryQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     cursor: Cursor | None = None
 
 
-class Owned(Product, kw_only=True):
+class Owned(Described, kw_only=True):
     """A product of the library: since when it is the caller's, and the newest release of each channel."""
 
     granted_at: Moment
