@@ -1,7 +1,7 @@
 """GET /products, /products/{id}, /products/{id}/releases, /catalog."""
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, time
+from datetime import UTC, date, datetime, time
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -77,10 +77,13 @@ def _wanted(store: Store, caller: Caller, query: ListQuery) -> statements.Wanted
     if query.sort == "relevance" and not searched:
         raise invalid_parameter("sort", "relevance needs a search (q)")
     orgs = caller.orgs_allowing("read:products")
-    since = None
-    if query.published_since is not None:
-        since = clock.from_datetime(datetime.combine(query.published_since, time(), UTC))
+    since = _beginning(query.published_since)
     return statements.Wanted(facets, searched, query.sort or "title", after, query.limit + 1, orgs, since)
+
+
+def _beginning(day: date | None) -> clock.Instant | None:
+    """The first moment of a day in UTC."""
+    return None if day is None else clock.from_datetime(datetime.combine(day, time(), UTC))
 
 
 def _filter(query: ListQuery) -> list[str]:
