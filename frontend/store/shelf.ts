@@ -2,7 +2,7 @@
 import { effect, signal } from "@preact/signals";
 import { tell } from "../shared/components/toast";
 import { me } from "./me";
-import { say } from "./say";
+import { say as own } from "./library/say";
 
 export interface Noted {
   isHidden?: boolean;
@@ -54,7 +54,7 @@ export function note(id: string, change: Noted): void {
     shelf.value = next;
   } catch {
     // The browser lets this site keep nothing, or no more.
-    tell(say("shelf.full"));
+    tell(own("shelf.full"));
   }
 }
 

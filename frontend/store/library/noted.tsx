@@ -4,7 +4,7 @@ import { Chip } from "../../shared/components/chip";
 import { Field, TextField } from "../../shared/components/field";
 import { tell } from "../../shared/components/toast";
 import type { Schemas } from "../api";
-import { say } from "../say";
+import { say as own } from "./say";
 import { newer, note, shelf } from "../shelf";
 
 type Owned = Schemas["Owned"];
@@ -17,8 +17,8 @@ export function Noted({ product }: { product: Owned }) {
     note(product.id, { isHidden: true });
     // Its card is gone, and with it what the keyboard was on.
     document.getElementById("find")?.focus();
-    tell(say("library.hidden.one", { title: product.title }), {
-      label: say("undo"),
+    tell(own("library.hidden.one", { title: product.title }), {
+      label: own("undo"),
       run: () => note(product.id, { isHidden: false }),
     });
   };
@@ -29,20 +29,20 @@ export function Noted({ product }: { product: Owned }) {
   return (
     <details class="downloads">
       <summary>
-        {say("shelf")}
+        {own("shelf")}
         <span class="hidden-text"> {product.title}</span>
       </summary>
       <div class="stack">
         <TextField
           name={`collections-${product.id}`}
-          label={say("collections")}
-          help={say("collections.help")}
+          label={own("collections")}
+          help={own("collections.help")}
           value={(noted.collections ?? []).join(", ")}
           maxLength={200}
           autocomplete="off"
           onChange={(event) => collect(event.currentTarget.value)}
         />
-        <Field name={`note-${product.id}`} label={say("note")}>
+        <Field name={`note-${product.id}`} label={own("note")}>
           {(given) => (
             <textarea
               {...given}
@@ -55,11 +55,11 @@ export function Noted({ product }: { product: Owned }) {
         <div>
           {noted.isHidden ? (
             <Button tight onClick={() => note(product.id, { isHidden: false })}>
-              {say("library.show")} <span class="hidden-text">{product.title}</span>
+              {own("library.show")} <span class="hidden-text">{product.title}</span>
             </Button>
           ) : (
             <Button tight onClick={hide}>
-              {say("library.hide")} <span class="hidden-text">{product.title}</span>
+              {own("library.hide")} <span class="hidden-text">{product.title}</span>
             </Button>
           )}
         </div>
@@ -78,11 +78,11 @@ export function Marks({ product }: { product: Owned }) {
         {update && (
           <a href={`/products/${product.slug}?channel=${update.channel}`}>
             <Chip tone="warn">
-              {say("update", { version: update.version, had: noted.fetched?.[update.channel] ?? "" })}
+              {own("update", { version: update.version, had: noted.fetched?.[update.channel] ?? "" })}
             </Chip>
           </a>
         )}
-        {noted.isHidden && <Chip>{say("library.hidden")}</Chip>}
+        {noted.isHidden && <Chip>{own("library.hidden")}</Chip>}
         {noted.collections?.map((each) => (
           <a key={each} href={`/library?collection=${encodeURIComponent(each)}`}>
             {each}

@@ -9,6 +9,7 @@ import { api, type Schemas } from "../api";
 import { Card } from "../card";
 import { me } from "../me";
 import { feed } from "../product/follow";
+import { say as own } from "../library/say";
 import { say } from "../say";
 import { note, shelf } from "../shelf";
 
@@ -30,14 +31,14 @@ function Followed() {
   const found = useAsked((signal) => read(ids, signal), [ids.join()], { keeps: true });
   if (!ids.length) {
     return (
-      <Empty title={say("following.none")}>
-        <p>{say("following.none.text")}</p>
+      <Empty title={own("following.none")}>
+        <p>{own("following.none.text")}</p>
       </Empty>
     );
   }
   return (
     <>
-      <p class="quiet">{say("following.text")}</p>
+      <p class="quiet">{own("following.text")}</p>
       <Answer of={found}>
         {(products) => (
           <ul class="cards">
@@ -62,16 +63,16 @@ function One({ product }: { product: Detail }) {
         {product.channels.map((each) => (
           <li key={each.channel}>
             {each.version} <span class="small quiet">{each.channel}, {ago(each.published_at)}</span>{" "}
-            {each.published_at > since && <Chip tone="good">{say("following.new")}</Chip>}
+            {each.published_at > since && <Chip tone="good">{own("following.new")}</Chip>}
           </li>
         ))}
       </ul>
       <span class="row">
         <Button tight onClick={() => note(product.id, { followed: "" })}>
-          {say("following.end")} <span class="hidden-text">{product.title}</span>
+          {own("following.end")} <span class="hidden-text">{product.title}</span>
         </Button>
         <a href={feed(product)} type="application/atom+xml">
-          {say("feed")} <span class="hidden-text">{product.title}</span>
+          {own("feed")} <span class="hidden-text">{product.title}</span>
         </a>
       </span>
     </Card>

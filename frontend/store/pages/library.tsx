@@ -20,6 +20,7 @@ import { Marks, Noted } from "../library/noted";
 import { nextCursor } from "../owned";
 import { PLATFORMS } from "../platform";
 import { Downloads } from "../product/downloads";
+import { say as own } from "../library/say";
 import { say } from "../say";
 import { collections, forgetAll, shelf } from "../shelf";
 
@@ -83,7 +84,7 @@ function Shown() {
           name="order"
           label={say("sort")}
           value={query.value.get("order") ?? ""}
-          options={ORDERS.map((each) => [each, say(`library.order.${each}`)] as const)}
+          options={ORDERS.map((each) => [each, own(`library.order.${each}`)] as const)}
           onChange={(order) => ask({ order })}
         />
         <Collections />
@@ -105,7 +106,7 @@ function Shown() {
               checked={query.value.get("hidden") === "1"}
               onChange={(event) => ask({ hidden: event.currentTarget.checked ? "1" : "" })}
             />
-            {say("library.hidden.with", { n: number(hidden) })}
+            {own("library.hidden.with", { n: number(hidden) })}
           </label>
         )}
         <Curl method="GET" path="/api/v1/library?limit=100" />
@@ -120,11 +121,11 @@ function Shown() {
 function Kept() {
   return (
     <section class="stack" aria-labelledby="kept">
-      <h2 id="kept">{say("shelf.here")}</h2>
-      <p>{say("shelf.here.text")}</p>
+      <h2 id="kept">{own("shelf.here")}</h2>
+      <p>{own("shelf.here.text")}</p>
       <div>
-        <Button look="risky" onClick={() => (forgetAll(), tell(say("shelf.forgotten")))}>
-          {say("shelf.forget")}
+        <Button look="risky" onClick={() => (forgetAll(), tell(own("shelf.forgotten")))}>
+          {own("shelf.forget")}
         </Button>
       </div>
     </section>
@@ -141,7 +142,7 @@ function Collections() {
   return (
     <SelectField
       name="collection"
-      label={say("collections")}
+      label={own("collections")}
       value={now}
       options={[["", say("any")], ...known.map((each) => [each, each] as const)]}
       onChange={(collection) => ask({ collection })}

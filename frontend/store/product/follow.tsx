@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import type { Schemas } from "../api";
 import { me } from "../me";
+import { say as own } from "../library/say";
 import { say } from "../say";
 import { note, shelf } from "../shelf";
 
@@ -19,12 +20,12 @@ export function Follow({ product }: { product: Schemas["ProductDetail"] }) {
     <div class="row">
       {me.value !== undefined && (
         <Button aria-pressed={isFollowed} onClick={() => note(product.id, { followed: isFollowed ? "" : new Date().toISOString() })}>
-          {say("follow")}
+          {own("follow")}
         </Button>
       )}
       <a href="/following">{say("following")}</a>
       <a href={feed(product)} type="application/atom+xml">
-        {say("feed")}
+        {own("feed")}
       </a>
     </div>
   );

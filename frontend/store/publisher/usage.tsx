@@ -9,6 +9,7 @@ import { PLATFORMS, type Platform } from "../platform";
 import { say as store } from "../say";
 import { Bar } from "./bar";
 import { say } from "./say";
+import { say as own } from "./usage_say";
 
 const COUNTED = [
   "downloads",
@@ -41,7 +42,7 @@ function Downloaded({ rows }: { rows: Numbers["downloaded"] }) {
   const most = Math.max(1, ...rows.map((each) => each.downloads));
   return rows.length ? (
     <Table
-      caption={say("usage.versions")}
+      caption={own("usage.versions")}
       rows={rows}
       keyOf={(each) => `${each.product} ${each.version} ${each.platform}`}
       columns={[
@@ -55,12 +56,12 @@ function Downloaded({ rows }: { rows: Numbers["downloaded"] }) {
           ),
         },
         { name: "platform", label: store("platform"), cell: (each) => nameOf(each.platform) },
-        { name: "number", label: say("usage.downloads"), cell: (each) => number(each.downloads), isNumber: true },
-        { name: "bar", label: say("usage.bar"), cell: (each) => <Bar share={each.downloads / most} /> },
+        { name: "number", label: own("usage.downloads"), cell: (each) => number(each.downloads), isNumber: true },
+        { name: "bar", label: own("usage.bar"), cell: (each) => <Bar share={each.downloads / most} /> },
       ]}
     />
   ) : (
-    <p>{say("usage.versions.none")}</p>
+    <p>{own("usage.versions.none")}</p>
   );
 }
 
@@ -77,12 +78,12 @@ function Shown({ value }: { value: Numbers }) {
         rows={COUNTED}
         keyOf={(each) => each}
         columns={[
-          { name: "what", label: say("usage.what"), cell: (each) => say(`usage.${each}`) },
-          { name: "number", label: say("usage.number"), cell: (each) => number(value[each]), isNumber: true },
-          { name: "bar", label: say("usage.bar"), cell: (each) => <Bar share={value[each] / most} /> },
+          { name: "what", label: own("usage.what"), cell: (each) => own(`usage.${each}`) },
+          { name: "number", label: own("usage.number"), cell: (each) => number(value[each]), isNumber: true },
+          { name: "bar", label: own("usage.bar"), cell: (each) => <Bar share={value[each] / most} /> },
         ]}
       />
-      <p>{say("usage.stored", { size: size(value.stored_bytes) })}</p>
+      <p>{own("usage.stored", { size: size(value.stored_bytes) })}</p>
       <Downloaded rows={value.downloaded} />
     </>
   );
