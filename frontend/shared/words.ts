@@ -61,6 +61,13 @@ export function ago(value: string): string {
   return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(Math.round(passed_s / length_s), unit);
 }
 
+/** A length of time, in the largest unit that fits, rounded up. */
+export function lasting(seconds: number): string {
+  const units = [["hour", 3600], ["minute", 60]] as const;
+  const [unit, length_s] = units.find(([, each]) => seconds >= each) ?? (["second", 1] as const);
+  return new Intl.NumberFormat(language, { style: "unit", unit }).format(Math.ceil(seconds / length_s));
+}
+
 /** Show the pages in another language from now on. */
 export function speak(chosen: Language): void {
   document.cookie = `countersign-language=${chosen}; Path=/; Max-Age=31536000; SameSite=Lax`;

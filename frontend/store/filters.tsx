@@ -5,10 +5,15 @@ import { SelectField, TextField } from "../shared/components/field";
 import { ask, query } from "../shared/router";
 import { say as shared } from "../shared/say";
 import { shortcut } from "../shared/shortcuts";
+import { date } from "../shared/words";
 import { PLATFORMS } from "./platform";
 import { say } from "./say";
 
 const TYPING_MS = 120;
+const CHANNELS = ["stable", "beta", "nightly", "alpha"] as const;
+const DAYS = [7, 30, 365] as const;
+
+type Facet = "kind" | "platform" | "channel" | "access" | "published_since" | "sort";
 
 export function Filters() {
   const now = query.value.get("q") ?? "";
@@ -37,7 +42,7 @@ export function Filters() {
     [],
   );
   useEffect(() => () => clearTimeout(search.current), []);
-  const facet = (name: "kind" | "platform" | "sort", options: readonly (readonly [string, string])[]) => (
+  const facet = (name: Facet, options: readonly (readonly [string, string])[]) => (
     <SelectField
       name={name}
       label={say(name)}
@@ -46,6 +51,9 @@ export function Filters() {
       onChange={(value) => ask({ [name]: value }, { replaces: false })}
     />
   );
+  const since = query.value.get("published_since") ?? "";
+  const days = DAYS.map((each) => [dayBefore(each), say(`since.${each}`)] as const);
+  const isOther = since !== "" && !days.some(([day]) => day === since);
   const orders: (readonly [string, string])[] = [["-published_at", say("sort.-published_at")]];
   return (
     <>
@@ -63,11 +71,24 @@ export function Filters() {
         />
         {facet("kind", (["game", "app", "tool"] as const).map((each) => [each, say(`kind.${each}`)]))}
         {facet("platform", Object.entries(PLATFORMS))}
+        {facet("channel", CHANNELS.map((each) => [each, each]))}
+        {facet("access", (["free", "entitled"] as const).map((each) => [each, say(each)]))}
+        {facet("published_since", [...days, ...(isOther ? [[since, say("since.day", { day: shownDay(since) })] as const] : [])])}
         {facet("sort", now ? [["relevance", say("sort.relevance")], ...orders] : orders)}
       </form>
       <Chosen />
     </>
   );
+}
+
+/** The day (UTC) so many days before today: the address means the same to whoever opens it later. */
+function dayBefore(days: number): string {
+  return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+}
+
+/** A day as one reads it; what is no day stays as it is, and the answer says so. */
+function shownDay(day: string): string {
+  return Number.isNaN(Date.parse(day)) ? day : date(day);
 }
 
 /** The filters that have no field, as buttons that take them away. */

@@ -41,6 +41,7 @@ function End() {
 const places = [
   ["/", say("products"), "g p"],
   ["/library", say("library"), "g l"],
+  ["/following", say("following"), "g f"],
   ["/redeem", say("redeem"), "g r"],
   ["/questions", say("ask"), "g a"],
   ["/keys", say("keys"), "g k"],
@@ -58,6 +59,7 @@ enter({
     { template: "/products/{slug}", page: ({ slug }) => <Product slug={slug ?? ""} /> },
     { template: "/library", page: () => <Later load={async () => (await import("./pages/library")).Library} given={{}} /> },
     { template: "/redeem", page: () => <Later load={async () => (await import("./pages/redeem")).Redeem} given={{}} /> },
+    { template: "/following", page: () => <Later load={async () => (await import("./pages/following")).Following} given={{}} /> },
     { template: "/questions", page: () => <Later load={async () => (await import("./pages/ask")).Ask} given={{}} /> },
     { template: "/keys", page: () => <Later load={async () => (await import("./pages/keys")).Keys} given={{}} /> },
     { template: "/publisher", page: () => <Later load={async () => (await publisher()).Overview} given={{}} /> },

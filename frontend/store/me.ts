@@ -7,6 +7,8 @@ export interface Me {
   email: string;
   scope: string;
   orgs: string[];
+  /** By organisation: viewer, publisher or owner. */
+  roles: Record<string, string>;
 }
 
 /** Undefined until it is known, null where nobody is signed in. */
@@ -15,7 +17,10 @@ export const me = signal<Me | null | undefined>(undefined);
 /** Whether the person has a role in an organisation that lets them publish. */
 export const isPublisher = computed(() => Boolean(me.value?.orgs.length && /write:|admin:/.test(me.value.scope)));
 
-export const isOwner = computed(() => Boolean(me.value?.scope.includes("admin:org")));
+/** Whether the person administers this organisation. */
+export function owns(org: string): boolean {
+  return me.value?.roles[org] === "owner";
+}
 
 effect(() => {
   if (isSignedIn.value === false) {
@@ -28,7 +33,7 @@ effect(() => {
 async function look(): Promise<void> {
   try {
     const told = (await (await send("GET", "/api/v1/auth/me")).json()) as Partial<Me>;
-    me.value = { email: told.email ?? "", scope: told.scope ?? "", orgs: told.orgs ?? [] };
+    me.value = { email: told.email ?? "", scope: told.scope ?? "", orgs: told.orgs ?? [], roles: told.roles ?? {} };
   } catch {
     // The pages then show what everybody sees; what needs more says so itself.
     me.value = null;

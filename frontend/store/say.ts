@@ -117,6 +117,22 @@ const en = {
   "sandbox.state": "How the sandbox is",
   "agents.text": "Agents that act for you: what they may do, when they last did, and a button that ends it at once.",
   "agents.manual": "How an agent connects",
+  access: "Access",
+  published_since: "Released",
+  "since.7": "In the last 7 days",
+  "since.30": "In the last 30 days",
+  "since.365": "In the last year",
+  "since.day": "Since {day}",
+  following: "Following",
+  signed: "Signature of this channel",
+  "signed.text":
+    "The publisher has signed what this channel is at. The command line checks the signature with the key it saw first, and refuses an older state than it knows.",
+  "signed.version": "Version",
+  "signed.key": "Key",
+  "signed.manifest": "Manifest",
+  "signed.at": "Signed",
+  "signed.until": "Valid until",
+  "signed.check": "Check every file from the command line",
 };
 
 const de: Record<keyof typeof en, string> = {
@@ -235,6 +251,22 @@ const de: Record<keyof typeof en, string> = {
   "sandbox.state": "Wie es der Sandbox geht",
   "agents.text": "Agenten, die für Sie handeln: was sie dürfen, wann sie es zuletzt taten, und ein Knopf, der es sofort beendet.",
   "agents.manual": "Wie ein Agent sich verbindet",
+  access: "Zugang",
+  published_since: "Erschienen",
+  "since.7": "In den letzten 7 Tagen",
+  "since.30": "In den letzten 30 Tagen",
+  "since.365": "Im letzten Jahr",
+  "since.day": "Seit {day}",
+  following: "Verfolgt",
+  signed: "Unterschrift dieses Kanals",
+  "signed.text":
+    "Der Herausgeber hat unterschrieben, auf welchem Stand dieser Kanal ist. Die Kommandozeile prüft es mit dem Schlüssel, den sie zuerst sah, und lehnt einen älteren Stand als den bekannten ab.",
+  "signed.version": "Version",
+  "signed.key": "Schlüssel",
+  "signed.manifest": "Manifest",
+  "signed.at": "Unterschrieben",
+  "signed.until": "Gültig bis",
+  "signed.check": "Jede Datei über die Kommandozeile prüfen",
 };
 
 export const say = words(en, de);

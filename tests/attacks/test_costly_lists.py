@@ -7,7 +7,7 @@ import pytest
 from countersign.distribution.catalog import statements
 from countersign.distribution.context import Store
 
-FACETS = ("org:north", "tag:new", "kind:game", "platform:linux")
+FACETS = ("org:north", "tag:new", "kind:game", "platform:linux", "channel:stable", "access:free")
 COMBINED = [chosen for count in range(1, len(FACETS) + 1) for chosen in combinations(FACETS, count)]
 
 

@@ -72,7 +72,7 @@ OWN_CREDENTIALS = {
     ("GET", "/auth/prove"),
     ("POST", "/auth/prove"),
 }
-READS_OF_PRODUCTS = {("GET", "/products/{id}"), ("GET", "/products/{id}/releases")}
+READS_OF_PRODUCTS = {("GET", "/products/{id}"), ("GET", "/products/{id}/releases"), ("GET", "/products/{id}/feed")}
 READS_OF_BUILDS = {
     ("GET", "/products/{id}/channels/{channel}"): "nothing_built",
     ("GET", "/products/{id}/releases/{version}/manifest"): "not_processed",

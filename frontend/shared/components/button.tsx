@@ -33,11 +33,12 @@ interface LinkProps {
   tight?: boolean;
   children: ComponentChildren;
   download?: boolean;
+  onClick?: () => void;
 }
 
-export function LinkButton({ href, look, tight = false, children, download }: LinkProps) {
+export function LinkButton({ href, look, tight = false, children, download, onClick }: LinkProps) {
   return (
-    <a href={href} class={classes(look, tight)} {...(download ? { download: "" } : {})}>
+    <a href={href} class={classes(look, tight)} {...(onClick ? { onClick } : {})} {...(download ? { download: "" } : {})}>
       {children}
     </a>
   );

@@ -62,6 +62,7 @@ interface TextProps extends Common {
   autocomplete?: string;
   autocapitalize?: "none";
   onInput?: (event: InputEvent & { currentTarget: HTMLInputElement }) => void;
+  onChange?: (event: Event & { currentTarget: HTMLInputElement }) => void;
 }
 
 export function TextField({ name, label, help, fault, required, wide, type = "text", ...rest }: TextProps) {

@@ -1,6 +1,7 @@
 // The list of products: a search that answers while one types, filters, and page after page as one gets there.
 import { useState } from "preact/hooks";
 import { useAsked } from "../../shared/asked";
+import { target } from "../../shared/client";
 import { Button } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { More } from "../../shared/components/pager";
@@ -10,12 +11,13 @@ import { query } from "../../shared/router";
 import { number } from "../../shared/words";
 import { api, type Schemas } from "../api";
 import { Card } from "../card";
+import { Curl } from "../curl";
 import { Filters } from "../filters";
 import { say } from "../say";
 
 const PAGE = 24;
 /** In the order of web/product.py, so that what the server asked for already is not asked again. */
-const FACETS = ["q", "kind", "platform", "org", "tag", "sort"] as const;
+const FACETS = ["q", "kind", "platform", "org", "tag", "channel", "access", "published_since", "sort"] as const;
 
 type Products = Schemas["ProductList"];
 
@@ -86,6 +88,9 @@ function Listed({ first, about }: { first: Products; about: object }) {
           <Card key={each.id} product={each} />
         ))}
       </ul>
+      <p>
+        <Curl method="GET" path={target("/api/v1/products", {}, about)} isOpen />
+      </p>
       {problem && <Failed problem={problem} again={next} />}
       {cursor && !problem && <More busy={isBusy} onMore={next} />}
     </>

@@ -1,24 +1,30 @@
-// What the person owns: as cards or as a list, searched while one types, with the downloads of each.
+// What the person owns: as cards or as a list, searched while one types, with the downloads of each and what they note.
 import { useEffect, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
-import { TextField } from "../../shared/components/field";
+import { SelectField, TextField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { Empty, Failed, Loading } from "../../shared/components/states";
+import { tell } from "../../shared/components/toast";
 import { Problem } from "../../shared/problem";
 import { ask, query } from "../../shared/router";
 import { shortcut } from "../../shared/shortcuts";
 import { say as shared } from "../../shared/say";
-import { counted } from "../../shared/words";
+import { counted, number } from "../../shared/words";
 import { api, type Schemas } from "../api";
 import { Card } from "../card";
+import { Curl } from "../curl";
 import { SignedIn } from "../first";
+import { chosen, ORDERS } from "../library/choice";
+import { Marks, Noted } from "../library/noted";
 import { nextCursor } from "../owned";
 import { PLATFORMS } from "../platform";
 import { Downloads } from "../product/downloads";
+import { say as own } from "../library/say";
 import { say } from "../say";
+import { collections, forgetAll, shelf } from "../shelf";
 
-type Product = Schemas["Product"];
+type Owned = Schemas["Owned"];
 
 const PAGE = 100;
 
@@ -29,13 +35,13 @@ export function Library() {
         <a href="/redeem">{say("redeem")}</a>
       </Heading>
       <SignedIn>
-        <Owned />
+        <Shown />
       </SignedIn>
     </>
   );
 }
 
-function Owned() {
+function Shown() {
   const { owned, problem, again } = useLibrary();
   const [words, setWords] = useState(query.value.get("q") ?? "");
   useEffect(
@@ -56,8 +62,8 @@ function Owned() {
       </Empty>
     );
   }
-  const wanted = words.trim().toLocaleLowerCase();
-  const fitting = owned.filter((each) => `${each.title} ${each.description ?? ""}`.toLocaleLowerCase().includes(wanted));
+  const fitting = chosen(owned, words);
+  const hidden = owned.filter((each) => shelf.value[each.id]?.isHidden).length;
   const isList = query.value.get("view") === "list";
   const type = (value: string) => {
     setWords(value);
@@ -74,6 +80,14 @@ function Owned() {
           onInput={(event) => type(event.currentTarget.value)}
           wide
         />
+        <SelectField
+          name="order"
+          label={say("sort")}
+          value={query.value.get("order") ?? ""}
+          options={ORDERS.map((each) => [each, own(`library.order.${each}`)] as const)}
+          onChange={(order) => ask({ order })}
+        />
+        <Collections />
         <div class="row" role="group" aria-label={say("view")}>
           <Button aria-pressed={!isList} onClick={() => ask({ view: "" })}>
             {say("view.grid")}
@@ -83,27 +97,74 @@ function Owned() {
           </Button>
         </div>
       </form>
-      <p class="small quiet" role="status">
-        {counted(fitting.length, say("library.one"), say("library.many"))}
+      <p class="row small quiet">
+        <span role="status">{counted(fitting.length, say("library.one"), say("library.many"))}</span>
+        {(hidden > 0 || query.value.get("hidden")) && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={query.value.get("hidden") === "1"}
+              onChange={(event) => ask({ hidden: event.currentTarget.checked ? "1" : "" })}
+            />
+            {own("library.hidden.with", { n: number(hidden) })}
+          </label>
+        )}
+        <Curl method="GET" path="/api/v1/library?limit=100" />
       </p>
       {isList ? <AsList products={fitting} /> : <AsCards products={fitting} />}
+      <Kept />
     </>
   );
 }
 
-function AsCards({ products }: { products: readonly Product[] }) {
+/** What is noted is of this browser: it says so, and how to be rid of it. */
+function Kept() {
+  return (
+    <section class="stack" aria-labelledby="kept">
+      <h2 id="kept">{own("shelf.here")}</h2>
+      <p>{own("shelf.here.text")}</p>
+      <div>
+        <Button look="risky" onClick={() => (forgetAll(), tell(own("shelf.forgotten")))}>
+          {own("shelf.forget")}
+        </Button>
+      </div>
+    </section>
+  );
+}
+
+function Collections() {
+  const names = collections();
+  const now = query.value.get("collection") ?? "";
+  if (!names.length && !now) {
+    return null;
+  }
+  const known = now && !names.includes(now) ? [...names, now] : names;
+  return (
+    <SelectField
+      name="collection"
+      label={own("collections")}
+      value={now}
+      options={[["", say("any")], ...known.map((each) => [each, each] as const)]}
+      onChange={(collection) => ask({ collection })}
+    />
+  );
+}
+
+function AsCards({ products }: { products: readonly Owned[] }) {
   return (
     <ul class="cards">
       {products.map((each) => (
         <Card key={each.id} product={each}>
+          <Marks product={each} />
           <Downloads product={each} />
+          <Noted product={each} />
         </Card>
       ))}
     </ul>
   );
 }
 
-function AsList({ products }: { products: readonly Product[] }) {
+function AsList({ products }: { products: readonly Owned[] }) {
   return (
     <ul class="results">
       {products.map((each) => (
@@ -111,7 +172,9 @@ function AsList({ products }: { products: readonly Product[] }) {
           <a href={`/products/${each.slug}`}>{each.title}</a>
           <Chip>{say(`kind.${each.kind}`)}</Chip>
           <span class="small quiet">{each.platforms.map((name) => PLATFORMS[name]).join(", ")}</span>
+          <Marks product={each} />
           <Downloads product={each} />
+          <Noted product={each} />
         </li>
       ))}
     </ul>
@@ -120,14 +183,14 @@ function AsList({ products }: { products: readonly Product[] }) {
 
 /** The whole library, newest first; it is shown from its first page on while the rest comes. */
 function useLibrary() {
-  const [owned, setOwned] = useState<Product[] | null>(null);
+  const [owned, setOwned] = useState<Owned[] | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [round, setRound] = useState(0);
   useEffect(() => {
     const controller = new AbortController();
     const read = async () => {
       let cursor: string | undefined;
-      let all: Product[] = [];
+      let all: Owned[] = [];
       do {
         const asked = { limit: PAGE, ...(cursor ? { cursor } : {}) };
         const found = await api.get("/api/v1/library", { query: asked, signal: controller.signal });

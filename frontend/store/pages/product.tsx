@@ -10,8 +10,10 @@ import { api, type Schemas } from "../api";
 import { Markdown } from "../markdown";
 import { useOwned } from "../owned";
 import { Facts } from "../product/facts";
+import { Follow } from "../product/follow";
 import { Gallery } from "../product/gallery";
 import { Get } from "../product/get";
+import { Provenance } from "../product/provenance";
 import { OfRelease } from "../product/release";
 import { say } from "../say";
 
@@ -64,6 +66,7 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
       </div>
       <Gallery media={product.media} />
       <Get product={product} releases={published} channel={chosen} isOwned={isOwned} />
+      <Follow product={product} />
       <Facts product={product} />
       <section class="stack" aria-labelledby="releases">
         <h2 id="releases">{say("releases")}</h2>
@@ -75,7 +78,7 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
             tabs={channels.map((channel) => ({
               name: channel,
               label: channel,
-              content: () => <Channel {...{ channel, releases: published, title: product.title, isOwned }} />,
+              content: () => <Channel {...{ channel, releases: published, product, isOwned }} />,
             }))}
           />
         ) : (
@@ -89,16 +92,17 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
 interface InChannel {
   channel: string;
   releases: readonly Release[];
-  title: string;
+  product: Detail;
   isOwned: boolean | null;
 }
 
-function Channel({ channel, releases, title, isOwned }: InChannel) {
+function Channel({ channel, releases, product, isOwned }: InChannel) {
   const found = releases.filter((each) => each.channel === channel);
   return (
     <div class="stack">
+      <Provenance key={channel} product={product} channel={channel} />
       {found.map((each) => (
-        <OfRelease key={each.version} release={each} title={title} isOwned={isOwned === true} />
+        <OfRelease key={each.version} release={each} product={product} isOwned={isOwned === true} />
       ))}
     </div>
   );

@@ -21,8 +21,16 @@ interface Line {
 }
 
 const MOST = 200;
+/** Where a code that a link brought (#code=…, as in a QR code) waits until it is redeemed, in this tab alone. */
+const GIVEN = "countersign-code";
 
 export function Redeem() {
+  // Before anybody is led to sign in, which no fragment survives. It is sent to nobody, and stays in no history.
+  const given = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (given) {
+    sessionStorage.setItem(GIVEN, given);
+    history.replaceState(null, "", location.pathname + location.search);
+  }
   return (
     <>
       <Heading title={say("redeem")} />
@@ -47,7 +55,7 @@ export function codesIn(text: string): string[] {
 }
 
 function Box() {
-  const [text, setText] = useState(new URLSearchParams(location.hash.slice(1)).get("code") ?? "");
+  const [text, setText] = useState(() => sessionStorage.getItem(GIVEN) ?? "");
   const [lines, setLines] = useState<readonly Line[]>([]);
   const [isBusy, setBusy] = useState(false);
   /** A code keeps its key: pressed twice, or again after a cut, it is answered as the first time. */
@@ -72,6 +80,7 @@ function Box() {
         break;
       }
     }
+    sessionStorage.removeItem(GIVEN);
     setBusy(false);
   };
   return (

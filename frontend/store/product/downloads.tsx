@@ -6,6 +6,7 @@ import { size } from "../../shared/words";
 import { api, type Schemas } from "../api";
 import { here, PLATFORMS } from "../platform";
 import { say } from "../say";
+import { fetched } from "../shelf";
 
 type Release = Schemas["Release"];
 
@@ -36,7 +37,7 @@ function Files({ id }: { id: string }) {
           <ul>
             {files.map((each) => (
               <li key={each.id}>
-                <a href={`/api/v1/artifacts/${each.id}`} download>
+                <a href={`/api/v1/artifacts/${each.id}`} download onClick={() => release && fetched(id, release)}>
                   {each.filename}
                 </a>{" "}
                 <span class="small quiet">

@@ -7,6 +7,7 @@ import { CommandLine } from "../command";
 import { me } from "../me";
 import { here, PLATFORMS } from "../platform";
 import { say } from "../say";
+import { fetched } from "../shelf";
 
 type Detail = Schemas["ProductDetail"];
 type Release = Schemas["Release"];
@@ -31,7 +32,7 @@ export function Get({ product, releases, channel, isOwned }: Props) {
       {isOwned === false && <First product={product} />}
       {isOwned && newest && file && (
         <div class="row">
-          <LinkButton look="strong" download href={`/api/v1/artifacts/${file.id}`}>
+          <LinkButton look="strong" download href={`/api/v1/artifacts/${file.id}`} onClick={() => fetched(product.id, newest)}>
             {say("download.of", { version: newest.version })}
           </LinkButton>
           <span>

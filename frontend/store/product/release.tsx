@@ -7,16 +7,17 @@ import type { Schemas } from "../api";
 import { Markdown } from "../markdown";
 import { here, PLATFORMS, type Platform } from "../platform";
 import { say } from "../say";
+import { fetched } from "../shelf";
 
 type File = Schemas["Artifact"];
 
 interface Props {
   release: Schemas["Release"];
-  title: string;
+  product: Schemas["ProductDetail"];
   isOwned: boolean;
 }
 
-export function OfRelease({ release, title, isOwned }: Props) {
+export function OfRelease({ release, product, isOwned }: Props) {
   const files = [...(release.artifacts ?? [])].sort((a, b) => Number(b.platform === here) - Number(a.platform === here));
   const columns = [
     { name: "file", label: say("file"), cell: (file: File) => file.filename },
@@ -24,7 +25,11 @@ export function OfRelease({ release, title, isOwned }: Props) {
     { name: "size", label: say("size"), cell: (file: File) => size(file.size), isNumber: true },
     { name: "sha256", label: "SHA-256", cell: (file: File) => <Digest file={file} /> },
   ];
-  const fetched = { name: "download", label: say("download"), cell: (file: File) => <Download file={file} /> };
+  const download = {
+    name: "download",
+    label: say("download"),
+    cell: (file: File) => <Download file={file} onPress={() => fetched(product.id, release)} />,
+  };
   return (
     <section class="release stack" aria-label={release.version}>
       <h3 class="row">
@@ -39,10 +44,10 @@ export function OfRelease({ release, title, isOwned }: Props) {
       {release.notes && <Markdown text={release.notes} />}
       {files.length > 0 && (
         <Table
-          caption={`${title} ${release.version}`}
+          caption={`${product.title} ${release.version}`}
           rows={files}
           keyOf={(file) => file.id}
-          columns={isOwned ? [...columns, fetched] : columns}
+          columns={isOwned ? [...columns, download] : columns}
         />
       )}
     </section>
@@ -82,9 +87,9 @@ export function check(filename: string, sha256: string, on: Platform): string {
   return `echo '${line}' | ${on === "macos" ? "shasum -a 256" : "sha256sum"} -c`;
 }
 
-function Download({ file }: { file: File }) {
+function Download({ file, onPress }: { file: File; onPress: () => void }) {
   return (
-    <LinkButton tight download href={`/api/v1/artifacts/${file.id}`}>
+    <LinkButton tight download href={`/api/v1/artifacts/${file.id}`} onClick={onPress}>
       {say("download")} <span class="hidden-text">{file.filename}</span>
     </LinkButton>
   );

@@ -1,12 +1,14 @@
 // Programs that act for the organisation with a secret of their own, which is shown once.
 import { useState } from "preact/hooks";
 import { useAsked } from "../../shared/asked";
+import { target } from "../../shared/client";
 import { Button, Copy } from "../../shared/components/button";
 import { Faults, TextField } from "../../shared/components/field";
 import { Answer, Empty, Failed } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { date } from "../../shared/words";
 import { api, type Schemas } from "../api";
+import { Curl } from "../curl";
 import { faultAt, once, useDoing } from "./doing";
 import { say } from "./say";
 
@@ -47,9 +49,12 @@ export function Clients({ org }: { org: string }) {
                   name: "remove",
                   label: say("remove"),
                   cell: (each) => (
-                    <Button look="risky" tight onClick={() => remove(each.client_id)}>
-                      {say("remove")} <span class="hidden-text">{each.name}</span>
-                    </Button>
+                    <span class="row">
+                      <Button look="risky" tight onClick={() => remove(each.client_id)}>
+                        {say("remove")} <span class="hidden-text">{each.name}</span>
+                      </Button>
+                      <Curl method="DELETE" path={target("/api/v1/org/clients", {}, { org, client_id: each.client_id })} />
+                    </span>
                   ),
                 },
               ]}
@@ -106,10 +111,11 @@ function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
           </label>
         ))}
       </fieldset>
-      <div>
+      <div class="row">
         <Button type="submit" busy={isBusy}>
           {say("client.add")}
         </Button>
+        <Curl method="POST" path={target("/api/v1/org/clients", {}, { org })} body={{ name, scopes }} />
       </div>
       {made?.client_secret && (
         <div class="notice stack" role="status">

@@ -1,6 +1,7 @@
 // Codes of the organisation: how many of each batch are used, a form for new ones, and an end to a batch.
 import { useState } from "preact/hooks";
 import { useAsked } from "../../shared/asked";
+import { target } from "../../shared/client";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Dialog } from "../../shared/components/dialog";
@@ -9,6 +10,7 @@ import { Table } from "../../shared/components/table";
 import { tell } from "../../shared/components/toast";
 import { date, number } from "../../shared/words";
 import { api, type Schemas } from "../api";
+import { Curl } from "../curl";
 import { Bar } from "./bar";
 import { once, useDoing } from "./doing";
 import { Issue } from "./issue";
@@ -74,6 +76,7 @@ function End({ of, onEnd }: { of: Batch; onEnd: (batch: Batch) => void }) {
 function Revoking({ org, batch, onDone }: { org: string; batch: Batch | null; onDone: () => void }) {
   const [takesBack, setTakesBack] = useState(false);
   const { isBusy, problem, run } = useDoing();
+  const revoking = target("/api/v1/codes/{batch_id}/revoke", { batch_id: batch?.batch_id ?? "" }, { org });
   const revoke = () =>
     void run(async () => {
       const values = { batch_id: batch?.batch_id ?? "" };
@@ -88,9 +91,12 @@ function Revoking({ org, batch, onDone }: { org: string; batch: Batch | null; on
       isOpen={batch !== null}
       onClose={onDone}
       actions={
-        <Button look="risky" busy={isBusy} onClick={revoke}>
-          {say("revoke")}
-        </Button>
+        <>
+          <Button look="risky" busy={isBusy} onClick={revoke}>
+            {say("revoke")}
+          </Button>
+          <Curl method="POST" path={revoking} body={{ entitlements: takesBack }} />
+        </>
       }
     >
       <p>{say("revoke.text")}</p>

@@ -7,6 +7,7 @@ import { tell } from "../../shared/components/toast";
 import { Problem } from "../../shared/problem";
 import { api, type Schemas } from "../api";
 import { once, useDoing } from "./doing";
+import { Curl } from "../curl";
 import { Drop } from "./drop";
 import { say } from "./say";
 import { own, upload } from "./upload";
@@ -75,9 +76,12 @@ export function Media({ product, again }: { product: Detail; again: () => void }
               <p>
                 {say(`media.${each.kind}`)}: {each.alt}
               </p>
-              <Button look="risky" tight onClick={() => remove(each.id)}>
-                {say("remove")} <span class="hidden-text">{each.alt}</span>
-              </Button>
+              <span class="row">
+                <Button look="risky" tight onClick={() => remove(each.id)}>
+                  {say("remove")} <span class="hidden-text">{each.alt}</span>
+                </Button>
+                <Curl method="DELETE" path={`/api/v1/products/${product.slug}/media/${each.id}`} />
+              </span>
             </li>
           ))}
         </ul>

@@ -1,9 +1,10 @@
 // A publisher's start: the products of the organisation, its codes, how it is used, and who works there.
 import { LinkButton } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
 import { Tabs } from "../../shared/components/tabs";
 import { ask, query } from "../../shared/router";
-import { isOwner } from "../me";
+import { me, owns } from "../me";
 import { say as store } from "../say";
 import { Codes } from "./codes";
 import { org, OrgChoice } from "./org";
@@ -24,6 +25,11 @@ export function Overview() {
   );
 }
 
+function roleIn(at: string): "viewer" | "publisher" | "owner" {
+  const role = me.value?.roles[at];
+  return role === "owner" || role === "publisher" ? role : "viewer";
+}
+
 function Tabbed() {
   const at = org();
   const owners = [
@@ -34,7 +40,10 @@ function Tabbed() {
   return (
     <div class="stack">
       <div class="row between">
-        <OrgChoice />
+        <span class="row">
+          <OrgChoice />
+          <Chip>{say(`role.${roleIn(at)}`)}</Chip>
+        </span>
         <LinkButton href={`/publisher/new?org=${encodeURIComponent(at)}`}>{say("new.product")}</LinkButton>
       </div>
       <Tabs
@@ -43,7 +52,7 @@ function Tabbed() {
         onChoose={(tab) => ask({ tab })}
         tabs={[
           { name: "products", label: store("products"), content: () => <Products key={at} org={at} /> },
-          ...(isOwner.value ? owners : []),
+          ...(owns(at) ? owners : []),
         ]}
       />
     </div>

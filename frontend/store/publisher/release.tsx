@@ -47,15 +47,16 @@ export function ManagedRelease({ slug, version }: { slug: string; version: strin
 interface Found {
   product: Known["product"];
   release: Release;
+  former: Release | undefined;
 }
 
-function Shown({ product, release, again }: Found & { again: () => void }) {
+function Shown({ product, release, former, again }: Found & { again: () => void }) {
   const files = release.artifacts ?? [];
   return (
     <div class="stack">
       {release.notes && <Markdown text={release.notes} />}
       {release.yank_reason && <p class="notice bad">{store("yanked", { reason: release.yank_reason })}</p>}
-      <Steps product={product} release={release} again={again} />
+      <Steps product={product} release={release} former={former} again={again} />
       <h2>{say("files")}</h2>
       {files.length ? (
         <Table
@@ -83,9 +84,12 @@ async function read(slug: string, version: string, signal: AbortSignal): Promise
     known(slug, signal),
     api.get("/api/v1/products/{id}/releases", { values: { id: slug }, signal }),
   ]);
-  const release = (releases.value as Release[]).find((each) => each.version === version);
+  const all = releases.value as Release[];
+  const release = all.find((each) => each.version === version);
   if (!release) {
     throw new Problem(404, {});
   }
-  return { product, release };
+  // Newest first, as customers are given them.
+  const standing = all.filter((each) => each.channel === release.channel && each.status !== "draft" && each.status !== "yanked");
+  return { product, release, former: standing[0]?.version === version ? standing[1] : undefined };
 }

@@ -4,7 +4,7 @@ import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
 import { Failed } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
-import { size } from "../../shared/words";
+import { lasting, size } from "../../shared/words";
 import { api, type Schemas } from "../api";
 import { PLATFORMS, type Platform } from "../platform";
 import { CommandLine } from "../command";
@@ -23,26 +23,34 @@ interface Props {
 interface Item {
   file: File;
   sent: number;
+  /** When this try began, in milliseconds of the page, and with how many bytes already there. */
+  began: { at: number; sent: number } | null;
   state: "sending" | "stopped" | Problem | { artifact: string };
 }
 
 export function Sending({ product, release, again }: Props) {
   const [platform, setPlatform] = useState<Platform | "">("");
   const [items, setItems] = useState<readonly Item[]>([]);
-  const leaving = useRef(new AbortController());
-  useEffect(() => () => leaving.current.abort(), []);
+  const running = useRef(new Map<File, AbortController>());
+  useEffect(() => () => running.current.forEach((each) => each.abort()), []);
   const change = (file: File, changes: Partial<Item>) =>
     setItems((had) => had.map((each) => (each.file === file ? { ...each, ...changes } : each)));
+  const arrived = (file: File, sent: number) =>
+    setItems((had) =>
+      had.map((each) => (each.file === file ? { ...each, sent, began: each.began ?? { at: performance.now(), sent } } : each)),
+    );
   const push = `countersign push PATH ${product.org}/${product.slug} --version ${release.version}${platform && ` --platform ${platform}`}`;
   const begin = async (file: File) => {
-    change(file, { state: "sending" });
+    change(file, { state: "sending", began: null });
+    const controller = new AbortController();
+    running.current.set(file, controller);
     try {
       const values = { id: product.id, version: release.version };
       const body = { filename: file.name, size: file.size, platform: platform || null, sha256: null };
       const headers = { "Idempotency-Key": keyOf(file, `${product.id} ${release.version} ${platform}`) };
       const announced = await api.post("/api/v1/products/{id}/releases/{version}/artifacts", { values, body, headers });
-      const { signal } = leaving.current;
-      const made = await upload<{ id: string }>(own(announced.value.upload_url), file, signal, (sent) => change(file, { sent }));
+      const address = own(announced.value.upload_url);
+      const made = await upload<{ id: string }>(address, file, controller.signal, (sent) => arrived(file, sent));
       change(file, { sent: file.size, state: { artifact: made.id } });
       again();
     } catch (error) {
@@ -50,7 +58,7 @@ export function Sending({ product, release, again }: Props) {
     }
   };
   const add = (files: readonly File[]) => {
-    setItems((had) => [...had, ...files.map((file) => ({ file, sent: 0, state: "sending" as const }))]);
+    setItems((had) => [...had, ...files.map((file) => ({ file, sent: 0, began: null, state: "sending" as const }))]);
     void files.reduce((before, file) => before.then(() => begin(file)), Promise.resolve());
   };
   return (
@@ -66,14 +74,20 @@ export function Sending({ product, release, again }: Props) {
       <Drop hint={say("drop")} onFiles={add} />
       <CommandLine label={say("push")} text={push} />
       {items.map((each) => (
-        <Sent key={`${each.file.name} ${each.file.lastModified}`} item={each} again={() => void begin(each.file)} />
+        <Sent
+          key={`${each.file.name} ${each.file.lastModified}`}
+          item={each}
+          again={() => void begin(each.file)}
+          pause={() => running.current.get(each.file)?.abort()}
+        />
       ))}
     </section>
   );
 }
 
-function Sent({ item, again }: { item: Item; again: () => void }) {
+function Sent({ item, again, pause }: { item: Item; again: () => void; pause: () => void }) {
   const { file, sent, state } = item;
+  const pace = state === "sending" ? paceOf(item) : null;
   return (
     <div class="stack">
       <label class="stack">
@@ -81,15 +95,30 @@ function Sent({ item, again }: { item: Item; again: () => void }) {
           <strong>{file.name}</strong>
           <span class="small quiet">
             {size(sent)} / {size(file.size)}
+            {pace && ` · ${say("upload.left", { speed: size(pace.perS), left: lasting(pace.leftS) })}`}
           </span>
         </span>
         <progress max={Math.max(1, file.size)} value={sent} />
       </label>
       {state instanceof Problem && <Failed problem={state} again={again} />}
+      {state === "sending" && sent > 0 && (
+        <div>
+          <Button tight onClick={pause}>
+            {say("pause")} <span class="hidden-text">{file.name}</span>
+          </Button>
+        </div>
+      )}
       {state === "stopped" && <Button onClick={again}>{say("resume")}</Button>}
       {typeof state === "object" && "artifact" in state && <Job artifact={state.artifact} />}
     </div>
   );
+}
+
+/** How fast the bytes of this try arrived, and how long the rest takes at that; null until some have. */
+function paceOf({ file, sent, began }: Item): { perS: number; leftS: number } | null {
+  const passed_s = began ? (performance.now() - began.at) / 1000 : 0;
+  const perS = began && passed_s > 0 ? (sent - began.sent) / passed_s : 0;
+  return perS > 0 ? { perS, leftS: (file.size - sent) / perS } : null;
 }
 
 /** The same file for the same release has the same key for as long as the tab lives: after a reload the store answers

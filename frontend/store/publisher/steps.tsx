@@ -15,12 +15,14 @@ import { say } from "./say";
 interface Props {
   product: Schemas["ProductDetail"];
   release: Schemas["Release"];
+  /** The release that customers get when this one is taken back; none where this is not the newest of its channel. */
+  former: Schemas["Release"] | undefined;
   again: () => void;
 }
 
 type Channel = Schemas["Promotion"]["channel"];
 
-export function Steps({ product, release, again }: Props) {
+export function Steps({ product, release, former, again }: Props) {
   const [open, setOpen] = useState<"" | "promote" | "yank" | "delete">("");
   const [reason, setReason] = useState("");
   const others = CHANNELS.filter((each) => each !== release.channel);
@@ -52,6 +54,10 @@ export function Steps({ product, release, again }: Props) {
       await api.delete("/api/v1/products/{id}/releases/{version}", { values, headers: once() });
       go(`/publisher/products/${product.slug}`, { replaces: true });
     });
+  const takeBack = (because: string) => {
+    setReason(because);
+    setOpen("yank");
+  };
   const isDraft = release.status === "draft";
   const isYanked = release.status === "yanked";
   return (
@@ -71,7 +77,12 @@ export function Steps({ product, release, again }: Props) {
         {!isDraft && !isYanked && (
           <>
             <Button onClick={() => setOpen("promote")}>{say("promote")}</Button>
-            <Button look="risky" onClick={() => setOpen("yank")}>
+            {former && (
+              <Button onClick={() => takeBack(say("rolled.back", { version: former.version }))}>
+                {say("roll.back", { version: former.version })}
+              </Button>
+            )}
+            <Button look="risky" onClick={() => takeBack("")}>
               {say("yank")}
             </Button>
           </>
@@ -115,6 +126,7 @@ export function Steps({ product, release, again }: Props) {
         }
       >
         <p>{say("yank.text")}</p>
+        {former && <p>{say("yank.former", { channel: release.channel, version: former.version })}</p>}
         <TextField
           name="reason"
           label={say("reason")}
@@ -130,9 +142,12 @@ export function Steps({ product, release, again }: Props) {
         isOpen={open === "delete"}
         onClose={() => setOpen("")}
         actions={
-          <Button look="risky" busy={isBusy} onClick={remove}>
-            {say("draft.delete")}
-          </Button>
+          <>
+            <Button look="risky" busy={isBusy} onClick={remove}>
+              {say("draft.delete")}
+            </Button>
+            <Curl method="DELETE" path={path} />
+          </>
         }
       >
         <p>{say("draft.delete.text", { version: release.version })}</p>

@@ -1,12 +1,14 @@
 // Who works in the organisation, and which programs act for it.
 import { useState } from "preact/hooks";
 import { useAsked } from "../../shared/asked";
+import { target } from "../../shared/client";
 import { Button } from "../../shared/components/button";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
 import { Answer, Empty, Failed } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { date } from "../../shared/words";
 import { api, type Schemas } from "../api";
+import { Curl } from "../curl";
 import { me } from "../me";
 import { Clients } from "./clients";
 import { faultAt, once, useDoing } from "./doing";
@@ -49,9 +51,12 @@ export function Team({ org }: { org: string }) {
                   // Whoever took themselves away could not come back.
                   cell: (each) =>
                     each.email !== me.value?.email && (
-                      <Button look="risky" tight onClick={() => remove(each.email)}>
-                        {say("remove")} <span class="hidden-text">{each.email}</span>
-                      </Button>
+                      <span class="row">
+                        <Button look="risky" tight onClick={() => remove(each.email)}>
+                          {say("remove")} <span class="hidden-text">{each.email}</span>
+                        </Button>
+                        <Curl method="DELETE" path={target("/api/v1/org/members", {}, { org, email: each.email })} />
+                      </span>
                     ),
                 },
               ]}
@@ -100,10 +105,11 @@ function Invite({ org, onDone }: { org: string; onDone: () => void }) {
         options={ROLES.map((each) => [each, say(`role.${each}`)] as const)}
         onChange={(value) => setRole(value as Role)}
       />
-      <div>
+      <div class="row">
         <Button type="submit" busy={isBusy}>
           {say("member.add")}
         </Button>
+        <Curl method="POST" path={`/api/v1/org/members?org=${encodeURIComponent(org)}`} body={{ email, role }} />
       </div>
     </form>
   );

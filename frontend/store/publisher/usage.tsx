@@ -5,8 +5,11 @@ import { Table } from "../../shared/components/table";
 import { number, size } from "../../shared/words";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
+import { PLATFORMS, type Platform } from "../platform";
+import { say as store } from "../say";
 import { Bar } from "./bar";
 import { say } from "./say";
+import { say as own } from "./usage_say";
 
 const COUNTED = [
   "downloads",
@@ -34,6 +37,38 @@ export function Usage({ org }: { org: string }) {
   );
 }
 
+/** The most downloaded versions; how much each is of the first. */
+function Downloaded({ rows }: { rows: Numbers["downloaded"] }) {
+  const most = Math.max(1, ...rows.map((each) => each.downloads));
+  return rows.length ? (
+    <Table
+      caption={own("usage.versions")}
+      rows={rows}
+      keyOf={(each) => `${each.product} ${each.version} ${each.platform}`}
+      columns={[
+        {
+          name: "version",
+          label: say("version"),
+          cell: (each) => (
+            <a href={`/publisher/products/${each.product}/releases/${encodeURIComponent(each.version)}`}>
+              {each.product} {each.version}
+            </a>
+          ),
+        },
+        { name: "platform", label: store("platform"), cell: (each) => nameOf(each.platform) },
+        { name: "number", label: own("usage.downloads"), cell: (each) => number(each.downloads), isNumber: true },
+        { name: "bar", label: own("usage.bar"), cell: (each) => <Bar share={each.downloads / most} /> },
+      ]}
+    />
+  ) : (
+    <p>{own("usage.versions.none")}</p>
+  );
+}
+
+function nameOf(platform: string | null): string {
+  return platform !== null && platform in PLATFORMS ? PLATFORMS[platform as Platform] : say("platform.none");
+}
+
 function Shown({ value }: { value: Numbers }) {
   const most = Math.max(1, ...COUNTED.map((each) => value[each]));
   return (
@@ -43,12 +78,13 @@ function Shown({ value }: { value: Numbers }) {
         rows={COUNTED}
         keyOf={(each) => each}
         columns={[
-          { name: "what", label: say("usage.what"), cell: (each) => say(`usage.${each}`) },
-          { name: "number", label: say("usage.number"), cell: (each) => number(value[each]), isNumber: true },
-          { name: "bar", label: say("usage.bar"), cell: (each) => <Bar share={value[each] / most} /> },
+          { name: "what", label: own("usage.what"), cell: (each) => own(`usage.${each}`) },
+          { name: "number", label: own("usage.number"), cell: (each) => number(value[each]), isNumber: true },
+          { name: "bar", label: own("usage.bar"), cell: (each) => <Bar share={value[each] / most} /> },
         ]}
       />
-      <p>{say("usage.stored", { size: size(value.stored_bytes) })}</p>
+      <p>{own("usage.stored", { size: size(value.stored_bytes) })}</p>
+      <Downloaded rows={value.downloaded} />
     </>
   );
 }

@@ -24,6 +24,10 @@ class Visit(Protocol):
     query: str
     """What stands behind the question mark of its address."""
 
+    async def is_signed_in(self) -> bool:
+        """Whether the visitor has a session; no page that tells is ever kept by a cache of many."""
+        ...
+
     async def get(self, target: str) -> Reply:
         """What the API answers this visitor to a GET of the address."""
         ...

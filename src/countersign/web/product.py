@@ -13,7 +13,7 @@ from countersign.web.shell import Rendered
 API = "/api/v1"
 PAGE = 24
 MOST_FIELDS = 20
-FACETS = ("q", "kind", "platform", "org", "tag", "sort")
+FACETS = ("q", "kind", "platform", "org", "tag", "channel", "access", "published_since", "sort")
 """The parameters of a list's address that are the API's as well, in the order in which the script sends them."""
 
 CATEGORIES = {"game": "GameApplication", "app": "BusinessApplication", "tool": "DeveloperApplication"}
@@ -22,6 +22,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "releases": "Releases",
         "products": "Products",
         "sign in": "Sign in",
+        "sign out": "Sign out",
         "agents": "Connected agents",
         "maker": "By",
         "yanked": "Yanked",
@@ -32,6 +33,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "releases": "Versionen",
         "products": "Produkte",
         "sign in": "Anmelden",
+        "sign out": "Abmelden",
         "agents": "Verbundene Agenten",
         "maker": "Von",
         "yanked": "Zurückgezogen",
@@ -44,6 +46,11 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
 class _Page(NamedTuple):
     words: Mapping[str, str]
     store: str
+    is_signed_in: bool
+
+
+async def _page(visit: Visit, store: str) -> _Page:
+    return _Page(_WORDS[shell.language(visit.headers)], store, await visit.is_signed_in())
 
 
 async def listed(visit: Visit, store: str) -> Rendered | None:
@@ -59,7 +66,7 @@ async def listed(visit: Visit, store: str) -> Rendered | None:
     if reply.status != 200:
         return None
     found = reply.members()
-    page = _Page(_WORDS[shell.language(visit.headers)], store)
+    page = await _page(visit, store)
     items = cast("list[dict[str, Any]]", found.get("items", []))
     cards = "".join(
         f'<li class="card"><h2><a href="/products/{quote(each["slug"])}">{escape(each["title"])}</a></h2>'
@@ -84,7 +91,7 @@ async def shown(visit: Visit, store: str) -> Rendered | None:
     if reply.status != 200:
         return None
     releases: list[dict[str, Any]] = json.loads(reply.body)
-    page = _Page(_WORDS[shell.language(visit.headers)], store)
+    page = await _page(visit, store)
     url = f"{visit.home.root_url}/products/{quote(product['slug'])}"
     head = _meta(product, url, store) + _linked_data(product, releases, url)
     head += _data({address: product, listed_at: releases})
@@ -106,10 +113,14 @@ def missing(visit: Visit, store: str) -> Rendered:
 
 def _framed(page: _Page, body: str) -> str:
     """The body between the head that every page has, for whoever has no script."""
+    way = f'<a href="/auth/signin">{page.words["sign in"]}</a>'
+    if page.is_signed_in:
+        button = f'<button class="button">{page.words["sign out"]}</button>'
+        way = f'<form method="post" action="/auth/signout">{button}</form>'
     return (
         f'<header class="top"><a class="brand" href="/">{escape(page.store)}</a>'
-        f'<nav><ul><li><a href="/auth/signin">{page.words["sign in"]}</a></li>'
-        f'<li><a href="/auth/agents">{page.words["agents"]}</a></li></ul></nav></header><main id="main">{body}</main>'
+        f'<nav><ul><li><a href="/auth/agents">{page.words["agents"]}</a></li></ul></nav>'
+        f'<div class="end">{way}</div></header><main id="main">{body}</main>'
     )
 
 
@@ -158,7 +169,9 @@ def _meta(product: Mapping[str, Any], url: str, store: str) -> str:
     }
     tags = "".join(f'<meta property="{name}" content="{escape(value)}">' for name, value in told.items())
     return (
-        f'<link rel="canonical" href="{escape(url)}"><meta name="description" content="{escape(description)}">{tags}'
+        f'<link rel="canonical" href="{escape(url)}">'
+        f'<link rel="alternate" type="application/atom+xml" href="{API}/products/{quote(product["slug"])}/feed">'
+        f'<meta name="description" content="{escape(description)}">{tags}'
     )
 
 

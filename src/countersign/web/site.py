@@ -36,11 +36,18 @@ class _Visit:
         self._site = site
         self._scope = scope
 
+    async def is_signed_in(self) -> bool:
+        """Whether the visitor has a session."""
+        return (await self._bearer())[1] is not None
+
+    async def _bearer(self) -> tuple[str, str | None]:
+        if not origin.is_own_or_typed(self.headers, self.home):
+            return "", None
+        return await self._site.bearer(self._scope, self.headers)
+
     async def get(self, target: str) -> Reply:
         """What the API answers this visitor; what is too long for a page is as good as refused."""
-        value, bearer = "", None
-        if origin.is_own_or_typed(self.headers, self.home):
-            value, bearer = await self._site.bearer(self._scope, self.headers)
+        value, bearer = await self._bearer()
         sent = (("Accept", "application/json"), *((("Authorization", f"Bearer {bearer}"),) if bearer else ()))
         try:
             reply = await asking.ask(self._site.service, self._scope, "GET", target, headers=sent)

@@ -37,9 +37,11 @@ async def type_sign_in(page: Page, email: str, to: str) -> None:
     await page.click("button")
 
 
-def call(store: Running, method: str, path: str, body: object = None, *, email: str = PUBLISHER) -> Any:
+def call(
+    store: Running, method: str, path: str, body: object = None, *, email: str = PUBLISHER, prefer: str = ""
+) -> Any:
     """What the API answers a script of this person, which has to be a success."""
-    headers = {"Authorization": f"Bearer {store.token(email)}"}
-    answer = httpx.request(method, f"{store.url}/api/v1{path}", json=body, headers=headers, timeout=30)
+    headers = {"Authorization": f"Bearer {store.token(email)}", **({"Prefer": prefer} if prefer else {})}
+    answer = httpx.request(method, f"{store.url}/api/v1{path}", json=body, headers=headers, timeout=60)
     assert answer.is_success, answer.text
     return answer.json() if answer.content else None

@@ -13,6 +13,8 @@ STORE = (
     Place("product-missing", "/products/nothing-of-this-name"),
     Place("library", "/library"),
     Place("library-list", "/library?view=list"),
+    Place("library-own", "/library", ("summary:has-text('Yours alone') >> nth=0",)),
+    Place("following", "/following"),
     Place("redeem", "/redeem"),
     Place("ask", "/questions"),
     Place("asked", "/questions?query=Which%20tools%20run%20on%20Linux%3F"),

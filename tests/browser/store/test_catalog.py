@@ -1,8 +1,11 @@
 """The list of products: found while one types, narrowed by what stands in the address."""
 
+import re
+
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.browser.store.people import PLAYER, type_sign_in
 from tests.browser.watched import assert_accessible, watched
 from tests.servers.countersign import Running
 
@@ -36,3 +39,57 @@ async def test_a_tag_narrows_and_is_taken_away_again(browser: Browser, demo_stor
         assert "tag=" not in page.url
         await page.go_back()
         await expect(page.locator(".card")).to_have_count(few)
+
+
+@pytest.mark.full
+async def test_facets_narrow_by_keyboard_and_stay_in_the_address(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/")
+        await page.wait_for_selector(".card")
+        all_shown = await page.locator(".card").count()
+        for name, downs, found in (("channel", 3, "nightly"), ("access", 1, "free"), ("published_since", 3, "20")):
+            await page.focus(f"#{name}")
+            for _ in range(downs):
+                await page.keyboard.press("ArrowDown")
+            await page.wait_for_url(re.compile(f"{name}={found}"))
+        await expect(page.locator(".card")).not_to_have_count(all_shown)
+        narrowed = await page.locator(".card h2").all_inner_texts()
+        assert narrowed
+        await assert_accessible(page, axe)
+
+        await page.reload()
+        await expect(page.locator(".card h2")).to_have_text(narrowed)
+        await page.go_back()
+        await expect(page.locator("#published_since >> option:checked")).to_have_text("In the last 30 days")
+        await page.goto("/?published_since=2020-02-29&access=free")
+        await expect(page.locator("#published_since >> option:checked")).to_have_text("Since Feb 29, 2020")
+
+
+@pytest.mark.full
+async def test_facets_narrow_without_a_script(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url, java_script_enabled=False) as page:
+        await page.goto("/")
+        some = await page.locator(".card").all_inner_texts()
+        await page.goto("/?channel=nightly&access=free")
+
+        assert 0 < await page.locator(".card").count() <= len(some)
+        assert await page.locator(".card").all_inner_texts() != some
+
+
+@pytest.mark.full
+async def test_the_head_without_a_script_knows_who_is_signed_in(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url, java_script_enabled=False) as page:
+        await page.goto("/")
+        await page.wait_for_selector("header >> text=Sign in")
+        await type_sign_in(page, PLAYER, "/products/awl")
+        for path in ("/products/awl", "/"):
+            answer = await page.goto(path)
+            assert answer is not None
+            assert answer.headers["cache-control"] == "private, no-cache"
+            assert await page.locator("header >> text=Sign in").count() == 0
+        await page.click("header >> text=Sign out")
+        await page.goto("/")
+
+        await page.wait_for_selector("header >> text=Sign in")

@@ -1,10 +1,13 @@
 """A product's page: the right download first, every release, and nothing of a publisher's text but text."""
 
+import asyncio
+
 import httpx
 import pytest
 from playwright.async_api import Browser
 
 from tests.browser.rules import evaluated
+from tests.browser.store.goods import built
 from tests.browser.store.people import PUBLISHER, call, sign_in
 from tests.browser.watched import assert_accessible, watched
 from tests.servers.countersign import Running
@@ -90,3 +93,22 @@ async def test_a_product_is_read_without_a_script(browser: Browser, demo_store: 
         assert await page.inner_text("h1") == "Brightwater Rally"
         assert await page.locator("main a[href^='/api/v1/artifacts/']").count() > 1
         assert "toolsmith" in await page.inner_text("main")
+
+
+@pytest.mark.full
+async def test_the_signature_of_a_channel_is_shown_with_the_command_that_checks_it(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    slug = await asyncio.to_thread(built, demo_store)
+    async with watched(browser, demo_store.url, expected=("status of 404",)) as page:
+        await page.goto(f"/products/{slug}")
+        await page.focus("summary:text('Signature')")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("dt:text('Key') + dd >> text=/[0-9a-f]{64}/")
+        assert "--channel stable --verify" in await page.inner_text("details:has-text('Signature')")
+        await assert_accessible(page, axe)
+
+
+        await page.goto("/products/awl")
+        await page.click("summary:text('Signature')")
+        await page.wait_for_selector("text=Nothing built")

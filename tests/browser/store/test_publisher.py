@@ -3,12 +3,15 @@
 import asyncio
 import io
 import secrets
+import subprocess
 import zipfile
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
+from tests.browser.rules import evaluated
+from tests.browser.store.goods import built
 from tests.browser.store.people import PLAYER, PUBLISHER, call, sign_in
 from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
@@ -231,3 +234,121 @@ async def test_who_publishes_nothing_is_told_so(browser: Browser, demo_store: Ru
 
         await page.wait_for_selector("text=You publish nothing here")
         await assert_accessible(page, axe)
+
+
+@pytest.mark.full
+async def test_a_release_is_rolled_back_to_the_one_before_it(browser: Browser, demo_store: Running, axe: str) -> None:
+    async with watched(browser, demo_store.url) as page:
+        slug = await draft(page, demo_store, "Rolled Back")
+        releases = f"/products/{slug}/releases"
+        await asyncio.to_thread(call, demo_store, "POST", f"{releases}/1.0.0/publish", {})
+        await asyncio.to_thread(call, demo_store, "POST", releases, {"version": "1.1.0", "channel": "beta"})
+        await asyncio.to_thread(call, demo_store, "POST", f"{releases}/1.1.0/publish", {})
+        await page.reload()
+        await page.wait_for_selector("button:text('Promote')")
+        assert await page.locator("button:text('Roll back')").count() == 0
+
+        await page.goto(f"/publisher/products/{slug}/releases/1.1.0")
+        await page.focus("button:text('Roll back to 1.0.0')")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("dialog >> text=Customers of beta then get 1.0.0.")
+        await assert_accessible(page, axe)
+        await page.focus("dialog >> button.risky")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("text=Yanked: Rolled back to 1.0.0")
+
+    product = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}")
+    assert [(each["channel"], each["version"]) for each in product["channels"]] == [("beta", "1.0.0")]
+
+
+@pytest.mark.full
+async def test_usage_shows_which_versions_are_downloaded(browser: Browser, demo_store: Running, axe: str) -> None:
+    slug = await asyncio.to_thread(built, demo_store)
+    async with watched(browser, demo_store.url) as page:
+        await page.goto(f"/products/{slug}")
+        async with page.expect_download():
+            await page.click(".get a.strong")
+        await sign_in(page, PUBLISHER, "/publisher?tab=usage")
+
+        versions = page.locator("table:has-text('Most downloaded versions')")
+        await expect(versions.locator(f"tr:has-text('{slug} 1.0.0')")).to_contain_text("Linux")
+        await assert_accessible(page, axe)
+        await picture(page, "usage-1440-light")
+
+
+@pytest.mark.full
+async def test_an_upload_tells_how_long_it_takes_and_is_paused_by_keyboard(
+    browser: Browser, demo_store: Running
+) -> None:
+    sent: list[str] = []
+    held = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        if route.request.method == "PUT":
+            sent.append(route.request.headers["content-range"])
+        if len(sent) == 3 and not held.is_set():
+            # The third part is on its way until somebody pauses it.
+            held.set()
+            return
+        await route.continue_()
+
+    async with watched(browser, demo_store.url) as page:
+        await draft(page, demo_store, "In A Hurry")
+        await page.route("**/uploads/*", hold)
+        await choose(page, "large.bin", secrets.token_bytes(LARGE))
+        await expect(page.locator("label:has(progress)")).to_contain_text("/s, ")
+        await expect(page.locator("label:has(progress)")).to_contain_text(" left")
+        await held.wait()
+        await page.focus("button:text('Pause')")
+        await page.keyboard.press("Enter")
+        await page.click("button:text('Go on')")
+        await page.wait_for_selector("tr:has-text('large.bin')", timeout=60_000)
+
+    assert len(sent) == 4
+    assert sent[2] == sent[3]
+
+
+@pytest.mark.full
+async def test_whoever_is_no_owner_finds_a_publishers_pages_without_the_owners_own(
+    browser: Browser, demo_store: Running
+) -> None:
+    member = {"email": PLAYER, "role": "publisher"}
+    await asyncio.to_thread(call, demo_store, "POST", "/org/members", member)
+    try:
+        async with watched(browser, demo_store.url) as page:
+            await sign_in(page, PLAYER, "/publisher")
+            await page.wait_for_selector("main .chip >> text=Publisher")
+
+            assert await page.locator("[role=tab]").all_inner_texts() == ["Products"]
+    finally:
+        await asyncio.to_thread(call, demo_store, "DELETE", f"/org/members?email={PLAYER}")
+
+
+@pytest.mark.full
+async def test_what_is_done_can_be_copied_as_a_request(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url, permissions=["clipboard-read", "clipboard-write"]) as page:
+        slug = await draft(page, demo_store, "Copied")
+
+        async def copied(named: str) -> str:
+            await page.focus(f"button[aria-label^='Copy as curl: {named}']")
+            await page.keyboard.press("Enter")
+            await page.wait_for_selector(f"button[aria-label^='Copy as curl: {named}'] >> text=Copied")
+            return await evaluated(page, "navigator.clipboard.readText()")
+
+        line = await copied("POST")
+        assert line.startswith(f"curl -X POST '{demo_store.url}/api/v1/products/{slug}/releases/1.0.0/publish'")
+        # A shell of whoever copies it puts in the token; the page has none to give.
+        assert '"Authorization: Bearer $TOKEN"' in line
+        token = await asyncio.to_thread(demo_store.token, PUBLISHER)
+        await asyncio.to_thread(
+            subprocess.run, ["/bin/sh", "-c", line.replace("curl", "curl -sf", 1)], env={"TOKEN": token}, check=True
+        )
+        await page.goto("/?kind=tool&access=free")
+        await page.wait_for_selector(".card")
+        assert "Authorization" not in await copied("GET")
+        await page.goto("/publisher?tab=team")
+        await page.fill("#email", "o'hara@example.com")
+        line = await copied("POST /api/v1/org/members")
+        assert """-d '{"email":"o'\\''hara@example.com","role":"publisher"}'""" in line
+    product = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}")
+    assert product["status"] == "public"

@@ -69,6 +69,30 @@ async def test_pressed_again_after_a_cut_a_code_is_used_once(browser: Browser, d
 
 
 @pytest.mark.full
+async def test_a_code_that_a_link_brings_survives_the_sign_in_and_is_sent_to_nobody_else(
+    browser: Browser, demo_store: Running
+) -> None:
+    code = (await asyncio.to_thread(issued, demo_store, "awl"))[0]
+    asked: list[str] = []
+    async with watched(browser, demo_store.url) as page:
+        page.on("request", lambda request: asked.append(f"{request.url} {request.headers.get('referer')}"))
+        await page.goto(f"/redeem#code={code.lower()}")
+        await page.wait_for_selector("text=Sign in first")
+        assert page.url.endswith("/redeem")
+        await page.click("main a:text('Sign in')")
+        await page.fill("#email", PLAYER)
+        await page.fill("#password", "countersign-demo")
+        await page.click("button")
+        await expect(page.locator("#code")).to_have_value(code.lower())
+        await page.click("button.strong:text('Redeem')")
+        await page.wait_for_selector(".results >> text=/Yours now|Owned already/")
+        await page.reload()
+        await expect(page.locator("#code")).to_have_value("")
+
+    assert not [each for each in asked if code.lower() in each.lower()]
+
+
+@pytest.mark.full
 async def test_whoever_is_not_signed_in_is_led_there_and_back(browser: Browser, demo_store: Running) -> None:
     async with watched(browser, demo_store.url) as page:
         await page.goto("/library?view=list")

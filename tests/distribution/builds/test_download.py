@@ -175,6 +175,24 @@ async def test_downloads_are_counted_when_they_begin_at_the_first_byte(shop: Sho
     assert await downloads(shop) == 2
 
 
+async def test_usage_tells_which_versions_are_downloaded_most_and_only_ones_own(shop: Shop) -> None:
+    world = shop.world
+    owner = await world.person("owner@north.example", north="owner")
+    other = await world.person("owner@south.example", south="owner")
+    for platform, times in (("linux", 3), (None, 1), ("windows", 2)):
+        members = {"platform": platform} if platform else {}
+        path = f"/artifacts/{(await shop.upload(DATA, f'{platform}.zip', **members))['id']}"
+        for _ in range(times):
+            await world.call("GET", path, shop.token)
+
+    usage = (await world.call("GET", "/org/usage", owner)).json()
+
+    told = [(each["product"], each["version"], each["platform"], each["downloads"]) for each in usage["downloaded"]]
+    assert told == [("river", "1.0.0", "linux", 3), ("river", "1.0.0", "windows", 2), ("river", "1.0.0", None, 1)]
+    assert usage["downloads"] == 6
+    assert (await world.call("GET", "/org/usage", other)).json()["downloaded"] == []
+
+
 def client_of(store: Store) -> httpx.AsyncClient:
     """A client of an application over the store."""
     return httpx.AsyncClient(transport=httpx.ASGITransport(distribution.create(store)), base_url=store.root_url)

@@ -1,12 +1,14 @@
 """Lists of products: order, filters against an oracle, cursors under change, search, entity tags, fresh pages."""
 
 import random
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 import pytest
 
 from countersign.distribution import app as distribution
+from countersign.kernel import clock
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import World, slugs
 
@@ -84,6 +86,103 @@ async def test_newest_first_is_the_other_order(world: World) -> None:
     public = [each["slug"] for each in reversed(products) if each["status"] == "public"]
 
     assert await walk(world, limit="5", sort="-published_at") == public
+
+
+async def released(world: World, token: str, slug: str, version: str, channel: str) -> None:
+    """A published release of the product."""
+    body = {"version": version, "channel": channel}
+    assert (await world.call("POST", f"/products/{slug}/releases", token, json=body)).is_success
+    assert (await world.call("POST", f"/products/{slug}/releases/{version}/publish", token)).is_success
+
+
+async def test_a_channel_is_a_filter_as_long_as_something_is_published_in_it(world: World) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    for slug in ("a", "b", "c"):
+        await world.product("north", slug)
+    await released(world, owner, "a", "1.0.0", "stable")
+    await released(world, owner, "b", "1.0.0", "beta")
+    await released(world, owner, "b", "1.1.0", "beta")
+    drafted = {"version": "1.0.0", "channel": "stable"}
+    assert (await world.call("POST", "/products/c/releases", owner, json=drafted)).is_success
+    assert (await walk(world, channel="stable"), await walk(world, channel="beta")) == (["a"], ["b"])
+
+    await world.call("POST", "/products/b/releases/1.1.0/promote", owner, json={"channel": "stable"})
+    assert (await walk(world, channel="stable", limit="1"), await walk(world, channel="beta")) == (["a", "b"], ["b"])
+    await world.call("POST", "/products/b/releases/1.0.0/yank", owner, json={"reason": "broken"})
+    assert (await walk(world, channel="stable"), await walk(world, channel="beta")) == (["a", "b"], [])
+    body = {"slug": "b", "title": "Renamed", "kind": "game", "platforms": ["web"], "status": "public"}
+    assert (await world.call("PUT", "/products/b", owner, json=body)).is_success
+    assert await walk(world, channel="stable", platform="web") == ["b"]
+
+
+async def test_what_anybody_may_download_is_a_filter(world: World) -> None:
+    await world.product("north", "a", access="free")
+    await world.product("south", "b", access="entitled")
+
+    found = [await walk(world, access="free"), await walk(world, access="entitled", sort="-published_at")]
+
+    assert found == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize("sort", ["title", "-published_at"])
+async def test_a_day_since_which_something_was_released_is_a_filter(world: World, sort: str) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    midnight = clock.from_datetime(datetime(2026, 3, 1, tzinfo=UTC))
+    for slug, seconds in (("a", -1), ("b", 0), ("c", 90_000), ("old", -9_000_000)):
+        with clock.fixed(clock.later(midnight, seconds=seconds)):
+            await world.product("north", slug)
+    await released(world, owner, "old", "1.0.0", "stable")
+
+    async def since(day: str) -> list[str]:
+        return sorted(await walk(world, published_since=day, sort=sort, limit="1"))
+
+    assert await since("2026-02-28") == ["a", "b", "c", "old"]
+    assert await since("2026-03-01") == ["b", "c", "old"]
+    assert await since("2026-03-02") == ["c", "old"]
+    assert await since("2026-03-03") == ["old"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("channel", "gold"),
+        ("access", "cheap"),
+        ("published_since", "yesterday"),
+        ("published_since", "2026-02-30"),
+        ("published_since", "2026-02-03T00:00:00Z"),
+        ("free", "true"),
+        ("updated", "2026-02-03"),
+    ],
+)
+async def test_a_filter_that_means_nothing_is_refused_by_its_name(world: World, name: str, value: str) -> None:
+    answer = await world.call("GET", "/products", params={name: value})
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["parameter"] == name
+
+
+async def test_a_cursor_keeps_its_filters_and_goes_with_no_others(world: World) -> None:
+    for slug in ("a", "b", "c"):
+        await world.product("north", slug, access="free")
+    asked = {"access": "free", "published_since": "2020-01-01", "limit": "1"}
+    cursor = (await world.call("GET", "/products", params=asked)).json()["next_cursor"]
+
+    rest = await world.call("GET", "/products", params={"cursor": cursor})
+    other = await world.call("GET", "/products", params={"cursor": cursor, "access": "entitled"})
+
+    assert slugs(rest.json()["items"]) == ["b", "c"]
+    assert (other.status_code, other.json()["code"]) == (400, "invalid_cursor")
+
+
+async def test_the_state_of_a_product_is_told_in_lists_to_its_own_people_alone(world: World) -> None:
+    await world.product("north", "open")
+    await world.product("north", "secret", status="draft")
+    viewer = await world.person("viewer@north.example", north="viewer")
+
+    seen = (await world.call("GET", "/products", viewer)).json()["items"]
+
+    assert [(each["slug"], each.get("status")) for each in seen] == [("open", None), ("secret", "draft")]
+    assert [set(each) & {"status"} for each in (await world.call("GET", "/products")).json()["items"]] == [set()]
 
 
 async def disturb(world: World, owner: str, touched: list[dict[str, Any]], step: int, title: str) -> None:

@@ -29,6 +29,15 @@ async def client(world: World) -> tuple[str, str]:
     return made.id, secret
 
 
+async def test_a_token_tells_the_role_in_each_organisation(world: World) -> None:
+    ann = await world.person("ann@example.com", north="owner", south="viewer")
+    program = await world.client_token("north")
+
+    told = [(await world.call("GET", "/auth/me", token)).json()["roles"] for token in (ann, program)]
+
+    assert told == [{"north": "owner", "south": "viewer"}, {}]
+
+
 async def exchange(world: World, *, path: str = "/auth/token", auth: Any = None, **form: str) -> httpx.Response:
     """The token endpoint's answer to a form."""
     data = {"grant_type": "client_credentials", **form}

@@ -51,6 +51,26 @@ async def test_the_library_is_a_bare_array_of_products(world: World, owned: list
     assert "link" not in answer.headers
 
 
+async def test_the_library_tells_since_when_and_what_is_newest(world: World) -> None:
+    token = await world.person("ann@example.com")
+    owner = await world.person("owner@north.example", north="owner")
+    product = await world.product("north", "one")
+    granted = clock.later(clock.now(), seconds=-60)
+    with clock.fixed(granted):
+        await world.grant("ann@example.com", product)
+    for version, channel in (("1.0.0", "stable"), ("1.1.0", "stable"), ("2.0.0", "beta"), ("3.0.0", "alpha")):
+        drafted = {"version": version, "channel": channel, "notes": "What is new"}
+        assert (await world.call("POST", "/products/one/releases", owner, json=drafted)).is_success
+        if channel != "alpha":
+            assert (await world.call("POST", f"/products/one/releases/{version}/publish", owner)).is_success
+
+    (item,) = (await world.call("GET", "/library", token)).json()
+
+    assert item["granted_at"] == clock.rfc3339(granted)
+    assert [(each["channel"], each["version"]) for each in item["channels"]] == [("beta", "2.0.0"), ("stable", "1.1.0")]
+    assert all(set(each) == {"channel", "version", "published_at"} for each in item["channels"])
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 100])
 async def test_pages_hold_everything_once_in_order(world: World, owned: list[str], limit: int) -> None:
     token = await world.person_token("ann@example.com", "read:library")

@@ -243,14 +243,18 @@ async def _me(call: Request[Nothing, Nothing]) -> Me:
     gate.admit(caller, None)
     claims = store.tokens.verify(credential_of(call.headers) or "")
     held = caller.scopes if caller.scopes is not None else await tokens.held_by_person(store.database, caller.id)
-    orgs = [await queries.organisation(store.database, org) for org in caller.orgs]
+    orgs = {org: await queries.organisation(store.database, org) for org in caller.orgs}
+    slugs = {org: found.slug for org, found in orgs.items() if found is not None}
+    # A client has no role, and an agent's is that of the person it acts for.
+    roles = await queries.roles(store.database, caller.id)
     me = Me(
         sub=caller.id,
         client_id=claims.client_id,
         claimed=caller.kind != "agent",
         scope=scopes.words(held),
         expires_at=clock.rfc3339(Instant(claims.exp * clock.SECOND)),
-        orgs=sorted(org.slug for org in orgs if org is not None),
+        orgs=sorted(slugs.values()),
+        roles={slugs[org]: role for org, role in roles.items() if org in slugs},
         email=caller.email,
     )
     registration = await registrations.with_id(store.database, caller.through or "")

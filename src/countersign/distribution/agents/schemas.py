@@ -150,7 +150,7 @@ class ClaimedToken(TokenResponse):
 
 
 class Me(msgspec.Struct, omit_defaults=True):
-    """Whoever a token stands for (agent-auth 7.5)."""
+    """Whoever a token stands for (agent-auth 7.5); `roles` are by organisation, and a client has none."""
 
     sub: str
     client_id: str
@@ -158,6 +158,7 @@ class Me(msgspec.Struct, omit_defaults=True):
     scope: str
     expires_at: Moment
     orgs: list[str]
+    roles: dict[str, str]
     email: str | None = None
     registration_id: str | UnsetType = UNSET
     registration_type: str | UnsetType = UNSET

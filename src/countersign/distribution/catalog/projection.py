@@ -52,6 +52,11 @@ PUT_ENTRY = """
         published_at = excluded.published_at, card = excluded.card, detail = excluded.detail,
         newest = excluded.newest, etag = excluded.etag
 """
+CLEAR_CHANNELS = """
+    DELETE FROM catalog_facet
+    WHERE product_id = $1
+      AND facet IN ('channel:stable', 'channel:beta', 'channel:nightly', 'channel:alpha')
+"""
 CLEAR_FACETS = "DELETE FROM catalog_facet WHERE product_id = $1"
 PUT_FACET = "INSERT INTO catalog_facet (facet, title, product_id) VALUES ($1, $2, $3)"
 CLEAR_TERMS = "DELETE FROM catalog_term WHERE product_id = $1"
@@ -66,7 +71,7 @@ WEIGHT_OF_DESCRIPTION = 1
 async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = True) -> None:
     """Write the catalog's view of a product anew, and tell every worker that the catalog changed.
 
-    `reindex=False` leaves facets and search words alone, when only releases or media changed.
+    `reindex=False` leaves search words and all facets but the channels alone, when only releases or media changed.
     """
     row = await transaction.fetch_one(PRODUCT, product_id)
     if row is None:
@@ -104,6 +109,9 @@ async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = 
     await public.put(transaction, detail)
     if reindex:
         await _index(transaction, detail, org_slug)
+    await transaction.run(CLEAR_CHANNELS, product_id)
+    channels = [(f"channel:{each.channel}", detail.title, product_id) for each in detail.channels]
+    await transaction.run_many(PUT_FACET, channels)
     await versions.bump(transaction, "catalog")
 
 
@@ -150,7 +158,7 @@ def _detail(row: tuple[object, ...], newest: list[tuple[Release, int]], media: l
 
 
 async def _index(transaction: Transaction, detail: ProductDetail, org_slug: str) -> None:
-    facets = [f"kind:{detail.kind}", f"org:{org_slug}"]
+    facets = [f"kind:{detail.kind}", f"org:{org_slug}", f"access:{detail.access}"]
     facets += [f"platform:{platform}" for platform in detail.platforms]
     facets += [f"tag:{tag}" for tag in detail.tags]
     await transaction.run(CLEAR_FACETS, detail.id)

@@ -56,6 +56,7 @@ class Card(NamedTuple):
     published_at: int
     score: int
     card: bytes
+    status: str
 
 
 async def page(database: Database, wanted: statements.Wanted) -> list[Row]:

@@ -1,12 +1,13 @@
 """GET /products, /products/{id}, /products/{id}/releases, /catalog."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, date, datetime, time
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from countersign import __version__
-from countersign.distribution.catalog import queries, statements
+from countersign.distribution.catalog import feed, queries, statements
 from countersign.distribution.catalog.queries import NEWEST_POSSIBLE, Position
 from countersign.distribution.catalog.schemas import (
     Catalog,
@@ -31,6 +32,8 @@ from countersign.kernel.http.route import Nothing, route
 NDJSON = "application/x-ndjson"
 RELEASES_AT_ONCE = 500
 CATALOG_AT_ONCE = 500
+FILTERS = ("kind", "platform", "org", "tag", "q", "sort", "channel", "access", "published_since")
+"""What a cursor carries of a list's query, in this order; new ones are added at the end."""
 KEYS = {"title": (str, str), "-published_at": (int, str), "relevance": (int, str, str)}
 """The types of the keys each order of products goes by."""
 
@@ -45,8 +48,9 @@ async def list_products(call: Request[ListQuery, Nothing]) -> Answer:
         rows.pop()
         position = cursor.Position("products", _filter(query), _key(wanted, queries.Card(*rows[-1])))
         following = b'"%b"' % cursor.write(call.context.cursors, position).encode()
-    # The fifth member of a row is the encoded product.
-    return Answer(200, b'{"items":[%b],"next_cursor":%b}' % (b",".join([row[4] for row in rows]), following))
+    # The fifth member of a row is the encoded product, the sixth its status.
+    items = [row[4] if row[5] == "public" else b'%b,"status":"%b"}' % (row[4][:-1], row[5].encode()) for row in rows]
+    return Answer(200, b'{"items":[%b],"next_cursor":%b}' % (b",".join(items), following))
 
 
 def _wanted(store: Store, caller: Caller, query: ListQuery) -> statements.Wanted:
@@ -62,6 +66,8 @@ def _wanted(store: Store, caller: Caller, query: ListQuery) -> statements.Wanted
             ("tag", query.tag),
             ("kind", query.kind),
             ("platform", query.platform),
+            ("channel", query.channel),
+            ("access", query.access),
         )
         if value is not None
     ]
@@ -71,24 +77,31 @@ def _wanted(store: Store, caller: Caller, query: ListQuery) -> statements.Wanted
     if query.sort == "relevance" and not searched:
         raise invalid_parameter("sort", "relevance needs a search (q)")
     orgs = caller.orgs_allowing("read:products")
-    return statements.Wanted(facets, searched, query.sort or "title", after, query.limit + 1, orgs)
+    since = _beginning(query.published_since)
+    return statements.Wanted(facets, searched, query.sort or "title", after, query.limit + 1, orgs, since)
+
+
+def _beginning(day: date | None) -> clock.Instant | None:
+    """The first moment of a day in UTC."""
+    return None if day is None else clock.from_datetime(datetime.combine(day, time(), UTC))
 
 
 def _filter(query: ListQuery) -> list[str]:
-    return [value or "" for value in (query.kind, query.platform, query.org, query.tag, query.q, query.sort)]
+    given = (query.kind, query.platform, query.org, query.tag, query.q, query.sort)
+    return [str(value or "") for value in (*given, query.channel, query.access, query.published_since)]
 
 
 def _continued(query: ListQuery, position: cursor.Position) -> ListQuery:
     """The query of a further page: the cursor's own filter, which the parameters may repeat but not change."""
-    made_for = position.filter
+    # One of a version that knew fewer filters goes on without them.
+    made_for = position.filter + [""] * (len(FILTERS) - len(position.filter))
     given = _filter(query)
     if given == made_for:
         cursor.require_keys(position, *KEYS[query.sort or "title"])
         return query
     if any(given):
         raise InvalidCursor("made for another filter")
-    names = ("kind", "platform", "org", "tag", "q", "sort")
-    values: dict[str, str] = {name: value for name, value in zip(names, made_for, strict=False) if value}
+    values: dict[str, str] = {name: value for name, value in zip(FILTERS, made_for, strict=False) if value}
     try:
         continued = msgspec.convert({**values, "limit": query.limit}, ListQuery)
     except msgspec.ValidationError as error:
@@ -127,6 +140,16 @@ async def list_releases(call: Request[ReleasesQuery, Nothing]) -> Answer:
         # From the start again: what the tag stands for is read after it.
         return Answer(200, _all_releases(call.context, found.product_id, channel, sees), etag=etag)
     return answer.json([row.release for row in rows[:wanted]], headers=(_next(call, found, channel, rows[wanted - 1]),))
+
+
+async def show_feed(call: Request[Nothing, Nothing]) -> Answer:
+    """Give a product's newest published releases as an Atom feed."""
+    store = call.context
+    found = await visible_entry(store.database, call.caller, call.path["id"])
+    newest = await queries.releases(
+        store.database, found.product_id, "", queries.SEES_PUBLISHED, NEWEST_POSSIBLE, feed.MOST_ENTRIES
+    )
+    return Answer(200, feed.feed(found.detail, newest, store.root_url, store.base_url), feed.ATOM)
 
 
 def _after(store: Store, query: ReleasesQuery, product_id: str) -> tuple[int, str, str]:
@@ -264,6 +287,15 @@ ROUTES = (
         cached=True,
         documented=True,
         sends={200: ("Link",)},
+    ),
+    route(
+        "GET",
+        "/products/{id}/feed",
+        show_feed,
+        answers={200: str},
+        refusals=(ProductNotFound,),
+        produces=(feed.ATOM,),
+        cached=True,
     ),
     route(
         "GET",

@@ -1,5 +1,6 @@
 """Wire structs of the catalog (API document, Resources; decisions 3)."""
 
+from datetime import date
 from typing import Annotated, Literal
 
 import msgspec
@@ -18,8 +19,8 @@ Cursor = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
-class Product(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A product as lists show it: the documented members."""
+class Described(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What every view of a product has: the documented members."""
 
     id: Uuid
     slug: str
@@ -27,6 +28,12 @@ class Product(msgspec.Struct, omit_defaults=True, kw_only=True):
     description: str | None = None
     kind: Kind
     platforms: list[Platform]
+
+
+class Product(Described, kw_only=True):
+    """A product as lists show it; `status` where it is one of the caller's own organisations that is not public."""
+
+    status: Status | None = None
 
 
 class Channel(msgspec.Struct):
@@ -48,7 +55,7 @@ class Media(msgspec.Struct, kw_only=True):
     height: int | None
 
 
-class ProductDetail(Product, kw_only=True):
+class ProductDetail(Described, kw_only=True):
     """A product with what its page shows."""
 
     org: str
@@ -93,7 +100,7 @@ class Release(msgspec.Struct, omit_defaults=True, kw_only=True):
     artifacts: list[Artifact] | msgspec.UnsetType = msgspec.UNSET
 
 
-class CatalogItem(Product, kw_only=True):
+class CatalogItem(Described, kw_only=True):
     """A product of the catalog document, with the newest release of each channel."""
 
     releases: list[Release]
@@ -110,7 +117,8 @@ class Catalog(msgspec.Struct):
 
 
 class ListQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The parameters of GET /products."""
+    """The parameters of GET /products. `channel` asks for a published release in it; `published_since` is a day (UTC)
+    on or after which something was released, or the product made where nothing was."""
 
     cursor: Cursor | None = None
     limit: Limit = 20
@@ -120,6 +128,9 @@ class ListQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     tag: Word | None = None
     q: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
     sort: Literal["title", "-published_at", "relevance"] | None = None
+    channel: ChannelName | None = None
+    access: Access | None = None
+    published_since: date | None = None
 
 
 class ReleasesQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

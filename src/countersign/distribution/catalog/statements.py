@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from countersign.distribution.catalog.words import prefix_end, shortened, words
+from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Value
 
 MAX_SEARCH_WORDS = 8
@@ -56,7 +57,7 @@ class Wanted:
     """Which page: facets all of which must hold, words all of which must match, order, position, length.
 
     `orgs` are the organisations whose drafts the caller may see; `after` is the sort key of the last row before
-    the page (title and id; published_at and id; or negated score, title and id).
+    the page (title and id; published_at and id; or negated score, title and id). `since` is the oldest published_at.
     """
 
     facets: Sequence[str]
@@ -65,11 +66,12 @@ class Wanted:
     after: Sequence[str | int]
     limit: int
     orgs: Sequence[str] = ()
+    since: Instant | None = None
 
     @property
     def is_bounded(self) -> bool:
         """Whether an index gives the page without reading much more than it."""
-        return self.sort == "title" and not self.words and len(self.facets) <= 1
+        return self.sort == "title" and not self.words and len(self.facets) <= 1 and self.since is None
 
 
 def search_words(question: str) -> list[str]:
@@ -78,7 +80,7 @@ def search_words(question: str) -> list[str]:
 
 
 def page(wanted: Wanted) -> tuple[str, list[Value]]:
-    """The statement and its values. Rows are title, product id, published_at, score, card."""
+    """The statement and its values. Rows are title, product id, published_at, score, card, status."""
     statement = Statement()
     source = "catalog_entry e"
     conditions: list[str] = []
@@ -93,11 +95,13 @@ def page(wanted: Wanted) -> tuple[str, list[Value]]:
         source += f" JOIN ({_hits(statement, wanted.words)}) AS hit ON hit.product_id = e.product_id"
     conditions.append(_visible(statement, wanted.orgs))
     conditions += [HAS_FACET.format(facet=statement.value(facet)) for facet in facets]
+    if wanted.since is not None:
+        conditions.append(f"e.published_at >= {statement.value(wanted.since)}")
     order, position = _order(statement, wanted, walks_facet=source.startswith("catalog_facet"))
     conditions += position
     score = "hit.score" if wanted.words else "0"
     text = f"""
-        SELECT e.title, e.product_id, e.published_at, {score} AS score, e.card
+        SELECT e.title, e.product_id, e.published_at, {score} AS score, e.card, e.status
         FROM {source}
         WHERE {" AND ".join(conditions)}
         ORDER BY {order}

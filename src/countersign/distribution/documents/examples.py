@@ -86,12 +86,14 @@ _FORMATS: Mapping[str, str] = {
     "uri": "https://store.example/api/v1/products",
     "uri-reference": "/api/v1/products",
     "date-time": "2026-03-01T12:00:00Z",
+    "date": "2026-03-01",
 }
 _FORM_OF: Mapping[str, re.Pattern[str]] = {
     "uuid": re.compile(r"[0-9a-f]{8}-"),
     "uri": re.compile(r"https?://"),
     "uri-reference": re.compile(r"https?://|/"),
     "date-time": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T"),
+    "date": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
 }
 _KINDS: Mapping[type, str] = {str: "string", list: "array", int: "integer", dict: "object", type(None): "null"}
 _DEEPEST = 12

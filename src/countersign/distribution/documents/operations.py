@@ -35,7 +35,7 @@ _EVENT: Document = {
     "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
     "required": ["data"],
 }
-_OTHER_TEXT = ("text/", "application/yaml", "application/x-ndjson")
+_OTHER_TEXT = ("text/", "application/yaml", "application/x-ndjson", "application/atom+xml")
 
 
 def address_of(route: Route[Store]) -> str:

@@ -42,7 +42,8 @@ async def rename_organisation(call: Request[OrgQuery, OrganisationUpdate]) -> An
 async def show_usage(call: Request[OrgQuery, Nothing]) -> Answer:
     """Count what the organisation has and uses."""
     found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
-    return answer.json(Usage(*await organisations.usage(call.context.database, found.id)))
+    counts = await organisations.usage(call.context.database, found.id)
+    return answer.json(Usage(*counts, downloaded=await organisations.downloaded(call.context.database, found.id)))
 
 
 async def list_members(call: Request[OrgQuery, Nothing]) -> Answer:

@@ -3,6 +3,7 @@
 import re
 
 from countersign.distribution.identity import queries
+from countersign.distribution.identity.schemas import Downloaded
 from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.errors import Refused, invalid_member
@@ -26,6 +27,19 @@ USAGE = """
         (SELECT count(*) FROM membership WHERE org_id = $1),
         (SELECT count(*) FROM oauth_client WHERE org_id = $1)
 """
+
+DOWNLOADED = """
+    SELECT p.slug, r.version, a.platform, sum(d.downloads) AS downloads
+    FROM download_count d
+    JOIN artifact a ON a.id = d.artifact_id
+    JOIN release r ON r.id = a.release_id
+    JOIN product p ON p.id = r.product_id
+    WHERE p.org_id = $1
+    GROUP BY p.slug, r.version, a.platform
+    ORDER BY 4 DESC, p.slug, r.version, a.platform
+    LIMIT $2
+"""
+MOST_DOWNLOADED = 50
 
 
 class SlugTaken(Refused):
@@ -72,3 +86,13 @@ async def usage(database: Database, org_id: str) -> tuple[int, ...]:
     """
     rows = await database.scan(USAGE, org_id)
     return tuple(int(number) for number in rows[0])
+
+
+async def downloaded(database: Database, org_id: str) -> list[Downloaded]:
+    """What of the organisation is downloaded most, by version and platform, the most first: 50 of them.
+
+    Raises:
+        Unavailable: that took longer than the read deadline.
+    """
+    rows = await database.scan(DOWNLOADED, org_id, MOST_DOWNLOADED)
+    return [Downloaded(product, version, platform, int(count)) for product, version, platform, count in rows]

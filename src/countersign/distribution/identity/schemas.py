@@ -100,8 +100,17 @@ class ClientQuery(msgspec.Struct, forbid_unknown_fields=True):
     org: Slug | None = None
 
 
+class Downloaded(msgspec.Struct):
+    """How often one version was downloaded for one platform; null where its files name none."""
+
+    product: str
+    version: str
+    platform: str | None
+    downloads: int
+
+
 class Usage(msgspec.Struct):
-    """What an organisation uses at this moment."""
+    """What an organisation uses at this moment, and which versions are downloaded most."""
 
     products: int
     public_products: int
@@ -113,6 +122,7 @@ class Usage(msgspec.Struct):
     redemptions: int
     members: int
     clients: int
+    downloaded: list[Downloaded]
 
 
 class SignInQuery(msgspec.Struct, forbid_unknown_fields=True):

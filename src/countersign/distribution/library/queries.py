@@ -14,7 +14,7 @@ GRANT = """
 """
 REVOKE_BY_SOURCE = "UPDATE entitlement SET revoked_at = $2 WHERE source = $1 AND revoked_at IS NULL"
 OWNED_FIRST = """
-    SELECT c.card, e.granted_at, e.product_id
+    SELECT c.card, e.granted_at, e.product_id, c.newest
     FROM entitlement e
     JOIN catalog_entry c ON c.product_id = e.product_id
     WHERE e.owner = $1 AND e.revoked_at IS NULL
@@ -22,7 +22,7 @@ OWNED_FIRST = """
     LIMIT $2
 """
 OWNED_AFTER = """
-    SELECT c.card, e.granted_at, e.product_id
+    SELECT c.card, e.granted_at, e.product_id, c.newest
     FROM entitlement e
     JOIN catalog_entry c ON c.product_id = e.product_id
     WHERE e.owner = $1 AND e.revoked_at IS NULL AND (e.granted_at, e.product_id) < ($3, $4)
@@ -43,7 +43,8 @@ async def revoke_by_source(transaction: Transaction, source: str, now: Instant) 
 
 
 async def owned(reader: Reader, owner: str, limit: int, after: tuple[int, str] | None) -> list[Row]:
-    """The owner's products, newest entitlement first: encoded card, moment granted, product id."""
+    """The owner's products, newest entitlement first: encoded card, moment granted, product id, encoded newest
+    releases."""
     if after is None:
         return await reader.fetch(OWNED_FIRST, owner, limit)
     return await reader.fetch(OWNED_AFTER, owner, limit, *after)

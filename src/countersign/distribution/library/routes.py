@@ -4,13 +4,18 @@ from typing import Annotated
 
 import msgspec
 
-from countersign.distribution.catalog.schemas import Cursor, Product
+from countersign.distribution.catalog.schemas import Channel, Cursor, Described
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.library import queries
+from countersign.kernel import clock
+from countersign.kernel.database.port import Row
 from countersign.kernel.http import cursor
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.cursor import InvalidCursor
 from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http.texts import Moment
+
+_channels = msgspec.json.Decoder(list[Channel])
 
 
 class LibraryQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -18,6 +23,13 @@ class LibraryQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 50
     cursor: Cursor | None = None
+
+
+class Owned(Described, kw_only=True):
+    """A product of the library: since when it is the caller's, and the newest release of each channel."""
+
+    granted_at: Moment
+    channels: list[Channel]
 
 
 async def list_library(call: Request[LibraryQuery, Nothing]) -> Answer:
@@ -33,11 +45,18 @@ async def list_library(call: Request[LibraryQuery, Nothing]) -> Answer:
     headers: tuple[tuple[str, str], ...] = (("Cache-Control", "private, no-cache"),)
     if len(rows) > query.limit:
         rows.pop()
-        _, granted_at, product_id = rows[-1]
+        _, granted_at, product_id, _ = rows[-1]
         following = cursor.write(store.cursors, cursor.Position("library", [owner], [granted_at, product_id]))
         address = f"{store.base_url}/library?limit={query.limit}&cursor={following}"
         headers = (*headers, ("Link", f'<{address}>; rel="next"'))
-    return Answer(200, b"[" + b",".join([row[0] for row in rows]) + b"]", headers=headers)
+    return Answer(200, b"[" + b",".join([_item(row) for row in rows]) + b"]", headers=headers)
+
+
+def _item(row: Row) -> bytes:
+    """The encoded card with two members more; of the newest releases it takes what a list needs."""
+    card, granted_at, _, newest = row
+    told = (encode(clock.rfc3339(granted_at)), encode(_channels.decode(newest)))
+    return b'%b,"granted_at":%b,"channels":%b}' % (card[:-1], *told)
 
 
 ROUTES = (
@@ -46,7 +65,7 @@ ROUTES = (
         "/library",
         list_library,
         query=LibraryQuery,
-        answers={200: list[Product]},
+        answers={200: list[Owned]},
         refusals=(InvalidCursor,),
         scope="read:library",
         documented=True,

@@ -1,0 +1,29 @@
+// Which products of a library are shown, and in which order, by what stands in the address.
+import { query } from "../../shared/router";
+import type { Schemas } from "../api";
+import { shelf } from "../shelf";
+
+type Owned = Schemas["Owned"];
+
+export const ORDERS = ["", "updated", "title"] as const;
+
+/** When something of it was published last; what has no release counts from when it was had. */
+function updated(product: Owned): string {
+  return product.channels.reduce((latest, each) => (each.published_at > latest ? each.published_at : latest), "") || product.granted_at;
+}
+
+export function chosen(owned: readonly Owned[], words: string): Owned[] {
+  const wanted = words.trim().toLocaleLowerCase();
+  const collection = query.value.get("collection");
+  const hasHidden = query.value.get("hidden") === "1";
+  const found = owned.filter((each) => {
+    const noted = shelf.value[each.id] ?? {};
+    const said = [each.title, each.description, noted.note, ...(noted.collections ?? [])].join(" ").toLocaleLowerCase();
+    return said.includes(wanted) && (hasHidden || !noted.isHidden) && (!collection || noted.collections?.includes(collection));
+  });
+  const order = query.value.get("order");
+  if (order === "title") {
+    return found.sort((a, b) => a.title.localeCompare(b.title));
+  }
+  return order === "updated" ? found.sort((a, b) => updated(b).localeCompare(updated(a))) : found;
+}

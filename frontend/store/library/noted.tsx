@@ -1,0 +1,95 @@
+// What a person keeps about one product of their library: a note, collections, and whether it is shown.
+import { Button } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Field, TextField } from "../../shared/components/field";
+import { tell } from "../../shared/components/toast";
+import type { Schemas } from "../api";
+import { say as own } from "./say";
+import { newer, note, shelf } from "../shelf";
+
+type Owned = Schemas["Owned"];
+
+const LONGEST_NOTE = 2000;
+
+export function Noted({ product }: { product: Owned }) {
+  const noted = shelf.value[product.id] ?? {};
+  const hide = () => {
+    note(product.id, { isHidden: true });
+    // Its card is gone, and with it what the keyboard was on.
+    document.getElementById("find")?.focus();
+    tell(own("library.hidden.one", { title: product.title }), {
+      label: own("undo"),
+      run: () => note(product.id, { isHidden: false }),
+    });
+  };
+  const collect = (text: string) => {
+    const named = text.split(",").map((each) => each.trim()).filter(Boolean);
+    note(product.id, { collections: [...new Set(named)] });
+  };
+  return (
+    <details class="downloads">
+      <summary>
+        {own("shelf")}
+        <span class="hidden-text"> {product.title}</span>
+      </summary>
+      <div class="stack">
+        <TextField
+          name={`collections-${product.id}`}
+          label={own("collections")}
+          help={own("collections.help")}
+          value={(noted.collections ?? []).join(", ")}
+          maxLength={200}
+          autocomplete="off"
+          onChange={(event) => collect(event.currentTarget.value)}
+        />
+        <Field name={`note-${product.id}`} label={own("note")}>
+          {(given) => (
+            <textarea
+              {...given}
+              maxLength={LONGEST_NOTE}
+              value={noted.note ?? ""}
+              onChange={(event) => note(product.id, { note: event.currentTarget.value })}
+            />
+          )}
+        </Field>
+        <div>
+          {noted.isHidden ? (
+            <Button tight onClick={() => note(product.id, { isHidden: false })}>
+              {own("library.show")} <span class="hidden-text">{product.title}</span>
+            </Button>
+          ) : (
+            <Button tight onClick={hide}>
+              {own("library.hide")} <span class="hidden-text">{product.title}</span>
+            </Button>
+          )}
+        </div>
+      </div>
+    </details>
+  );
+}
+
+/** The newest release, whether it is newer than what was downloaded here, and what the person noted. */
+export function Marks({ product }: { product: Owned }) {
+  const noted = shelf.value[product.id] ?? {};
+  const update = newer(product.id, product.channels);
+  return (
+    <>
+      <span class="row">
+        {update && (
+          <a href={`/products/${product.slug}?channel=${update.channel}`}>
+            <Chip tone="warn">
+              {own("update", { version: update.version, had: noted.fetched?.[update.channel] ?? "" })}
+            </Chip>
+          </a>
+        )}
+        {noted.isHidden && <Chip>{own("library.hidden")}</Chip>}
+        {noted.collections?.map((each) => (
+          <a key={each} href={`/library?collection=${encodeURIComponent(each)}`}>
+            {each}
+          </a>
+        ))}
+      </span>
+      {noted.note && <p class="written small">{noted.note}</p>}
+    </>
+  );
+}

@@ -1,0 +1,93 @@
+// The products a person follows in this browser, what is newest of each, and whether it is newer than their last look.
+import { useAsked } from "../../shared/asked";
+import { Button } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Heading } from "../../shared/components/heading";
+import { Answer, Empty, Loading } from "../../shared/components/states";
+import { ago } from "../../shared/words";
+import { api, type Schemas } from "../api";
+import { Card } from "../card";
+import { me } from "../me";
+import { feed } from "../product/follow";
+import { say as own } from "../library/say";
+import { say } from "../say";
+import { note, shelf } from "../shelf";
+
+type Detail = Schemas["ProductDetail"];
+
+const AT_ONCE = 50;
+
+export function Following() {
+  return (
+    <>
+      <Heading title={say("following")} />
+      {me.value === undefined ? <Loading /> : <Followed />}
+    </>
+  );
+}
+
+function Followed() {
+  const ids = Object.keys(shelf.value).filter((each) => shelf.value[each]?.followed);
+  const found = useAsked((signal) => read(ids, signal), [ids.join()], { keeps: true });
+  if (!ids.length) {
+    return (
+      <Empty title={own("following.none")}>
+        <p>{own("following.none.text")}</p>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <p class="quiet">{own("following.text")}</p>
+      <Answer of={found}>
+        {(products) => (
+          <ul class="cards">
+            {products.map((each) => (
+              <One key={each.id} product={each} />
+            ))}
+          </ul>
+        )}
+      </Answer>
+    </>
+  );
+}
+
+function One({ product }: { product: Detail }) {
+  const since = shelf.value[product.id]?.followed;
+  if (!since) {
+    return null;
+  }
+  return (
+    <Card product={product}>
+      <ul class="facts-list">
+        {product.channels.map((each) => (
+          <li key={each.channel}>
+            {each.version} <span class="small quiet">{each.channel}, {ago(each.published_at)}</span>{" "}
+            {each.published_at > since && <Chip tone="good">{own("following.new")}</Chip>}
+          </li>
+        ))}
+      </ul>
+      <span class="row">
+        <Button tight onClick={() => note(product.id, { followed: "" })}>
+          {own("following.end")} <span class="hidden-text">{product.title}</span>
+        </Button>
+        <a href={feed(product)} type="application/atom+xml">
+          {own("feed")} <span class="hidden-text">{product.title}</span>
+        </a>
+      </span>
+    </Card>
+  );
+}
+
+/** All of them, a batch at a time; what is no longer there is left out. */
+async function read(ids: readonly string[], signal: AbortSignal): Promise<Detail[]> {
+  const found: Detail[] = [];
+  for (let at = 0; at < ids.length; at += AT_ONCE) {
+    const operations = ids
+      .slice(at, at + AT_ONCE)
+      .map((each) => ({ method: "GET" as const, path: `/products/${each}`, body: null, headers: null }));
+    const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, signal })).value;
+    found.push(...results.filter((each) => each.status === 200).map((each) => each.body as unknown as Detail));
+  }
+  return found;
+}

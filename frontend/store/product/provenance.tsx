@@ -1,0 +1,103 @@
+// Who signed what a channel is at. The page shows what is signed; the command line checks it, with the key it has pinned.
+import { useState } from "preact/hooks";
+import { useAsked } from "../../shared/asked";
+import { Copy } from "../../shared/components/button";
+import { Answer } from "../../shared/components/states";
+import { moment } from "../../shared/words";
+import { api, type Schemas } from "../api";
+import { CommandLine } from "../command";
+import { PLATFORMS, type Platform } from "../platform";
+import { say } from "../say";
+
+interface Statement {
+  version: string;
+  builds: Record<string, string>;
+  counter: number;
+  issued_at: string;
+  expires_at: string;
+}
+
+interface Props {
+  product: Schemas["ProductDetail"];
+  channel: string;
+}
+
+export function Provenance({ product, channel }: Props) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details class="downloads" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{say("signed")}</summary>
+      {isOpen && <Signed product={product} channel={channel} />}
+    </details>
+  );
+}
+
+function Signed({ product, channel }: Props) {
+  const values = { id: product.id, channel };
+  const found = useAsked(
+    async (signal) => (await api.get("/api/v1/products/{id}/channels/{channel}", { values, signal })).value,
+    [product.id, channel],
+  );
+  return (
+    <Answer of={found}>
+      {({ statement }) => {
+        const said = JSON.parse(decoded(statement.payload)) as Statement;
+        return (
+          <div class="stack">
+            <p>{say("signed.text")}</p>
+            <dl class="facts">
+              <dt>{say("signed.version")}</dt>
+              <dd>{said.version}</dd>
+              <dt>{say("signed.key")}</dt>
+              <dd>
+                {statement.signatures.map(({ keyid }) => (
+                  <Hash key={keyid} text={keyid} of={say("signed.key")} />
+                ))}
+              </dd>
+              {Object.entries(said.builds).map(([platform, digest]) => (
+                <Build key={platform} platform={platform} digest={digest} />
+              ))}
+              <dt>{say("signed.at")}</dt>
+              <dd>{moment(said.issued_at)}</dd>
+              <dt>{say("signed.until")}</dt>
+              <dd>{moment(said.expires_at)}</dd>
+            </dl>
+            <CommandLine
+              label={say("signed.check")}
+              text={`countersign pull ${product.org}/${product.slug} ./${product.slug} --channel ${channel} --verify`}
+            />
+          </div>
+        );
+      }}
+    </Answer>
+  );
+}
+
+function Build({ platform, digest }: { platform: string; digest: string }) {
+  const name = platform in PLATFORMS ? PLATFORMS[platform as Platform] : "";
+  const label = `${say("signed.manifest")} ${name}`.trim();
+  return (
+    <>
+      <dt>{label}</dt>
+      <dd>
+        <Hash text={digest} of={label} />
+      </dd>
+    </>
+  );
+}
+
+function Hash({ text, of }: { text: string; of: string }) {
+  return (
+    <span class="row">
+      <code class="hash" title={text}>
+        {text}
+      </code>
+      <Copy text={text} of={of} />
+    </span>
+  );
+}
+
+/** The text that was signed: UTF-8 in base64. */
+function decoded(payload: string): string {
+  return new TextDecoder().decode(Uint8Array.from(atob(payload), (each) => each.charCodeAt(0)));
+}

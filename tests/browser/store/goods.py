@@ -1,0 +1,64 @@
+"""Products of the demonstration's publisher, made by the API as its own scripts would."""
+
+import io
+import secrets
+import zipfile
+
+import httpx
+
+from tests.browser.store.people import PLAYER, call
+from tests.servers.countersign import Running
+
+
+def new(store: Running, *, access: str = "entitled") -> str:
+    """A draft product; its slug."""
+    slug = f"lighthouse-{secrets.token_hex(4)}"
+    product = {"slug": slug, "title": slug.title(), "kind": "game", "platforms": ["linux"], "access": access}
+    call(store, "POST", "/products", product)
+    return slug
+
+
+def drafted(store: Running, slug: str, content: bytes) -> str:
+    """The draft 1.0.0 of the product with one file for Linux; the artifact's id."""
+    call(store, "POST", f"/products/{slug}/releases", {"version": "1.0.0", "channel": "stable"})
+    about = {"filename": "lighthouse.zip", "size": len(content), "platform": "linux"}
+    announced = call(store, "POST", f"/products/{slug}/releases/1.0.0/artifacts", about)
+    assert httpx.put(announced["upload_url"], content=content).status_code == 201
+    return announced["artifact_id"]
+
+
+def published(store: Running, slug: str, version: str) -> None:
+    """One more release of the product."""
+    call(store, "POST", f"/products/{slug}/releases", {"version": version, "channel": "stable"})
+    call(store, "POST", f"/products/{slug}/releases/{version}/publish", {})
+
+
+def free_product(store: Running) -> str:
+    """A new product with the release 1.0.0; its slug."""
+    slug = new(store, access="free")
+    published(store, slug, "1.0.0")
+    return slug
+
+
+def owned_with_a_file(store: Running) -> str:
+    """A new product of the player's whose release 1.0.0 has a file; its slug."""
+    slug = new(store)
+    drafted(store, slug, b"light")
+    call(store, "POST", f"/products/{slug}/releases/1.0.0/publish", {})
+    codes = call(store, "POST", "/codes", {"kind": "license", "products": [slug], "count": 1})["codes"]
+    call(store, "POST", "/redeem", {"code": codes[0]}, email=PLAYER)
+    return slug
+
+
+def built(store: Running) -> str:
+    """A new free product whose release 1.0.0 was processed; its slug."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("game/run.sh", "#!/bin/sh\necho hello\n")
+    slug = new(store, access="free")
+    artifact = drafted(store, slug, packed.getvalue())
+    wanted = {"type": "build.process", "payload": {"artifact_id": artifact}}
+    job = call(store, "POST", "/jobs", wanted, prefer="wait=30")
+    assert job["status"] == "completed", job
+    call(store, "POST", f"/products/{slug}/releases/1.0.0/publish", {})
+    return slug
