@@ -49,6 +49,7 @@ async def opened(
             master=master,
             secret=await key.secret(database, master),
             versions=Versions(database, ("access",)).current,
+            plan_version=Versions(database, ("plan",)).current,
         )
         yield Inside(app.assembled(records, counters))
     finally:

@@ -81,6 +81,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             master=master,
             secret=await key.secret(database, master),
             versions=Versions(database, ("access",)).current,
+            plan_version=Versions(database, ("plan",)).current,
         )
         yield assembled(records, counters)
 
