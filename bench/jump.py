@@ -18,6 +18,7 @@ from records_seed import Seeded
 LEADS = int(os.environ.get("BENCH_LEADS", "1000000"))
 JUMPS, QUICK_JUMPS = 200, 40
 PAGE = 100
+TRIES = 10
 JUMP_MS, OPEN_MS = 100, 150
 ORDERS: dict[str, list[dict[str, str]]] = {
     "by id": [],
@@ -74,13 +75,30 @@ def measure(bench: Bench, database: str) -> None:
         bench.aim(f"{database}, {wanted_ms} ms over p95 of a restricted {what}", wanted_ms / at(took, 0.95), 1)
 
 
+def to_the_end(client: Client, order: list[dict[str, str]], last: int) -> float:
+    """Ask for the last row, again where a busy machine took too long; milliseconds in all.
+
+    Raises:
+        RuntimeError: it was refused each time.
+    """
+    started_s = time.perf_counter()
+    for left in range(TRIES, 0, -1):
+        try:
+            client.run("list", order=order, limit=1, offset=last)
+            break
+        except RuntimeError:
+            if left == 1:
+                raise
+    return (time.perf_counter() - started_s) * 1000
+
+
 def walk(bench: Bench, seeded: Seeded, server: Worker, order: list[dict[str, str]]) -> dict[str, list[float]]:
     """Milliseconds of each opening and each jump, in turn; what the page asks at once after opening goes before."""
     restricted, everyone = (Client(server, seeded.tokens[who]) for who in ("clerk", "manager"))
     ends = {client: total_of(client, order) - 1 for client in (restricted, everyone)}
     took: dict[str, list[float]] = {"to the end": [], "open": [], "jump": [], "jump of who sees all": []}
     for client, last in ends.items():
-        took["to the end"].append(client.run("list", order=order, limit=1, offset=last)[1])
+        took["to the end"].append(to_the_end(client, order, last))
     chance = random.Random(1)
 
     def jump(client: Client) -> float:
@@ -119,6 +137,6 @@ def at(values: list[float], share: float) -> float:
 
 
 if __name__ == "__main__":
-    with harness.bench("jump", "a long list of somebody who sees a part: opening, jumping", needs_load=False) as running:
+    with harness.bench("jump", "a long list of who sees a part: opening, jumping", needs_load=False) as running:
         for each in running.options.databases:
             measure(running, each)

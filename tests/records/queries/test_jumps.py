@@ -40,7 +40,6 @@ async def jumped(world: World, viewer: Viewer, query: Query, known: Known, offse
     """The rows of a jump, as they are sent."""
     run = world.opened.run(viewer.caller)
     rows = await Way(run, listed(world.opened, viewer.caller, "thing", query), known).page(offset, limit)
-    assert rows is not None
     shown = await outgoing.records(run, run.engine.reading(viewer.caller, run.view_of("thing")), rows)
     return msgspec.json.decode(msgspec.json.encode(shown))
 

@@ -1,4 +1,4 @@
-"""Which plans changed after a moment: each change takes a number under a lock, so that none is committed out of turn."""
+"""Which plans changed after which: each change takes a number under a lock, so that none is committed out of turn."""
 
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Transaction

@@ -8,9 +8,9 @@ entries in the audit, which every change of a record adds to.
 import asyncio
 import hashlib
 
+from countersign.declare.rules.whole import BASE
 from countersign.kernel import clock
 from countersign.kernel.database.port import Row
-from countersign.declare.rules.whole import BASE
 from countersign.records.commands.places import Known, Listed, Place, pieces
 from countersign.records.commands.query import Query
 from countersign.records.commands.run import Run
@@ -37,7 +37,10 @@ class Changed(Exception):
 
 
 async def page(run: Run, listed: Listed, offset: int, limit: int) -> list[Row] | None:
-    """The rows of a page; None where it has to be read in one statement, as the data change on the way or it is long.
+    """The rows of a page; None when the data change on the way, so that it has to be read in one statement.
+
+    Raises:
+        Unavailable: a read took too long; the way so far is remembered for the next try.
     """
     lists = run.engine.places
     key = hashlib.blake2b(listed.identity().encode(), digest_size=16).digest()
@@ -63,16 +66,18 @@ class Way:
         self._listed = listed
         self._known = known
 
-    async def page(self, offset: int, limit: int) -> list[Row] | None:
-        """The rows from the offset on; None when the way there takes too long, and is gone on with the next time."""
+    async def page(self, offset: int, limit: int) -> list[Row]:
+        """The rows from the offset on."""
         place = self._known.before(offset)
         while place.offset < offset:
-            if clock.monotonic_s() >= self._until_s:
-                return None
-            following = await self._after(place, min(self._known.step, offset - place.offset))
+            left = offset - place.offset
+            # Late, the rest is gone in one: the deadline of a read is for that, and the way so far stays known.
+            is_late = clock.monotonic_s() >= self._until_s
+            following = await self._after(place, left if is_late else min(self._known.step, left))
             if following is None:
                 return []
-            self._known.add(following)
+            if following.offset - place.offset == self._known.step:
+                self._known.add(following)
             place = following
             # On SQLite a quick read never waits: others have their turn in between.
             await asyncio.sleep(0)
