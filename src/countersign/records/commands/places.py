@@ -16,7 +16,7 @@ from countersign.records.commands.reading import Reading
 from countersign.records.commands.select import Statement, Term, in_order, matching, terms
 from countersign.records.commands.sql import Parameters, all_of
 
-STEP = 2_000
+STEP = 1_000
 """Rows from one remembered place to the next, to begin with."""
 
 MOST_PLACES = 2_000
