@@ -56,7 +56,7 @@ async def look(browser: Browser, url: str, ready: str, use: Use, state: Any = No
     context = await browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-GB", storage_state=state)
     page = await context.new_page()
     await page.add_init_script(WATCH)
-    session = await context.new_cdp_session(page)
+    session: Any = await context.new_cdp_session(page)
     await session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
     await page.goto(url)
     await page.wait_for_selector(ready)
