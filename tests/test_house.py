@@ -29,6 +29,7 @@ OF_DECLARED_MODELS = (
     "commands/delete",
     "commands/effects",
     "commands/incoming",
+    "commands/places",
     "commands/planning",
     "commands/select",
     "commands/stored",

@@ -51,6 +51,7 @@ async def opened(
             secret=await key.secret(database, master),
             mail=open_mail("", "Trial <no-reply@localhost>", folder),
             versions=Versions(database, ("access",)).current,
+            plan_version=Versions(database, ("plan",)).current,
         )
         yield Inside(app.assembled(records, counters))
     finally:

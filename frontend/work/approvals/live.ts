@@ -21,8 +21,22 @@ export function put(changed: readonly Plan[]): void {
   plans.value = [...byId.values()].sort((a, b) => (a.proposed_at < b.proposed_at ? 1 : -1));
 }
 
+/** Plans that changed; or all there are, in place of those shown. */
 interface News {
   plans: Plan[];
+  isAll: boolean;
+}
+
+interface Watched {
+  plans: Plan[];
+  cursor: number;
+}
+
+function show(news: News): void {
+  if (news.isAll) {
+    plans.value = [];
+  }
+  put(news.plans);
 }
 
 /** Follow the plans until the answered function is called. */
@@ -31,16 +45,13 @@ export function follow(): () => void {
   const channel = new BroadcastChannel(NAME);
   channel.onmessage = (event: MessageEvent<News>) => {
     state.value = "live";
-    put(event.data.plans);
+    show(event.data);
   };
-  void load(ended.signal).catch(() => undefined);
   const lead = () => watch(channel, ended.signal);
   if ("locks" in navigator) {
     // Who has the lock waits at the API; when that window closes, the next one has it.
-    navigator.locks.request(NAME, { signal: ended.signal }, lead).catch(() => undefined);
-    if (state.peek() === "opening") {
-      state.value = "live";
-    }
+    const stand = (lock: Lock | null) => (lock ? lead() : void standBy(lead, ended.signal));
+    navigator.locks.request(NAME, { ifAvailable: true }, stand).catch(() => undefined);
   } else {
     void lead();
   }
@@ -50,13 +61,19 @@ export function follow(): () => void {
   };
 }
 
-/** All of them anew: what is pending, and what was decided last. */
+async function standBy(lead: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  void load(signal).catch(() => undefined);
+  state.value = "live";
+  await navigator.locks.request(NAME, { signal }, lead).catch(() => undefined);
+}
+
+/** All of them, once: what is pending, and what was decided last. Of what comes the window that leads tells. */
 async function load(signal: AbortSignal): Promise<void> {
   try {
     const order = [{ field: "proposed_at", dir: "desc" }];
     const found = await run<Plan[]>("plan", "list", { order, limit: MOST }, signal);
     problem.value = null;
-    plans.value = found.value;
+    put(found.value);
   } catch (error) {
     if (!signal.aborted) {
       problem.value = error instanceof Problem ? error : Problem.offline();
@@ -66,26 +83,30 @@ async function load(signal: AbortSignal): Promise<void> {
 }
 
 async function watch(channel: BroadcastChannel, signal: AbortSignal): Promise<void> {
-  let since = Date.now() * 1000;
+  let since = 0;
   let pause_ms = 500;
-  let isFirst = true;
+  // From 0 on all there are come at once; the API goes back to it when what one may see has changed.
+  let isAnew = true;
   while (!signal.aborted) {
     try {
-      const { value } = await run<News & { cursor: number }>("plan", "watch", { since, wait_s: isFirst ? 0 : WAIT_S }, signal);
-      since = value.cursor;
+      const asked: object = { since, wait_s: isAnew ? 0 : WAIT_S };
+      const { value }: { value: Watched } = await run<Watched>("plan", "watch", asked, signal);
       state.value = "live";
+      problem.value = null;
       pause_ms = 500;
-      if (value.plans.length) {
-        put(value.plans);
-        channel.postMessage({ plans: value.plans } satisfies News);
-      } else {
-        // Now and then all of them: what ended by its time alone, or was written while the last answer left.
-        await load(signal);
+      if (isAnew || value.plans.length) {
+        const news: News = { plans: value.plans, isAll: isAnew };
+        show(news);
+        channel.postMessage(news);
       }
-      isFirst = false;
-    } catch {
+      isAnew = value.cursor === 0 && since !== 0;
+      since = value.cursor;
+    } catch (error) {
       if (!signal.aborted) {
         state.value = "reconnecting";
+        if (plans.peek() === null) {
+          problem.value = error instanceof Problem ? error : Problem.offline();
+        }
         await new Promise((done) => setTimeout(done, pause_ms));
         pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
       }

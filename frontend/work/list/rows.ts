@@ -6,6 +6,7 @@ import { may } from "../models";
 
 export const PAGE = 100;
 const MOST_PAGES = 60;
+const LONG = 10_000;
 
 export class Rows {
   /** Counts up with every change. */
@@ -104,8 +105,14 @@ export class Rows {
     if (!may(this.model, "search")) {
       return;
     }
-    const found = await run<{ total: number }>(this.model.name, "search", { ...this.input, limit: 1 }, this.counting.signal).catch(() => null);
+    const signal = this.counting.signal;
+    const found = await run<{ total: number }>(this.model.name, "search", { ...this.input, limit: 1 }, signal).catch(() => null);
     this.total.value = found?.value.total ?? null;
+    if (found && found.value.total > LONG && may(this.model, "list")) {
+      // Whoever jumps finds the way known: the API remembers the places it has passed.
+      const last = { ...this.input, limit: 1, offset: found.value.total - 1 };
+      await run(this.model.name, "list", last, signal).catch(() => null);
+    }
   }
 
   /** Show a record that has changed in its place. */

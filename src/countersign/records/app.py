@@ -85,6 +85,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             secret=await key.secret(database, master),
             mail=open_mail(settings.smtp_url, settings.mail_from, data),
             versions=Versions(database, ("access",)).current,
+            plan_version=Versions(database, ("plan",)).current,
         )
         yield assembled(records, counters)
 

@@ -17,10 +17,10 @@ class Records:
     """One running records service.
 
     `root_url` has no trailing slash; `is_loopback` tells that it is reached from this machine alone; `versions` reads
-    the number of access, never older than the call; `bits` says by model which bit of a record's masks stands for
-    which field (as installed, never reused); `secret` is 32 random bytes of this database, kept sealed under the
-    master key: token domains, the vault's hashes and the audit's chains derive their keys from it, so that changing
-    the master key changes none of them.
+    the number of access, `plan_version` that of the last change of a plan, neither ever older than the call; `bits`
+    says by model which bit of a record's masks stands for which field (as installed, never reused); `secret` is 32
+    random bytes of this database, kept sealed under the master key: token domains, the vault's hashes and the audit's
+    chains derive their keys from it, so that changing the master key changes none of them.
     """
 
     settings: Settings
@@ -33,3 +33,4 @@ class Records:
     secret: bytes
     mail: Mail
     versions: Callable[[], Awaitable[tuple[int, ...]]]
+    plan_version: Callable[[], Awaitable[tuple[int, ...]]]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from countersign.records.access import giving, revoke, setup
 from countersign.records.approvals import commands as plans
+from countersign.records.approvals import watch
 from countersign.records.checking import AuditCheck
 from countersign.records.commands import get, writing
 from countersign.records.commands.command import Answering
@@ -26,7 +27,7 @@ def commands() -> Mapping[str, Mapping[str, Answering]]:
             "reject": plans.reject,
             "withdraw": plans.withdraw,
             "propose": plans.propose_steps,
-            "watch": plans.watch,
+            "watch": watch.watch,
         },
         "session": {"revoke": _revoke_session},
         "agent_token": {"revoke": _revoke_agent_token},

@@ -36,7 +36,7 @@ class Assets:
     """Built files by their address."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
-        self._files = files
+        self.files = files
 
     @classmethod
     def of_package(cls) -> "Assets":
@@ -47,7 +47,7 @@ class Assets:
     def parts(self, entry: str) -> Parts | None:
         """What the entry's page loads; None when it is not built."""
         chunks = self._chunks()
-        chunk, paths = chunks.get(f"{entry}/main.tsx"), self._files.get(f"{entry}.paths.json")
+        chunk, paths = chunks.get(f"{entry}/main.tsx"), self.files.get(f"{entry}.paths.json")
         if chunk is None or paths is None:
             return None
         imported = [chunks[name] for name in chunk.get("imports", ())]
@@ -56,23 +56,23 @@ class Assets:
             script=f"/{chunk['file']}",
             styles=tuple(f"/{name}" for name in dict.fromkeys(styles)),
             preloads=tuple(f"/{each['file']}" for each in imported),
-            icon=next((f"/{name}" for name in self._files if name.startswith(f"{FOLDER}/mark-")), None),
+            icon=next((f"/{name}" for name in self.files if name.startswith(f"{FOLDER}/mark-")), None),
             paths=tuple(json.loads(paths)),
         )
 
     def _chunks(self) -> dict[str, dict[str, Any]]:
         """What the build tells of each of its parts, by their sources."""
-        return json.loads(self._files.get("manifest.json", b"{}"))
+        return json.loads(self.files.get("manifest.json", b"{}"))
 
     def answer(self, path: str, headers: Headers) -> Answer | None:
         """The file at the address, compressed where it is and the browser takes that; None when there is none."""
         name = path.removeprefix("/")
-        body, media_type = self._files.get(name), TYPES.get(name.rpartition(".")[2])
+        body, media_type = self.files.get(name), TYPES.get(name.rpartition(".")[2])
         if body is None or media_type is None:
             return None
         said: tuple[tuple[str, str], ...] = (FOR_EVER, ("Vary", "Accept-Encoding"))
         said += (("Cross-Origin-Resource-Policy", "same-origin"),)
-        packed = self._files.get(f"{name}.gz")
+        packed = self.files.get(f"{name}.gz")
         if packed is not None and _takes_gzip(headers.get("accept-encoding") or ""):
             return Answer(200, packed, media_type, (*said, ("Content-Encoding", "gzip")))
         return Answer(200, body, media_type, said)

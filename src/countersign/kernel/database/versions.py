@@ -11,7 +11,11 @@ from countersign.kernel import clock
 from countersign.kernel.database.port import Database, Transaction
 
 _EVERY_NUMBER = "SELECT name, number FROM version"
-_NEXT_NUMBER = "UPDATE version SET number = CASE WHEN number < $2 THEN $2 ELSE number + 1 END WHERE name = $1"
+_NEXT_NUMBER = """
+UPDATE version SET number = CASE WHEN number < $2 THEN $2 ELSE number + 1 END
+WHERE name = $1
+RETURNING number
+"""
 
 
 async def check_writable(transaction: Transaction) -> None:
@@ -19,16 +23,19 @@ async def check_writable(transaction: Transaction) -> None:
     await transaction.run("UPDATE version SET number = number")
 
 
-async def bump(transaction: Transaction, name: str) -> None:
-    """Count one more change; the number is the moment of the last one (µs), or more where they come too fast.
+async def bump(transaction: Transaction, name: str) -> int:
+    """Count one more change; the number is its moment (µs), or more where they come too fast.
 
-    Call it last in the transaction: on PostgreSQL the row stays locked until its end.
+    Call it last in the transaction: on PostgreSQL the row stays locked until its end, so that numbers are committed in
+    their order.
 
     Raises:
         LookupError: the table has no row of that name.
     """
-    if await transaction.run(_NEXT_NUMBER, name, clock.now()) != 1:
+    row = await transaction.fetch_one(_NEXT_NUMBER, name, clock.now())
+    if row is None:
         raise LookupError(f"the table version has no row {name!r}: insert it in a migration")
+    return int(row[0])
 
 
 class Versions:

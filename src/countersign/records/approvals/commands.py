@@ -1,18 +1,13 @@
 """The commands of plans beside the generated ones: reject, withdraw, propose, watch."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
-import msgspec
-
-from countersign.kernel import clock
 from countersign.kernel.errors import NotFound
-from countersign.records.approvals import decide, propose
-from countersign.records.commands import command, get, incoming, listing, promise
+from countersign.records.approvals import changes, decide, propose
+from countersign.records.commands import command, get, incoming, promise
 from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.reading import Record
 from countersign.records.commands.refusals import BadInput, no_such_record
 from countersign.records.commands.run import Body, Run
 
@@ -24,15 +19,6 @@ OWN: Mapping[str, str] = {
 }
 MOST_STEPS = promise.MOST
 LONGEST_REASON = 1_000
-LONGEST_WAIT_S = 25
-_PAUSE_S = 0.2
-
-
-class Watched(msgspec.Struct):
-    """Plans that changed, and where to go on."""
-
-    plans: list[Record]
-    cursor: int
 
 
 def text_of(run: Run, body: Body, name: str, place: str, *, required: bool) -> str | None:
@@ -50,7 +36,12 @@ def text_of(run: Run, body: Body, name: str, place: str, *, required: bool) -> s
     return value
 
 
-def _require_known(body: Body, command_id: str, *known: str) -> None:
+def require_known(body: Body, command_id: str, *known: str) -> None:
+    """Insist on known members alone.
+
+    Raises:
+        BadInput: another one is there; it is named.
+    """
     for name in body:
         if name not in known:
             raise BadInput(f"unknown key {name} in {command_id}")
@@ -62,7 +53,7 @@ async def reject(run: Run, model: str, body: Body) -> object:
     Raises:
         BadInput: no reason, no such plan, or it is decided already.
     """
-    _require_known(body, "plan.reject", "id", "reason")
+    require_known(body, "plan.reject", "id", "reason")
     reason = text_of(run, body, "reason", "plan.reason", required=True)
     return await _end(run, body, "rejected", reason)
 
@@ -73,7 +64,7 @@ async def withdraw(run: Run, model: str, body: Body) -> object:
     Raises:
         BadInput: no such plan of the caller, or it is decided already.
     """
-    _require_known(body, "plan.withdraw", "id", "reason")
+    require_known(body, "plan.withdraw", "id", "reason")
     reason = text_of(run, body, "reason", "plan.reason", required=False)
     return await _end(run, body, "withdrawn", reason)
 
@@ -94,7 +85,9 @@ async def _end(run: Run, body: Body, state: str, reason: str | None) -> object:
         if plan.values["state"] != "pending":
             raise decide.NotPending(plan.id, str(plan.values["state"]))
         await decide.end(inside, plan, state, reason=reason)
-        return await get.read(inside, "plan", plan_id)
+        ended = await get.read(inside, "plan", plan_id)
+        await changes.note(transaction, plan_id)
+        return ended
 
 
 async def propose_steps(run: Run, model: str, body: Body) -> object:
@@ -103,7 +96,7 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
     Raises:
         BadInput: there are none or too many steps, or one of them is refused; its position is named.
     """
-    _require_known(body, "plan.propose", "steps", "why")
+    require_known(body, "plan.propose", "steps", "why")
     why = text_of(run, body, "why", "plan.why", required=False)
     given = body.get("steps")
     if not isinstance(given, list) or not 1 <= len(cast("list[object]", given)) <= MOST_STEPS:
@@ -123,7 +116,7 @@ async def _step(run: Run, position: int, value: object) -> Prepared:
     if not isinstance(value, dict):
         raise BadInput(f"step {position} must be an object with command and input")
     members = cast("dict[str, object]", value)
-    _require_known(members, f"step {position}", "command", "input")
+    require_known(members, f"step {position}", "command", "input")
     model, _, name = str(members.get("command", "")).partition(".")
     body = members.get("input", {})
     view = run.caller.view.models.get(model)
@@ -136,43 +129,3 @@ async def _step(run: Run, position: int, value: object) -> Prepared:
         return await command.check(run, view, name, given)
     except BadInput as refused:
         raise BadInput(f"step {position}: {refused.detail}") from refused
-
-
-async def watch(run: Run, model: str, body: Body) -> object:
-    """Wait for plans that changed after `since` (the cursor of the answer before), up to `wait_s` seconds.
-
-    Raises:
-        BadInput: a value is out of range.
-    """
-    _require_known(body, "plan.watch", "since", "wait_s")
-    since = _whole(body, "since", 2**53 - 1)
-    until_s = clock.monotonic_s() + _whole(body, "wait_s", LONGEST_WAIT_S)
-    records = run.engine.records
-    rights = await records.versions()
-    while True:
-        if await records.versions() != rights:
-            # Somebody's rights have changed, perhaps the caller's: the next call is looked at anew.
-            return Watched([], since)
-        found = await _changed(run, since)
-        if found.plans or clock.monotonic_s() >= until_s:
-            return found
-        await asyncio.sleep(_PAUSE_S)
-
-
-def _whole(body: Body, name: str, most: int) -> int:
-    value = body.get(name, 0)
-    if type(value) is not int or not 0 <= value <= most:
-        raise BadInput(f"{name} must be an integer from 0 to {most}")
-    return value
-
-
-async def _changed(run: Run, since: int) -> Watched:
-    cursor = clock.now()
-    after = clock.rfc3339(clock.Instant(since))
-    proposed: dict[str, object] = {"filter": [{"field": "proposed_at", "op": "gte", "value": after}]}
-    decided: dict[str, object] = {"filter": [{"field": "decided_at", "op": "gte", "value": after}]}
-    seen: dict[str, Record] = {}
-    for asked in (proposed, decided):
-        for record in await listing.records(run, "plan", {**asked, "limit": 1000}):
-            seen[msgspec.structs.astuple(record)[0]] = record
-    return Watched(list(seen.values()), cursor)

@@ -13,7 +13,7 @@ from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound
 from countersign.records.access import domains
 from countersign.records.access.view import Caller
-from countersign.records.approvals import events, hanging, policy, provenance, rights, steps
+from countersign.records.approvals import changes, events, hanging, policy, provenance, rights, steps
 from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.policy import Policy
 from countersign.records.approvals.steps import Step
@@ -86,6 +86,8 @@ async def approve(run: Run, agents: Agents, plan_id: str, digest: str | None, no
         inside = run.within(transaction)
         plan = await find(inside, plan_id)
         outcome = await _decide(inside, agents, plan, digest, note)
+        if plan.values["state"] == "pending":
+            await changes.note(transaction, plan_id)
     if isinstance(outcome, Ended):
         raise NotPending(plan_id, outcome.state, outcome.error)
     return outcome

@@ -2,7 +2,7 @@
 
 from countersign.kernel import clock
 from countersign.records.access import domains
-from countersign.records.approvals import events, steps
+from countersign.records.approvals import changes, events, steps
 from countersign.records.audit.chain import Entry
 from countersign.records.commands.run import Engine
 
@@ -44,4 +44,5 @@ async def expire(engine: Engine) -> int:
                 )
                 await engine.chain.append(transaction, entry)
                 await domains.close_unused_domains(transaction, person)
+                await changes.note(transaction, plan_id)
     return len(due)

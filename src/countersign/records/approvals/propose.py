@@ -8,7 +8,7 @@ import msgspec
 from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
 from countersign.kernel import clock, ids
-from countersign.records.approvals import events, letters, policy, steps
+from countersign.records.approvals import changes, events, letters, policy, steps
 from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.steps import Step
 from countersign.records.commands import select, writing
@@ -42,7 +42,7 @@ class Proposal(msgspec.Struct):
 
 
 async def propose(run: Run, prepared: Sequence[Prepared], *, why: str | None) -> Proposal:
-    """Store the commands as a plan, or find the same one that is pending already.
+    """Store the commands as a plan, or find the same one that is pending already; last in its transaction.
 
     Raises:
         BadInput: the agent has too many plans pending.
@@ -61,6 +61,7 @@ async def propose(run: Run, prepared: Sequence[Prepared], *, why: str | None) ->
         raise BadInput(f"{MOST_PENDING} of your plans are pending: wait for decisions, or withdraw some")
     expires_at = clock.later(now, seconds=run.engine.records.settings.plan_ttl_s)
     await _store(run, plan_id, prepared, why, now, expires_at)
+    await changes.note(run.transaction, plan_id)
     return Proposal(True, plan_id, clock.rfc3339(expires_at))
 
 

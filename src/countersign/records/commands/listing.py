@@ -7,7 +7,8 @@ from typing import cast
 import msgspec
 
 from countersign.declare.where import Operator
-from countersign.records.commands import incoming, outgoing, planning, query, select
+from countersign.records.commands import incoming, jumping, outgoing, planning, query, select
+from countersign.records.commands.places import Listed
 from countersign.records.commands.query import Query
 from countersign.records.commands.reading import Record
 from countersign.records.commands.run import Body, Run
@@ -60,10 +61,17 @@ async def records(run: Run, model: str, body: Body, command: str = "list") -> li
     Raises:
         BadInput: the query is refused.
     """
-    asked = await planning.planned(run, run.view_of(model), read(run, model, command, body))
-    made = statement(run, model, asked, command)
-    rows = await run.engine.records.database.scan(made.text, *made.values)
-    return await outgoing.records(run, run.engine.reading(run.caller, run.view_of(model)), rows)
+    view = run.view_of(model)
+    asked = await planning.planned(run, view, read(run, model, command, body))
+    reading = run.engine.reading(run.caller, view)
+    rows = None
+    if asked.limit is not None and jumping.is_far(run, model, asked):
+        listed = Listed(reading, view.reach(command), asked)
+        rows = await jumping.page(run, listed, asked.offset, asked.limit)
+    if rows is None:
+        made = statement(run, model, asked, command)
+        rows = await run.engine.records.database.scan(made.text, *made.values)
+    return await outgoing.records(run, reading, rows)
 
 
 async def stream(run: Run, model: str, asked: Query, command: str = "list") -> AsyncGenerator[list[Record]]:

@@ -10,6 +10,7 @@ from countersign.kernel.database.port import Dialect, Reader, Transaction
 from countersign.records.access.view import Caller, Domain, ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.audit.chain import Chain
+from countersign.records.commands.places import Known
 from countersign.records.commands.reading import Masks, Reading
 from countersign.records.context import Records
 from countersign.records.masking.grammar import Grammar
@@ -41,7 +42,7 @@ class Engine:
     """What commands work with beside the database: made once per process.
 
     `checks` and the names of all `commands` are by model; `many` says of a filter that matched many records how often
-    more that is believed (see `planning`).
+    more that is believed (see `planning`); `places` are remembered of long lists (see `jumping`).
     """
 
     records: Records
@@ -55,6 +56,7 @@ class Engine:
     checks: Mapping[str, Check]
     commands: Commands
     many: dict[bytes, int] = field(default_factory=dict[bytes, int])
+    places: dict[bytes, Known] = field(default_factory=dict[bytes, Known])
 
     @property
     def registry(self) -> Registry:

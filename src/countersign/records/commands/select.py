@@ -1,6 +1,8 @@
 """The one SELECT: conditions, order, visibility, rules and totals become a single parameterised statement."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from countersign.declare import Declared, Field
 from countersign.kernel import clock
@@ -13,6 +15,13 @@ from countersign.records.commands.sql import Parameters, all_of
 
 MOST_INLINE = 200
 """Rows up to which a page that indexes answer is read on the event loop."""
+
+
+class Term(NamedTuple):
+    """One key of an order as SQL: the expression rows are ordered by, empty ones last either way."""
+
+    expression: str
+    is_descending: bool
 
 
 class Statement:
@@ -38,8 +47,8 @@ def page(reading: Reading, rows: Rows, query: Query) -> Statement:
 def _page(reading: Reading, rows: Rows, query: Query, parameters: Parameters) -> str:
     scope = reading.scope(parameters)
     columns = ", ".join(reading.columns(scope))
-    where = _where(scope, reading, rows, query)
-    order = _order(scope, reading, query)
+    where = matching(scope, reading, rows, query)
+    order = in_order(terms(scope, reading, query))
     text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE {where} ORDER BY {order}'
     if query.limit is not None:
         text += f" LIMIT {parameters.put(query.limit)}"
@@ -56,7 +65,7 @@ def page_with_total(reading: Reading, rows: Rows, query: Query) -> Statement:
     """
     parameters = Parameters()
     scope = reading.scope(parameters)
-    counted = f'SELECT count(*) AS total FROM "{reading.view.model.name}" AS t WHERE ' + _where(
+    counted = f'SELECT count(*) AS total FROM "{reading.view.model.name}" AS t WHERE ' + matching(
         scope, reading, rows, replace(query, scattered=frozenset())
     )
     # A single row on the left: whichever way the join is made, the page keeps its order.
@@ -99,7 +108,12 @@ def existing(model: Declared, rows: Rows, record_id: str, dialect: Dialect) -> S
     return Statement(text, parameters.values)
 
 
-def _where(scope: conditions.Scope, reading: Reading, rows: Rows, query: Query) -> str:
+def matching(scope: conditions.Scope, reading: Reading, rows: Rows, query: Query) -> str:
+    """The condition that a record is one of the query's, and of those the caller may see.
+
+    Raises:
+        BadInput: a condition is refused.
+    """
     scope.scattered = query.scattered
     found = conditions.filtered(scope, reading.view, query.filter)
     if rows is not None:
@@ -107,19 +121,27 @@ def _where(scope: conditions.Scope, reading: Reading, rows: Rows, query: Query) 
     return all_of(found)
 
 
-def _order(scope: conditions.Scope, reading: Reading, query: Query) -> str:
-    terms: list[str] = []
+def terms(scope: conditions.Scope, reading: Reading, query: Query) -> list[Term]:
+    """The keys of the query's order; the last one is the id, after which nothing is left to order.
+
+    Raises:
+        BadInput: a key is refused.
+    """
+    found: list[Term] = []
+    is_by_id = False
     # Where all rows have one value there is nothing to order by, and the index that finds them has them by id.
     fixed = {each.field for each in query.filter if each.operator == "eq"}
     for key in query.order:
-        if key.field == "id":
-            terms.append(f"{scope.alias}.id {'DESC' if key.is_descending else 'ASC'}")
-            continue
         field: Field = conditions.clear_field(reading.view, key.field)
-        if key.field in fixed:
+        if is_by_id or (key.field in fixed and key.field != "id"):
             continue
-        expression = field.ordered(scope.value_of(field))
-        terms.append(f"{expression} {'DESC' if key.is_descending else 'ASC'} NULLS LAST")
-    if not any(key.field == "id" for key in query.order):
-        terms.append(f"{scope.alias}.id")
-    return ", ".join(terms)
+        is_by_id = key.field == "id"
+        expression = f"{scope.alias}.id" if is_by_id else field.ordered(scope.value_of(field))
+        found.append(Term(expression, key.is_descending))
+    return found if is_by_id else [*found, Term(f"{scope.alias}.id", False)]
+
+
+def in_order(found: Sequence[Term]) -> str:
+    """The terms as ORDER BY has them; the last one, the id, is never empty."""
+    keys = [f"{each.expression} {'DESC' if each.is_descending else 'ASC'} NULLS LAST" for each in found[:-1]]
+    return ", ".join([*keys, f"{found[-1].expression} {'DESC' if found[-1].is_descending else 'ASC'}"])

@@ -1,0 +1,142 @@
+"""A list of a million leads as its page asks for it, by somebody who sees a part: opening it, and jumping about."""
+
+import http.client
+import json
+import os
+import random
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import harness
+import records_seed
+from harness import Bench
+from processes import Worker, worker
+from records_seed import Seeded
+
+LEADS = int(os.environ.get("BENCH_LEADS", "1000000"))
+JUMPS, QUICK_JUMPS = 200, 40
+PAGE = 100
+TRIES = 10
+JUMP_MS, OPEN_MS = 100, 150
+ORDERS: dict[str, list[dict[str, str]]] = {
+    "by id": [],
+    "by title": [{"field": "title"}],
+    "by expected_close, last first": [{"field": "expected_close", "dir": "desc"}],
+    "by stage": [{"field": "stage"}],
+}
+
+
+class Client:
+    """Somebody at the API, one call after the other on one connection; `run` also says how many ms it took."""
+
+    def __init__(self, server: Worker, token: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def run(self, command: str, **body: object) -> tuple[Any, float]:
+        """The value of a command on leads.
+
+        Raises:
+            RuntimeError: it was refused.
+        """
+        started_s = time.perf_counter()
+        self._connection.request("POST", f"/api/lead/{command}", json.dumps(body), self._headers)
+        answer = self._connection.getresponse()
+        read = answer.read()
+        took_ms = (time.perf_counter() - started_s) * 1000
+        if answer.status != 200:
+            raise RuntimeError(f"lead.{command}: {answer.status} {read[:200]!r}")
+        return json.loads(read)["value"], took_ms
+
+
+def total_of(client: Client, order: list[dict[str, str]]) -> int:
+    """How many leads somebody sees."""
+    found, _ = client.run("search", order=order, limit=1)
+    return int(found["total"])
+
+
+def measure(bench: Bench, database: str) -> None:
+    """All orders on one database."""
+    with ExitStack() as stack:
+        seeded = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
+        place = {"database_url": seeded.database_url, "data": str(seeded.data)}
+        server = stack.enter_context(worker({"contender": "records", **place}, bench.folder, bench.cores))
+        jumps: list[float] = []
+        opened: list[float] = []
+        for name, order in ORDERS.items():
+            figures = walk(bench, seeded, server, order)
+            jumps += figures["jump"]
+            opened += figures["open"]
+            show(bench, database, name, figures)
+    for what, wanted_ms, took in (("jump", JUMP_MS, jumps), ("opening", OPEN_MS, opened)):
+        bench.aim(f"{database}, {wanted_ms} ms over p95 of a restricted {what}", wanted_ms / at(took, 0.95), 1)
+
+
+def to_the_end(client: Client, order: list[dict[str, str]], last: int) -> float:
+    """Ask for the last row, again where a busy machine took too long; milliseconds in all.
+
+    Raises:
+        RuntimeError: it was refused each time.
+    """
+    started_s = time.perf_counter()
+    for left in range(TRIES, 0, -1):
+        try:
+            client.run("list", order=order, limit=1, offset=last)
+            break
+        except RuntimeError:
+            if left == 1:
+                raise
+    return (time.perf_counter() - started_s) * 1000
+
+
+def walk(bench: Bench, seeded: Seeded, server: Worker, order: list[dict[str, str]]) -> dict[str, list[float]]:
+    """Milliseconds of each opening and each jump, in turn; what the page asks at once after opening goes before."""
+    restricted, everyone = (Client(server, seeded.tokens[who]) for who in ("clerk", "manager"))
+    ends = {client: total_of(client, order) - 1 for client in (restricted, everyone)}
+    took: dict[str, list[float]] = {"to the end": [], "open": [], "jump": [], "jump of who sees all": []}
+    for client, last in ends.items():
+        took["to the end"].append(to_the_end(client, order, last))
+    chance = random.Random(1)
+
+    def jump(client: Client) -> float:
+        offset = chance.randrange(ends[client] // PAGE) * PAGE
+        return client.run("list", order=order, limit=PAGE, offset=offset)[1]
+
+    turns: dict[str, Callable[[], float]] = {
+        "open": lambda: restricted.run("list", order=order, limit=PAGE, offset=0)[1],
+        "jump": lambda: jump(restricted),
+        "jump of who sees all": lambda: jump(everyone),
+    }
+    for _ in range(QUICK_JUMPS if bench.options.is_quick else JUMPS):
+        for name, turn in turns.items():
+            took[name].append(turn())
+    return took
+
+
+def show(bench: Bench, database: str, order: str, took: dict[str, list[float]]) -> None:
+    """Print and keep the figures of one order."""
+    figures = {
+        f"{name} {part} ms": round(at(each, share), 1)
+        for name, each in took.items()
+        for part, share in (("p50", 0.5), ("p95", 0.95))
+    }
+    figures["jump p50 to opening's"] = round(statistics.median(took["jump"]) / statistics.median(took["open"]), 2)
+    figures["jump p50 to that of who sees all"] = round(
+        statistics.median(took["jump"]) / statistics.median(took["jump of who sees all"]), 2
+    )
+    bench.other[f"{database}, {LEADS:,} leads {order}"] = figures
+    print(f"\n{database}, {LEADS:,} leads {order}: {figures}", flush=True)
+
+
+def at(values: list[float], share: float) -> float:
+    """The value that this share of all does not exceed."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+if __name__ == "__main__":
+    with harness.bench("jump", "a long list of who sees a part: opening, jumping", needs_load=False) as running:
+        for each in running.options.databases:
+            measure(running, each)

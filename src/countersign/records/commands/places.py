@@ -1,0 +1,169 @@
+"""Lists that begin at a known place: whatever their order, indexes find what comes after a row.
+
+The rows from one row on come in pieces, each of which one index answers: those that are equal to it in all keys and
+follow by id, then those that are equal in all but the last key and come after it by that, and so on.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from countersign.declare.fields.field import Stored
+from countersign.kernel.database.port import Dialect
+from countersign.records.access.view import Rows
+from countersign.records.commands.query import Query
+from countersign.records.commands.reading import Reading
+from countersign.records.commands.select import Statement, Term, in_order, matching, terms
+from countersign.records.commands.sql import Parameters, all_of
+
+STEP = 1_000
+"""Rows from one remembered place to the next, to begin with."""
+
+MOST_PLACES = 2_000
+"""Remembered places of a list, beyond which every second is given up and the step doubled."""
+
+_VERSION = "SELECT sum(count) AS version FROM audit_lane"
+
+
+class Place(NamedTuple):
+    """A row of a list: how many come before it, and its values of the keys of the order, the id last.
+
+    Without keys it is the beginning.
+    """
+
+    offset: int
+    keys: tuple[Stored, ...] = ()
+
+
+class Known:
+    """The remembered places of one list at one version of the data, in order."""
+
+    def __init__(self, step: int = STEP) -> None:
+        self.version: int | None = None
+        self.step = step
+        self._offsets = [0]
+        self._places = [Place(0)]
+
+    def before(self, offset: int) -> Place:
+        """The last place at the offset or before it."""
+        return self._places[bisect_right(self._offsets, offset) - 1]
+
+    def holds(self, version: int) -> bool:
+        """Whether the places are right at this version; the first one asked about is theirs."""
+        if self.version is None:
+            self.version = version
+        return self.version == version
+
+    def add(self, place: Place) -> None:
+        """Remember a place."""
+        at = bisect_right(self._offsets, place.offset)
+        if self._offsets[at - 1] == place.offset:
+            return
+        self._offsets.insert(at, place.offset)
+        self._places.insert(at, place)
+        if len(self._places) > MOST_PLACES:
+            self.step *= 2
+            self._offsets, self._places = self._offsets[::2], self._places[::2]
+
+
+class Piece(NamedTuple):
+    """A part of what comes at a place or after it: rows equal to it in the first `depth` keys, which come after it by
+    the next one, because that is greater, or `is_empty`."""
+
+    depth: int
+    is_empty: bool = False
+
+
+def pieces(place: Place) -> list[Piece]:
+    """All of them, in order."""
+    found = [Piece(max(0, len(place.keys) - 1))]
+    for depth in range(len(place.keys) - 2, -1, -1):
+        if place.keys[depth] is not None:
+            found += [Piece(depth), Piece(depth, is_empty=True)]
+    return found
+
+
+class Listed:
+    """A list of one caller: its model, rows and query."""
+
+    def __init__(self, reading: Reading, rows: Rows, query: Query) -> None:
+        self._reading = reading
+        self._rows = rows
+        self._query = query
+
+    def identity(self) -> str:
+        """The same text for lists of the same rows in the same order, whichever of their columns are read."""
+        parameters = Parameters()
+        scope = self._reading.scope(parameters)
+        where = matching(scope, self._reading, self._rows, self._query)
+        order = in_order(terms(scope, self._reading, self._query))
+        return repr((self._reading.view.model.name, where, order, parameters.values))
+
+    def keys(self, place: Place, piece: Piece, skip: int) -> Statement:
+        """The version of the data, and the keys of the row that so many of the piece come before; or empty ones."""
+        parameters = Parameters()
+        scope = self._reading.scope(parameters)
+        order = terms(scope, self._reading, self._query)
+        columns = [each.expression for each in order]
+        text = f"{self._rest(columns, place, piece, parameters)} LIMIT 1 OFFSET {parameters.put(skip)}"
+        return _with_version(text, columns, parameters)
+
+    def page(self, place: Place, piece: Piece, limit: int) -> Statement:
+        """The version of the data, and the first rows of the piece as they are read; or empty ones."""
+        parameters = Parameters()
+        columns = self._reading.columns(self._reading.scope(parameters))
+        text = f"{self._rest(columns, place, piece, parameters)} LIMIT {parameters.put(limit)}"
+        return _with_version(text, columns, parameters)
+
+    def size(self, place: Place, piece: Piece, most: int) -> Statement:
+        """The version of the data, and how many rows the piece has, counted so far."""
+        parameters = Parameters()
+        text = f"{self._rest(['t.id'], place, piece, parameters)} LIMIT {parameters.put(most)}"
+        return Statement(f"SELECT ({_VERSION}), count(*) FROM ({text}) AS p", parameters.values)
+
+    def _rest(self, columns: Sequence[str], place: Place, piece: Piece, parameters: Parameters) -> str:
+        scope = self._reading.scope(parameters)
+        where = matching(scope, self._reading, self._rows, self._query)
+        order = terms(scope, self._reading, self._query)
+        conditions, rest = _after(order, place.keys, piece, parameters, scope.dialect)
+        names = ", ".join(f"{each} AS column__{number}" for number, each in enumerate(columns))
+        return (
+            f'SELECT {names} FROM "{self._reading.view.model.name}" AS t WHERE {all_of([where, *conditions])} '
+            f"ORDER BY {in_order(rest)}"
+        )
+
+
+def _with_version(text: str, columns: Sequence[str], parameters: Parameters) -> Statement:
+    names = ", ".join(f"p.column__{number}" for number in range(len(columns)))
+    # A single row on the left: whichever way the join is made, the page keeps its order.
+    joined = f"SELECT v.version, {names} FROM ({_VERSION}) AS v LEFT JOIN ({text}) AS p ON 1 = 1"
+    return Statement(joined, parameters.values)
+
+
+def _after(
+    order: Sequence[Term], keys: tuple[Stored, ...], piece: Piece, parameters: Parameters, dialect: Dialect
+) -> tuple[list[str], list[Term]]:
+    """The conditions of a piece, and the order within it."""
+    if not keys:
+        return [], list(order)
+    # What is equal everywhere is nothing to order by; but PostgreSQL does not see that of empty ones.
+    is_told = dialect == "postgres"
+    conditions: list[str] = []
+    rest: list[Term] = []
+    for term, value in zip(order[: piece.depth], keys, strict=False):
+        conditions.append(_is(term, value, parameters))
+        rest += [term] if value is None and is_told else []
+    term, value = order[piece.depth], keys[piece.depth]
+    if piece.is_empty:
+        conditions.append(_is(term, None, parameters))
+        rest += [term] if is_told else []
+    else:
+        comparison = "<" if term.is_descending else ">"
+        is_last = piece.depth == len(order) - 1
+        conditions.append(f"{term.expression} {comparison}{'=' if is_last else ''} {parameters.put(value)}")
+        rest.append(term)
+    return conditions, [*rest, *order[piece.depth + 1 :]]
+
+
+def _is(term: Term, value: Stored, parameters: Parameters) -> str:
+    return f"{term.expression} IS NULL" if value is None else f"{term.expression} = {parameters.put(value)}"

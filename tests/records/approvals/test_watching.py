@@ -1,0 +1,122 @@
+"""Whoever watches plans misses none, in whatever order they are committed, and learns nothing of those of others."""
+
+import asyncio
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.http.call import Headers
+from countersign.records import app
+from countersign.records.approvals import propose
+from countersign.records.commands import command
+from countersign.records.commands.run import Run, actor_of
+from tests.records.office import Office
+
+MANY = 24
+
+
+@pytest.fixture
+async def agent(office: Office) -> str:
+    """An agent of alice."""
+    return await office.agent("alice", label="mailbot")
+
+
+async def lead(office: Office, title: str) -> str:
+    """A new lead."""
+    return str((await office.value("alice", "lead.create", title=title))["id"])
+
+
+async def cursor_of(office: Office, who: str) -> int:
+    """Where somebody stands who has seen what there is."""
+    return int((await office.value(who, "plan.watch"))["cursor"])
+
+
+async def told(office: Office, who: str, since: int, wanted: set[str]) -> int:
+    """Watch until all these plans were told of; the last cursor."""
+    missing = set(wanted)
+    async with asyncio.timeout(30):
+        while missing:
+            answer = await office.value(who, "plan.watch", since=since, wait_s=5)
+            missing -= {each["id"] for each in answer["plans"]}
+            since = answer["cursor"]
+    return since
+
+
+async def test_a_plan_that_is_committed_after_the_cursor_was_taken_is_told_of(office: Office, agent: str) -> None:
+    first, second = await lead(office, "Slow"), await lead(office, "Quick")
+    await office.proposed(agent, "lead.delete", id=await lead(office, "Before"))
+    authorization = [(name.lower().encode(), value.encode()) for name, value in office.headers(agent).items()]
+    caller = await office.service.callers.caller_of(Headers(authorization))
+    assert caller is not None
+    engine = office.service.engine
+
+    async with engine.records.database.transaction() as transaction:
+        run = Run(engine, caller, transaction, actor_of(caller, "request"), transaction)
+        prepared = await command.check(run, caller.view.models["lead"], "delete", {"id": first})
+        slow = (await propose.propose(run, [prepared], why=None)).plan_id
+        quick = asyncio.create_task(office.proposed(agent, "lead.delete", id=second))
+        # Whether the other one waits for this one or not: the cursor is taken while this one is not there yet.
+        await asyncio.wait([quick], timeout=0.5)
+        since = await cursor_of(office, "alice")
+
+    await told(office, "alice", since, {slow, await quick})
+
+
+async def test_of_many_proposed_at_once_none_is_missed(office: Office, agent: str) -> None:
+    leads = [await lead(office, f"{number}") for number in range(MANY)]
+    since = await told(office, "alice", 0, {await office.proposed(agent, "lead.delete", id=leads.pop())})
+    proposing = [asyncio.create_task(office.proposed(agent, "lead.delete", id=each)) for each in leads]
+    seen: list[str] = []
+
+    async with asyncio.timeout(60):
+        while len(set(seen)) < len(leads):
+            answer = await office.value("alice", "plan.watch", since=since, wait_s=1)
+            seen += [each["id"] for each in answer["plans"]]
+            since = answer["cursor"]
+
+    assert set(seen) == set(await asyncio.gather(*proposing))
+    assert len(seen) == len(leads), "nothing is told twice"
+
+
+async def test_every_end_of_a_plan_is_told_of(office: Office, agent: str) -> None:
+    plans = [await office.proposed(agent, "lead.delete", id=await lead(office, f"{number}")) for number in range(4)]
+    since = await told(office, "alice", 0, set(plans))
+
+    await office.approve("alice", plans[0])
+    await office.value("alice", "plan.reject", id=plans[1], reason="no")
+    await office.value(agent, "plan.withdraw", id=plans[2])
+    with clock.fixed(clock.later(clock.now(), seconds=8 * 86400)):
+        await app.tend(office.service)
+
+    answer = await office.value("alice", "plan.watch", since=since)
+    assert [each["id"] for each in answer["plans"]] == plans
+    assert [each["state"] for each in answer["plans"]] == ["executed", "rejected", "withdrawn", "expired"]
+    assert (await office.value("alice", "plan.watch", since=answer["cursor"]))["plans"] == []
+
+
+async def test_what_others_do_does_not_show_in_the_cursor(office: Office, agent: str) -> None:
+    other = await office.agent("alice", label="another")
+    watching = await office.agent("alice", label="watching")
+    own = await office.proposed(watching, "lead.delete", id=await lead(office, "Own"))
+    since = await told(office, watching, 0, {own})
+
+    await office.proposed(other, "lead.delete", id=await lead(office, "Of another"))
+
+    assert await office.value(watching, "plan.watch", since=since) == {"plans": [], "cursor": since}
+    assert await cursor_of(office, watching) == since
+    assert await office.value(agent, "plan.watch") == {"plans": [], "cursor": 0}
+
+
+async def test_who_waits_while_rights_change_begins_anew(office: Office, agent: str) -> None:
+    plan_id = await office.proposed(agent, "lead.delete", id=await lead(office, "x"))
+    since = await told(office, "alice", 0, {plan_id})
+
+    waiting = asyncio.create_task(office.value("alice", "plan.watch", since=since, wait_s=20))
+    while not waiting.done():
+        await office.agent("bob", label="ended")
+        token = (await office.value("bob", "agent_token.list"))[0]
+        await office.value("bob", "agent_token.revoke", id=token["id"])
+        await asyncio.wait([waiting], timeout=0.5)
+
+    assert await waiting == {"plans": [], "cursor": 0}
+    assert [each["id"] for each in (await office.value("alice", "plan.watch"))["plans"]] == [plan_id]

@@ -1,0 +1,252 @@
+"""A jump to any place of a list gives the rows the whole list has there, whoever asks, on both databases."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Coroutine
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from countersign.declare import Grant, Model, Number, Ref, Select, Text, where
+from countersign.kernel import ids
+from countersign.records.access.view import Caller
+from countersign.records.commands import jumping, listing, outgoing, planning
+from countersign.records.commands.jumping import Way
+from countersign.records.commands.places import MOST_PLACES, Known, Listed, Place
+from countersign.records.commands.stored import insertion, insertion_values
+from tests.figures import Figures
+from tests.records import inside
+from tests.records.inside import Inside
+from tests.records.queries import worlds
+from tests.records.queries.oracle import Query
+from tests.records.queries.test_queries import SLOW, Viewer, World, cases, filled
+
+ROWS = 4_000
+
+
+def listed(opened: Inside, caller: Caller, model: str, query: Query) -> Listed:
+    """The list of a query."""
+    run = opened.run(caller)
+    view = run.view_of(model)
+    reading = run.engine.reading(caller, view)
+    return Listed(reading, view.reach("list"), listing.read(run, model, "list", query))
+
+
+async def jumped(world: World, viewer: Viewer, query: Query, known: Known, offset: int, limit: int) -> Any:
+    """The rows of a jump, as they are sent."""
+    run = world.opened.run(viewer.caller)
+    rows = await Way(run, listed(world.opened, viewer.caller, "thing", query), known).page(offset, limit)
+    shown = await outgoing.records(run, run.engine.reading(viewer.caller, run.view_of("thing")), rows)
+    return msgspec.json.decode(msgspec.json.encode(shown))
+
+
+async def check(world: World, viewer: Viewer, query: Query, step: int, luck: random.Random) -> int:
+    """Jump about in one list, on what earlier jumps left known; how many jumps."""
+    asked = {name: query[name] for name in ("filter", "order") if name in query}
+    whole = await world.ask(viewer.caller, "list", asked)
+    known = Known(step)
+    offsets = [luck.randint(0, len(whole) + 2) for _ in range(8)]
+    for offset in offsets:
+        limit = luck.choice([1, 3, 100])
+        assert await jumped(world, viewer, asked, known, offset, limit) == whole[offset : offset + limit], offset
+    return len(offsets)
+
+
+async def test_a_jump_gives_what_the_whole_list_has_there(
+    database_url: str, tmp_path: Path, is_full: bool, figures: Figures
+) -> None:
+    """Random models, rows with ties and empty values, roles that see a part: 800 jumps, 80,000 with --full."""
+    loop = asyncio.get_running_loop()
+    models, each = (200, 50) if is_full else (6, 20)
+    counted = {"models": 0, "jumps": 0}
+
+    def here(work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+    quick = settings(deadline=None, database=None, suppress_health_check=SLOW)
+
+    @settings(quick, max_examples=models, phases=[Phase.generate])
+    @given(worlds.models(), st.integers(0, 2**32))
+    def on_a_model(model: type[Model], seed: int) -> None:
+        counted["models"] += 1
+        opening = filled(database_url, tmp_path, counted["models"], model, seed)
+        world: World = here(opening.__aenter__())
+
+        @settings(quick, max_examples=each)
+        @given(cases(world), st.integers(1, 9), st.randoms(use_true_random=False))
+        def on_a_list(case: tuple[Viewer, Query, str], step: int, luck: random.Random) -> None:
+            viewer, query, _ = case
+            counted["jumps"] += here(check(world, viewer, query, step, luck))
+
+        try:
+            on_a_list()
+        finally:
+            here(opening.__aexit__(None, None, None))
+
+    await asyncio.to_thread(on_a_model)
+
+    figures |= {**counted, "mismatches": 0}
+    assert counted["jumps"] >= models * each * 6
+
+
+class Shop(Model):
+    """Where something is sold; some are hidden."""
+
+    title = Text()
+    size = Number()
+
+
+class Deal(Model):
+    """Something sold; every fifth is lost, which is hidden."""
+
+    title = Text(index=True)
+    stage = Select("new", "won", "lost", index=True)
+    size = Number(index=True)
+    shop = Ref("shop")
+    email = Text(personal="EMAIL")
+
+
+GRANTS = (
+    Grant(model="deal", commands="*", clear=("title", "stage", "size", "shop"), masked=("email",),
+          rows=(where("stage", ne="lost"),)),
+    Grant(model="shop", commands="*", clear="*", rows=(where("size", gt=2),)),
+)  # fmt: skip
+ORDERS: list[list[dict[str, str]]] = [
+    [],
+    [{"field": "id", "dir": "desc"}],
+    [{"field": "title"}],
+    [{"field": "title", "dir": "desc"}],
+    [{"field": "stage"}],
+    [{"field": "stage", "dir": "desc"}, {"field": "size"}],
+    [{"field": "size"}, {"field": "title", "dir": "desc"}],
+    [{"field": "shop"}, {"field": "size", "dir": "desc"}],
+]
+FILTERS: list[list[dict[str, Any]]] = [
+    [],
+    [{"field": "stage", "op": "eq", "value": "new"}],
+    [{"field": "size", "op": "gte", "value": 3}],
+]
+
+
+@pytest.fixture
+async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+    """4,000 deals, with ties and empty values in each field."""
+    async with inside.opened(database_url, tmp_path, Shop, Deal, deadline_s=60) as opened:
+        luck = random.Random(5)
+        root = opened.administrator()
+        shops = [(await opened.value(root, "shop", "create", size=number))["id"] for number in range(6)]
+        model = opened.models["deal"]
+        rows = [
+            tuple(insertion_values(model, ids.new_record_id(), {
+                "title": luck.choice([None, f"deal {luck.randrange(900)}"]),
+                "stage": luck.choice(["new", "new", "won", "lost", None]),
+                "size": luck.choice([None, luck.randrange(8)]),
+                "shop": luck.choice([None, *shops]),
+            }, {}))
+            for _ in range(ROWS)
+        ]  # fmt: skip
+        async with opened.service.records.database.transaction() as transaction:
+            await transaction.run_many(insertion(model), rows)
+        yield opened
+
+
+@pytest.fixture
+async def clerk(trade: Inside) -> Caller:
+    """Who does not see the lost ones, nor e-mail addresses, nor small shops."""
+    return await trade.person(*GRANTS)
+
+
+async def page(trade: Inside, caller: Caller, **query: Any) -> Any:
+    """A page of deals."""
+    return await trade.value(caller, "deal", "list", **query)
+
+
+async def test_pages_far_down_are_those_of_the_whole(trade: Inside, clerk: Caller) -> None:
+    luck = random.Random(7)
+    for order in ORDERS:
+        for conditions in FILTERS:
+            query = {"order": order, "filter": conditions}
+            whole = await page(trade, clerk, **query)
+            for offset in (len(whole) - 1, luck.randint(1_000, len(whole)), luck.randint(1_000, len(whole)), ROWS):
+                found = await page(trade, clerk, **query, limit=50, offset=offset)
+                assert found == whole[offset : offset + 50], (query, offset)
+    assert trade.service.engine.places
+
+
+@pytest.mark.parametrize("change", ["create", "delete", "show", "hide", "move"])
+async def test_a_change_before_the_page_moves_it(trade: Inside, clerk: Caller, change: str) -> None:
+    """Whatever was known of the list before is not believed any more."""
+    root = trade.administrator()
+    query: dict[str, Any] = {"order": [{"field": "title"}]}
+    whole = await page(trade, clerk, **query)
+    await page(trade, clerk, **query, limit=10, offset=len(whole) - 5)
+    lost = (await page(trade, root, filter=[{"field": "stage", "op": "eq", "value": "lost"}], limit=1))[0]
+    changes: dict[str, tuple[str, dict[str, Any]]] = {
+        "create": ("create", {"title": "a", "stage": "won"}),
+        "delete": ("delete", {"id": whole[0]["id"]}),
+        "show": ("update", {"id": lost["id"], "stage": "won", "title": "a"}),
+        "hide": ("update", {"id": whole[0]["id"], "stage": "lost"}),
+        "move": ("update", {"id": whole[0]["id"], "title": "z"}),
+    }
+    command, body = changes[change]
+    await trade.value(root, "deal", command, **body)
+
+    after = await page(trade, clerk, **query)
+
+    assert after != whole
+    for offset in (1_500, 2_500, len(whole) - 5):
+        assert await page(trade, clerk, **query, limit=10, offset=offset) == after[offset : offset + 10]
+
+
+async def test_a_jump_while_others_write_is_a_page_of_one_moment(trade: Inside, clerk: Caller) -> None:
+    root = trade.administrator()
+
+    async def write() -> None:
+        for number in range(40):
+            await trade.value(root, "deal", "create", title=f"a {number}", stage="won")
+
+    writing = asyncio.create_task(write())
+    found: list[list[dict[str, Any]]] = []
+    while not writing.done():
+        found.append(await page(trade, clerk, order=[{"field": "title"}], limit=50, offset=1_500))
+    await writing
+
+    # In each, all new ones come first: the page begins where the whole list of that moment has its 1,501st row.
+    whole = await page(trade, clerk, order=[{"field": "title"}])
+    ids_of = [each["id"] for each in whole]
+    for rows in found:
+        first = ids_of.index(rows[0]["id"])
+        assert 1_500 <= first <= 1_540
+        assert [each["id"] for each in rows] == ids_of[first : first + 50]
+
+
+async def test_what_is_remembered_is_bounded(trade: Inside, clerk: Caller) -> None:
+    for number in range(jumping.MOST_LISTS + 5):
+        await page(trade, clerk, filter=[{"field": "size", "op": "ne", "value": number}], limit=1, offset=1_500)
+    known = Known(1)
+    offset = 0
+    while offset < MOST_PLACES * 3:
+        offset += known.step
+        known.add(Place(offset, (str(offset),)))
+
+    assert len(trade.service.engine.places) == jumping.MOST_LISTS
+    assert known.step == 4
+    assert known.before(MOST_PLACES * 2) == Place(MOST_PLACES * 2, (str(MOST_PLACES * 2),))
+
+
+async def test_a_filter_whose_rows_are_scattered_is_jumped_in_too(trade: Inside, clerk: Caller) -> None:
+    """On SQLite the order's index serves such a list, not the filter's."""
+    conditions = [{"field": "stage", "op": "in", "value": ["new", "won"]}]
+    query: dict[str, Any] = {"order": [{"field": "size"}], "filter": conditions}
+    run = trade.run(clerk)
+    asked = listing.read(run, "deal", "list", {**query, "limit": 20, "offset": 1_500})
+    planned = await planning.planned(run, run.view_of("deal"), asked)
+    assert planned.scattered == ({"stage"} if run.engine.dialect == "sqlite" else set())
+
+    whole = await page(trade, clerk, **query)
+
+    assert await page(trade, clerk, **query, limit=20, offset=1_500) == whole[1_500:1_520]
