@@ -44,11 +44,12 @@ class Life:
 
 @dataclass
 class Errands:
-    """Errands at one service in one data directory, over several lives."""
+    """Errands at one service in one data directory, over several lives; `database_url` where it is PostgreSQL's."""
 
     service: str
     data: Path
     tokens: tuple[str, str]
+    database_url: str = ""
     ledgers: dict[int, Ledger] = field(default_factory=dict[int, Ledger])
 
     @property

@@ -41,11 +41,13 @@ def say(**members: object) -> None:
     os.write(1, json.dumps(members).encode() + b"\n")
 
 
-def settings(data: str) -> Settings:
+def settings(data: str, database_url: str = "") -> Settings:
     """The settings of the service."""
     many = 1_000_000
     return Settings(
         data=data,
+        database_url=database_url,
+        database_pool=4,
         master_key=MASTER_KEY,
         reserve_mib=0,
         job_workers=0,

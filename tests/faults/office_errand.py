@@ -148,7 +148,7 @@ class _Errand:
 
     async def _all(self, model: str, **equal: object) -> list[dict[str, Any]]:
         conditions = [{"field": name, "op": "eq", "value": each} for name, each in equal.items()]
-        answer = await self._hand.ask(self._request(f"{model}.list", {"filter": conditions}))
+        answer = await self._hand.ask(self._request(f"{model}.list", {"filter": conditions, "limit": 2}))
         assert answer.status == 200, answer
         found: list[dict[str, Any]] = json.loads(answer.body)["value"]
         return found
