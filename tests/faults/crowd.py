@@ -6,7 +6,7 @@ import random
 from collections.abc import Awaitable, Callable
 
 from tests.faults import office_errand, store_errand, wire
-from tests.faults.errands import Hand, Ledger, Request, Say
+from tests.faults.errands import Hand, Ledger, Request, Say, Turned
 from tests.faults.frail import Errands
 from tests.faults.lives import Lives
 from tests.faults.office_errand import Desk
@@ -62,6 +62,16 @@ class Crowd:
             self.about.ledgers[number] = Ledger()
             await self.do(number)
             self._finished.append(number)
+
+    async def try_once(self) -> Turned | None:
+        """One errand up to the first refusal to write, which is given back."""
+        number = next(self._numbers)
+        self.about.ledgers[number] = Ledger()
+        try:
+            await self._errand(Hand(self._say, self.about.ledgers[number]), number)
+        except Turned as turned:
+            return turned
+        return None
 
     async def do(self, number: int) -> None:
         """The errand to its end, or from its beginning once more."""

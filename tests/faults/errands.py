@@ -50,6 +50,8 @@ class Doubled(AssertionError):
 class Turned(Exception):
     """The service could not write (503, 507), and the caller does not wait for better times."""
 
+    step = ""
+
 
 Say = Callable[[Request], Awaitable[Answer]]
 """Sends a request once. Raises OSError or EOFError where the answer is not whole."""
@@ -116,7 +118,11 @@ class Hand:
                 if found is not None:
                     self.ledger.found_unheard += 1
                     return self.ledger.hear(name, 200, json.dumps(found)).value
-            answer = await self._try(request)
+            try:
+                answer = await self._try(request)
+            except Turned as turned:
+                turned.step = name
+                raise
             if answer is not None:
                 assert 200 <= answer.status < 300, (name, answer)
                 self.ledger.found_unheard += "idempotency-replayed" in answer.headers

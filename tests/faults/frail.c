@@ -1,7 +1,7 @@
 /* A disk that fails on demand, between a process and its C library: LD_PRELOAD=frail.so FRAIL_UNDER=/folder program.
 
    Every call that changes files below FRAIL_UNDER is counted, over all threads. Whoever is in the process says with
-   frail_arm what becomes of which; FRAIL_MODE says it from the start, for all. */
+   frail_arm what becomes of which; FRAIL_MODE and FRAIL_AT say it from the start. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -38,8 +38,8 @@ long frail_changes(void) { return changes; }
 long frail_syncs(void) { return syncs; }
 
 __attribute__((constructor)) static void begin(void) {
-    const char *from_the_start = getenv("FRAIL_MODE");
-    if (from_the_start) frail_arm(atoi(from_the_start), 0);
+    const char *from_the_start = getenv("FRAIL_MODE"), *at = getenv("FRAIL_AT");
+    if (from_the_start) frail_arm(atoi(from_the_start), at ? atol(at) : 0);
 }
 
 static int concerns(const char *path) {

@@ -39,6 +39,7 @@ class Life:
     changes: int = 0
     syncs: int = 0
     found_unheard: int = 0
+    turned: list[str] = field(default_factory=list[str])
     wrong: str = ""
 
 

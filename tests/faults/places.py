@@ -58,7 +58,7 @@ def served(lives: Lives, database_url: str = "") -> Place:
 def copied(place: Place, data: Path, count: int) -> Errands:
     """That many errands, none of them begun, in a copy of the place."""
     shutil.copytree(place.data, data)
-    return Errands(place.service, data, place.tokens, {number: Ledger() for number in range(count)})
+    return Errands(place.service, data, place.tokens, ledgers={number: Ledger() for number in range(count)})
 
 
 def require_sound(about: Errands) -> None:
