@@ -83,7 +83,8 @@ class _Errand:
         made = {"title": self._name, "contact_email": f"errand{self._number}@mail.example"}
         lead_id = (await self._write("create", "lead.create", made, self._titled(self._name), "delete"))["value"]["id"]
         update = {"id": lead_id, "expected_revenue_minor": 1000 + self._number, "notes": f"of {self._name}"}
-        await self._write("update", "lead.update", update, self._got(lead_id, expected_revenue_minor=1000 + self._number), "delete")
+        updated = self._got(lead_id, expected_revenue_minor=1000 + self._number)
+        await self._write("update", "lead.update", update, updated, "delete")
         await self._write("qualify", "lead.qualify", {"id": lead_id}, self._got(lead_id, stage="qualified"), "delete")
         activity = {"lead": lead_id, "kind": "call", "subject": self._name}
         activity_id = (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults import frail_worker, places
-from tests.faults.frail import Errands, Frail, built, frail
+from tests.faults.frail import Frail, built, frail
 from tests.faults.places import Place
 from tests.figures import Figures
 

@@ -139,7 +139,8 @@ async def _step(run: Run, position: int, value: object) -> Prepared:
 
 
 async def watch(run: Run, model: str, body: Body) -> object:
-    """Wait for plans that changed after `since` (the cursor of the answer before), up to `wait_s` seconds.
+    """Wait for plans that changed after `since` (the cursor of the answer before), up to `wait_s` seconds or until the
+    server stops.
 
     Raises:
         BadInput: a value is out of range.
@@ -154,7 +155,8 @@ async def watch(run: Run, model: str, body: Body) -> object:
             # Somebody's rights have changed, perhaps the caller's: the next call is looked at anew.
             return Watched([], since)
         found = await _changed(run, since)
-        if found.plans or clock.monotonic_s() >= until_s:
+        is_stopping = run.stopping is not None and run.stopping.is_set()
+        if found.plans or is_stopping or clock.monotonic_s() >= until_s:
             return found
         await asyncio.sleep(_PAUSE_S)
 
