@@ -37,6 +37,24 @@ def mount_memory(folder: Path, size_mib: int) -> None:
         pytest.skip("this machine does not let root mount a small volume")
 
 
+def free_mib(volume: Path) -> float:
+    """Room on the volume."""
+    return os.statvfs(volume).f_bavail * os.statvfs(volume).f_frsize / MIB
+
+
+def fill(volume: Path) -> Path:
+    """Take every last byte of the volume; the file that has them."""
+    ballast = volume / "ballast"
+    with ballast.open("wb", buffering=0) as file:
+        for size in (MIB, 4096, 1):
+            try:
+                while file.write(b"x" * size):
+                    continue
+            except OSError:
+                continue
+    return ballast
+
+
 def unmount(folder: Path) -> None:
     """Unmount it, as soon as the last of those that were killed there is gone."""
     deadline_s = time.monotonic() + 10
