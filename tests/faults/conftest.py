@@ -18,20 +18,7 @@ def lives(tmp_path: Path) -> Iterator[Lives]:
     made.kill()
 
 
-@pytest.fixture(scope="session", name="_store")
-def store_place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """A store with somebody to do errands in it."""
-    return places.filled("distribution", tmp_path_factory.mktemp("store"))
-
-
-@pytest.fixture(scope="session", name="_office")
-def office_place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """An office with somebody to do errands in it."""
-    return places.filled("records", tmp_path_factory.mktemp("office"))
-
-
 @pytest.fixture(params=["distribution", "records"])
 def place(request: pytest.FixtureRequest) -> Place:
     """A filled data directory of each service on SQLite, to be copied."""
-    made: Place = request.getfixturevalue("_store" if request.param == "distribution" else "_office")
-    return made
+    return places.to_copy(request.param)

@@ -3,18 +3,25 @@
 import asyncio
 import random
 import shutil
-from collections.abc import Iterator
+from asyncio.subprocess import PIPE
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from countersign.cli.output import Exit
-from tests.faults import frail_worker, places
+from countersign.distribution import app
+from countersign.distribution.context import Store
+from countersign.distribution.jobs import process
+from countersign.settings import Settings
+from tests.faults import frail_worker, job_worker, places
 from tests.faults.crowd import Crowd
 from tests.faults.frail import Frail, built, frail
-from tests.faults.lives import Lives
+from tests.faults.lives import MASTER_KEY, Lives
 from tests.faults.places import Place
+from tests.faults.test_jobs_under_kills import counted, left, seeded
 from tests.figures import Figures
+from tests.servers.countersign import environment
 
 RUNS, RUNS_FULL = 4, 100
 """Of each service."""
@@ -93,3 +100,38 @@ def test_a_server_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_g
     finally:
         lives.kill()
     places.require_once(crowd.about)
+
+
+async def worked(store: Store, until: Callable[[], Awaitable[bool]], **variables: str) -> int:
+    """Have a process work on jobs until then, or until it ends by itself; its exit code."""
+    worker = await asyncio.create_subprocess_exec(*job_worker.COMMAND, stdin=PIPE, env=environment(**variables))
+    assert worker.stdin is not None
+    worker.stdin.write(process.orders(store) + b"\n")
+    async with asyncio.timeout(60):
+        while worker.returncode is None and not await until():
+            await asyncio.sleep(0.05)
+        if worker.returncode is None:
+            worker.terminate()
+        return await worker.wait()
+
+
+async def test_a_worker_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_does_the_jobs(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    settings = Settings(data=str(data), master_key=MASTER_KEY, reserve_mib=0, job_engine="embedded", job_lease_s=2)
+    variables = {"LD_PRELOAD": str(built(tmp_path)), "FRAIL_UNDER": str(data / "distribution.sqlite")}
+    variables |= {"FRAIL_MODE": str(frail_worker.SYNC_FAILS), "FRAIL_AT": "12"}
+    async with app.opened(settings, "http://127.0.0.1:1", is_loopback=True) as store:
+        await job_worker.make_tables(store.database)
+        jobs = await seeded(store, 12, random.Random(7))
+
+        async def is_done() -> bool:
+            return not await left(store)
+
+        assert await worked(store, is_done, **variables) == 0
+        assert not await is_done()
+
+        assert await worked(store, is_done) == 0
+        assert await counted(store, "SELECT status FROM job") == {"completed": len(jobs)}
+        assert await counted(store, "SELECT job_id FROM effect") == dict.fromkeys(jobs, 1)
