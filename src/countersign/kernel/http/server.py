@@ -36,6 +36,13 @@ Application: TypeAlias = Callable[[int, Sequence[Listener]], AbstractAsyncContex
 """Opens, in the worker of this number, the application of each listener (whose ports are the real ones by then)."""
 
 
+class Accepting(NamedTuple):
+    """What takes the connections of one listener, and makes a protocol for each."""
+
+    server: asyncio.Server
+    connection: Callable[[], GuardedProtocol]
+
+
 class CannotListen(OSError):
     """A listener's address cannot be had; the text says why and what to do."""
 
@@ -138,7 +145,7 @@ async def _serve(
         starting = None
         ready()
         await stopping.wait()
-        _stop_listening(accepting, sockets)
+        await _stop_listening(accepting, sockets)
         await _drain(state, server.grace_s)
 
 
@@ -169,7 +176,7 @@ async def _accepting(
     bound: socket.socket,
     state: ServerState,
     stopping: asyncio.Event,
-) -> asyncio.Server:
+) -> Accepting:
     """Take connections of one listener from now on."""
     loop = asyncio.get_running_loop()
     config = Config(
@@ -190,18 +197,37 @@ async def _accepting(
         return GuardedProtocol(config, state, app_state, loop, server.deadlines)
 
     try:
-        return await loop.create_server(connection, sock=bound.dup(), backlog=BACKLOG)
+        return Accepting(await loop.create_server(connection, sock=bound.dup(), backlog=BACKLOG), connection)
     except OSError as error:
         # Two may bind the same address as long as neither listens; the second to listen learns it here.
         raise _cannot_listen(listener, error) from error
 
 
-def _stop_listening(accepting: Sequence[asyncio.Server], sockets: Sequence[socket.socket]) -> None:
-    """Whoever connects from now on is refused. The system keeps listening as long as one copy of a socket is open,
-    and would let clients wait for an answer that nobody gives: so the copies are closed as well."""
-    for each in accepting:
-        each.close()
-    _close(sockets)
+async def _stop_listening(accepting: Sequence[Accepting], sockets: Sequence[socket.socket]) -> None:
+    """Whoever connects from now on is refused, and whoever has connected by now is still heard. The system keeps
+    listening as long as one copy of a socket is open, and would let clients wait for an answer that nobody gives: so
+    the copies are closed as well, once those who wait in them were taken."""
+    loop = asyncio.get_running_loop()
+    last: list[tuple[Accepting, socket.socket]] = []
+    for each, bound in zip(accepting, sockets, strict=True):
+        each.server.close()
+        last += [(each, connected) for connected in _waiting(bound)]
+        bound.close()
+    for each, connected in last:
+        # Whoever has gone meanwhile needs no answer.
+        with contextlib.suppress(OSError):
+            await loop.connect_accepted_socket(each.connection, connected)
+
+
+def _waiting(bound: socket.socket) -> list[socket.socket]:
+    """Connections that nobody has taken yet: the system would reset them at the close."""
+    found: list[socket.socket] = []
+    with contextlib.suppress(OSError):
+        while len(found) < BACKLOG:
+            connected, _ = bound.accept()
+            connected.setblocking(False)
+            found.append(connected)
+    return found
 
 
 def _close(sockets: Sequence[socket.socket]) -> None:
