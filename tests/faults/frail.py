@@ -40,6 +40,7 @@ class Life:
     syncs: int = 0
     found_unheard: int = 0
     turned: list[str] = field(default_factory=list[str])
+    still_writes: bool = True
     wrong: str = ""
 
 

@@ -30,6 +30,7 @@ from tests.faults.wire import Answer
 
 ROOT_URL = "http://127.0.0.1:8480"
 DONE, WRONG, TURNED = 0, 1, 2
+ONE_MORE = 1_000_000
 KILLS, KILLS_TORN, SYNC_FAILS, SYNC_LIES = 1, 2, 3, 4
 """As in frail.c."""
 
@@ -115,11 +116,21 @@ async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
         )
         unheard = sum(hand.ledger.found_unheard for hand in hands.values())
         say(turned=[result.step for result in results if isinstance(result, Turned)])
+        say(still_writes=await still_writes(Hand(inside(client), Ledger()), errand))
         say(changes=frail.frail_changes(), syncs=frail.frail_syncs(), found_unheard=unheard)
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, Turned):
             raise result
     return TURNED if any(results) else DONE
+
+
+async def still_writes(hand: Hand, errand: Errand) -> bool:
+    """Whether one more errand is begun, after all."""
+    try:
+        await errand(hand, ONE_MORE)
+    except Turned:
+        return bool(hand.ledger.heard)
+    return True
 
 
 def child(order: dict[str, Any]) -> int:
