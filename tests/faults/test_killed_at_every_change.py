@@ -23,13 +23,14 @@ def worker(tmp_path: Path) -> Iterator[Frail]:
 
 
 @pytest.mark.parametrize(
-    ("at_once", "mode"),
+    "way",
     [(1, frail_worker.KILLS), (1, frail_worker.KILLS_TORN), (3, frail_worker.KILLS)],
     ids=["alone", "torn", "together"],
 )
 def test_nothing_acknowledged_is_lost_when_the_process_is_killed_at_any_change_to_the_disk(
-    worker: Frail, place: Place, tmp_path: Path, at_once: int, mode: int, is_full: bool, figures: Figures
+    worker: Frail, place: Place, tmp_path: Path, way: tuple[int, int], is_full: bool, figures: Figures
 ) -> None:
+    at_once, mode = way
     at, points, acknowledged, in_doubt, found_unheard = 0, 0, 0, 0, 0
     step = 0
     while at < MOST:
