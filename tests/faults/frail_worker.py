@@ -115,9 +115,9 @@ async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
             *(errand(hand, number) for number, hand in hands.items()), return_exceptions=True
         )
         unheard = sum(hand.ledger.found_unheard for hand in hands.values())
-        say(turned=[result.step for result in results if isinstance(result, Turned)])
-        say(still_writes=await still_writes(Hand(inside(client), Ledger()), errand))
         say(changes=frail.frail_changes(), syncs=frail.frail_syncs(), found_unheard=unheard)
+        if turned := [result.step for result in results if isinstance(result, Turned)]:
+            say(turned=turned, still_writes=await still_writes(Hand(inside(client), Ledger()), errand))
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, Turned):
             raise result
