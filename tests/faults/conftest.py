@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults import places
 from tests.faults.lives import Lives
+from tests.faults.places import Place
 
 
 @pytest.fixture
@@ -14,3 +16,9 @@ def lives(tmp_path: Path) -> Iterator[Lives]:
     made = Lives(tmp_path / "data")
     yield made
     made.kill()
+
+
+@pytest.fixture(params=["distribution", "records"])
+def place(request: pytest.FixtureRequest) -> Place:
+    """A filled data directory of each service on SQLite, to be copied."""
+    return places.to_copy(request.param)

@@ -76,6 +76,11 @@ class Lives:
         self._process.terminate()
         return self._process.wait(timeout=20)
 
+    def end(self) -> int:
+        """Wait until the process has ended by itself; its exit code."""
+        assert self._process is not None
+        return self._process.wait(timeout=START_S)
+
     def kill(self) -> None:
         """End the process at this very moment (SIGKILL)."""
         if self._process is not None:

@@ -1,8 +1,6 @@
 """A volume without room: what does not fit is refused whole, reads go on, and room is all that it takes to go on."""
 
 import asyncio
-import os
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.faults import shop
+from tests.faults import shop, volumes
 from tests.faults.lives import Lives
+from tests.faults.volumes import MIB, fill, free_mib
 from tests.figures import Figures
 
-MIB = 1 << 20
 VOLUME_MIB = 96
 PART = 24 * MIB
 PERSONS = 60
@@ -24,15 +22,10 @@ PERSONS = 60
 @pytest.fixture
 def volume(lives: Lives) -> Iterator[Path]:
     """The data directory on a small volume of its own."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a small volume")
-    lives.data.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={VOLUME_MIB}m", "tmpfs", lives.data]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("this machine does not let root mount a small volume")
+    volumes.mount_memory(lives.data, VOLUME_MIB)
     yield lives.data
     lives.kill()
-    subprocess.run(["umount", lives.data], check=True)
+    volumes.unmount(lives.data)
 
 
 class Shop:
@@ -105,24 +98,6 @@ def require_full(answer: httpx.Response) -> None:
     assert answer.status_code == 507, answer.text
     assert answer.headers["content-type"].startswith("application/problem+json")
     assert answer.json()["code"] == "insufficient_storage"
-
-
-def free_mib(volume: Path) -> float:
-    """Room on the volume."""
-    return os.statvfs(volume).f_bavail * os.statvfs(volume).f_frsize / MIB
-
-
-def fill(volume: Path) -> Path:
-    """Take every last byte of the volume; the file that has them."""
-    ballast = volume / "ballast"
-    with ballast.open("wb", buffering=0) as file:
-        for size in (MIB, 4096, 1):
-            try:
-                while file.write(b"x" * size):
-                    continue
-            except OSError:
-                continue
-    return ballast
 
 
 @pytest.mark.parametrize("reserve_mib", [0, 16])

@@ -1,7 +1,7 @@
 """One HTTP request on a connection of its own: a whole answer, or an error; nothing is tried again here."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ async def call(
 
 
 async def read_answer(reader: asyncio.StreamReader) -> Answer:
-    """The next answer of a connection; its body by Content-Length.
+    """The next answer of a connection; its body by Content-Length, or in chunks.
 
     Raises:
         OSError, EOFError: it is not whole.
@@ -52,5 +52,20 @@ async def read_answer(reader: asyncio.StreamReader) -> Answer:
     first, *rest = head.rstrip().split("\r\n")
     pairs = (line.partition(":") for line in rest)
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    if headers.get("transfer-encoding") == "chunked":
+        body = b"".join([piece async for piece in chunks(reader)])
+    else:
+        body = await reader.readexactly(int(headers.get("content-length", "0")))
     return Answer(int(first.split()[1]), headers, body)
+
+
+async def chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """The pieces of a chunked body (RFC 9112 7.1, without trailers), to its end.
+
+    Raises:
+        OSError, EOFError: it is not whole.
+    """
+    while size := int(await reader.readuntil(b"\r\n"), 16):
+        yield await reader.readexactly(size)
+        await reader.readexactly(2)
+    await reader.readexactly(2)

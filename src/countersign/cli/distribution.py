@@ -91,6 +91,7 @@ SERVICE = Service(
     setting="COUNTERSIGN_DISTRIBUTION_URL",
     url=lambda settings: settings.distribution_url,
     opened=opened,
+    database=lambda store: store.database,
     prepare=prepare,
     serving=serving,
     watched=watching.watched,

@@ -72,6 +72,7 @@ SERVICE = Service(
     setting="COUNTERSIGN_RECORDS_URL",
     url=lambda settings: settings.records_url,
     opened=opened,
+    database=lambda service: service.records.database,
     prepare=prepare,
     serving=serving,
     watched=watching.watched,

@@ -1,9 +1,11 @@
 """A server from its start to its stop: what is opened in each worker, what is told when it is ready."""
 
+import asyncio
 import errno
 import os
+import signal
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +19,7 @@ from countersign.cli.starting import Service
 from countersign.declare import DeclarationError
 from countersign.kernel import telemetry
 from countersign.kernel.database.migrate import SchemaMismatch
+from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import server
 from countersign.kernel.http.deadlines import Deadlines
@@ -28,6 +31,7 @@ from countersign.kernel.traces import open as traces
 from countersign.settings import BadSetting, Settings
 
 DOING = "cannot serve"
+BROKEN = "the disk failed while a change was made durable"
 LONGEST_WORDS = 16_384
 
 
@@ -81,10 +85,12 @@ def run(start: Start, lock: DataLock) -> None:
     """Serve until SIGTERM or ctrl-C.
 
     Raises:
-        Failure: the address cannot be had, the store cannot be opened, or a module is declared wrongly.
+        Failure: the address cannot be had, the store cannot be opened, a module is declared wrongly, or the disk
+            failed under a commit.
     """
     settings, words, siblings = start.settings, Words(), Siblings(start.workers)
     own = operating.listeners(settings)
+    broken: list[str] = []
     try:
         telemetry.configure(settings.log_level)
     except ValueError as error:
@@ -101,6 +107,8 @@ def run(start: Start, lock: DataLock) -> None:
             stack.enter_context(traces.sending(settings.otlp_url))
             for each, place in zip(start.wanted, start.places(listeners), strict=True):
                 context = await stack.enter_async_context(each.service.opened(settings, place))
+                database = each.service.database(context)
+                await stack.enter_async_context(_ended_when_broken(database, each.service.title, broken))
                 if is_first and not words.are_told:
                     said = await each.service.prepare(context, start.is_demo)
                     head = f"Countersign {each.service.title} on {place.root_url} (data in {settings.data})"
@@ -133,6 +141,29 @@ def run(start: Start, lock: DataLock) -> None:
     )
     with closing(siblings):
         _serve(served, settings.otlp_url)
+    if broken:
+        remedy = "Check the disk under the data directory, then start again: what was acknowledged is there."
+        raise Failure("cannot go on", why=f"{BROKEN} ({', '.join(broken)})", remedy=remedy)
+
+
+@asynccontextmanager
+async def _ended_when_broken(database: Database, title: str, broken: list[str]) -> AsyncGenerator[None]:
+    """While the block lasts: when the database can write no more, this process is stopped as by SIGTERM, and the title
+    noted. One worker of several is replaced then."""
+
+    async def watch() -> None:
+        await database.broken.wait()
+        broken.append(title)
+        telemetry.logger("serve").error(f"{BROKEN}; the process ends, to begin anew with what is on it", service=title)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
 
 
 def _deadlines(settings: Settings) -> Deadlines:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from countersign.cli.place import Place
+from countersign.kernel.database.port import Database
 from countersign.kernel.http.operator import Watched
 from countersign.kernel.http.server import ASGIApp
 from countersign.settings import Settings
@@ -21,6 +22,7 @@ class Service(Generic[ContextT]):
     title     what people read: "store"
     url       its configured public address, or empty
     opened    its context at a place, brought up to date, until the block is left
+    database  the context's
     prepare   once, in the first worker: fill with the demonstration where asked for; what to tell about signing in
     serving   its application; the one worker that `tends` also removes what has expired
     watched   its checks and numbers, for the operator
@@ -31,6 +33,7 @@ class Service(Generic[ContextT]):
     setting: str
     url: Callable[[Settings], str]
     opened: Callable[[Settings, Place], AbstractAsyncContextManager[ContextT]]
+    database: Callable[[ContextT], Database]
     prepare: Callable[[ContextT, bool], Awaitable[str]]
     serving: Callable[[ContextT, bool], AbstractAsyncContextManager[ASGIApp]]
     watched: Callable[[ContextT], Watched]

@@ -45,6 +45,8 @@ from countersign.distribution.signing import routes as signing
 from countersign.distribution.tools import routes as tools
 from countersign.distribution.webhooks import events
 from countersign.distribution.webhooks import routes as webhooks
+from countersign.kernel import telemetry
+from countersign.kernel.errors import Refused
 from countersign.kernel.http import idempotency
 from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.ratelimit import RateLimiter
@@ -96,7 +98,11 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
         try:
             yield store
         finally:
-            await _record_uses(store)
+            try:
+                await _record_uses(store)
+            except Refused as refused:
+                # A disk that is full or has failed keeps nobody from stopping.
+                telemetry.logger("store").warning("who used it last was not written down", reason=refused.detail)
 
 
 def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Sequence[str] = ()) -> Front:

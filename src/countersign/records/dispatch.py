@@ -1,5 +1,6 @@
 """The one door for REST, MCP and batch plans: run a command for a caller, or make a plan of it."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -39,15 +40,26 @@ class Dispatch:
     reading: Mapping[str, Answering]
     own: Mapping[str, Mapping[str, Answering]]
 
-    async def run(self, caller: Caller, model: str, name: str, body: Body, request_id: str) -> Done | Proposal:
-        """Run the command, or for an agent that may only propose it, make a plan of it.
+    async def run(
+        self,
+        caller: Caller,
+        model: str,
+        name: str,
+        body: Body,
+        request_id: str,
+        *,
+        stopping: asyncio.Event | None = None,
+    ) -> Done | Proposal:
+        """Run the command, or for an agent that may only propose it, make a plan of it. One that waits ends when
+        `stopping` is set.
 
         Raises:
             NotFound: there is no such command for this caller.
             BadInput: the input is refused; nothing was written.
         """
         view = view_of(caller, model, name)
-        run = Run(self.engine, caller, self.engine.records.database, actor_of(caller, request_id))
+        actor = actor_of(caller, request_id)
+        run = Run(self.engine, caller, self.engine.records.database, actor, stopping=stopping)
         try:
             return await self._run(run, view, name, body)
         except TooManyUnknownTokens as refused:

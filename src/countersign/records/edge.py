@@ -1,5 +1,6 @@
 """The HTTP edge of the records service: its order of checks, its bodies, and its errors as bytes."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -54,7 +55,8 @@ class Unauthenticated(Refused):
 
 @dataclass(slots=True)
 class Call(Generic[CallerT]):
-    """One request, its body still as bytes. `caller` is only there where the endpoint needs a token."""
+    """One request, its body still as bytes. `caller` is only there where the endpoint needs a token; `stopping` is set
+    when the server stops, and whoever waits has to answer."""
 
     path: Mapping[str, str]
     query: bytes
@@ -63,6 +65,7 @@ class Call(Generic[CallerT]):
     address: str
     request_id: str
     known: CallerT | None
+    stopping: asyncio.Event | None = None
 
     @property
     def caller(self) -> CallerT:
@@ -149,7 +152,8 @@ class Edge(Generic[CallerT]):
             if caller is None:
                 raise Unauthenticated("the bearer token is missing, unknown, expired or revoked")
             exchange.principal = caller.principal
-        call = Call(path, exchange.query_string, body, exchange.headers, exchange.address, exchange.request_id, caller)
+        headers, address, request_id = exchange.headers, exchange.address, exchange.request_id
+        call = Call(path, exchange.query_string, body, headers, address, request_id, caller, exchange.stopping)
         return await endpoint.handler(call)
 
     def _match(self, exchange: Exchange) -> tuple[Endpoint[CallerT], Mapping[str, str]]:

@@ -101,7 +101,7 @@ class Handlers:
             return Answer(200, whole_list(self._run(call), model, body))
         if name == "export" and (wanted := _wanted(call.headers.get("accept"))):
             return self._exported(call, model, {**body, "content_type": wanted})
-        done = await self.dispatch.run(call.caller, model, name, body, call.request_id)
+        done = await self.dispatch.run(call.caller, model, name, body, call.request_id, stopping=call.stopping)
         if isinstance(done, Proposal):
             return Answer(202, encode(done))
         return Answer(200, encode(Envelope(done.denied or view.denied, done.value)))

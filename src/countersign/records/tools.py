@@ -128,7 +128,9 @@ class RecordTools:
             body = edge.decode_object(arguments)
             if is_whole_list(command_name, body):
                 return await self._whole(context, model, body)
-            done = await self.dispatch.run(context.caller, model, command_name, body, context.request_id)
+            done = await self.dispatch.run(
+                context.caller, model, command_name, body, context.request_id, stopping=context.stopping
+            )
             if isinstance(done, Proposal):
                 return mcp.answered(encode(Proposed("approval_required", done.plan_id, done.expires_at)))
             return mcp.answered(encode(Carried("ok", done.denied or view.denied, done.value)))

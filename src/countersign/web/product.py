@@ -82,7 +82,7 @@ async def shown(visit: Visit, store: str) -> Rendered | None:
     address = f"{API}/products/{quote(visit.values['slug'], safe='')}"
     reply = await visit.get(address)
     if reply.status == 404:
-        return missing(visit, store)
+        return await missing(visit, store)
     if reply.status != 200:
         return None
     product = cast("dict[str, Any]", reply.members())
@@ -104,11 +104,12 @@ async def shown(visit: Visit, store: str) -> Rendered | None:
     return Rendered(f"{product['title']} · {store}", head, _framed(page, body))
 
 
-def missing(visit: Visit, store: str) -> Rendered:
+async def missing(visit: Visit, store: str) -> Rendered:
     """What stands where there is nothing, or nothing for the visitor."""
-    words = _WORDS[shell.language(visit.headers)]
+    page = await _page(visit, store)
+    words = page.words
     body = f'<h1>{words["missing"]}</h1><p>{words["missing text"]}</p><p><a href="/">{words["products"]}</a></p>'
-    return Rendered(f"{words['missing']} · {store}", body=_framed(_Page(words, store), body), status=404)
+    return Rendered(f"{words['missing']} · {store}", body=_framed(page, body), status=404)
 
 
 def _framed(page: _Page, body: str) -> str:

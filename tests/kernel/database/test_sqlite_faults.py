@@ -12,6 +12,8 @@ from pathlib import Path
 import apsw
 import pytest
 
+from countersign.kernel.database.sqlite import open_sqlite
+
 ROOT = Path(__file__).parents[3]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
 KILLS = 20
@@ -54,6 +56,25 @@ def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path
         assert acknowledged <= _kept(path)
 
     assert len(acknowledged) > KILLS
+
+
+async def test_a_start_after_a_crash_brings_the_log_into_the_file_and_begins_a_new_one(tmp_path: Path) -> None:
+    path, log = tmp_path / "a.db", tmp_path / "a.db-wal"
+    command = _command("writing", path, 1, 0)
+    process = subprocess.Popen(command, env=ENVIRONMENT, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(50)]
+    process.kill()
+    process.stdout.close()
+    process.wait()
+    assert log.stat().st_size
+
+    database = await open_sqlite(path)
+
+    assert log.stat().st_size == 0
+    kept = {row[0] for row in await database.fetch("SELECT id FROM thing")}
+    assert _acknowledged(lines) <= kept
+    await database.close()
 
 
 def test_processes_that_start_at_once_all_open_a_new_file(tmp_path: Path) -> None:

@@ -117,6 +117,11 @@ class DyingDatabase:
         """As the port says."""
         return self._inner.dialect
 
+    @property
+    def broken(self) -> asyncio.Event:
+        """As the port says."""
+        return self._inner.broken
+
     def stream(self, statement: str, *values: Value) -> AsyncIterator[list[Row]]:
         """As the port says."""
         return self._inner.stream(statement, *values)

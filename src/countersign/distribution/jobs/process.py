@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import TypeAlias
 
 import msgspec
@@ -60,7 +60,24 @@ def work_as_told(opened: Opening, types: Sequence[AnyJobType]) -> None:
 async def _work(opening: AbstractAsyncContextManager[Store], types: Sequence[AnyJobType]) -> None:
     stopping = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
-    async with opening as store:
+    async with opening as store, _stopped_when_broken(store, stopping):
         if not await worker.work(store, types, stopping):
             # Threads of a job that was left behind would hold up every other way out.
             os._exit(processes.ANEW)
+
+
+@asynccontextmanager
+async def _stopped_when_broken(store: Store, stopping: asyncio.Event) -> AsyncGenerator[None]:
+    """While the block lasts: when the database can write no more, this process ends, and the parent starts another."""
+
+    async def watch() -> None:
+        await store.database.broken.wait()
+        stopping.set()
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching

@@ -1,5 +1,6 @@
 """How long reads and transactions take, and how many are under way, whichever engine stands behind them."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -62,6 +63,11 @@ class MeasuredDatabase:
     def dialect(self) -> Dialect:
         """The inner one's."""
         return self._inner.dialect
+
+    @property
+    def broken(self) -> asyncio.Event:
+        """The inner one's."""
+        return self._inner.broken
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Transaction]:

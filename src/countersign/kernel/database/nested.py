@@ -1,5 +1,6 @@
 """A transaction that is under way, as a database: what is done on it is seen by what follows, and commits with it."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from math import inf
@@ -22,6 +23,8 @@ class NestedDatabase:
         self._transaction = transaction
         self._until_s = until_s
         self._is_spoilt = False
+        # Never set: the outer database's is.
+        self.broken = asyncio.Event()
 
     @property
     def dialect(self) -> Dialect:

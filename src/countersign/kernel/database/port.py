@@ -1,5 +1,6 @@
 """The port every query goes through: what a database promises, whichever engine stands behind it."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol, TypeAlias
@@ -51,6 +52,12 @@ class Database(Reader, Protocol):
     @property
     def dialect(self) -> Dialect:
         """Which SQL dialect stands behind the port, for the few statements that must differ."""
+        ...
+
+    @property
+    def broken(self) -> asyncio.Event:
+        """Set once the disk has failed under a commit: this process will not write again, and is to be ended, so that
+        another one begins with what is on the disk."""
         ...
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:

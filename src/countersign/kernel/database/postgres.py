@@ -129,6 +129,8 @@ class PostgresDatabase:
         # Every connection of the pool may have died unnoticed; each attempt gets rid of one.
         self._last_attempt = size
         self._read_deadline_s = read_deadline_s
+        # Never set: PostgreSQL ends and begins anew by itself.
+        self.broken = asyncio.Event()
 
     @property
     def dialect(self) -> Dialect:

@@ -47,6 +47,11 @@ class SqliteDatabase:
         """SQLite's."""
         return "sqlite"
 
+    @property
+    def broken(self) -> asyncio.Event:
+        """Set once a commit has failed on the disk."""
+        return self._writer.broken
+
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
         """All rows, read on the event loop: fast, and only for statements bounded by an index and a limit.
 

@@ -165,6 +165,26 @@ def _keep_log(connection: Connection) -> None:
             threading.Event().wait(0.005)
 
 
+def empty_log(connection: Connection) -> None:
+    """Bring what a crash has left in the log into the file and begin a new log, unless another process is using it.
+
+    After a sync that failed, the log that is read may be the kernel's memory of it and not what is on the disk: what
+    is committed behind such a stretch would be lost with it. Copied and written anew, it is on the disk.
+
+    Raises:
+        Unavailable: the disk failed, or the file is damaged.
+    """
+    try:
+        connection.pragma("wal_checkpoint", "TRUNCATE")
+    except (apsw.BusyError, apsw.LockedError):
+        return
+    except apsw.FullError:
+        # There is no room to copy it to. What is read is right, and a later start does the same.
+        return
+    except apsw.Error as error:
+        refuse(error)
+
+
 def numbered(statement: str) -> str:
     """The statement with `?1` for `$1`; literals, quoted names and comments stay as they are."""
     return _numbered_once(statement) if len(statement) <= LONGEST_KEPT else _numbered(statement)

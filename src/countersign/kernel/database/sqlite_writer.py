@@ -111,7 +111,7 @@ class SqliteWriter:
 
     An I/O error during COMMIT leaves open what is on the disk (the kernel may have dropped the pages it could not
     write), so no transaction is begun after one until the process has been restarted and SQLite has read the file
-    anew: PostgreSQL's rule. Reads go on.
+    anew: PostgreSQL's rule. Reads go on. `broken` is set then; whoever runs the process ends it.
     """
 
     def __init__(self, path: Path, *, busy_timeout_s: float, reserve_bytes: int, most_bytes: int = 0) -> None:
@@ -120,6 +120,7 @@ class SqliteWriter:
         self._reserve_bytes = reserve_bytes
         self._connection = sqlite.connect(path, use="write", most_bytes=most_bytes)
         self._connection.set_busy_timeout(0)
+        sqlite.empty_log(self._connection)
         self._thread = ThreadPoolExecutor(1, "sqlite-writer")
         self._using = threading.Lock()
         self._turn = asyncio.Lock()
@@ -128,6 +129,7 @@ class SqliteWriter:
         self._committer: asyncio.Task[None] | None = None
         self._ended_by: Refused | None = None
         self._refusal: Refused | None = None
+        self.broken = asyncio.Event()
         self._room_checked_s = float("-inf")
         self._has_room = True
 
@@ -271,7 +273,7 @@ class SqliteWriter:
                 await self.in_thread(lambda: self._connection.execute("COMMIT"))
         except apsw.Error as error:
             if isinstance(error, apsw.IOError):
-                self._refusal = Unavailable(_BROKEN)
+                self._break()
             self._roll_back()
             return sqlite.refusal(error) or Unavailable(_GONE)
         return None
@@ -281,7 +283,11 @@ class SqliteWriter:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except apsw.Error:
-            self._refusal = Unavailable(_BROKEN)
+            self._break()
+
+    def _break(self) -> None:
+        self._refusal = Unavailable(_BROKEN)
+        self.broken.set()
 
     def _end(self, group: Group, failure: Refused | None) -> None:
         """Tell the members the outcome; their actions run before they go on."""

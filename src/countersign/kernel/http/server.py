@@ -39,6 +39,13 @@ Application: TypeAlias = Callable[[int, Sequence[Listener]], AbstractAsyncContex
 """Opens, in the worker of this number, the application of each listener (whose ports are the real ones by then)."""
 
 
+class Accepting(NamedTuple):
+    """What takes the connections of one listener, and makes a protocol for each."""
+
+    server: asyncio.Server
+    connection: Callable[[], GuardedProtocol]
+
+
 class CannotListen(OSError):
     """A listener's address cannot be had; the text says why and what to do."""
 
@@ -143,9 +150,9 @@ async def _serve(
         await stopping.wait()
         if server.workers == 1:
             notify(STOPPING)
-        _stop_listening(accepting, sockets, real, outlasts=False)
+        await _stop_listening(accepting, sockets, real, outlasts=False)
         await _drain(state, server.grace_s)
-        _stop_listening(accepting, sockets, real, outlasts=True)
+        await _stop_listening(accepting, sockets, real, outlasts=True)
         for connection in guarded(lasting):
             connection.transport.close()
 
@@ -177,7 +184,7 @@ async def _accepting(
     bound: socket.socket,
     state: ServerState,
     stopping: asyncio.Event,
-) -> asyncio.Server:
+) -> Accepting:
     """Take connections of one listener from now on."""
     loop = asyncio.get_running_loop()
     config = Config(
@@ -198,21 +205,41 @@ async def _accepting(
         return GuardedProtocol(config, state, app_state, loop, server.deadlines)
 
     try:
-        return await loop.create_server(connection, sock=bound.dup(), backlog=BACKLOG)
+        return Accepting(await loop.create_server(connection, sock=bound.dup(), backlog=BACKLOG), connection)
     except OSError as error:
         # Two may bind the same address as long as neither listens; the second to listen learns it here.
         raise _cannot_listen(listener, error) from error
 
 
-def _stop_listening(
-    accepting: Sequence[asyncio.Server], sockets: Sequence[socket.socket], real: Sequence[Listener], *, outlasts: bool
+async def _stop_listening(
+    accepting: Sequence[Accepting], sockets: Sequence[socket.socket], real: Sequence[Listener], *, outlasts: bool
 ) -> None:
-    """Whoever connects from now on is refused. The system keeps listening as long as one copy of a socket is open,
-    and would let clients wait for an answer that nobody gives: so the copies are closed as well."""
+    """Whoever connects from now on is refused, and whoever has connected by now is still heard. The system keeps
+    listening as long as one copy of a socket is open, and would let clients wait for an answer that nobody gives: so
+    the copies are closed as well, once those who wait in them were taken."""
+    loop = asyncio.get_running_loop()
+    last: list[tuple[Accepting, socket.socket]] = []
     for each, bound, listener in zip(accepting, sockets, real, strict=True):
-        if listener.outlasts is outlasts:
-            each.close()
-            bound.close()
+        if listener.outlasts is not outlasts:
+            continue
+        each.server.close()
+        last += [(each, connected) for connected in _waiting(bound)]
+        bound.close()
+    for each, connected in last:
+        # Whoever has gone meanwhile needs no answer.
+        with contextlib.suppress(OSError):
+            await loop.connect_accepted_socket(each.connection, connected)
+
+
+def _waiting(bound: socket.socket) -> list[socket.socket]:
+    """Connections that nobody has taken yet: the system would reset them at the close."""
+    found: list[socket.socket] = []
+    with contextlib.suppress(OSError):
+        while len(found) < BACKLOG:
+            connected, _ = bound.accept()
+            connected.setblocking(False)
+            found.append(connected)
+    return found
 
 
 def _stopping(sockets: Sequence[socket.socket]) -> None:

@@ -28,7 +28,8 @@ class Watched(msgspec.Struct):
 
 
 async def watch(run: Run, model: str, body: Body) -> object:
-    """Wait for plans that changed after `since` (the cursor of the answer before), up to `wait_s` seconds.
+    """Wait for plans that changed after `since` (the cursor of the answer before), up to `wait_s` seconds or until the
+    server stops.
 
     Without `since`, or at 0, the newest plans there are.
 
@@ -50,7 +51,8 @@ async def watch(run: Run, model: str, body: Body) -> object:
             found, looked_up_to = await _newest(run, number), number
         elif number > looked_up_to:
             found, looked_up_to = await _changed(run, since, looked_up_to, number)
-        if found.plans or clock.monotonic_s() >= until_s:
+        is_stopping = run.stopping is not None and run.stopping.is_set()
+        if found.plans or is_stopping or clock.monotonic_s() >= until_s:
             return found
         if looked_up_to >= number:
             await asyncio.sleep(_PAUSE_S)

@@ -1,5 +1,6 @@
 """One command under way: who runs it, in which transaction, and what the engine does beside it."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -102,7 +103,7 @@ class Run:
 
     `made` says which model a record has that an earlier step of the same plan is going to make, by its promised id.
     `writer_domain` is the token domain of whoever wrote the values, where that is not the caller: an approved plan's
-    values are the agent's.
+    values are the agent's. `stopping` is set when the server stops: a command that waits ends then.
     """
 
     engine: Engine
@@ -112,6 +113,7 @@ class Run:
     open_transaction: Transaction | None = None
     writer_domain: Domain | None = None
     made: Mapping[str, str] = field(default_factory=dict[str, str])
+    stopping: asyncio.Event | None = None
 
     @property
     def domain(self) -> Domain | None:

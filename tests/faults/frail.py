@@ -1,0 +1,131 @@
+"""A frail disk (frail.c) under processes of ours, and what was heard of them before they ended."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.errands import Heard, Ledger
+from tests.servers.countersign import SOURCE, environment
+
+HERE = Path(__file__).parent
+
+
+def built(folder: Path) -> Path:
+    """The library to preload; the test is skipped where it cannot be built."""
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if sys.platform != "linux" or compiler is None:
+        pytest.skip("a frail disk needs Linux and a C compiler: install gcc to run this test")
+    made = folder / "frail.so"
+    command = [compiler, "-O1", "-shared", "-fPIC", "-o", made, HERE / "frail.c", "-ldl"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"a frail disk needs a C compiler with its headers: {done.stderr[-300:]}")
+    return made
+
+
+@dataclass
+class Life:
+    """How a process ended: "killed", or with this exit code; what it counted, if it came that far."""
+
+    ended: object = None
+    changes: int = 0
+    syncs: int = 0
+    found_unheard: int = 0
+    turned: list[str] = field(default_factory=list[str])
+    still_writes: bool = True
+    wrong: str = ""
+
+
+@dataclass
+class Errands:
+    """Errands at one service in one data directory, over several lives; `database_url` where it is PostgreSQL's."""
+
+    service: str
+    data: Path
+    tokens: tuple[str, str]
+    database_url: str = ""
+    ledgers: dict[int, Ledger] = field(default_factory=dict[int, Ledger])
+
+    @property
+    def heard(self) -> int:
+        """How many steps were answered."""
+        return sum(len(each.heard) for each in self.ledgers.values())
+
+    @property
+    def in_doubt(self) -> int:
+        """How many steps were begun and not answered."""
+        return sum(len(each.begun - each.heard.keys()) for each in self.ledgers.values())
+
+
+class Frail:
+    """A process that has loaded everything, and forks another one for each life."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def live(self, about: Errands, mode: int = 0, at: int = 0) -> Life:
+        """Do what is left of the errands, on a disk that fails as told; the ledgers take what is heard."""
+        told = {number: {"begun": list(each.begun), "heard": each.heard} for number, each in about.ledgers.items()}
+        order = {
+            "service": about.service,
+            "data": str(about.data),
+            "tokens": about.tokens,
+            "errands": told,
+            "mode": mode,
+            "at": at,
+        }
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        life = Life()
+        while life.ended is None:
+            self._take(self._line(), about, life)
+        return life
+
+    def _line(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line.endswith("\n"):
+            raise RuntimeError("the process that forks is gone")
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def _take(self, line: dict[str, Any], about: Errands, life: Life) -> None:
+        if "errand" in line:
+            ledger, step = about.ledgers[line["errand"]], line["step"]
+            ledger.begun.add(step)
+            if line["heard"] is not None:
+                ledger.heard[step] = Heard(*line["heard"])
+        else:
+            for name, value in line.items():
+                setattr(life, name, value)
+
+
+@contextmanager
+def frail(library: Path, under: Path) -> Iterator[Frail]:
+    """A process whose disk is frail below the folder."""
+    variables = environment(LD_PRELOAD=str(library), FRAIL_UNDER=str(under))
+    variables["PYTHONPATH"] = f"{SOURCE}:{SOURCE.parent}"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.faults.frail_worker"],
+        env=variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield Frail(process)
+    finally:
+        process.kill()
+        process.wait()
+        for end in (process.stdin, process.stdout):
+            if end is not None:
+                end.close()

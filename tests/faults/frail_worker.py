@@ -1,0 +1,159 @@
+"""A process on a frail disk: for each order, a line of JSON, it forks a child that opens a service and does errands.
+
+LD_PRELOAD=frail.so FRAIL_UNDER=FOLDER python -m tests.faults.frail_worker
+
+A child says what it begins and what it hears, a line of JSON each; when it has ended, however, this process says so.
+"""
+
+import asyncio
+import ctypes
+import gc
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+
+from countersign.distribution import app as distribution
+from countersign.records import app as records
+from countersign.settings import Settings
+from tests.faults import office_errand, store_errand
+from tests.faults.errands import Hand, Heard, Ledger, Request, Say, Turned
+from tests.faults.lives import MASTER_KEY
+from tests.faults.office_errand import Desk
+from tests.faults.store_errand import Trade
+from tests.faults.wire import Answer
+
+ROOT_URL = "http://127.0.0.1:8480"
+DONE, WRONG, TURNED = 0, 1, 2
+ONE_MORE = 1_000_000
+KILLS, KILLS_TORN, SYNC_FAILS, SYNC_LIES = 1, 2, 3, 4
+"""As in frail.c."""
+
+Errand = Callable[[Hand, int], Awaitable[None]]
+
+
+def say(**members: object) -> None:
+    """One line, at once: nothing of it may stay in a process that is killed."""
+    os.write(1, json.dumps(members).encode() + b"\n")
+
+
+def settings(data: str, database_url: str = "") -> Settings:
+    """The settings of the service."""
+    many = 1_000_000
+    return Settings(
+        data=data,
+        database_url=database_url,
+        database_pool=4,
+        master_key=MASTER_KEY,
+        reserve_mib=0,
+        job_workers=0,
+        rate_keys=many,
+        rate_anonymous=many,
+        rate_community=many,
+        rate_person=many,
+        rate_token=many,
+    )
+
+
+def inside(client: httpx.AsyncClient) -> Say:
+    """Requests to an application in this process."""
+
+    async def send(request: Request) -> Answer:
+        headers = {"Authorization": f"Bearer {request.token}"} if request.token else {}
+        if request.body:
+            headers["Content-Type"] = "application/json"
+        if request.key:
+            headers["Idempotency-Key"] = request.key
+        answer = await client.request(request.method, request.path, content=request.body, headers=headers)
+        return Answer(answer.status_code, dict(answer.headers), answer.content)
+
+    return send
+
+
+def ledger_of(number: int, told: dict[str, Any]) -> Ledger:
+    """What is known of an errand, which tells every step from now on."""
+    ledger = Ledger(set(told["begun"]), {step: Heard(*heard) for step, heard in told["heard"].items()})
+
+    def note(step: str, heard: Heard | None) -> None:
+        say(errand=number, step=step, heard=heard)
+
+    ledger.note = note
+    return ledger
+
+
+async def work(order: dict[str, Any]) -> int:
+    """Open the service, arm the disk, do the errands all at once; an exit code."""
+    wanted = settings(order["data"])
+    if order["service"] == "distribution":
+        trade = Trade(*order["tokens"])
+        async with distribution.opened(wanted, ROOT_URL, is_loopback=True) as store:
+            return await errands(
+                distribution.create(store), order, lambda hand, n: store_errand.publish_and_sell(hand, trade, n)
+            )
+    desk = Desk(*order["tokens"])
+    async with records.opened(wanted, ROOT_URL, is_loopback=True) as service:
+        return await errands(
+            records.create(service), order, lambda hand, n: office_errand.write_and_decide(hand, desk, n)
+        )
+
+
+async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
+    """Do the errands all at once, each until the first refusal to write."""
+    frail = ctypes.CDLL(None)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ROOT_URL) as client:
+        hands = {
+            int(number): Hand(inside(client), ledger_of(int(number), told))
+            for number, told in order["errands"].items()
+        }
+        frail.frail_arm(order["mode"], ctypes.c_long(order["at"]))
+        results = await asyncio.gather(
+            *(errand(hand, number) for number, hand in hands.items()), return_exceptions=True
+        )
+        unheard = sum(hand.ledger.found_unheard for hand in hands.values())
+        say(changes=frail.frail_changes(), syncs=frail.frail_syncs(), found_unheard=unheard)
+        if turned := [result.step for result in results if isinstance(result, Turned)]:
+            say(turned=turned, still_writes=await still_writes(Hand(inside(client), Ledger()), errand))
+    for result in results:
+        if isinstance(result, BaseException) and not isinstance(result, Turned):
+            raise result
+    return TURNED if any(results) else DONE
+
+
+async def still_writes(hand: Hand, errand: Errand) -> bool:
+    """Whether one more errand is begun, after all."""
+    try:
+        await errand(hand, ONE_MORE)
+    except Turned:
+        return bool(hand.ledger.heard)
+    return True
+
+
+def child(order: dict[str, Any]) -> int:
+    """The child's whole life; its exit code."""
+    try:
+        return asyncio.run(work(order))
+    except Exception:  # the process edge: told to whoever ordered
+        say(wrong=traceback.format_exc()[-4000:])
+        return WRONG
+
+
+def main() -> None:
+    """Take orders until there are no more."""
+    gc.freeze()
+    for line in sys.stdin:
+        order = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            os._exit(child(order))
+        _, status = os.waitpid(pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        say(ended="killed" if code == -signal.SIGKILL else code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""Services with somebody to do errands in them: filled once for the run, copied for every life."""
+
+import asyncio
+import shutil
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import apsw
+
+from countersign.distribution import app as distribution
+from countersign.records import app as records
+from tests.faults import frail_worker, office_errand, store_errand
+from tests.faults.errands import Ledger, Lost
+from tests.faults.frail import Errands
+from tests.faults.lives import Lives
+from tests.records import office
+
+
+class Place(NamedTuple):
+    """A service's filled data directory (and PostgreSQL database, where there is an address), and the bearer tokens of
+    those who do errands."""
+
+    service: str
+    data: Path
+    tokens: tuple[str, str]
+    database_url: str = ""
+
+
+def filled(service: str, data: Path, database_url: str = "", root_url: str = frail_worker.ROOT_URL) -> Place:
+    """Fill a new data directory, and an empty database, for a service that will be served there."""
+    url = database_url if database_url.startswith("postgres") else ""
+    filling = _store(data, url, root_url) if service == "distribution" else _office(data, url)
+    return Place(service, data, asyncio.run(filling), url)
+
+
+async def _store(data: Path, url: str, root_url: str) -> tuple[str, str]:
+    wanted = frail_worker.settings(str(data), url)
+    async with distribution.opened(wanted, root_url, is_loopback=True) as store:
+        return await store_errand.open_for_trade(store)
+
+
+async def _office(data: Path, url: str) -> tuple[str, str]:
+    wanted = office.settings(str(data), url)
+    tokens = await office.furnish(wanted)
+    async with records.opened(wanted, office.ROOT_URL, is_loopback=True) as service:
+        return await office_errand.open_desk(service, tokens["alice"])
+
+
+_folders: list[TemporaryDirectory[str]] = []
+
+
+@cache
+def to_copy(service: str) -> Place:
+    """A filled data directory on SQLite, made once for the run."""
+    folder = TemporaryDirectory()
+    _folders.append(folder)
+    return filled(service, Path(folder.name) / "data")
+
+
+def served(lives: Lives, database_url: str = "") -> Place:
+    """Fill the data directory of the lives, and an empty database; quotas are out of the way."""
+    if lives.service == "records" and not database_url.startswith("postgres"):
+        place = to_copy("records")._replace(data=lives.data)
+        shutil.copytree(to_copy("records").data, lives.data)
+    else:
+        # The store's tokens name the address that it is reached by.
+        place = filled(lives.service, lives.data, database_url, lives.root_url)
+    lives.settings["COUNTERSIGN_DATABASE_URL"] = place.database_url
+    lives.settings["COUNTERSIGN_RESERVE_MIB"] = "0"
+    lives.settings |= {f"COUNTERSIGN_RATE_{kind}": "1000000" for kind in ("KEYS", "COMMUNITY")}
+    return place
+
+
+def copied(place: Place, data: Path, count: int) -> Errands:
+    """That many errands, none of them begun, in a copy of the place."""
+    shutil.copytree(place.data, data)
+    return Errands(place.service, data, place.tokens, ledgers={number: Ledger() for number in range(count)})
+
+
+def require_sound(about: Errands) -> None:
+    """The database is one.
+
+    Raises:
+        Lost: it is damaged.
+    """
+    for path in about.data.glob("*.sqlite"):
+        connection = apsw.Connection(str(path))
+        found = connection.pragma("integrity_check")
+        connection.close()
+        if found != "ok":
+            raise Lost(f"{path.name}: {found}")
+
+
+def require_once(about: Errands) -> None:
+    """Every step of every errand, all of which are finished, has happened once.
+
+    Raises:
+        Doubled, Lost: it has not.
+    """
+    asyncio.run(_require_once(about))
+
+
+async def _require_once(about: Errands) -> None:
+    wanted = frail_worker.settings(str(about.data), about.database_url)
+    if about.service == "distribution":
+        async with distribution.opened(wanted, frail_worker.ROOT_URL, is_loopback=True) as store:
+            for number in about.ledgers:
+                await store_errand.require_once(store, number)
+        return
+    async with records.opened(wanted, office.ROOT_URL, is_loopback=True) as opened:
+        await office_errand.require_intact(opened)
+        for ledger in about.ledgers.values():
+            await office_errand.require_audited_once(opened, ledger)

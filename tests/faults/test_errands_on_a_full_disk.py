@@ -1,0 +1,99 @@
+"""A volume without room under each service: writes are refused as documented, reads go on, and room is all it takes."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults import places, volumes
+from tests.faults.crowd import Crowd, over_the_wire
+from tests.faults.errands import FULL, Request
+from tests.faults.lives import Lives
+from tests.figures import Figures
+
+VOLUME_MIB = 96
+BEFORE, TRIES = 4, 12
+AGAIN_WITHIN_S = 5
+READS = {
+    "distribution": (Request("GET", "/api/v1/products?limit=20"), Request("GET", "/healthz")),
+    "records": (Request("GET", "/api/commands"), Request("POST", "/api/lead/list", body=b'{"limit": 20}')),
+}
+
+
+class Site:
+    """A service on a small volume, and hands there."""
+
+    def __init__(self, service: str, volume: Path) -> None:
+        self.volume = volume
+        self.lives = Lives(volume / "data", service)
+        self.lives.log = volume.with_name("log")
+        self.crowd = Crowd(self.lives, places.served(self.lives), 0)
+
+    async def refused(self, tries: int) -> list[object]:
+        """What each of so many errands was refused with, if it was."""
+        turned = [await self.crowd.try_once() for _ in range(tries)]
+        return [each.args[0] for each in turned if each is not None]
+
+    async def reads(self) -> list[int]:
+        """The statuses of reading."""
+        say, token = over_the_wire(self.lives.port), self.crowd.about.tokens[0]
+        return [(await say(each._replace(token=token))).status for each in READS[self.lives.service]]
+
+    async def until_it_writes(self) -> float:
+        """How long it takes, now that there is room, until an errand is done."""
+        began_s = time.monotonic()
+        while await self.refused(1):
+            assert time.monotonic() < began_s + AGAIN_WITHIN_S
+            await asyncio.sleep(0.05)
+        return time.monotonic() - began_s
+
+
+@pytest.fixture(params=["distribution", "records"])
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    """Each service."""
+    volume = tmp_path / "volume"
+    volumes.mount_memory(volume, VOLUME_MIB)
+    made = Site(request.param, volume)
+    yield made
+    made.lives.kill()
+    volumes.unmount(volume)
+
+
+@pytest.mark.parametrize("reserve_mib", [0, 16])
+def test_writes_on_a_full_volume_are_refused_and_go_on_when_there_is_room(
+    site: Site, reserve_mib: int, figures: Figures
+) -> None:
+    site.lives.settings["COUNTERSIGN_RESERVE_MIB"] = str(reserve_mib)
+    site.lives.start()
+    assert not asyncio.run(site.refused(BEFORE))
+    pid = site.lives.pid
+
+    ballast = volumes.fill(site.volume)
+    # Pages of the log that are there already hold a few more.
+    refused = asyncio.run(site.refused(TRIES))
+    read = asyncio.run(site.reads())
+    ballast.unlink()
+    again_s = asyncio.run(site.until_it_writes())
+
+    assert set(refused) == {FULL}
+    assert read == [200, 200]
+    asyncio.run(site.crowd.look_at_all())
+    assert site.lives.pid == pid
+    site.lives.require_alive()
+    # What was acknowledged is in the file as well, not only in the memory of the process.
+    site.lives.kill()
+    site.lives.start()
+    asyncio.run(site.crowd.look_at_all())
+    assert site.lives.stop() == 0
+    places.require_sound(site.crowd.about)
+    places.require_once(site.crowd.about)
+    figures |= {
+        "volume_mib": VOLUME_MIB,
+        "reserve_mib": reserve_mib,
+        "acknowledged": site.crowd.about.heard,
+        "refused_507": len(refused),
+        "lost": 0,
+        "works_again_after_s": round(again_s, 2),
+    }

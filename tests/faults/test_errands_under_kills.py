@@ -1,0 +1,71 @@
+"""Everything that both services let be changed, by many at once, and a server that is killed again and again."""
+
+import asyncio
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults import places
+from tests.faults.crowd import Crowd
+from tests.faults.lives import Lives
+from tests.faults.nemesis import Nemesis
+from tests.figures import Figures
+
+HANDS = 12
+KILLS, STINTS_FULL, KILLS_A_STINT = 3, 5, 50
+"""1,000 kills in all: 5 stints of 50 of each service on each database, so that an interrupted run goes on."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One stint, or with --full all."""
+    if "stint" in metafunc.fixturenames:
+        metafunc.parametrize("stint", range(STINTS_FULL if metafunc.config.getoption("--full") else 1))
+
+
+@pytest.fixture(params=["distribution", "records"])
+def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lives]:
+    """Each service, not started yet."""
+    made = Lives(tmp_path / "data", request.param)
+    yield made
+    made.kill()
+
+
+async def torment(lives: Lives, crowd: Crowd, kills: int, seed: int) -> Nemesis:
+    """Let the hands work until the kills are done; all errands are finished then, and were looked at again."""
+    nemesis = Nemesis(lives, seed)
+    await nemesis.restart()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(HANDS):
+            group.create_task(crowd.work())
+        while nemesis.kills < kills:
+            await nemesis.strike(lambda: None)
+        crowd.is_over = True
+    await crowd.look_at_all()
+    return nemesis
+
+
+def test_nothing_acknowledged_is_lost_or_doubled_when_the_server_is_killed(
+    lives: Lives, database_url: str, stint: int, is_full: bool, figures: Figures
+) -> None:
+    place = places.served(lives, database_url)
+    crowd = Crowd(lives, place, stint)
+
+    nemesis = asyncio.run(torment(lives, crowd, KILLS_A_STINT if is_full else KILLS, stint))
+
+    assert lives.stop() == 0
+    places.require_sound(crowd.about)
+    places.require_once(crowd.about)
+    ledgers = crowd.about.ledgers.values()
+    figures |= {
+        "kills": nemesis.kills,
+        "errands": len(ledgers),
+        "acknowledged": crowd.about.heard,
+        "looked_at_again": sum(each.held for each in ledgers),
+        "kept_unheard": sum(each.found_unheard for each in ledgers),
+        "lost": 0,
+        "doubled": 0,
+        "ready_again_p50_s": round(statistics.median(nemesis.restarts_s), 3),
+        "ready_again_p99_s": round(statistics.quantiles(nemesis.restarts_s, n=100)[98], 3),
+    }

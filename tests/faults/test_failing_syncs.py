@@ -1,0 +1,138 @@
+"""A sync that fails: whoever waited for it is refused, nothing is written any more, and the next start has it all."""
+
+import asyncio
+import random
+import shutil
+from asyncio.subprocess import PIPE
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from countersign.distribution import app
+from countersign.distribution.context import Store
+from countersign.distribution.jobs import process
+from countersign.settings import Settings
+from tests.faults import frail_worker, job_worker, places
+from tests.faults.crowd import Crowd
+from tests.faults.frail import Frail, built, frail
+from tests.faults.lives import MASTER_KEY, Lives
+from tests.faults.places import Place
+from tests.faults.test_jobs_under_kills import counted, left, seeded
+from tests.figures import Figures
+from tests.servers.countersign import environment
+
+RUNS, RUNS_FULL = 4, 100
+"""Of each service."""
+HANDS = (1, 6)
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Frail]:
+    """A process whose disk is frail below the test's folder."""
+    with frail(built(tmp_path), tmp_path) as made:
+        yield made
+
+
+def test_after_a_sync_that_failed_all_writes_are_refused_and_a_new_start_has_what_was_acknowledged(
+    worker: Frail, place: Place, tmp_path: Path, is_full: bool, figures: Figures
+) -> None:
+    runs = RUNS_FULL if is_full else RUNS
+    about = places.copied(place, tmp_path / "data", 1)
+    syncs = worker.live(about, frail_worker.SYNC_FAILS).syncs
+    shutil.rmtree(about.data)
+    failed = acknowledged = in_doubt = kept = 0
+    for run in range(runs):
+        about = places.copied(place, tmp_path / "data", HANDS[run % len(HANDS)])
+
+        life = worker.live(about, frail_worker.SYNC_FAILS, 1 + run * syncs // runs)
+
+        assert life.ended in (frail_worker.DONE, frail_worker.TURNED), life.wrong
+        # An upload whose own bytes could not be made durable is refused alone.
+        if set(life.turned) - {"upload"}:
+            assert len(life.turned) == len(about.ledgers)
+            assert not life.still_writes
+        failed += life.ended == frail_worker.TURNED
+        acknowledged += about.heard
+        in_doubt += about.in_doubt
+        places.require_sound(about)
+        again = worker.live(about)
+        assert again.ended == frail_worker.DONE, again.wrong
+        kept += again.found_unheard
+        places.require_once(about)
+        shutil.rmtree(about.data)
+
+    assert failed
+    figures |= {
+        "runs_with_a_failed_sync": failed,
+        "acknowledged": acknowledged,
+        "refused": in_doubt,
+        "refused_and_found_kept": kept,
+        "lost": 0,
+        "doubled": 0,
+    }
+
+
+@pytest.mark.parametrize("service", ["distribution", "records"])
+def test_a_server_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_goes_on(
+    service: str, tmp_path: Path
+) -> None:
+    lives = Lives(tmp_path / "data", service)
+    crowd = Crowd(lives, places.served(lives), 0)
+    sound = dict(lives.settings)
+    lives.settings |= {"LD_PRELOAD": str(built(tmp_path)), "FRAIL_UNDER": str(lives.data / f"{service}.sqlite")}
+    lives.settings |= {"FRAIL_MODE": str(frail_worker.SYNC_FAILS), "FRAIL_AT": "8"}
+    try:
+        lives.start()
+        turned = asyncio.run(crowd.try_once())
+
+        assert turned is not None
+        assert turned.args == (503,)
+        assert lives.end() == Exit.FAILED
+        said = lives.log.read_text()
+        assert "the disk failed while a change was made durable" in said
+        assert "Traceback" not in said
+
+        lives.settings = sound
+        lives.start()
+        asyncio.run(crowd.look_at_all())
+        assert lives.stop() == 0
+    finally:
+        lives.kill()
+    places.require_once(crowd.about)
+
+
+async def worked(store: Store, until: Callable[[], Awaitable[bool]], **variables: str) -> int:
+    """Have a process work on jobs until then, or until it ends by itself; its exit code."""
+    worker = await asyncio.create_subprocess_exec(*job_worker.COMMAND, stdin=PIPE, env=environment(**variables))
+    assert worker.stdin is not None
+    worker.stdin.write(process.orders(store) + b"\n")
+    async with asyncio.timeout(60):
+        while worker.returncode is None and not await until():
+            await asyncio.sleep(0.05)
+        if worker.returncode is None:
+            worker.terminate()
+        return await worker.wait()
+
+
+async def test_a_worker_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_does_the_jobs(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    settings = Settings(data=str(data), master_key=MASTER_KEY, reserve_mib=0, job_engine="embedded", job_lease_s=2)
+    variables = {"LD_PRELOAD": str(built(tmp_path)), "FRAIL_UNDER": str(data / "distribution.sqlite")}
+    variables |= {"FRAIL_MODE": str(frail_worker.SYNC_FAILS), "FRAIL_AT": "12"}
+    async with app.opened(settings, "http://127.0.0.1:1", is_loopback=True) as store:
+        await job_worker.make_tables(store.database)
+        jobs = await seeded(store, 12, random.Random(7))
+
+        async def is_done() -> bool:
+            return not await left(store)
+
+        assert await worked(store, is_done, **variables) == 0
+        assert not await is_done()
+
+        assert await worked(store, is_done) == 0
+        assert await counted(store, "SELECT status FROM job") == {"completed": len(jobs)}
+        assert await counted(store, "SELECT job_id FROM effect") == dict.fromkeys(jobs, 1)

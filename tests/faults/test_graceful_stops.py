@@ -1,0 +1,136 @@
+"""A stop under load: what was under way is answered, whoever waits or follows is told, and the process ends soon."""
+
+import asyncio
+import itertools
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.faults import places, wire
+from tests.faults.crowd import errand_of, over_the_wire
+from tests.faults.errands import Hand, Ledger, Request, Turned
+from tests.faults.lives import Lives
+from tests.faults.places import Place
+from tests.faults.wire import Answer
+from tests.figures import Figures
+
+HANDS = 12
+STOPS, STOPS_FULL = 1, 25
+"""Of each service."""
+ANSWERED_FIRST = 60
+WAIT_S = 25
+LATER = 4 * 10**15
+"""When no plan was changed yet, in microseconds since 1970."""
+
+
+class Site:
+    """A served place, and what became of the requests to it."""
+
+    def __init__(self, lives: Lives, place: Place) -> None:
+        self.lives = lives
+        self.place = place
+        self.answered = 0
+        self.failed: list[str] = []
+        self.numbers = itertools.count()
+        self._errand = errand_of(place)
+        self._say = over_the_wire(lives.port)
+
+    async def say(self, request: Request) -> Answer:
+        """Send the request; anything but an answer or a refused connection is a failure."""
+        try:
+            answer = await self._say(request)
+        except ConnectionRefusedError:
+            raise
+        except (OSError, EOFError) as error:
+            self.failed.append(f"{request.method} {request.path}: {error!r}")
+            raise
+        self.answered += 1
+        if answer.status >= 500:
+            self.failed.append(f"{request.method} {request.path}: {answer}")
+        return answer
+
+    async def work(self) -> None:
+        """One errand after the other until nobody listens any more."""
+        with suppress(Turned):
+            while True:
+                await self._errand(Hand(self.say, Ledger()), next(self.numbers))
+
+    async def first(self) -> Ledger:
+        """One errand, done."""
+        ledger = Ledger()
+        await self._errand(Hand(self.say, ledger), next(self.numbers))
+        return ledger
+
+
+@pytest.fixture(params=["distribution", "records"])
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    """Each service, which is not started yet."""
+    lives = Lives(tmp_path / "data", request.param)
+    yield Site(lives, places.served(lives))
+    lives.kill()
+
+
+async def waiting(site: Site) -> list[asyncio.Task[Answer]]:
+    """Requests that wait for what will not happen: by REST and MCP, or for a job that nobody works on."""
+    person, agent = site.place.tokens
+    port = site.lives.port
+    if site.place.service == "records":
+        since = {"since": LATER, "wait_s": WAIT_S}
+        call = {"name": "plan__watch", "arguments": since}
+        tool = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode()
+        accept = {"Accept": "application/json, text/event-stream"}
+        watch = json.dumps(since).encode()
+        calls = [
+            wire.call(port, "POST", "/api/plan/watch", token=person, body=watch),
+            wire.call(port, "POST", "/mcp", token=agent, headers=accept, body=tool),
+        ]
+    else:
+        artifact = (await site.first()).heard["upload"].value["id"]
+        body = json.dumps({"type": "artifact.verify", "payload": {"artifact_id": artifact}}).encode()
+        job = json.loads((await site.say(Request("POST", "/api/v1/jobs", person, body))).body)
+        prefer = {"Prefer": f"wait={WAIT_S}"}
+        calls = [
+            wire.call(port, "GET", f"/api/v1/jobs/{job['job_id']}/events", token=person),
+            wire.call(port, "POST", "/api/v1/jobs", token=person, headers=prefer, body=body),
+        ]
+    return [asyncio.create_task(each) for each in calls]
+
+
+async def stopped(site: Site) -> float:
+    """Start, put under load, stop; how long the stop took."""
+    site.lives.start()
+    told = await waiting(site)
+    before = site.answered
+    hands = [asyncio.create_task(site.work()) for _ in range(HANDS)]
+    while site.answered < before + ANSWERED_FIRST:
+        await asyncio.sleep(0.005)
+    began_s = time.monotonic()
+    code = await asyncio.to_thread(site.lives.stop)
+    took_s = time.monotonic() - began_s
+    assert code == 0
+    await asyncio.gather(*hands)
+    # A stream or a wait that was cut off has no whole answer.
+    answers = await asyncio.gather(*told)
+    assert [answer.status for answer in answers] in ([200, 200], [200, 202]), answers
+    return took_s
+
+
+def test_a_stop_under_load_fails_no_request_and_tells_whoever_waits(
+    site: Site, is_full: bool, figures: Figures
+) -> None:
+    took_s = [asyncio.run(stopped(site)) for _ in range(STOPS_FULL if is_full else STOPS)]
+
+    assert not site.failed
+    assert "cut off" not in site.lives.log.read_text()
+    figures |= {
+        "stops": len(took_s),
+        "answered": site.answered,
+        "failed": 0,
+        "stopped_within_p50_s": round(statistics.median(took_s), 2),
+        "stopped_within_max_s": round(max(took_s), 2),
+    }

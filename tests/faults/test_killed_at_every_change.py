@@ -1,0 +1,68 @@
+"""Killed at any single change to the disk (a write, half a write, a sync, a rename …), nothing acknowledged is lost."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults import frail_worker, places
+from tests.faults.frail import Frail, built, frail
+from tests.faults.places import Place
+from tests.figures import Figures
+
+SAMPLE = 6
+MOST = 5_000
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Frail]:
+    """A process whose disk is frail below the test's folder."""
+    with frail(built(tmp_path), tmp_path) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    "way",
+    [(1, frail_worker.KILLS), (1, frail_worker.KILLS_TORN), (3, frail_worker.KILLS)],
+    ids=["alone", "torn", "together"],
+)
+def test_nothing_acknowledged_is_lost_when_the_process_is_killed_at_any_change_to_the_disk(
+    worker: Frail, place: Place, tmp_path: Path, way: tuple[int, int], is_full: bool, figures: Figures
+) -> None:
+    at_once, mode = way
+    at, points, acknowledged, in_doubt, found_unheard = 0, 0, 0, 0, 0
+    step = 0
+    while at < MOST:
+        about = places.copied(place, tmp_path / "data", at_once)
+        life = worker.live(about, mode, at)
+        assert life.ended in ("killed", frail_worker.DONE), life.wrong
+        acknowledged += about.heard
+        in_doubt += about.in_doubt
+        places.require_sound(about)
+
+        # What was heard is there; what was not happens once.
+        again = worker.live(about)
+
+        assert again.ended == frail_worker.DONE, again.wrong
+        found_unheard += again.found_unheard
+        places.require_once(about)
+        shutil.rmtree(about.data)
+        if not at:
+            # Not killed at all: that told how many changes there are.
+            step = 1 if is_full else life.changes // SAMPLE
+        elif life.ended == frail_worker.DONE:
+            break
+        points += bool(at)
+        at += step
+
+    assert at < MOST
+    assert points
+    figures |= {
+        "points": points,
+        "acknowledged": acknowledged,
+        "in_doubt": in_doubt,
+        "in_doubt_and_kept": found_unheard,
+        "lost": 0,
+        "doubled": 0,
+    }

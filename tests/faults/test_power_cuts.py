@@ -1,0 +1,117 @@
+"""The power goes: what was acknowledged before is there when it comes back, in databases and in uploaded files."""
+
+import asyncio
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.faults import frail_worker, places
+from tests.faults.crowd import Crowd
+from tests.faults.errands import Lost
+from tests.faults.frail import built
+from tests.faults.lives import Lives
+from tests.faults.volumes import PoweredVolume
+from tests.figures import Figures
+
+CUTS, CUTS_FULL, CUTS_OF_THE_CONTROL = 2, 50, 5
+"""Of each service."""
+HANDS = 8
+VOLUME_MIB = 256
+WITHIN_S = (0.2, 0.8)
+
+
+class Site:
+    """A service on a volume that loses its power."""
+
+    def __init__(self, service: str, folder: Path) -> None:
+        self.volume = PoweredVolume(folder / "volume", VOLUME_MIB)
+        self.lives = Lives(self.volume.folder / "data", service)
+        self.lives.log = folder / "log"
+        self.crowd = Crowd(self.lives, places.served(self.lives), 0)
+        self.cuts = 0
+        self.dropped = 0
+        self._chance = random.Random(service)
+        self.volume.settle()
+
+    async def suffer(self, cuts: int) -> None:
+        """Work and lose the power, again and again; what was heard in a life is looked at in the next.
+
+        Raises:
+            Lost, Doubled: it is not there, or twice.
+        """
+        self.lives.start()
+        for _ in range(cuts):
+            touched = await self._one_cut()
+            self.volume.restore()
+            places.require_sound(self.crowd.about)
+            self.lives.start()
+            for number in touched:
+                await self.crowd.do(number)
+
+    async def _one_cut(self) -> list[int]:
+        """The errands in which something was asked in this life, less what was heard when the power was gone."""
+        ledgers = self.crowd.about.ledgers
+        before = set(ledgers)
+        hands = [asyncio.create_task(self.crowd.work()) for _ in range(HANDS)]
+        await asyncio.sleep(self._chance.uniform(*WITHIN_S))
+        for hand in hands:
+            if hand.done():
+                hand.result()
+        cut_s = time.monotonic()
+        self.volume.cut()
+        self.lives.kill()
+        for hand in hands:
+            hand.cancel()
+        await asyncio.gather(*hands, return_exceptions=True)
+        self.cuts += 1
+        self.dropped += sum(ledger.doubt(cut_s) for ledger in ledgers.values())
+        return [number for number in ledgers if number not in before]
+
+    def close(self) -> None:
+        """End everything."""
+        self.lives.kill()
+        self.volume.remove()
+
+
+@pytest.fixture(params=["distribution", "records"])
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    """Each service on a volume of its own."""
+    made = Site(request.param, tmp_path)
+    yield made
+    made.close()
+
+
+def test_nothing_acknowledged_is_lost_when_the_power_goes(site: Site, is_full: bool, figures: Figures) -> None:
+    asyncio.run(site.suffer(CUTS_FULL if is_full else CUTS))
+
+    asyncio.run(site.crowd.look_at_all())
+    assert site.lives.stop() == 0
+    places.require_sound(site.crowd.about)
+    places.require_once(site.crowd.about)
+    ledgers = site.crowd.about.ledgers.values()
+    figures |= {
+        "cuts": site.cuts,
+        "errands": len(ledgers),
+        "acknowledged": site.crowd.about.heard,
+        "answers_after_the_cut": site.dropped,
+        "kept_unheard": sum(each.found_unheard for each in ledgers),
+        "lost": 0,
+        "damaged": 0,
+    }
+
+
+def test_a_service_whose_syncs_do_nothing_is_found_out(site: Site, tmp_path: Path, figures: Figures) -> None:
+    site.lives.settings |= {
+        "LD_PRELOAD": str(built(tmp_path)),
+        "FRAIL_UNDER": str(site.volume.folder),
+        "FRAIL_MODE": str(frail_worker.SYNC_LIES),
+    }
+
+    with pytest.raises((Lost, apsw.Error, RuntimeError)) as found:
+        asyncio.run(site.suffer(CUTS_OF_THE_CONTROL))
+
+    figures |= {"cuts": site.cuts, "found": "lost" if isinstance(found.value, Lost) else "damaged"}
