@@ -31,7 +31,7 @@ OLDEST_NOW = 1_767_225_600 * clock.SECOND
 """2026-01-01T00:00:00Z: a clock before this was never set."""
 LARGEST_SKEW_S = 5
 SCARCE_MIB = 1024
-OF_CLIENTS = {f"{PREFIX}{name}" for name in ("SERVER", "TOKEN", "CLIENT_ID", "CLIENT_SECRET")}
+OF_CLIENTS = {f"{PREFIX}{name}" for name in ("SERVER", "TOKEN", "CLIENT_ID", "CLIENT_SECRET", "BACKUP_PASSPHRASE")}
 
 
 @dataclass(slots=True)
