@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import click
 
@@ -18,6 +18,7 @@ from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening
 from countersign.kernel import clock
+from countersign.kernel.clock import Instant
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import Sealing
@@ -90,11 +91,11 @@ def backup(
 
 
 def _once(settings: Settings, secret: str, holds_writes: bool, place: Place) -> None:
-    manifest, name, size = store.settled(_made(settings, secret, holds_writes, place), DOING)
+    manifest, name, ended, size = store.settled(_made(settings, secret, holds_writes, place), DOING)
     value = {
         "file": name,
         "moment": manifest.at,
-        "ended": clock.rfc3339(clock.now()),
+        "ended": clock.rfc3339(ended),
         "bytes": size,
         "blobs": manifest.blobs,
         "blobs_bytes": manifest.blobs_bytes,
@@ -112,7 +113,16 @@ def _once(settings: Settings, secret: str, holds_writes: bool, place: Place) -> 
         sys.exit(Exit.FAILED)
 
 
-async def _made(settings: Settings, secret: str, holds_writes: bool, place: Place) -> tuple[Manifest, str, int]:
+class Made(NamedTuple):
+    """What an archive ends with, its name, when it had that, and its bytes."""
+
+    manifest: Manifest
+    name: str
+    ended: Instant
+    size: int
+
+
+async def _made(settings: Settings, secret: str, holds_writes: bool, place: Place) -> Made:
     databases = installation.databases(settings)
     if databases is None:
         remedy = "Say --data with the directory that is served."
@@ -121,32 +131,35 @@ async def _made(settings: Settings, secret: str, holds_writes: bool, place: Plac
     with place() as (sink, finish):
         sealing = await asyncio.to_thread(Sealing, sink.write, secret)
         archive = Writing(sealing)
+        way = Way(settings, sink, finish, holds_writes)
         if isinstance(databases, SqliteDatabases):
-            manifest, name = await _written(databases, settings, archive, files, (sink, finish, holds_writes))
-        else:
-            manifest, name = await _written(databases, settings, archive, files, (sink, finish, holds_writes))
-        return manifest, name, sink.size
+            return await _written(databases, archive, files, way)
+        return await _written(databases, archive, files, way)
+
+
+class Way(NamedTuple):
+    """How one archive is made."""
+
+    settings: Settings
+    sink: Sink
+    finish: Finish
+    holds_writes: bool
 
 
 async def _written(
-    databases: Databases[SnapshotT],
-    settings: Settings,
-    archive: Writing,
-    files: dict[str, bytes],
-    way: tuple[Sink, Finish, bool],
-) -> tuple[Manifest, str]:
-    sink, finish, holds_writes = way
+    databases: Databases[SnapshotT], archive: Writing, files: dict[str, bytes], way: Way
+) -> Made:
     has_blobs = opening.SCHEMA in databases.schemas
-    blobs = installation.referred(settings) if has_blobs else None
+    blobs = installation.referred(way.settings) if has_blobs else None
     under_way = Backup(archive, databases, blobs, installation.teller())
     await under_way.begin(files)
     # Now, so that little is left to be flushed after the moment.
-    await asyncio.to_thread(sink.flush)
+    await asyncio.to_thread(way.sink.flush)
     for left in reversed(range(TRIES)):
-        async with databases.taken(holds_writes=holds_writes) as snapshot:
+        async with databases.taken(holds_writes=way.holds_writes) as snapshot:
             manifest = await under_way.end(snapshot, is_last_try=not left)
             if manifest is not None:
-                return manifest, finish(manifest)
+                return Made(manifest, way.finish(manifest), clock.now(), way.sink.size)
     raise AssertionError("the last try makes it")
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import cast
 
@@ -17,7 +17,7 @@ from countersign.kernel.errors import Unavailable
 PAGES_AT_ONCE = 4096
 
 _SIZE = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
-_INTEGRITY = "SELECT integrity_check FROM pragma_integrity_check(100)"
+_INTEGRITY = "PRAGMA integrity_check"
 _REFERENCES = """
 SELECT "table", parent, count(1)
 FROM pragma_foreign_key_check()
@@ -74,20 +74,17 @@ async def held(paths: Mapping[str, Path], *, holds_writes: bool = False) -> Asyn
     Raises:
         Unavailable: a file cannot be opened, or somebody else wrote to it for too long.
     """
-    opened: list[sqlite.Connection] = []
-    try:
+    with ExitStack() as opened:
         # SQLite copies nothing by a connection that writes: another one holds off the others.
         for path in paths.values() if holds_writes else ():
-            opened.append(await asyncio.to_thread(_begun, path, "BEGIN IMMEDIATE"))
+            holding = await asyncio.to_thread(_begun, path, "BEGIN IMMEDIATE")
+            opened.callback(holding.close, True)
         moment = clock.now()
         connections: dict[str, sqlite.Connection] = {}
         for schema, path in paths.items():
             connections[schema] = await asyncio.to_thread(_begun, path, "BEGIN")
-            opened.append(connections[schema])
+            opened.callback(connections[schema].close, True)
         yield SqliteSnapshot(moment, connections)
-    finally:
-        for connection in opened:
-            connection.close(True)
 
 
 def faults(path: Path) -> list[str]:
