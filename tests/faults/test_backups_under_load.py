@@ -15,22 +15,22 @@ from tests.servers.postgres import PostgresFactory
 from tests.servers.s3 import Bucket
 
 DRILLS_FULL = 20
+KINDS = ("sqlite", "postgres", "sqlite", "postgres and s3")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One drill of each kind, or with --full twenty of all."""
     if "number" in metafunc.fixturenames:
         count = DRILLS_FULL if metafunc.config.getoption("--full") else 2
-        kinds = ("sqlite", "postgres")
-        metafunc.parametrize(("kind", "number"), [(kinds[number % 2], number) for number in range(count)])
+        metafunc.parametrize(("kind", "number"), [(KINDS[number % len(KINDS)], number) for number in range(count)])
 
 
 def places(kind: str, request: pytest.FixtureRequest, folder: Path) -> tuple[Place, Place]:
-    """Where the original is, and an empty place like it: SQLite and folders, or PostgreSQL and buckets."""
+    """Where the original is, and an empty place like it: SQLite, PostgreSQL, files in folders or in a bucket."""
     if kind == "sqlite":
         return Place.of(folder / "original"), Place.of(folder / "copy")
     new_url: PostgresFactory = request.getfixturevalue("new_postgres_url")
-    bucket: Bucket = request.getfixturevalue("s3_url")
+    bucket: Bucket | None = request.getfixturevalue("s3_url") if "s3" in kind else None
     original = Place.of(folder / "original", new_url(), bucket)
     return original, Place.of(folder / "copy", new_url(), bucket, "there")
 

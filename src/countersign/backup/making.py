@@ -1,6 +1,8 @@
 """Making a backup while the installation is served: blobs first, then one moment of the databases."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic
 
@@ -16,6 +18,8 @@ from countersign.kernel.database.snapshot import Snapshot
 from countersign.kernel.errors import NotFound
 
 BLOBS_AT_ONCE = 1000
+AT_ONCE = 16
+SMALL_BYTES = 1024 * 1024
 TRIES = 5
 
 
@@ -66,8 +70,7 @@ class Backup(Generic[SnapshotT]):
         while True:
             async with databases.taken() as snapshot:
                 rows = await snapshot.fetch(self._blobs.schema, self._blobs.statement, last, BLOBS_AT_ONCE)
-            for (sha256,) in rows:
-                await self._copy(self._blobs.store, sha256)
+            await self._copy_all(self._blobs.store, [row[0] for row in rows])
             if len(rows) < BLOBS_AT_ONCE:
                 return
             last = rows[-1][0]
@@ -103,32 +106,51 @@ class Backup(Generic[SnapshotT]):
             return unreadable
         last = ""
         while rows := await snapshot.fetch(self._blobs.schema, self._blobs.statement, last, BLOBS_AT_ONCE):
-            for (sha256,) in rows:
-                if bytes.fromhex(sha256) not in self._copied and not await self._copy(self._blobs.store, sha256):
-                    unreadable.append(sha256)
+            missing = [row[0] for row in rows if bytes.fromhex(row[0]) not in self._copied]
+            unreadable += await self._copy_all(self._blobs.store, missing)
             last = rows[-1][0]
         return unreadable
 
-    async def _copy(self, store: BlobStore, sha256: str) -> bool:
-        """Copy the blob; whether it was there, and is what its name says."""
-        found = await store.size(sha256)
-        if found is None:
-            return False
-        self._archive.begin(name_of(sha256), found)
-        left = found
-        try:
-            async for piece in store.read(sha256, 0, found):
-                left -= len(piece)
-                self._archive.write(piece)
-        except NotFound:
-            # What was begun is made up by zeros, and is no blob of that name.
-            left = found
-        if self._archive.end() != sha256 or left:
+    async def _copy_all(self, store: BlobStore, digests: Sequence[str]) -> list[str]:
+        """Copy the blobs; those that were not there, or are not what their names say. Small ones are fetched several
+        at a time, since a store elsewhere takes longer to answer than to send them."""
+        failed: list[str] = []
+        for start in range(0, len(digests), AT_ONCE):
+            some = digests[start : start + AT_ONCE]
+            fetched = await asyncio.gather(*(_fetched(store, sha256) for sha256 in some))
+            for sha256, found in zip(some, fetched, strict=True):
+                if found is None or not await self._copy(store, sha256, found):
+                    failed.append(sha256)
+            self._told("copying files", self._bytes)
+        return failed
+
+    async def _copy(self, store: BlobStore, sha256: str, found: int | bytes) -> bool:
+        """Copy a blob of this size, or with these bytes; whether it is what its name says."""
+        size = found if isinstance(found, int) else len(found)
+        self._archive.begin(name_of(sha256), size)
+        if isinstance(found, bytes):
+            self._archive.write(found)
+        else:
+            # What does not come is made up for by zeros, and the digest is another one then.
+            with suppress(NotFound):
+                async for piece in store.read(sha256, 0, size):
+                    self._archive.write(piece)
+        if self._archive.end() != sha256:
             return False
         self._copied.add(bytes.fromhex(sha256))
-        self._bytes += found
-        self._told("copying files", self._bytes)
+        self._bytes += size
         return True
+
+
+async def _fetched(store: BlobStore, sha256: str) -> int | bytes | None:
+    """The bytes of a small blob, the size of a large one; None when there is none."""
+    size = await store.size(sha256)
+    if size is None or size > SMALL_BYTES:
+        return size
+    try:
+        return b"".join([piece async for piece in store.read(sha256, 0, size)])
+    except NotFound:
+        return None
 
 
 def name_of(sha256: str) -> str:

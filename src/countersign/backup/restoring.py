@@ -1,5 +1,6 @@
 """Restoring a backup: everything is written and compared beside its place, and takes its place at the very end."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -7,8 +8,10 @@ from typing import NamedTuple, Protocol
 from countersign.backup import unfinished
 from countersign.backup.archive import BLOBS, KEY, SETTINGS, Manifest, Member
 from countersign.backup.databases import POSTGRES, SQLITE, Tables, Told, file_name, segment_name, tables_name
+from countersign.backup.making import AT_ONCE, SMALL_BYTES
 from countersign.backup.reading import Reading, blob_of, disagrees
-from countersign.kernel.blobs.port import BlobStore, Part
+from countersign.kernel import ids
+from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database import migrate, sqlite_snapshot
 from countersign.kernel.database.open import SQLITE as SQLITE_ADDRESS
 from countersign.kernel.database.open import open_database
@@ -17,6 +20,8 @@ from countersign.kernel.database.postgres_snapshot import PostgresFilling
 from countersign.kernel.database.snapshot import NotEmpty
 from countersign.kernel.errors import Refused
 
+MOST_SENT = 1000
+"""Blobs under way whose errors nobody has looked at."""
 RESTORED_SETTINGS = f"{SETTINGS}.restored"
 
 Work = Callable[[Transaction], Awaitable[None]]
@@ -76,6 +81,8 @@ class Restore:
         self._told = told
         self._sealed = sealed
         self._blobs_bytes = 0
+        self._room = asyncio.Semaphore(AT_ONCE)
+        self._sending: list[asyncio.Task[None]] = []
 
     async def read(self, reading: Reading) -> Manifest:
         """Write down everything; each byte was authenticated, and each blob is compared with its digest.
@@ -84,22 +91,28 @@ class Restore:
             Damaged: the archive is not whole; what was written is to be thrown away.
             StorageFull, Unavailable: it cannot be written.
         """
-        for member in reading.members():
-            if member.name.startswith(BLOBS):
-                await (self._keep_file(member) if self._store is None else self._keep_blob(member, self._store))
-                self._blobs_bytes += member.size
-                self._told("restoring files", self._blobs_bytes)
-            elif member.name == KEY:
-                write(self._folder / KEY, member)
-            elif member.name == SETTINGS:
-                # Not under its name: a copy must not send letters or write to the places of the original unasked.
-                write(self._folder / RESTORED_SETTINGS, member)
-            else:
-                await self._target.take(member)
-                self._told(f"restoring {member.name}", member.size)
+        try:
+            for member in reading.members():
+                await self._take(member)
+        finally:
+            await self._settle()
         if reading.manifest is None:
             raise disagrees("it has no manifest")
         return reading.manifest
+
+    async def _take(self, member: Member) -> None:
+        if member.name.startswith(BLOBS):
+            await (self._keep_file(member) if self._store is None else self._keep_blob(member, self._store))
+            self._blobs_bytes += member.size
+            self._told("restoring files", self._blobs_bytes)
+        elif member.name == KEY:
+            write(self._folder / KEY, member)
+        elif member.name == SETTINGS:
+            # Not under its name: a copy must not send letters or write to the places of the original unasked.
+            write(self._folder / RESTORED_SETTINGS, member)
+        else:
+            await self._target.take(member)
+            self._told(f"restoring {member.name}", member.size)
 
     async def _keep_file(self, member: Member) -> None:
         sha256 = blob_of(member)
@@ -115,10 +128,31 @@ class Restore:
                 path.chmod(0o440)
 
     async def _keep_blob(self, member: Member, store: BlobStore) -> None:
+        """Small ones are sent several at a time, since a store elsewhere takes longer to answer than to receive."""
         sha256 = blob_of(member)
-        upload = f"restore-{sha256[:32]}"
+        if member.size > SMALL_BYTES:
+            await self._seal(store, sha256, _arriving(member))
+            return
+        content = b"".join(member.pieces())
+        if member.digest == sha256:
+            await self._room.acquire()
+            sending = asyncio.create_task(self._seal(store, sha256, _at_once(content)))
+            sending.add_done_callback(lambda _: self._room.release())
+            self._sending.append(sending)
+            if len(self._sending) > MOST_SENT:
+                await self._settle()
+
+    async def _settle(self) -> None:
+        """Wait for what is being sent; raises what one of them did, when all have ended."""
+        sending, self._sending = self._sending, []
+        for failed in await asyncio.gather(*sending, return_exceptions=True):
+            if failed is not None:
+                raise failed
+
+    async def _seal(self, store: BlobStore, sha256: str, content: AsyncIterator[bytes]) -> None:
+        upload = f"restore-{ids.new_uuid()}"
         try:
-            part: Part = await store.stage(upload, 0, _arriving(member))
+            part = await store.stage(upload, 0, content)
             if part.sha256 == sha256:
                 self._sealed.append(sha256)
                 await store.seal(upload, [part], part.length, sha256)
@@ -141,6 +175,10 @@ def write(path: Path, member: Member) -> None:
 async def _arriving(member: Member) -> AsyncIterator[bytes]:
     for piece in member.pieces():
         yield piece
+
+
+async def _at_once(content: bytes) -> AsyncIterator[bytes]:
+    yield content
 
 
 class SqliteTarget:
