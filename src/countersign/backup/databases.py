@@ -1,5 +1,6 @@
 """The databases of an installation as members of an archive: SQLite as files, PostgreSQL as statements and rows."""
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -14,6 +15,7 @@ from countersign.kernel.database import postgres_snapshot, sqlite_snapshot
 from countersign.kernel.database.postgres_snapshot import PostgresSnapshot
 from countersign.kernel.database.snapshot import Snapshot, Table
 from countersign.kernel.database.sqlite_snapshot import SqliteSnapshot
+from countersign.kernel.errors import StorageFull
 
 SQLITE, POSTGRES = "sqlite", "postgres"
 SEGMENT_BYTES = 4 * 1024 * 1024
@@ -67,13 +69,15 @@ class Databases(Protocol[SnapshotT]):
 
 
 class SqliteDatabases:
-    """Files, by the services whose they are; `scratch` is a folder for a copy of one at a time."""
+    """Files, by the services whose they are; `scratch` is a folder for a copy of one at a time, on whose volume
+    `reserve_bytes` stay free."""
 
     engine = SQLITE
 
-    def __init__(self, paths: Mapping[str, Path], scratch: Path) -> None:
+    def __init__(self, paths: Mapping[str, Path], scratch: Path, reserve_bytes: int = 0) -> None:
         self._paths = paths
         self._scratch = scratch
+        self._reserve_bytes = reserve_bytes
 
     @property
     def schemas(self) -> tuple[str, ...]:
@@ -89,12 +93,25 @@ class SqliteDatabases:
 
         SQLite copies a file page by page, and only into a file; so each is copied beside the original first, where
         it is as well guarded, and gone again when it is in the archive.
+
+        Raises:
+            StorageFull: there is no room for that copy.
         """
         for schema in snapshot.schemas:
+            self._require_room(schema, await snapshot.size(schema))
             with unfinished.file(self._scratch) as copy:
                 await snapshot.copy(schema, copy.path, partial(told, f"copying {schema}"))
                 _add_file(archive, file_name(schema), copy.path, partial(told, f"writing {schema}"))
         return {}
+
+
+    def _require_room(self, schema: str, size: int) -> None:
+        volume = os.statvfs(self._scratch)
+        free = volume.f_bavail * volume.f_frsize - self._reserve_bytes
+        if free < size:
+            text = f"{self._scratch} has {max(free, 0)} bytes to spare, and a copy of {file_name(schema)} takes {size}."
+            remedy = "Free space on the volume of the data directory: each database is copied there for a moment."
+            raise StorageFull(text, resolution=remedy)
 
 
 class PostgresDatabases:

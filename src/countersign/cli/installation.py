@@ -23,7 +23,7 @@ def databases(settings: Settings) -> SqliteDatabases | PostgresDatabases | None:
     if settings.database_url:
         return PostgresDatabases(settings.database_url, SCHEMAS)
     paths = files(settings)
-    return SqliteDatabases(paths, Path(settings.data)) if paths else None
+    return SqliteDatabases(paths, Path(settings.data), settings.reserve_mib << 20) if paths else None
 
 
 def files(settings: Settings) -> dict[str, Path]:
