@@ -49,8 +49,9 @@ def test_a_killed_backup_or_restore_leaves_nothing_half(tmp_path: Path, is_full:
         if not copy.exists():
             place.run("restore", archive, "--to", copy)
         place.run("verify", copy)
-        # What the killed ones left went with the next.
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "data", "one.backup"]
-        assert not list(place.data.glob(".countersign-*"))
 
+    # What the killed ones left goes with the next.
+    place.run("backup", tmp_path / "two.backup", "--data", place.data)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "data", "one.backup", "two.backup"]
+    assert not list(place.data.glob(".countersign-*"))
     figures |= {"killed_backups": cut["backup"], "killed_restores": cut["restore"], "half": 0}
