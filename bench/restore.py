@@ -92,7 +92,7 @@ def measure(bench: Bench, database: str) -> None:
         archive.unlink()
     for name, each in took_s.items():
         seconds, cpu_s = (statistics.median(values) for values in zip(*each, strict=True))
-        print(f"  {database}, {name:8} {seconds:6.1f} s, {size_mib / seconds:6.0f} MiB/s, {cpu_s:6.1f} s of a processor")
+        print(f"  {database}, {name:8} {seconds:6.1f} s, {size_mib / seconds:6.0f} MiB/s, {cpu_s:6.1f} s of CPU")
         bench.other[f"{database}, {name}"] = {
             "s": round(seconds, 2),
             "mib_s": round(size_mib / seconds),

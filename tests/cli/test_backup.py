@@ -52,13 +52,15 @@ def test_a_backup_is_restored_verified_and_used(run: Run, data: Path, tmp_path: 
 
     made = run("backup", "one.backup", "--data", data, "--json", **PASSPHRASE)
     whole = run("verify", "one.backup", "--json", **PASSPHRASE)
-    restored = run("restore", "one.backup", "--to", "copy", "--json", **PASSPHRASE)
-    verified = run("verify", "copy", "--json")
+    restored = run("restore", "one.backup", "--to", "copy", "--keep-sessions", "--json", **PASSPHRASE)
+    verified = run("verify", "copy", "--tables", "--json")
+    original = run("verify", data, "--tables", "--json")
     again = run("org", "create", "acme", "--name", "Acme", "--data", "copy")
 
     assert made.returncode == whole.returncode == restored.returncode == verified.returncode == Exit.OK, made.stderr
     assert answered(whole)["ok"] is answered(verified)["ok"] is True
     assert answered(made)["moment"] == answered(whole)["moment"] == answered(restored)["moment"]
+    assert answered(verified)["tables"] == answered(original)["tables"] != {}
     assert again.returncode == Exit.CONFLICT
     copy = tmp_path / "copy"
     assert (copy / "master.key").stat().st_mode & 0o777 == 0o600

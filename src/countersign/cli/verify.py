@@ -13,12 +13,14 @@ from countersign.backup.reading import Reading
 from countersign.cli import audit, configuration, installation, output, passphrase, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
+from countersign.distribution import opening
 from countersign.distribution.uploads import checking
-from countersign.kernel.database import postgres_snapshot, sqlite_snapshot
+from countersign.kernel.database import canonical, postgres_snapshot, sqlite_snapshot
+from countersign.kernel.database.canonical import Digest
 from countersign.kernel.errors import Refused
 from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase, damage
 from countersign.kernel.security.masterkey import master_key
-from countersign.records import key
+from countersign.records import app, key
 from countersign.records.audit import verify as chains
 from countersign.records.schema import install
 from countersign.settings import Settings
@@ -42,10 +44,11 @@ class Finding(NamedTuple):
 
 @click.command()
 @click.argument("file", metavar="[FILE|DIR]", required=False)
+@click.option("--tables", is_flag=True, help="Of a data directory, print rows and SHA-256 of each table as well.")
 @passphrase.option
 @data_option
 @output.json_option
-def verify(*, file: str | None, passphrase_file: str | None, data: str | None) -> None:
+def verify(*, file: str | None, tables: bool, passphrase_file: str | None, data: str | None) -> None:
     """Read all of the backup FILE, or of the data directory DIR (default: --data), and name what is damaged.
 
     Exit code 7 when anything is. A data directory may be served meanwhile.
@@ -59,7 +62,7 @@ def verify(*, file: str | None, passphrase_file: str | None, data: str | None) -
     if installation.databases(settings) is None:
         remedy = "Name a backup, or the directory that is served."
         raise Failure(DOING, why=f"{settings.data} holds no database", remedy=remedy, exit_code=Exit.NOT_FOUND)
-    _directory(settings)
+    _directory(settings, record_store.settled(_digests(settings), DOING) if tables else {})
 
 
 def _archive(path: Path, secret: str) -> None:
@@ -103,17 +106,33 @@ async def _archive_read(path: Path, secret: str) -> tuple[Reading | None, list[t
         raise Failure(DOING, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
 
 
-def _directory(settings: Settings) -> None:
+def _directory(settings: Settings, tables: dict[str, Digest]) -> None:
     findings = record_store.settled(_looked_through(settings), DOING)
     is_whole = not any(each.is_harm for each in findings)
     shown = [{"place": each.place, "detail": each.detail, "harm": each.is_harm} for each in findings]
-    lines = [f"{each.place}: {each.detail}" for each in findings]
+    lines = [f"{name}\t{each.rows}\t{each.sha256}" for name, each in tables.items()]
+    lines += [f"{each.place}: {each.detail}" for each in findings]
     if is_whole:
         lines.append(f"{settings.data} is whole: databases, files, keys and audit.")
-    output.answer({"ok": is_whole, "data": settings.data, "findings": shown}, "\n".join(lines))
+    value: dict[str, object] = {"ok": is_whole, "data": settings.data, "findings": shown}
+    if tables:
+        value["tables"] = {name: {"rows": each.rows, "sha256": each.sha256} for name, each in tables.items()}
+    output.answer(value, "\n".join(lines))
     if not is_whole:
         output.note("Keep it as it is, and restore the newest backup that `countersign verify` finds whole.")
         sys.exit(Exit.CHECKSUM)
+
+
+async def _digests(settings: Settings) -> dict[str, Digest]:
+    """Each table of both services."""
+    found: dict[str, Digest] = {}
+    if store.has_database(settings):
+        async with store.database(settings) as database:
+            found |= {f"{opening.SCHEMA}.{each.table}": each async for each in canonical.digests(database)}
+    async with record_store.tables(settings) as database:
+        if database is not None:
+            found |= {f"{app.SCHEMA}.{each.table}": each async for each in canonical.digests(database)}
+    return found
 
 
 async def _looked_through(settings: Settings) -> list[Finding]:
