@@ -82,9 +82,8 @@ def _value(value: object) -> bytes:
     if isinstance(value, str):
         content = value.encode()
         return b"s" + struct.pack(">Q", len(content)) + content
-    if isinstance(value, bytes | bytearray | memoryview):
-        content = bytes(value)
-        return b"b" + struct.pack(">Q", len(content)) + content
+    if isinstance(value, bytes):
+        return b"b" + struct.pack(">Q", len(value)) + value
     if isinstance(value, float):
         return b"f" + struct.pack(">d", value)
     if isinstance(value, int):
