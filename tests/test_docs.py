@@ -35,6 +35,9 @@ NEVER_A_PROBLEM = {
     "bad_email_address": "addresses are checked before a letter is written",
     "issuer_exists": "shown by the command line",
     "keys_changed": "shown by the command line",
+    "wrong_passphrase": "shown by the command line",
+    "archive_damaged": "shown by the command line",
+    "not_empty": "shown by the command line",
 }
 
 

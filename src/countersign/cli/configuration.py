@@ -25,6 +25,7 @@ CLIENT_VARIABLES = (
     ClientVariable("COUNTERSIGN_TOKEN", "", "Bearer token of client commands; goes before every other.", True),
     ClientVariable("COUNTERSIGN_CLIENT_ID", "", "OAuth client of client commands, exchanged for a token."),
     ClientVariable("COUNTERSIGN_CLIENT_SECRET", "", "Secret of that client.", True),
+    ClientVariable("COUNTERSIGN_BACKUP_PASSPHRASE", "", "Passphrase of `backup`, `restore` and `verify`.", True),
 )
 
 

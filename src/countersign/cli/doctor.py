@@ -36,7 +36,7 @@ LARGEST_SKEW_S = 5
 SCARCE_MIB = 1024
 PATIENCE_S = 60
 """More than all checks of a running server may take together."""
-OF_CLIENTS = {f"{PREFIX}{name}" for name in ("SERVER", "TOKEN", "CLIENT_ID", "CLIENT_SECRET")}
+OF_CLIENTS = {f"{PREFIX}{name}" for name in ("SERVER", "TOKEN", "CLIENT_ID", "CLIENT_SECRET", "BACKUP_PASSPHRASE")}
 
 
 @dataclass(slots=True)

@@ -30,6 +30,7 @@ USE_LINK = """
 """
 LINK = "SELECT email, return_to FROM email_proof WHERE token_hash = $1"
 END_LINKS = "UPDATE email_proof SET used_at = $2 WHERE email = $1 AND used_at IS NULL"
+END_EVERY_LINK = "UPDATE email_proof SET used_at = $1 WHERE used_at IS NULL"
 DELETE_OLD_LINKS = "DELETE FROM email_proof WHERE expires_at <= $1"
 
 
@@ -63,3 +64,8 @@ async def use(transaction: Transaction, token_hash: bytes) -> Link | None:
 async def forget_old(transaction: Transaction) -> int:
     """Remove every link that has expired; how many there were."""
     return await transaction.run(DELETE_OLD_LINKS, clock.now())
+
+
+async def end_every_link(transaction: Transaction) -> None:
+    """Nothing that was mailed proves an address any more."""
+    await transaction.run(END_EVERY_LINK, clock.now())

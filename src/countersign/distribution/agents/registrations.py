@@ -73,6 +73,11 @@ REVOKE_OF_PERSON = """
     UPDATE registration SET status = 'revoked', generation = generation + 1
     WHERE person_id = $1 AND status = 'claimed'
 """
+REVOKE_EVERY = """
+    UPDATE registration SET status = 'revoked', generation = generation + 1
+    WHERE status IN ('unclaimed', 'claimed')
+"""
+END_EVERY_DELEGATION = "DELETE FROM delegation"
 TIED_BY = "SELECT 1 FROM delegation WHERE issuer = $1 AND person_id = $2"
 ANY_OF_PERSON = "SELECT 1 FROM registration WHERE person_id = $1 LIMIT 1"
 HOLD_DELEGATION = "UPDATE delegation SET created_at = created_at WHERE issuer = $1 AND subject = $2"
@@ -294,6 +299,13 @@ async def revoke_all_of(transaction: Transaction, person_id: str) -> None:
     await transaction.run(END_DELEGATIONS_OF, person_id)
     if ended:
         await versions.bump(transaction, "identity")
+
+
+async def revoke_every(transaction: Transaction) -> None:
+    """End every agent, and what ties subjects of providers to persons: agents register, and are claimed, again."""
+    await transaction.run(REVOKE_EVERY)
+    await transaction.run(END_EVERY_DELEGATION)
+    await versions.bump(transaction, "identity")
 
 
 async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:

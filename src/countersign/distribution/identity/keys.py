@@ -81,6 +81,19 @@ async def rotate(database: Database, master: MasterKey, *, drop_previous: bool) 
     return ring
 
 
+async def renew(transaction: Transaction, master: MasterKey) -> None:
+    """Put a fresh ring in place of the one that is stored: every token of before has ended.
+
+    Raises:
+        CannotUnseal: the master key is not the one the ring was sealed with.
+    """
+    if await stored_keys(transaction, master) is None:
+        return
+    await forget(transaction)
+    await transaction.run(STORE, NAME, seal(master, KeyRing.new().to_json(), PURPOSE), clock.now())
+    await versions.bump(transaction, "identity")
+
+
 class Watched:
     """The counters of changes, as the store reads them, which bring along the keys of the moment: whoever has read
     the counters signs and verifies with the ring that was stored then. `position` is that of `identity` in them."""

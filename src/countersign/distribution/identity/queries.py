@@ -121,6 +121,7 @@ SESSION = "SELECT person_id, expires_at, created_at FROM session WHERE token_has
 DELETE_SESSION = "DELETE FROM session WHERE token_hash = $1"
 DELETE_OLD_SESSIONS = "DELETE FROM session WHERE expires_at <= $1"
 DELETE_SESSIONS_OF = "DELETE FROM session WHERE person_id = $1"
+DELETE_EVERY_SESSION = "DELETE FROM session"
 IS_REVOKED = "SELECT 1 FROM revoked_token WHERE jti = $1"
 REVOKE_TOKEN = "INSERT INTO revoked_token (jti, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 DELETE_OLD_REVOCATIONS = "DELETE FROM revoked_token WHERE expires_at <= $1"
@@ -195,6 +196,11 @@ async def session(reader: Reader, token_hash: bytes) -> Session | None:
 async def forget_old_sessions(transaction: Transaction) -> int:
     """Remove every session that has expired; how many there were."""
     return await transaction.run(DELETE_OLD_SESSIONS, clock.now())
+
+
+async def end_every_session(transaction: Transaction) -> None:
+    """Everybody signs in again."""
+    await transaction.run(DELETE_EVERY_SESSION)
 
 
 async def is_revoked(reader: Reader, jti: str) -> bool:

@@ -24,6 +24,8 @@ REVOKE = """
     UPDATE consent SET scopes = '', generation = generation + 1
     WHERE id = $1 AND person_id = $2 AND scopes <> ''
 """
+REVOKE_EVERY = "UPDATE consent SET scopes = '', generation = generation + 1 WHERE scopes <> ''"
+END_EVERY_CODE = "DELETE FROM authorization_code"
 END_CODES = "DELETE FROM authorization_code WHERE consent_id = $1"
 USED = "UPDATE consent SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
 OF_PERSON = """
@@ -83,6 +85,13 @@ async def revoke(transaction: Transaction, consent_id: str, person_id: str) -> b
     await transaction.run(END_CODES, consent_id)
     await versions.bump(transaction, "identity")
     return True
+
+
+async def revoke_every(transaction: Transaction) -> None:
+    """Take back what anybody allowed any client: each person is asked again."""
+    await transaction.run(REVOKE_EVERY)
+    await transaction.run(END_EVERY_CODE)
+    await versions.bump(transaction, "identity")
 
 
 async def of_person(reader: Reader, person_id: str) -> list[Connected]:

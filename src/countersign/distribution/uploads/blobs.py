@@ -19,6 +19,9 @@ KEEP = """
     ON CONFLICT (sha256) DO UPDATE SET touched_at = excluded.touched_at
     WHERE blob.state = 'live'
 """
+LIVE = "SELECT sha256 FROM blob WHERE state = 'live' AND sha256 > $1 ORDER BY sha256 LIMIT $2"
+"""Blobs that are in use, or were until shortly, after a digest; for a backup, which reads past the port."""
+IS_LIVE = "SELECT 1 FROM blob WHERE sha256 = $1 AND state = 'live'"
 KNOWN = "SELECT 1 FROM blob WHERE sha256 = $1"
 # Every blob is looked at, used or not: so that one statement's work is bounded, however few are unused.
 USES = """
@@ -74,6 +77,11 @@ def being_removed() -> Unavailable:
 async def is_known(reader: Reader, sha256: str) -> bool:
     """Whether the blob has a row."""
     return await reader.fetch_one(KNOWN, sha256) is not None
+
+
+async def is_live(reader: Reader, sha256: str) -> bool:
+    """Whether the blob must be there."""
+    return await reader.fetch_one(IS_LIVE, sha256) is not None
 
 
 async def unused(database: Database, before: Instant) -> AsyncIterator[str]:

@@ -46,6 +46,9 @@ PUT_PART = """
 """
 FORGET_PART = "DELETE FROM upload_part WHERE upload_id = $1 AND start_at = $2 AND sha256 = $3"
 FORGET_PARTS = "DELETE FROM upload_part WHERE upload_id = $1"
+FORGET_EVERY_PART = """
+    DELETE FROM upload_part WHERE upload_id IN (SELECT id FROM upload WHERE finished_at IS NULL)
+"""
 DELETE_UPLOAD = "DELETE FROM upload WHERE id = $1"
 TAKE_OF_SUBJECT = "UPDATE upload SET purpose = purpose WHERE subject_id = $1"
 OF_SUBJECT = "SELECT id FROM upload WHERE subject_id = $1"
@@ -149,6 +152,11 @@ async def forget_parts(transaction: Transaction, upload_id: str, unwanted: list[
     """Count the parts as not arrived, where the upload is still open."""
     if await transaction.run(TAKE_OPEN, upload_id):
         await transaction.run_many(FORGET_PART, [(upload_id, part.offset, part.sha256) for part in unwanted])
+
+
+async def forget_every_part(transaction: Transaction) -> None:
+    """Count nothing of any open upload as arrived: whoever sends it begins anew, at the same address."""
+    await transaction.run(FORGET_EVERY_PART)
 
 
 async def finish(transaction: Transaction, upload_id: str) -> bool:

@@ -104,6 +104,18 @@ async def upgrade(database: Database, package: str) -> list[str]:
         applied.append(left[0].name)
 
 
+async def upgrade_within(transaction: Transaction, package: str, dialect: Dialect) -> list[str]:
+    """The same within a transaction under way, of tables that nobody else sees yet.
+
+    Raises:
+        SchemaMismatch, NotPortable: as `upgrade`.
+    """
+    left = await _unapplied(transaction, migrations(package))
+    for migration in left:
+        await _apply(transaction, migration, dialect)
+    return [migration.name for migration in left]
+
+
 async def _hold_others(transaction: Transaction, dialect: Dialect) -> None:
     """On SQLite a transaction is alone anyway."""
     if dialect == "postgres":

@@ -111,6 +111,11 @@ def parse_master_key(text: str, source: str) -> MasterKey:
     return MasterKey(keys)
 
 
+def written(master: MasterKey) -> str:
+    """The keys as `parse_master_key` reads them, each with its id: for a backup, which is sealed itself."""
+    return ",".join(f"{key.id}:{base64.b64encode(key.material).decode()}" for key in master.keys)
+
+
 def _parse_key(text: str, source: str) -> Key:
     name, colon, encoded = text.rpartition(":")
     if colon and _KEY_ID.fullmatch(name) is None:

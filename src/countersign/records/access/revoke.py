@@ -15,6 +15,11 @@ _LIVE = {
     "agent_token": 'SELECT id FROM "agent_token" WHERE "user" = $1 AND ended_at IS NULL ORDER BY id',
 }
 _PERSON = 'SELECT "user" FROM "agent_token" WHERE id = $1'
+_END_EVERY = (
+    "UPDATE credential SET ended_at = $1 WHERE ended_at IS NULL",
+    'UPDATE "session" SET ended_at = $1, revision = revision + 1 WHERE ended_at IS NULL',
+    'UPDATE "agent_token" SET ended_at = $1, revision = revision + 1 WHERE ended_at IS NULL',
+)
 _END_LINKS = "UPDATE credential SET ended_at = $2 WHERE user_id = $1 AND kind = 'setup' AND ended_at IS NULL"
 
 
@@ -49,3 +54,13 @@ async def end_all_of(
             ended.append((model, row[0]))
     await transaction.run(_END_LINKS, user_id, now)
     return tuple(ended)
+
+
+async def end_every(transaction: Transaction) -> None:
+    """End every session, agent token and set-up link of everybody, for a database that was put back to an earlier
+    moment: what was ended since would be alive again. Not in the audit, which goes on from that moment."""
+    now = clock.now()
+    for statement in _END_EVERY:
+        await transaction.run(statement, now)
+    await close_unused_domains(transaction, None)
+    await versions.bump(transaction, "access")

@@ -1,0 +1,129 @@
+"""Backing up and restoring an installation of 1 GiB, half of it in the database, half in files, beside `tar` of the
+same directory and `sync`.
+
+tar neither seals nor compares anything, and its copy of a database in use would be none: it is the floor.
+"""
+
+import asyncio
+import os
+import random
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import harness
+import seed
+from harness import Bench
+from processes import ROOT
+
+MIB = 1 << 20
+SIZE_MIB, QUICK_MIB = 1024, 128
+LONGEST_S = 60
+BLOB_MIB = 8
+ROW_BYTES = 4096
+FILL = """
+    INSERT INTO idempotency (key_hash, request_hash, status, headers, body, sealed, created_at)
+    VALUES ($1, $2, 200, '', $3, 0, 0)
+"""
+
+
+async def fill(data: Path, url: str, size_mib: int) -> None:
+    """Make a store with so much in its database and its files."""
+    from countersign.distribution import opening
+    from countersign.distribution.uploads import blobs
+    from countersign.kernel.blobs.whole import seal_whole
+    from countersign.settings import Settings
+
+    chance = random.Random(3)
+    settings = Settings(data=str(data), database_url=url, master_key=seed.MASTER_KEY if url else "")
+    async with opening.opened(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
+        for _ in range(size_mib // 2 // BLOB_MIB):
+            sha256 = await seal_whole(store.blobs, chance.randbytes(BLOB_MIB * MIB))
+            async with store.database.transaction() as transaction:
+                await blobs.keep(transaction, sha256, BLOB_MIB * MIB)
+        for _ in range(size_mib // 2 // 16):
+            rows = [
+                (chance.randbytes(32), chance.randbytes(32), chance.randbytes(ROW_BYTES))
+                for _ in range(16 * MIB // ROW_BYTES)
+            ]
+            async with store.database.transaction() as transaction:
+                await transaction.run_many(FILL, rows)
+
+
+def timed(command: list[str | Path], url: str = "") -> tuple[float, float]:
+    """Seconds that the command takes, its writes on the disk included; and those of the processor's."""
+    variables = {"PYTHONPATH": str(ROOT / "src"), "COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
+    if url:
+        variables |= {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": seed.MASTER_KEY}
+    began_s, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, env={**os.environ, **variables}, check=True, stdout=subprocess.DEVNULL, stderr=sys.stderr)
+    os.sync()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.monotonic() - began_s, cpu_s
+
+
+def measure(bench: Bench, database: str) -> None:
+    """Rounds of: tar, backup, untar, restore."""
+    size_mib = QUICK_MIB if bench.options.is_quick else SIZE_MIB
+    ours = [sys.executable, "-m", "countersign.cli.main"]
+    data, tarred = bench.folder / f"{database}-data", bench.folder / f"{database}.tar"
+    archive, copy = bench.folder / f"{database}.backup", bench.folder / f"{database}-copy"
+    is_postgres = database == "postgres"
+    asyncio.run(fill(data, _new(bench, "filled") if is_postgres else "", size_mib))
+    source = _url(bench, "filled") if is_postgres else ""
+    took_s: dict[str, list[tuple[float, float]]] = {}
+    for number in range(bench.options.rounds):
+        target = _new(bench, f"copy_{number}") if is_postgres else ""
+        for name, command, url in (
+            ("tar c", ["tar", "cf", tarred, "-C", data, "."], ""),
+            ("backup", [*ours, "backup", archive, "--data", data], source),
+            ("tar x", ["tar", "xf", tarred, "-C", _emptied(copy)], ""),
+            ("restore", [*ours, "restore", archive, "--to", copy.with_suffix(".restored")], target),
+            ("verify", [*ours, "verify", archive], ""),
+        ):
+            took_s.setdefault(name, []).append(timed(command, url))
+        for path in (copy, copy.with_suffix(".restored")):
+            shutil.rmtree(path)
+        archive.unlink()
+    for name, each in took_s.items():
+        seconds, cpu_s = (statistics.median(values) for values in zip(*each, strict=True))
+        print(f"  {database}, {name:8} {seconds:6.1f} s, {size_mib / seconds:6.0f} MiB/s, {cpu_s:6.1f} s of CPU")
+        bench.other[f"{database}, {name}"] = {
+            "s": round(seconds, 2),
+            "mib_s": round(size_mib / seconds),
+            "cpu_s": round(cpu_s, 2),
+        }
+    per_gib_s = statistics.median(wall for wall, _ in took_s["restore"]) * SIZE_MIB / size_mib
+    bench.aim(f"{database}: {LONGEST_S} s against restoring 1 GiB", LONGEST_S / per_gib_s, 1)
+    shutil.rmtree(data)
+    tarred.unlink()
+
+
+def _emptied(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _url(bench: Bench, name: str) -> str:
+    if bench.cluster is None:
+        raise RuntimeError("there is no PostgreSQL")
+    return bench.cluster.url(name)
+
+
+def _new(bench: Bench, name: str) -> str:
+    """The address of an empty database."""
+    url = _url(bench, name)
+    if bench.cluster is not None:
+        bench.cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+    return url
+
+
+if __name__ == "__main__":
+    with harness.bench("restore", "Backup and restore", needs_load=False) as current:
+        for engine in current.options.databases:
+            measure(current, engine)

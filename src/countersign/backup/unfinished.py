@@ -1,0 +1,148 @@
+"""Files and folders that get their name only when they are whole and on the disk; leftovers of dead processes go."""
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from countersign.kernel import ids
+from countersign.kernel.errors import StorageFull, Unavailable
+
+PREFIX, ENDING = ".countersign-", ".unfinished"
+
+
+class Unfinished:
+    """A file without its name, written from its beginning to its end."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self.size = 0
+        self._descriptor = descriptor
+
+    def write(self, data: bytes) -> None:
+        """Append the bytes.
+
+        Raises:
+            StorageFull, Unavailable: the volume is full, or cannot be written.
+        """
+        left = memoryview(data)
+        with refusals(self.path.parent):
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+        self.size += len(data)
+
+    def flush(self) -> None:
+        """Have what was written so far on the disk.
+
+        Raises:
+            StorageFull, Unavailable: as `write`.
+        """
+        with refusals(self.path.parent):
+            os.fsync(self._descriptor)
+
+    def finish(self, path: Path) -> None:
+        """Give the file its name in the same folder, durably. What has the name already stays as it is.
+
+        Raises:
+            Unavailable: something has the name already, or the folder cannot be written.
+        """
+        self.flush()
+        with refusals(path.parent):
+            try:
+                os.link(self.path, path)
+            except PermissionError:
+                # A volume without hard links. Of two that take the same name at the same moment one is lost there.
+                if path.exists():
+                    raise
+                self.path.rename(path)
+            sync_folder(path.parent)
+
+
+@contextmanager
+def file(folder: Path) -> Generator[Unfinished]:
+    """A new file in the folder, for its owner alone, until the block is left; removed then unless it was finished.
+
+    Raises:
+        StorageFull, Unavailable: it cannot be made.
+    """
+    _remove_leftovers(folder)
+    path, descriptor = _locked(folder, lambda path: os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600)), os.O_RDWR)
+    try:
+        yield Unfinished(path, descriptor)
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+@contextmanager
+def folder(parent: Path) -> Generator[Path]:
+    """A new folder beside others in `parent`, for its owner alone, until the block is left; removed then with all it
+    holds, unless it was given another name.
+
+    Raises:
+        StorageFull, Unavailable: it cannot be made.
+    """
+    with refusals(parent):
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _remove_leftovers(parent)
+    path, descriptor = _locked(parent, lambda path: path.mkdir(mode=0o700), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _locked(parent: Path, make: Callable[[Path], None], flags: int) -> tuple[Path, int]:
+    """Something new without a name, and a descriptor that holds its lock."""
+    while True:
+        with refusals(parent):
+            path = parent / f"{PREFIX}{ids.new_uuid()}{ENDING}"
+            make(path)
+            # Somebody who looks for leftovers may have found it before its lock was taken.
+            with suppress(FileNotFoundError):
+                descriptor = os.open(path, flags | os.O_CLOEXEC)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if path.exists():
+                    return path, descriptor
+                os.close(descriptor)
+
+
+def _remove_leftovers(parent: Path) -> None:
+    """Remove what a process left that was killed: whoever still works on something holds its lock."""
+    for path in parent.glob(f"{PREFIX}*{ENDING}"):
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+            finally:
+                os.close(descriptor)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder survive a loss of power."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def refusals(where: Path) -> Generator[None]:
+    """Turn the disk's errors into StorageFull and Unavailable, which name the folder."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            remedy = "Free space there, or name another place; nothing was left behind."
+            raise StorageFull(f"The volume of {where} has no room left.", resolution=remedy) from error
+        text = f"{where} cannot be used: {(error.strerror or type(error).__name__).lower()}."
+        raise Unavailable(text, resolution="Correct its path, owner or mode, or name another place.") from error

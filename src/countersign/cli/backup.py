@@ -1,0 +1,230 @@
+"""`countersign backup`: the whole installation in one sealed archive, while it is served."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import click
+
+from countersign.backup import series, unfinished
+from countersign.backup.archive import KEY, SETTINGS, Manifest, Writing
+from countersign.backup.databases import Databases, SnapshotT, SqliteDatabases
+from countersign.backup.making import TRIES, Backup
+from countersign.cli import configuration, installation, output, passphrase, progress, store
+from countersign.cli.administration import data_option
+from countersign.cli.output import Exit, Failure
+from countersign.distribution import opening
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.security import masterkey
+from countersign.kernel.security.age import Sealing
+from countersign.settings import Settings
+
+DOING = "cannot make the backup"
+STDOUT = "-"
+
+
+class Sink(Protocol):
+    """Where the archive goes."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has so far."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Append the bytes."""
+        ...
+
+    def flush(self) -> None:
+        """Have them on the disk."""
+        ...
+
+
+Finish = Callable[[Manifest], str]
+"""Gives the archive its name, which it answers."""
+Place = Callable[[], AbstractContextManager[tuple[Sink, Finish]]]
+
+
+@click.command()
+@click.argument("file", metavar="FILE", required=False)
+@click.option("--into", "folder", metavar="FOLDER", help="Make one of a series, called by its moment, in the folder.")
+@click.option("--keep", type=click.IntRange(1), help="With --into: remove all but the newest so many afterwards.")
+@click.option("--every", "every_s", type=click.IntRange(1), metavar="SECONDS", help="With --into: again and again.")
+@click.option("--hold-writes", is_flag=True, help="Let writes wait while the databases are copied, until it is done.")
+@passphrase.option
+@data_option
+@output.json_option
+def backup(
+    *,
+    file: str | None,
+    folder: str | None,
+    keep: int | None,
+    every_s: int | None,
+    hold_writes: bool,
+    passphrase_file: str | None,
+    data: str | None,
+) -> None:
+    """Write databases, files and keys into FILE (`-`: stdout), sealed under a passphrase; servers go on meanwhile.
+
+    Whatever was acknowledged before the moment that is printed is in it.
+    """
+    if (file is None) == (folder is None) or (folder is None and (keep or every_s)):
+        raise click.UsageError("name either FILE, or --into FOLDER, which --keep and --every go with")
+    settings = configuration.load(data=data)
+    secret = passphrase.given(passphrase_file, DOING, is_new=True)
+    if folder is None:
+        _once(settings, secret, hold_writes, lambda: _named(Path(file or STDOUT)))
+        return
+    while True:
+        _once(settings, secret, hold_writes, lambda: _in_series(Path(folder)))
+        if keep is not None:
+            for path in store.settled(_expired(Path(folder), keep), f"cannot remove old backups of {folder}"):
+                output.note(f"Removed {path.name}, which {keep} newer ones follow.")
+        if every_s is None:
+            return
+        clock.sleep(every_s)
+
+
+def _once(settings: Settings, secret: str, holds_writes: bool, place: Place) -> None:
+    manifest, name, ended, size = store.settled(_made(settings, secret, holds_writes, place), DOING)
+    value = {
+        "file": name,
+        "moment": manifest.at,
+        "ended": clock.rfc3339(ended),
+        "bytes": size,
+        "blobs": manifest.blobs,
+        "blobs_bytes": manifest.blobs_bytes,
+        "unreadable": list(manifest.unreadable),
+    }
+    words = f"{name}: {progress.size(size)}, {manifest.blobs} files. All that was acknowledged before {manifest.at}."
+    if name == STDOUT:
+        output.note(words)
+    else:
+        output.answer(value, words)
+    if manifest.unreadable:
+        output.note("These files are missing in the store, or changed there; everything else is in the backup:")
+        for sha256 in manifest.unreadable:
+            output.note(f"  {sha256}")
+        sys.exit(Exit.FAILED)
+
+
+class Made(NamedTuple):
+    """What an archive ends with, its name, when it had that, and its bytes."""
+
+    manifest: Manifest
+    name: str
+    ended: Instant
+    size: int
+
+
+async def _made(settings: Settings, secret: str, holds_writes: bool, place: Place) -> Made:
+    databases = installation.databases(settings)
+    if databases is None:
+        remedy = "Say --data with the directory that is served."
+        raise Failure(DOING, why=f"{settings.data} holds no database", remedy=remedy, exit_code=Exit.NOT_FOUND)
+    files = await asyncio.to_thread(_files, settings)
+    with place() as (sink, finish):
+        sealing = await asyncio.to_thread(Sealing, sink.write, secret)
+        archive = Writing(sealing)
+        way = Way(settings, sink, finish, holds_writes)
+        if isinstance(databases, SqliteDatabases):
+            return await _written(databases, archive, files, way)
+        return await _written(databases, archive, files, way)
+
+
+class Way(NamedTuple):
+    """How one archive is made."""
+
+    settings: Settings
+    sink: Sink
+    finish: Finish
+    holds_writes: bool
+
+
+async def _written(
+    databases: Databases[SnapshotT], archive: Writing, files: dict[str, bytes], way: Way
+) -> Made:
+    has_blobs = opening.SCHEMA in databases.schemas
+    blobs = installation.referred(way.settings) if has_blobs else None
+    under_way = Backup(archive, databases, blobs, installation.teller())
+    await under_way.begin(files)
+    # Now, so that little is left to be flushed after the moment.
+    await asyncio.to_thread(way.sink.flush)
+    for left in reversed(range(TRIES)):
+        async with databases.taken(holds_writes=way.holds_writes) as snapshot:
+            manifest = await under_way.end(snapshot, is_last_try=not left)
+            if manifest is not None:
+                return Made(manifest, way.finish(manifest), clock.now(), way.sink.size)
+    raise AssertionError("the last try makes it")
+
+
+def _files(settings: Settings) -> dict[str, bytes]:
+    """The master key, wherever it comes from, and the file with settings, where there is one."""
+    data = Path(settings.data)
+    own = data / masterkey.FILE_NAME
+    if not (settings.master_key or settings.master_key_file or own.exists()):
+        remedy = "Put your copy of it back: without it the backup would hold secrets that nothing opens."
+        raise Failure(DOING, why=f"{own}, which sealed the database, is missing", remedy=remedy)
+    files = {KEY: masterkey.written(masterkey.master_key(settings)).encode() + b"\n"}
+    written = Path(settings.config) if settings.config else data / SETTINGS
+    if written.exists():
+        with unfinished.refusals(written.parent):
+            files[SETTINGS] = written.read_bytes()
+    return files
+
+
+async def _expired(folder: Path, keep: int) -> list[Path]:
+    return series.expire(folder, keep)
+
+
+@contextmanager
+def _named(path: Path) -> Generator[tuple[Sink, Finish]]:
+    """A file of that name, which nothing may have; or stdout."""
+    if str(path) == STDOUT:
+        yield _Stdout(), lambda _: STDOUT
+        return
+    if path.exists():
+        remedy = "Name another file, or remove it first: backups are never written over."
+        raise Failure(DOING, why=f"{path} is there already", remedy=remedy, exit_code=Exit.CONFLICT)
+    with unfinished.file(path.parent) as sink:
+
+        def finish(_: Manifest) -> str:
+            sink.finish(path)
+            return str(path)
+
+        yield sink, finish
+
+
+@contextmanager
+def _in_series(folder: Path) -> Generator[tuple[Sink, Finish]]:
+    with unfinished.refusals(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with unfinished.file(folder) as sink:
+
+        def finish(manifest: Manifest) -> str:
+            path = folder / series.name_of(manifest.moment)
+            sink.finish(path)
+            return str(path)
+
+        yield sink, finish
+
+
+class _Stdout:
+    size = 0
+
+    def write(self, data: bytes) -> None:
+        """Append the bytes."""
+        try:
+            sys.stdout.buffer.write(data)
+        except OSError as error:
+            raise Unavailable("Nobody reads what is written to stdout.") from error
+        self.size += len(data)
+
+    def flush(self) -> None:
+        """Hand on what waits."""
+        sys.stdout.buffer.flush()

@@ -1,0 +1,211 @@
+"""`countersign restore`: a data directory, a blob store and a database made from a backup."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from countersign.backup import restoring, series, unfinished
+from countersign.backup.archive import KEY, Manifest
+from countersign.backup.reading import Reading
+from countersign.backup.restoring import Ending, PostgresTarget, Restore, SqliteTarget, Target
+from countersign.cli import configuration, installation, output, passphrase, record_store
+from countersign.cli.output import Exit, Failure
+from countersign.distribution import opening, restored
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.clock import Instant
+from countersign.kernel.database import postgres_snapshot
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.database.snapshot import NotEmpty
+from countersign.kernel.security import masterkey
+from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase
+from countersign.kernel.security.masterkey import MasterKey
+from countersign.records import app
+from countersign.records.access import revoke
+from countersign.records.schema import install
+from countersign.settings import Settings
+
+DOING = "cannot restore the backup"
+STDIN = "-"
+
+RETURNED = (
+    "What happened after that moment is undone. So it may be that redeemed codes can be redeemed again, and that "
+    "revoked code batches, removed members and clients, old passwords and plans that wait for approval are back: "
+    "look through them before you serve."
+)
+
+
+class Into(NamedTuple):
+    """The folder that is to be made, and what the settings name beside it."""
+
+    folder: Path
+    settings: Settings
+    keeps_sessions: bool
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--to", "to", metavar="DIR", required=True, help="The data directory to make; empty, or not there yet.")
+@click.option("--at", "at", metavar="TIME", help="FILE is a folder: its newest backup that is not after this.")
+@click.option("--keep-sessions", is_flag=True, help="Let sessions, tokens, agents and consents of that moment live on.")
+@passphrase.option
+@output.json_option
+def restore(*, file: str, to: str, at: str | None, keep_sessions: bool, passphrase_file: str | None) -> None:
+    """Make the data directory --to from the backup FILE, which may be a folder of them or `-` for stdin.
+
+    With COUNTERSIGN_DATABASE_URL or COUNTERSIGN_BLOBS_URL set, database or files go there, if there is nothing yet.
+    """
+    settings = configuration.load(data=to)
+    path = record_store.settled(_chosen(file, _moment(at)), DOING)
+    secret = passphrase.given(passphrase_file, DOING)
+    into = Into(Path(to).absolute(), settings, keep_sessions)
+    manifest = record_store.settled(_restored(path, secret, into), DOING)
+    value = {
+        "data": to,
+        "file": str(path),
+        "moment": manifest.at,
+        "blobs": manifest.blobs,
+        "blobs_bytes": manifest.blobs_bytes,
+        "unreadable": list(manifest.unreadable),
+        "sessions_ended": not keep_sessions,
+    }
+    output.answer(value, f"{to} is as it was at {manifest.at}, with {manifest.blobs} files.")
+    if not keep_sessions:
+        output.note("Every session, token, agent and consent has ended: people sign in, and agents register again.")
+    output.note(RETURNED)
+    for sha256 in manifest.unreadable:
+        output.note(f"Missing, as it was when the backup was made: {sha256}")
+
+
+def _moment(text: str | None) -> Instant | None:
+    try:
+        return None if text is None else series.moment_of(text)
+    except ValueError as error:
+        raise click.UsageError(f"--at {text}: say it like 2026-11-20T22:13:00Z") from error
+
+
+async def _chosen(file: str, at: Instant | None) -> Path:
+    """The archive: the file itself, or the one of a folder.
+
+    Raises:
+        NoBackup: the folder has none of that time.
+        Failure: there is no such file.
+    """
+    path = Path(file)
+    if await asyncio.to_thread(path.is_dir):
+        return series.newest(path, at).path
+    if at is not None:
+        raise click.UsageError("--at chooses among the backups of a folder, and FILE is none")
+    if file != STDIN and not await asyncio.to_thread(path.exists):
+        raise Failure(DOING, why=f"there is no file {file}", remedy="Correct its name.", exit_code=Exit.NOT_FOUND)
+    return path
+
+
+async def _restored(path: Path, secret: str, into: Into) -> Manifest:
+    try:
+        if str(path) == STDIN:
+            return await _from(sys.stdin.buffer.read, secret, into)
+        with unfinished.refusals(path), path.open("rb") as file:
+            return await _from(file.read, secret, into)
+    except Damaged as error:
+        remedy = f"{error.remedy} `countersign verify` lists every damaged place."
+        raise Failure(DOING, why=error.detail, remedy=remedy, exit_code=Exit.CHECKSUM) from error
+    except WrongPassphrase as error:
+        raise Failure(DOING, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
+
+
+async def _from(read: Callable[[int], bytes], secret: str, into: Into) -> Manifest:
+    _require_empty(into.folder)
+    reading = Reading(await asyncio.to_thread(Opening, read, secret))
+    restoring.require_engine(reading, is_postgres=bool(into.settings.database_url))
+    with unfinished.folder(into.folder.parent) as folder:
+        async with _blobs(into.settings) as kept, _target(into.settings, folder, reading) as target:
+            under_way = Restore(folder, target, kept.store, kept.sealed, told=installation.teller())
+            manifest = await under_way.read(reading)
+            master = _master_key(folder, into.settings)
+            await target.finish(manifest, _endings(master, keeps_sessions=into.keeps_sessions))
+            if into.settings.master_key or into.settings.master_key_file:
+                (folder / KEY).unlink()
+            # One flush of everything costs less than one of each file.
+            await asyncio.to_thread(os.sync)
+        with unfinished.refusals(into.folder):
+            folder.rename(into.folder)
+            unfinished.sync_folder(into.folder.parent)
+    return manifest
+
+
+def _require_empty(folder: Path) -> None:
+    with unfinished.refusals(folder):
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise NotEmpty(f"{folder} is there, and not empty")
+
+
+def _master_key(folder: Path, settings: Settings) -> MasterKey:
+    """The key that the backup's secrets are sealed with.
+
+    Raises:
+        Failure: the settings name a key, and it is not that one.
+    """
+    own = masterkey.load_master_key(None, folder / KEY, None)
+    if settings.master_key or settings.master_key_file:
+        given = masterkey.master_key(settings).named(own.current.id)
+        if given != own.current:
+            why = f"the configured master key is another one than the backup's, {own.current.id}"
+            remedy = "Unset COUNTERSIGN_MASTER_KEY and _FILE: the backup brings its key along."
+            raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+    return own
+
+
+def _endings(master: MasterKey, *, keeps_sessions: bool) -> dict[str, Ending]:
+    async def end_store(transaction: Transaction) -> None:
+        await restored.settle(transaction)
+        if not keeps_sessions:
+            await restored.end_access(transaction, master)
+
+    async def end_records(transaction: Transaction) -> None:
+        if not keeps_sessions:
+            await revoke.end_every(transaction)
+
+    return {
+        opening.SCHEMA: Ending(opening.MIGRATIONS, end_store),
+        app.SCHEMA: Ending(install.MIGRATIONS, end_records),
+    }
+
+
+@asynccontextmanager
+async def _target(settings: Settings, folder: Path, reading: Reading) -> AsyncGenerator[Target]:
+    """Where the databases go; PostgreSQL's appear when the block has been left."""
+    if not settings.database_url:
+        yield SqliteTarget(folder, reading.about.schemas)
+        return
+    async with postgres_snapshot.filling(settings.database_url, installation.SCHEMAS) as filling:
+        yield PostgresTarget(filling, reading.about.schemas)
+
+
+class Kept(NamedTuple):
+    """The blob store to fill, None for the folder's own; and the blobs that were sealed in it."""
+
+    store: BlobStore | None
+    sealed: list[str]
+
+
+@asynccontextmanager
+async def _blobs(settings: Settings) -> AsyncGenerator[Kept]:
+    """Where blobs go; what was put there is removed again when the block is left by an exception."""
+    if not settings.blobs_url:
+        yield Kept(None, [])
+        return
+    store = installation.store(settings)
+    await restoring.require_empty(store)
+    sealed: list[str] = []
+    try:
+        yield Kept(store, sealed)
+    except BaseException:
+        for sha256 in sealed:
+            await store.delete(sha256)
+        raise

@@ -1,0 +1,192 @@
+"""`countersign verify`: whether a backup, or a data directory, is as it was written."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from countersign.backup import unfinished
+from countersign.backup.reading import Reading
+from countersign.cli import audit, configuration, installation, output, passphrase, record_store, store
+from countersign.cli.administration import data_option
+from countersign.cli.output import Exit, Failure
+from countersign.distribution import opening
+from countersign.distribution.uploads import checking
+from countersign.kernel.database import canonical, postgres_snapshot, sqlite_snapshot
+from countersign.kernel.database.canonical import Digest
+from countersign.kernel.errors import Refused
+from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase, damage
+from countersign.kernel.security.masterkey import master_key
+from countersign.records import app, key
+from countersign.records.audit import verify as chains
+from countersign.records.schema import install
+from countersign.settings import Settings
+
+DOING = "cannot verify"
+
+MEANINGS: dict[checking.What, str] = {
+    "missing": "the database refers to it, and the blob store does not have it",
+    "changed": "its bytes are not the ones that were stored",
+    "surplus": "nothing refers to it; the collector will remove it",
+}
+
+
+class Finding(NamedTuple):
+    """Something that is not as it should be: where, what, and whether anything of value is hurt."""
+
+    place: str
+    detail: str
+    is_harm: bool = True
+
+
+@click.command()
+@click.argument("file", metavar="[FILE|DIR]", required=False)
+@click.option("--tables", is_flag=True, help="Of a data directory, print rows and SHA-256 of each table as well.")
+@passphrase.option
+@data_option
+@output.json_option
+def verify(*, file: str | None, tables: bool, passphrase_file: str | None, data: str | None) -> None:
+    """Read all of the backup FILE, or of the data directory DIR (default: --data), and name what is damaged.
+
+    Exit code 7 when anything is. A data directory may be served meanwhile.
+    """
+    if file is not None and Path(file).is_file():
+        _archive(Path(file), passphrase.given(passphrase_file, DOING))
+        return
+    if file is not None and not Path(file).is_dir():
+        raise Failure(DOING, why=f"there is no {file}", remedy="Correct the name.", exit_code=Exit.NOT_FOUND)
+    settings = configuration.load(data=file or data)
+    if installation.databases(settings) is None:
+        remedy = "Name a backup, or the directory that is served."
+        raise Failure(DOING, why=f"{settings.data} holds no database", remedy=remedy, exit_code=Exit.NOT_FOUND)
+    _directory(settings, record_store.settled(_digests(settings), DOING) if tables else {})
+
+
+def _archive(path: Path, secret: str) -> None:
+    reading, places = record_store.settled(_archive_read(path, secret), DOING)
+    shown = [{"start": start, "stop": stop, "detail": detail} for start, stop, detail in places]
+    manifest = None if reading is None else reading.manifest
+    value: dict[str, object] = {"ok": not places, "file": str(path), "damage": shown}
+    words = "\n".join(f"{path}: {detail}" for _, _, detail in places)
+    if manifest is not None:
+        value |= {"moment": manifest.at, "blobs": manifest.blobs, "unreadable": list(manifest.unreadable)}
+        words = f"{path} is whole: {manifest.blobs} files, and all that was acknowledged before {manifest.at}."
+    output.answer(value, words)
+    if places:
+        sys.exit(Exit.CHECKSUM)
+
+
+async def _archive_read(path: Path, secret: str) -> tuple[Reading | None, list[tuple[int, int, str]]]:
+    """The archive read to its end; or the places where it is damaged."""
+
+    def read() -> tuple[Reading | None, list[tuple[int, int, str]]]:
+        with unfinished.refusals(path), path.open("rb") as file:
+            try:
+                reading = Reading(Opening(file.read, secret))
+                for _ in reading.members():
+                    continue
+            except Damaged as error:
+                first = error
+            else:
+                return reading, []
+            file.seek(0)
+            try:
+                places = list(damage(file.read, secret))
+            except Damaged as error:
+                return None, [(error.start, error.stop, error.detail)]
+            texts = [(start, stop, f"bytes {start} to {stop} are not as they were written") for start, stop in places]
+            return None, texts or [(first.start, first.stop, first.detail)]
+
+    try:
+        return await asyncio.to_thread(read)
+    except WrongPassphrase as error:
+        raise Failure(DOING, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
+
+
+def _directory(settings: Settings, tables: dict[str, Digest]) -> None:
+    findings = record_store.settled(_looked_through(settings), DOING)
+    is_whole = not any(each.is_harm for each in findings)
+    shown = [{"place": each.place, "detail": each.detail, "harm": each.is_harm} for each in findings]
+    lines = [f"{name}\t{each.rows}\t{each.sha256}" for name, each in tables.items()]
+    lines += [f"{each.place}: {each.detail}" for each in findings]
+    if is_whole:
+        lines.append(f"{settings.data} is whole: databases, files, keys and audit.")
+    value: dict[str, object] = {"ok": is_whole, "data": settings.data, "findings": shown}
+    if tables:
+        value["tables"] = {name: {"rows": each.rows, "sha256": each.sha256} for name, each in tables.items()}
+    output.answer(value, "\n".join(lines))
+    if not is_whole:
+        output.note("Keep it as it is, and restore the newest backup that `countersign verify` finds whole.")
+        sys.exit(Exit.CHECKSUM)
+
+
+async def _digests(settings: Settings) -> dict[str, Digest]:
+    """Each table of both services."""
+    found: dict[str, Digest] = {}
+    if store.has_database(settings):
+        async with store.database(settings) as database:
+            found |= {f"{opening.SCHEMA}.{each.table}": each async for each in canonical.digests(database)}
+    async with record_store.tables(settings) as database:
+        if database is not None:
+            found |= {f"{app.SCHEMA}.{each.table}": each async for each in canonical.digests(database)}
+    return found
+
+
+async def _looked_through(settings: Settings) -> list[Finding]:
+    findings = [each async for each in _databases(settings)]
+    # What is read from a damaged file would only be told twice.
+    if findings:
+        return findings
+    for part in (_blobs, _audit):
+        try:
+            findings += [each async for each in part(settings)]
+        except Refused as refused:
+            findings.append(Finding(part.__name__.strip("_"), refused.detail))
+    return findings
+
+
+async def _databases(settings: Settings) -> AsyncIterator[Finding]:
+    if settings.database_url:
+        async with postgres_snapshot.held(settings.database_url, installation.SCHEMAS) as snapshot:
+            for schema in snapshot.schemas:
+                for table in await snapshot.tables(schema):
+                    await snapshot.rows(schema, table, _forget)
+        return
+    for schema, path in installation.files(settings).items():
+        try:
+            found = await asyncio.to_thread(sqlite_snapshot.faults, path)
+        except Refused as refused:
+            found = [refused.detail]
+        for fault in found:
+            yield Finding(schema, f"{path.name}: {fault}")
+
+
+async def _forget(_: bytes) -> None:
+    """PostgreSQL has read it, which is all that was wanted."""
+
+
+async def _blobs(settings: Settings) -> AsyncIterator[Finding]:
+    if not store.has_database(settings):
+        return
+    told = installation.teller()
+    done = 0
+    async with store.database(settings) as database:
+        await store.require_keys(settings, await asyncio.to_thread(master_key, settings))
+        async for blob in checking.looked_at(database, installation.store(settings)):
+            done += blob.size
+            told("reading files", done)
+            if blob.what is not None:
+                yield Finding(f"file {blob.sha256}", MEANINGS[blob.what], blob.what != "surplus")
+
+
+async def _audit(settings: Settings) -> AsyncIterator[Finding]:
+    async with record_store.tables(settings) as database:
+        if database is None or not await install.is_installed(database):
+            return
+        master = await asyncio.to_thread(master_key, settings)
+        report = await chains.verify(database, await key.secret(database, master))
+    for fault in report.faults:
+        yield Finding(f"audit lane {fault.lane}, number {fault.number}", audit.MEANINGS[fault.what])

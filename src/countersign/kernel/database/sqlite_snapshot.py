@@ -1,0 +1,137 @@
+"""Copies of SQLite files that are in use, and looking whether one is whole."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import apsw
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.database import sqlite_connection as sqlite
+from countersign.kernel.database.port import Row, Value
+from countersign.kernel.errors import Unavailable
+
+PAGES_AT_ONCE = 4096
+
+_SIZE = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+_INTEGRITY = "PRAGMA integrity_check"
+_REFERENCES = """
+SELECT "table", parent, count(1)
+FROM pragma_foreign_key_check()
+GROUP BY "table", parent
+ORDER BY "table", parent
+"""
+
+
+class SqliteSnapshot:
+    """One moment of several files, each under its schema's name: all are taken before anything is read.
+
+    While it is held the logs of the files cannot start anew, and grow.
+    """
+
+    def __init__(self, moment: Instant, connections: Mapping[str, sqlite.Connection]) -> None:
+        self._moment = moment
+        self._connections = connections
+
+    @property
+    def moment(self) -> Instant:
+        """See Snapshot."""
+        return self._moment
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """The names of the files, in the order in which they were taken."""
+        return tuple(self._connections)
+
+    async def fetch(self, schema: str, statement: str, *values: Value) -> list[Row]:
+        """See Snapshot."""
+        return await asyncio.to_thread(sqlite.fetch, self._connections[schema], statement, values)
+
+    async def size(self, schema: str) -> int:
+        """How many bytes a copy of the file has."""
+        ((size,),) = await self.fetch(schema, _SIZE)
+        return int(size)
+
+    async def copy(self, schema: str, path: Path, told: Callable[[int], None]) -> None:
+        """Copy one file to the path, where nothing may be; `told` hears how many bytes were copied, from a thread.
+        The copy is not yet durable.
+
+        Raises:
+            StorageFull: no room for it.
+            Unavailable: the file cannot be read, or the copy not be written.
+        """
+        await asyncio.to_thread(_copied, self._connections[schema], path, told)
+
+
+@asynccontextmanager
+async def held(paths: Mapping[str, Path], *, holds_writes: bool = False) -> AsyncGenerator[SqliteSnapshot]:
+    """One moment of the files until the block is left. With `holds_writes` nobody writes to them meanwhile: others
+    wait, and are refused when it takes longer than they are patient.
+
+    Raises:
+        Unavailable: a file cannot be opened, or somebody else wrote to it for too long.
+    """
+    with ExitStack() as opened:
+        # SQLite copies nothing by a connection that writes: another one holds off the others.
+        for path in paths.values() if holds_writes else ():
+            holding = await asyncio.to_thread(_begun, path, "BEGIN IMMEDIATE")
+            opened.callback(holding.close, True)
+        moment = clock.now()
+        connections: dict[str, sqlite.Connection] = {}
+        for schema, path in paths.items():
+            connections[schema] = await asyncio.to_thread(_begun, path, "BEGIN")
+            opened.callback(connections[schema].close, True)
+        yield SqliteSnapshot(moment, connections)
+
+
+def faults(path: Path) -> list[str]:
+    """What is wrong with the file's structure, its indexes, rules and references: up to a hundred sentences, none
+    when it is whole. The values in its cells have no checksums: a bit that turned within one is not seen here.
+
+    Raises:
+        Unavailable: the file cannot be read at all, since it is no database, or its first page is damaged.
+    """
+    connection = sqlite.connect(path, use="read")
+    try:
+        found = [str(row[0]) for row in sqlite.fetch(connection, _INTEGRITY, ())]
+        if found == ["ok"]:
+            rows = sqlite.fetch(connection, _REFERENCES, ())
+            return [f"{count} rows of {table} refer to missing rows of {parent}" for table, parent, count in rows]
+        return found
+    finally:
+        connection.close(True)
+
+
+def _begun(path: Path, begin: str) -> sqlite.Connection:
+    """A connection that has begun, and read something: only then is the moment fixed."""
+    if not path.exists():
+        raise Unavailable(f"There is no database file {path.name}.")
+    connection = sqlite.connect(path, use="read" if begin == "BEGIN" else "write")
+    try:
+        connection.execute(begin)
+        connection.execute("SELECT count(1) FROM sqlite_schema").fetchall()
+    except apsw.Error as error:
+        connection.close(True)
+        sqlite.refuse(error)
+    return connection
+
+
+def _copied(connection: sqlite.Connection, path: Path, told: Callable[[int], None]) -> None:
+    try:
+        made = apsw.Connection(str(path))
+        target = cast(sqlite.Connection, made)
+        try:
+            # Nobody else knows the copy, and whoever wants it durable flushes it.
+            target.pragma("journal_mode", "OFF")
+            target.pragma("synchronous", "OFF")
+            with made.backup("main", cast(apsw.Connection, connection), "main") as copying:
+                while not copying.done:
+                    copying.step(PAGES_AT_ONCE)
+                    told((copying.page_count - copying.remaining) * sqlite.PAGE_BYTES)
+        finally:
+            target.close(True)
+    except apsw.Error as error:
+        sqlite.refuse(error)

@@ -1,0 +1,228 @@
+"""Files that open with a passphrase and nothing else, in the format age (https://age-encryption.org/v1).
+
+A random file key is sealed under scrypt of the passphrase (RFC 7914); the content lies in chunks of 64 KiB, each sealed
+with ChaCha20-Poly1305 (RFC 8439) under its number and whether it is the last: the STREAM construction (Hoang,
+Reyhanitabar, Rogaway, Vizár 2015). A chunk that was changed, moved, left out or added does not open, nor does a file
+that ends too early. Any tool that knows age opens the same files.
+"""
+
+import base64
+import binascii
+import hmac
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+from countersign.kernel import ids
+from countersign.kernel.errors import Refused
+
+CHUNK_BYTES = 64 * 1024
+TAG_BYTES = 16
+WORK = 18
+"""scrypt's cost as a power of two: 256 MiB and about a second for each guess."""
+MOST_WORK = 22
+
+_VERSION = b"age-encryption.org/v1\n"
+_LABEL = b"age-encryption.org/v1/scrypt"
+_SALT_BYTES = _KEY_BYTES = _NONCE_BYTES = 16
+_HEADER = re.compile(
+    rb"(age-encryption\.org/v1\n-> scrypt ([A-Za-z0-9+/]{22}) ([1-9][0-9]?)\n([A-Za-z0-9+/]{43})\n---) "
+    rb"([A-Za-z0-9+/]{43})\n"
+)
+_LONGEST_HEADER = 150
+
+
+class WrongPassphrase(Refused):
+    """The passphrase does not open the file; or the few bytes of its header that depend on it were changed."""
+
+    status = 403
+    code = "wrong_passphrase"
+    title = "Wrong passphrase"
+    resolution = "Give the passphrase that the file was made with. If it is that one, take another copy of the file."
+
+
+class Damaged(Refused):
+    """Bytes of the file were changed, are missing, or were added: between `start` and `stop`, as offsets in it."""
+
+    status = 422
+    code = "archive_damaged"
+    title = "Damaged archive"
+    resolution = "Take another copy of the file; what does not open here cannot be told from what was forged."
+
+    def __init__(self, detail: str, start: int, stop: int) -> None:
+        super().__init__(f"{detail} (bytes {start} to {stop})")
+        self.start = start
+        self.stop = stop
+
+
+class Sealing:
+    """Seals what is written to it under a passphrase, and hands on the sealed bytes; in constant memory."""
+
+    def __init__(self, write: Callable[[bytes], object], passphrase: str, *, work: int = WORK) -> None:
+        file_key, salt, nonce = (ids.random_bytes(count) for count in (_KEY_BYTES, _SALT_BYTES, _NONCE_BYTES))
+        body = ChaCha20Poly1305(_wrapping(passphrase, salt, work)).encrypt(bytes(12), file_key, None)
+        head = _VERSION + b"-> scrypt %b %d\n%b\n---" % (_encoded(salt), work, _encoded(body))
+        write(head + b" " + _encoded(_mac(file_key, head)) + b"\n" + nonce)
+        self._write = write
+        self._cipher = ChaCha20Poly1305(_derived(file_key, nonce, b"payload"))
+        self._number = 0
+        self._waiting = bytearray()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Take the next bytes."""
+        self._waiting += data
+        start = 0
+        # The last chunk is never empty, so that a full one waits until more has come.
+        while len(self._waiting) - start > CHUNK_BYTES:
+            self._seal(bytes(self._waiting[start : start + CHUNK_BYTES]), is_last=False)
+            start += CHUNK_BYTES
+        del self._waiting[:start]
+
+    def finish(self) -> None:
+        """Seal what is left, with the mark of the end."""
+        self._seal(bytes(self._waiting), is_last=True)
+        self._waiting.clear()
+
+    def _seal(self, chunk: bytes, *, is_last: bool) -> None:
+        self._write(self._cipher.encrypt(_nonce(self._number, is_last=is_last), chunk, None))
+        self._number += 1
+
+
+class Chunk(NamedTuple):
+    """A stretch of the sealed file and what it holds; None when it does not open."""
+
+    start: int
+    stop: int
+    content: bytes | None
+
+
+class Opening:
+    """Opens a sealed file from its beginning to its end. `read` gives so many bytes, fewer only at the end."""
+
+    def __init__(self, read: Callable[[int], bytes], passphrase: str) -> None:
+        """Read the header.
+
+        Raises:
+            WrongPassphrase: the passphrase is another one.
+            Damaged: what is read is no such file, or its header was changed.
+        """
+        head = read(_LONGEST_HEADER)
+        found = _HEADER.match(head)
+        if found is None or int(found[3]) > MOST_WORK:
+            raise Damaged("this is no archive that a passphrase opens", 0, len(head))
+        signed, salt, work, body, mac = found.groups()
+        file_key = _unwrapped(passphrase, salt, int(work), body, found.end())
+        if mac != _encoded(_mac(file_key, signed)):
+            raise Damaged("the header was changed", 0, found.end())
+        nonce = head[found.end() :]
+        nonce += read(_NONCE_BYTES - len(nonce))
+        self._read = read
+        self._cipher = ChaCha20Poly1305(_derived(file_key, nonce, b"payload"))
+        self._start = found.end() + _NONCE_BYTES
+        self._chunks = self.chunks()
+        self._content = memoryview(b"")
+
+    def read(self, count: int) -> bytes:
+        """Up to `count` bytes of the content; none at its end, which was checked then.
+
+        Raises:
+            Damaged: the next chunk does not open, or the file ends too early.
+        """
+        taken: list[memoryview] = []
+        while count and self._has_more():
+            taken.append(self._content[:count])
+            self._content = self._content[count:]
+            count -= len(taken[-1])
+        return b"".join(taken)
+
+    def _has_more(self) -> bool:
+        while not self._content:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return False
+            if chunk.content is None:
+                raise Damaged("the archive was changed, or ends too early", chunk.start, chunk.stop)
+            self._content = memoryview(chunk.content)
+        return True
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Every chunk that is left, those that do not open among them; instead of `read`."""
+        start, number = self._start, 0
+        block = self._read(CHUNK_BYTES + TAG_BYTES)
+        is_last = False
+        while not is_last:
+            following = self._read(CHUNK_BYTES + TAG_BYTES)
+            is_last = not following
+            yield Chunk(start, start + len(block), self._opened(block, number, is_last=is_last))
+            start += len(block)
+            block = following
+            number += 1
+
+    def _opened(self, block: bytes, number: int, *, is_last: bool) -> bytes | None:
+        try:
+            content = self._cipher.decrypt(_nonce(number, is_last=is_last), block, None)
+        except InvalidTag:
+            return None
+        # Only where nothing at all was sealed may a chunk be empty.
+        return None if not content and number else content
+
+
+def damage(read: Callable[[int], bytes], passphrase: str) -> Iterator[tuple[int, int]]:
+    """Every stretch of the file that does not open, as offsets; neighbours are one.
+
+    Raises:
+        WrongPassphrase, Damaged: its header does not open.
+    """
+    begun: tuple[int, int] | None = None
+    for chunk in Opening(read, passphrase).chunks():
+        if chunk.content is not None:
+            continue
+        if begun is not None and begun[1] != chunk.start:
+            yield begun
+            begun = None
+        begun = (chunk.start if begun is None else begun[0]), chunk.stop
+    if begun is not None:
+        yield begun
+
+
+def _unwrapped(passphrase: str, salt: bytes, work: int, body: bytes, length: int) -> bytes:
+    """The file's key."""
+    try:
+        sealed = _decoded(body)
+        wrapping = _wrapping(passphrase, _decoded(salt), work)
+        return ChaCha20Poly1305(wrapping).decrypt(bytes(12), sealed, None)
+    except binascii.Error as error:
+        raise Damaged("the header was changed", 0, length) from error
+    except InvalidTag as error:
+        detail = f"the passphrase does not open the archive, or its header was changed (bytes 0 to {length})"
+        raise WrongPassphrase(detail) from error
+
+
+def _wrapping(passphrase: str, salt: bytes, work: int) -> bytes:
+    return Scrypt(_LABEL + salt, 32, n=1 << work, r=8, p=1).derive(passphrase.encode())
+
+
+def _derived(file_key: bytes, salt: bytes, purpose: bytes) -> bytes:
+    return HKDF(SHA256(), 32, salt, purpose).derive(file_key)
+
+
+def _mac(file_key: bytes, head: bytes) -> bytes:
+    return hmac.digest(_derived(file_key, b"", b"header"), head, "sha256")
+
+
+def _nonce(number: int, *, is_last: bool) -> bytes:
+    return number.to_bytes(11, "big") + bytes((is_last,))
+
+
+def _encoded(raw: bytes) -> bytes:
+    return base64.b64encode(raw).rstrip(b"=")
+
+
+def _decoded(text: bytes) -> bytes:
+    return base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)

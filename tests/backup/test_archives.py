@@ -1,0 +1,197 @@
+"""An archive is as it was made, or what is wrong with it is named; and no blob slips between two moments."""
+
+import asyncio
+import hashlib
+import io
+import random
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from countersign.backup.archive import KEY, Writing
+from countersign.backup.databases import SqliteDatabases
+from countersign.backup.making import Backup, Blobs, name_of
+from countersign.backup.reading import Reading
+from countersign.kernel.blobs.local import LocalBlobs
+from countersign.kernel.blobs.whole import seal_whole
+from countersign.kernel.database import sqlite_connection
+from countersign.kernel.security.age import Damaged, Opening, Sealing, WrongPassphrase, damage
+from tests.figures import Figures
+
+PASSPHRASE = "correct horse battery staple"
+WORK = 4
+HEADER_BYTES = 149 + 16
+FLIPS, FLIPS_FULL = 200, 10_000
+LIVE = "SELECT sha256 FROM blob WHERE sha256 > $1 ORDER BY sha256 LIMIT $2"
+
+
+class Installation:
+    """A database that refers to blobs, and their store."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "distribution.sqlite"
+        self.store = LocalBlobs(folder / "blobs", reserve_bytes=0)
+        self.databases = SqliteDatabases({"distribution": self.path}, folder)
+        self.archive = io.BytesIO()
+        self.database = sqlite_connection.connect(self.path, use="write")
+        self.database.execute("CREATE TABLE blob (sha256 TEXT PRIMARY KEY)")
+
+    async def add(self, content: bytes) -> str:
+        """Store a blob, and refer to it."""
+        sha256 = await seal_whole(self.store, content)
+        self.database.execute("INSERT INTO blob (sha256) VALUES (?)", (sha256,))
+        return sha256
+
+    async def remove(self, sha256: str) -> None:
+        """Refer to a blob no more, and remove it at once."""
+        self.database.execute("DELETE FROM blob WHERE sha256 = ?", (sha256,))
+        await self.store.delete(sha256)
+
+    def begun(self) -> Backup:
+        """A backup that is to be made."""
+        blobs = Blobs(self.store, "distribution", LIVE)
+        writing = Writing(Sealing(self.archive.write, PASSPHRASE, work=WORK))
+        return Backup(writing, self.databases, blobs, lambda what, done: None)
+
+    def read(self) -> tuple[Reading, dict[str, str]]:
+        """The archive read to its end, and the digests of what it holds."""
+        reading = Reading(Opening(io.BytesIO(self.archive.getvalue()).read, PASSPHRASE))
+        found: dict[str, str] = {}
+        for member in reading.members():
+            found[member.name] = hashlib.sha256(b"".join(member.pieces())).hexdigest()
+        return reading, found
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Installation:
+    """One without blobs."""
+    return Installation(tmp_path)
+
+
+async def made(installation: Installation) -> None:
+    """Make the whole archive."""
+    backup = installation.begun()
+    await backup.begin({KEY: b"key"})
+    async with installation.databases.taken() as snapshot:
+        assert await backup.end(snapshot, is_last_try=True) is not None
+
+
+def test_an_archive_holds_every_blob_under_its_place(installation: Installation) -> None:
+    async def run() -> list[str]:
+        digests = [await installation.add(b"%d" % number * number) for number in (0, 1, 40)]
+        digests.append(await installation.add(random.Random(1).randbytes(3 << 20)))
+        await made(installation)
+        return digests
+
+    digests = asyncio.run(run())
+    reading, found = installation.read()
+
+    assert {name_of(sha256): sha256 for sha256 in digests}.items() <= found.items()
+    assert found.keys() - {name_of(sha256) for sha256 in digests} == {KEY, "distribution.sqlite"}
+    assert reading.manifest is not None
+    assert (reading.manifest.blobs, reading.manifest.unreadable) == (len(digests), ())
+
+
+def test_a_blob_that_is_removed_between_the_moment_and_its_copy_asks_for_another_moment(
+    installation: Installation,
+) -> None:
+    async def run() -> str:
+        kept = await installation.add(b"kept")
+        backup = installation.begun()
+        await backup.begin({})
+        gone = await installation.add(b"gone")
+        async with installation.databases.taken() as snapshot:
+            await installation.remove(gone)
+            assert await backup.end(snapshot, is_last_try=False) is None
+        async with installation.databases.taken() as snapshot:
+            assert await backup.end(snapshot, is_last_try=False) is not None
+        return kept
+
+    kept = asyncio.run(run())
+    reading, found = installation.read()
+
+    assert reading.manifest is not None
+    assert (reading.manifest.blobs, reading.manifest.unreadable) == (1, ())
+    assert found.keys() == {name_of(kept), "distribution.sqlite"}
+
+
+def test_a_blob_that_was_lost_before_is_named_and_everything_else_is_kept(installation: Installation) -> None:
+    async def run() -> tuple[str, str]:
+        lost, changed = await installation.add(b"lost"), await installation.add(b"changed")
+        await installation.add(b"kept")
+        await installation.store.delete(lost)
+        path = await installation.store.file(changed, Path())
+        path.chmod(0o600)
+        path.write_bytes(b"chanced")
+        await made(installation)
+        return lost, changed
+
+    damaged = asyncio.run(run())
+    reading, _ = installation.read()
+
+    assert reading.manifest is not None
+    assert set(reading.manifest.unreadable) == set(damaged)
+    assert reading.manifest.blobs == 1
+
+
+def test_a_store_that_ends_too_early_makes_no_archive_that_cannot_be_read(installation: Installation) -> None:
+    class Cut(LocalBlobs):
+        """A store that loses its large blobs halfway."""
+
+        async def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
+            """Half of the bytes."""
+            async for piece in super().read(sha256, start, stop // 2):
+                yield piece
+
+    async def run() -> str:
+        sha256 = await installation.add(random.Random(1).randbytes(3 << 20))
+        installation.store = Cut(installation.path.parent / "blobs", reserve_bytes=0)
+        await made(installation)
+        return sha256
+
+    sha256 = asyncio.run(run())
+
+    manifest = installation.read()[0].manifest
+    assert manifest is not None
+    assert manifest.unreadable == (sha256,)
+
+
+def test_every_flipped_bit_is_found_and_placed(installation: Installation, is_full: bool, figures: Figures) -> None:
+    async def run() -> None:
+        for number in range(5):
+            await installation.add(random.Random(number).randbytes(30_000))
+        await made(installation)
+
+    asyncio.run(run())
+    whole = installation.archive.getvalue()
+    chance = random.Random(7)
+    missed = misplaced = 0
+    for _ in range(FLIPS_FULL if is_full else FLIPS):
+        bit = chance.randrange(8 * len(whole))
+        changed = bytearray(whole)
+        changed[bit // 8] ^= 1 << bit % 8
+        places = damaged_places(bytes(changed))
+        missed += not places
+        misplaced += bool(places) and not any(start <= bit // 8 < stop for start, stop in places)
+
+    figures |= {"flips": FLIPS_FULL if is_full else FLIPS, "missed": missed, "misplaced": misplaced}
+    assert (missed, misplaced) == (0, 0)
+
+
+def damaged_places(archive: bytes) -> list[tuple[int, int]]:
+    """Where it is damaged, as `verify` finds it."""
+    try:
+        reading = Reading(Opening(io.BytesIO(archive).read, PASSPHRASE))
+        for _ in reading.members():
+            continue
+    except WrongPassphrase:
+        return [(0, HEADER_BYTES)]
+    except Damaged as error:
+        found = [(error.start, error.stop)]
+        with suppress(Damaged):
+            found = list(damage(io.BytesIO(archive).read, PASSPHRASE))
+        # The nonce stands before the first chunk, which does not open without it.
+        return [(start - 16 if start == HEADER_BYTES else start, stop) for start, stop in found]
+    return []

@@ -1,0 +1,54 @@
+"""Nothing has its name before it is whole, and what dead processes left is removed."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from countersign.backup import unfinished
+from countersign.kernel.errors import StorageFull, Unavailable
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    with unfinished.file(tmp_path) as file:
+        file.write(b"content")
+        assert not (tmp_path / "name").exists()
+        file.finish(tmp_path / "name")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["name"]
+    assert (tmp_path / "name").read_bytes() == b"content"
+    assert (tmp_path / "name").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_abandoned_file_leaves_nothing(tmp_path: Path) -> None:
+    with unfinished.file(tmp_path) as file:
+        file.write(b"content")
+
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_has_the_name_already_is_never_written_over(tmp_path: Path) -> None:
+    (tmp_path / "name").write_bytes(b"before")
+
+    with pytest.raises(Unavailable), unfinished.file(tmp_path) as file:
+        file.finish(tmp_path / "name")
+
+    assert (tmp_path / "name").read_bytes() == b"before"
+
+
+def test_leftovers_go_and_what_is_being_written_stays(tmp_path: Path) -> None:
+    dead = tmp_path / f"{unfinished.PREFIX}dead{unfinished.ENDING}"
+    dead.mkdir()
+    (dead / "half").touch()
+    (tmp_path / f"{unfinished.PREFIX}half{unfinished.ENDING}").touch()
+
+    with unfinished.file(tmp_path) as file, unfinished.folder(tmp_path) as folder, unfinished.file(tmp_path) as other:
+        assert {path for path in tmp_path.iterdir()} == {file.path, folder, other.path}
+
+
+def test_a_full_volume_is_said_and_so_is_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(StorageFull), unfinished.refusals(tmp_path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with pytest.raises(Unavailable), unfinished.file(tmp_path / "missing"):
+        raise AssertionError("it was made")

@@ -1,0 +1,202 @@
+"""Backups from the command line: what is refused, what is said, and what a restored directory is."""
+
+import json
+import resource
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from countersign.backup.restoring import RESTORED_SETTINGS
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+from tests.cli.test_postgres import MASTER_KEY
+from tests.servers.countersign import COMMAND, environment
+from tests.servers.postgres import PostgresFactory
+from tests.servers.s3 import Bucket
+
+PASSPHRASE = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
+Settings = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory with both services' databases and one organisation, to be copied."""
+    folder = tmp_path_factory.mktemp("template") / "data"
+    prepare(folder, {})
+    return folder
+
+
+@pytest.fixture
+def data(template: Path, tmp_path: Path) -> Path:
+    """A data directory of the test's own."""
+    return shutil.copytree(template, tmp_path / "data")
+
+
+def prepare(data: Path, settings: Settings) -> None:
+    """Make both databases."""
+    for words in (["org", "create", "acme", "--name", "Acme"], ["modules", "apply"]):
+        subprocess.run([*COMMAND, *words, "--data", data], env=environment(**settings), check=True, capture_output=True)
+
+
+def answered(done: "subprocess.CompletedProcess[str]") -> dict[str, object]:
+    """The JSON that a command has printed."""
+    answer = json.loads(done.stdout)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_a_backup_is_restored_verified_and_used(run: Run, data: Path, tmp_path: Path) -> None:
+    (data / "countersign.toml").write_text('resource_name = "Ours"\n')
+
+    made = run("backup", "one.backup", "--data", data, "--json", **PASSPHRASE)
+    whole = run("verify", "one.backup", "--json", **PASSPHRASE)
+    restored = run("restore", "one.backup", "--to", "copy", "--keep-sessions", "--json", **PASSPHRASE)
+    verified = run("verify", "copy", "--tables", "--json")
+    original = run("verify", data, "--tables", "--json")
+    again = run("org", "create", "acme", "--name", "Acme", "--data", "copy")
+
+    assert made.returncode == whole.returncode == restored.returncode == verified.returncode == Exit.OK, made.stderr
+    assert answered(whole)["ok"] is answered(verified)["ok"] is True
+    assert answered(made)["moment"] == answered(whole)["moment"] == answered(restored)["moment"]
+    assert answered(verified)["tables"] == answered(original)["tables"] != {}
+    assert again.returncode == Exit.CONFLICT
+    copy = tmp_path / "copy"
+    assert (copy / "master.key").stat().st_mode & 0o777 == 0o600
+    # What the original is configured to do, a copy does not do unasked.
+    assert not (copy / "countersign.toml").exists()
+    assert (copy / RESTORED_SETTINGS).read_text() == 'resource_name = "Ours"\n'
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "data", "one.backup"]
+
+
+def test_the_archive_tells_nothing_without_its_passphrase(run: Run, data: Path, tmp_path: Path) -> None:
+    run("backup", "one.backup", "--data", data, **PASSPHRASE)
+
+    archive = (tmp_path / "one.backup").read_bytes()
+    wrong = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery stable"}
+    opened = run("restore", "one.backup", "--to", "copy", **wrong)
+    verified = run("verify", "one.backup", **wrong)
+
+    assert not [word for word in (b"acme", b"SQLite", b"master", b"CREATE", b"backup.json") if word in archive]
+    assert opened.returncode == verified.returncode == Exit.REFUSED
+    assert not (tmp_path / "copy").exists()
+
+
+def test_the_passphrase_comes_from_a_file_or_the_environment_and_has_a_length(
+    run: Run, data: Path, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("correct horse battery staple\n")
+    secret.chmod(0o600)
+
+    made = run("backup", "one.backup", "--data", data, "--passphrase-file", secret)
+    same = run("verify", "one.backup", **PASSPHRASE)
+    missing = run("backup", "two.backup", "--data", data)
+    short = run("backup", "two.backup", "--data", data, COUNTERSIGN_BACKUP_PASSPHRASE="eleven char")
+    secret.chmod(0o644)
+    shown = run("backup", "two.backup", "--data", data, "--passphrase-file", secret)
+
+    assert made.returncode == same.returncode == Exit.OK, made.stderr + same.stderr
+    assert missing.returncode == short.returncode == shown.returncode == Exit.USAGE
+    assert "chmod 600" in shown.stderr
+    assert not (tmp_path / "two.backup").exists()
+
+
+def test_nothing_is_written_over(run: Run, data: Path, tmp_path: Path) -> None:
+    run("backup", "one.backup", "--data", data, **PASSPHRASE)
+    before = (tmp_path / "one.backup").read_bytes()
+
+    made = run("backup", "one.backup", "--data", data, **PASSPHRASE)
+    restored = run("restore", "one.backup", "--to", data, **PASSPHRASE)
+
+    assert made.returncode == restored.returncode == Exit.CONFLICT
+    assert (tmp_path / "one.backup").read_bytes() == before
+
+
+def test_a_series_is_kept_short_and_a_moment_is_chosen_from_it(run: Run, data: Path, tmp_path: Path) -> None:
+    moments = [
+        answered(run("backup", "--into", "kept", "--keep", "2", "--data", data, "--json", **PASSPHRASE))["moment"]
+        for _ in range(3)
+    ]
+
+    chosen = run("restore", "kept", "--at", str(moments[2])[:-1] + "Z", "--to", "one", "--json", **PASSPHRASE)
+    too_early = run("restore", "kept", "--at", str(moments[0]), "--to", "two", **PASSPHRASE)
+
+    assert len(list((tmp_path / "kept").iterdir())) == 2
+    # The name is as fine as a microsecond, the answer as a millisecond.
+    assert answered(chosen)["moment"] == moments[1]
+    assert too_early.returncode == Exit.NOT_FOUND
+
+
+def test_a_changed_archive_is_refused_and_the_place_is_named(run: Run, data: Path, tmp_path: Path) -> None:
+    run("backup", "one.backup", "--data", data, **PASSPHRASE)
+    archive = bytearray((tmp_path / "one.backup").read_bytes())
+    archive[200_000] ^= 1
+    (tmp_path / "changed").write_bytes(archive)
+
+    verified = run("verify", "changed", "--json", **PASSPHRASE)
+    restored = run("restore", "changed", "--to", "copy", **PASSPHRASE)
+
+    (place,) = json.loads(verified.stdout)["damage"]
+    assert place["start"] <= 200_000 < place["stop"]
+    assert verified.returncode == restored.returncode == Exit.CHECKSUM
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["changed", "data", "one.backup"]
+
+
+def test_damage_of_a_data_directory_is_named(run: Run, data: Path) -> None:
+    records = data / "records.sqlite"
+    whole = records.read_bytes()
+    # The root of a table: its kind of page.
+    records.write_bytes(whole[:8192] + b"\xff" + whole[8193:])
+    broken = run("verify", data, "--json")
+    records.write_bytes(whole)
+
+    assert broken.returncode == Exit.CHECKSUM
+    assert {each["place"] for each in json.loads(broken.stdout)["findings"]} == {"records"}
+    assert run("verify", data).returncode == Exit.OK
+
+
+def test_a_full_volume_leaves_nothing_behind(data: Path, tmp_path: Path) -> None:
+    room = max(path.stat().st_size for path in data.glob("*.sqlite")) + 100_000
+
+    def small_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+
+    done = subprocess.run(
+        [*COMMAND, "backup", tmp_path / "one.backup", "--data", data],
+        env=environment(**PASSPHRASE),
+        preexec_fn=small_files,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == Exit.STORAGE_FULL, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
+    assert not list(data.glob(".countersign-*"))
+
+
+def test_what_postgresql_and_a_bucket_hold_is_restored_into_others(
+    run: Run, new_postgres_url: PostgresFactory, s3_url: Bucket, tmp_path: Path
+) -> None:
+    def settings(prefix: str) -> Settings:
+        where = f"s3://{s3_url.name}/{prefix}?endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
+        keys = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any", "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+        return {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_BLOBS_URL": where, **keys, **PASSPHRASE}
+
+    here, there = settings("here"), settings("there")
+    prepare(tmp_path / "data", here)
+
+    made = run("backup", "one.backup", "--data", "data", **here)
+    wrong = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
+    over = run("restore", "one.backup", "--to", "copy", **here)
+    restored = run("restore", "one.backup", "--to", "copy", **there)
+    verified = run("verify", "copy", **there)
+    again = run("org", "create", "acme", "--name", "Acme", "--data", "copy", **there)
+    twice = run("restore", "one.backup", "--to", "other", **there)
+
+    assert made.returncode == restored.returncode == verified.returncode == Exit.OK, made.stderr + restored.stderr
+    assert wrong.returncode == over.returncode == twice.returncode == again.returncode == Exit.CONFLICT
+    assert not (tmp_path / "copy" / "master.key").exists()
+    assert not (tmp_path / "other").exists()

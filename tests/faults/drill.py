@@ -1,0 +1,202 @@
+"""An installation under load, and what was acknowledged when: the oracle of backups."""
+
+import asyncio
+import hashlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from countersign.distribution.demo import PUBLISHER
+from countersign.distribution.opening import SCHEMA as DISTRIBUTION
+from countersign.kernel.database.open import open_database
+from countersign.records import demo
+from countersign.records.app import SCHEMA as RECORDS
+from tests.faults import wire
+from tests.faults.lives import MASTER_KEY
+from tests.servers.countersign import COMMAND, Running, environment, served
+from tests.servers.s3 import Bucket
+
+PASSPHRASE = "correct horse battery staple"
+KINDS = ("lead", "product", "artifact")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A data directory, and the settings by which its database and its files may be elsewhere."""
+
+    data: Path
+    settings: dict[str, str]
+
+    @classmethod
+    def of(cls, data: Path, postgres_url: str = "", bucket: Bucket | None = None, prefix: str = "here") -> "Place":
+        """The place with this database (empty: SQLite) and this bucket (None: a folder)."""
+        settings: dict[str, str] = {}
+        if postgres_url:
+            settings |= {"COUNTERSIGN_DATABASE_URL": postgres_url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+        if bucket is not None:
+            settings |= {
+                "COUNTERSIGN_BLOBS_URL": f"s3://{bucket.name}/{prefix}?endpoint={bucket.endpoint}"
+                "&region=us-east-1&allow_http=true",
+                "AWS_ACCESS_KEY_ID": "any",
+                "AWS_SECRET_ACCESS_KEY": "any",
+            }
+        return cls(data, settings)
+
+    def run(self, *arguments: str | Path, check: bool = True) -> "subprocess.CompletedProcess[str]":
+        """Run a command with the settings of the place."""
+        done = subprocess.run(
+            [*COMMAND, *arguments], env=self.environment(), capture_output=True, text=True, timeout=120, check=False
+        )
+        assert not check or done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def environment(self) -> dict[str, str]:
+        """The environment of its commands."""
+        return environment(COUNTERSIGN_BACKUP_PASSPHRASE=PASSPHRASE, **self.settings)
+
+    def told(self, *arguments: str | Path) -> dict[str, object]:
+        """What a command answers with --json."""
+        answer = json.loads(self.run(*arguments, "--json").stdout)
+        assert isinstance(answer, dict)
+        return answer
+
+    def publisher(self) -> str:
+        """A bearer token of the demonstration's publisher."""
+        return self.run("token", "issue", PUBLISHER, "--data", self.data).stdout.strip()
+
+    @contextmanager
+    def serving(self, *options: str) -> Iterator[Running]:
+        """Serve both services until the block ends."""
+        variables = {name: value for name, value in os.environ.items() if name.startswith("AWS_")} | self.settings
+        with served(self.data, *options, service="both", settings=variables) as running:
+            yield running
+
+    def has(self, kind: str) -> set[str]:
+        """What of this kind the databases hold."""
+        return asyncio.run(self._has(kind))
+
+    async def _has(self, kind: str) -> set[str]:
+        schema = RECORDS if kind == "lead" else DISTRIBUTION
+        url = self.settings.get("COUNTERSIGN_DATABASE_URL") or f"sqlite:///{self.data}/{schema}.sqlite"
+        database = await open_database(url, schema=schema, reserve_bytes=0)
+        try:
+            return {row[0] for row in await database.fetch(HELD[kind])}
+        finally:
+            await database.close()
+
+
+HELD = {
+    "lead": "SELECT title FROM lead WHERE title LIKE 'drill %'",
+    "product": "SELECT slug FROM product WHERE slug LIKE 'drill-%'",
+    "artifact": "SELECT filename FROM artifact WHERE filename LIKE 'drill-%' AND status = 'ready'",
+}
+
+
+@dataclass
+class Load:
+    """Writers of every kind, each of which waits for its answer and writes again; what was acknowledged, and when."""
+
+    running: Running
+    publisher: str
+    person: str
+    acknowledged: dict[str, dict[str, float]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
+    files: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By name the id of an artifact, and the SHA-256 of its bytes."""
+    stopping: bool = False
+
+    async def write(self) -> None:
+        """Write until told to stop."""
+        base = {"slug": "drill", "title": "Drill", "kind": "tool", "platforms": ["linux"]}
+        await self._post("/api/v1/products", base)
+        await self._post("/api/v1/products/drill/releases", {"version": "1.0.0", "channel": "stable"})
+        writers = [self._repeat(kind, number) for kind in KINDS for number in range(2)]
+        await asyncio.gather(*writers)
+
+    async def _repeat(self, kind: str, writer: int) -> None:
+        write = {"lead": self._lead, "product": self._product, "artifact": self._artifact}[kind]
+        count = 0
+        while not self.stopping:
+            name = f"drill{' ' if kind == 'lead' else '-'}{writer}x{count}"
+            await write(name)
+            self.acknowledged[kind][name] = time.time()
+            count += 1
+
+    async def _lead(self, name: str) -> None:
+        body = json.dumps({"title": name}).encode()
+        answer = await wire.call(
+            self.running.records_port, "POST", "/api/lead/create", token=self.person, body=body
+        )
+        assert answer.status == 200, answer
+
+    async def _product(self, name: str) -> None:
+        await self._post("/api/v1/products", {"slug": name, "title": name, "kind": "tool", "platforms": ["linux"]})
+
+    async def _artifact(self, name: str) -> None:
+        content = f"{name} ".encode() * 3000
+        told = {"filename": name, "size": len(content)}
+        announced = await self._post("/api/v1/products/drill/releases/1.0.0/artifacts", told)
+        path = str(announced["upload_url"]).removeprefix(self.running.url)
+        answer = await wire.call(self.running.port, "PUT", path, body=content)
+        assert answer.status == 201, answer
+        self.files[name] = json.loads(answer.body)["id"], hashlib.sha256(content).hexdigest()
+
+    async def _post(self, path: str, value: Mapping[str, object]) -> dict[str, object]:
+        body = json.dumps(value).encode()
+        answer = await wire.call(self.running.port, "POST", path, token=self.publisher, body=body)
+        assert answer.status in (200, 201), answer
+        made = json.loads(answer.body)
+        assert isinstance(made, dict)
+        return made
+
+
+async def sign_in(port: int) -> str:
+    """A session of a person of the demonstration's."""
+    body = json.dumps({"username": "alice", "password": demo.PASSWORD}).encode()
+    answer = await wire.call(port, "POST", "/api/auth/login", body=body)
+    assert answer.status == 200, answer
+    return str(json.loads(answer.body)["token"])
+
+
+async def status(port: int, path: str, token: str, body: bytes = b"") -> int:
+    """What a call with the token is answered with."""
+    return (await wire.call(port, "POST" if body else "GET", path, token=token, body=body)).status
+
+
+async def backed_up(place: Place, running: Running, *options: str | Path) -> tuple[Load, dict[str, object]]:
+    """Write, make a backup meanwhile, write on for a moment; the load, and what the backup answered."""
+    load = Load(running, await asyncio.to_thread(place.publisher), await sign_in(running.records_port))
+    writing = asyncio.create_task(load.write())
+    while not all(load.acknowledged.values()):
+        await asyncio.sleep(0.01)
+        if writing.done():
+            writing.result()
+    told = await asyncio.to_thread(place.told, "backup", "--data", place.data, *options)
+    enough = {kind: len(names) + 1 for kind, names in load.acknowledged.items()}
+    while any(len(load.acknowledged[kind]) < count for kind, count in enough.items()):
+        await asyncio.sleep(0.01)
+        if writing.done():
+            writing.result()
+    load.stopping = True
+    await writing
+    return load, told
+
+
+def lost(load: Load, place: Place, before: str) -> list[str]:
+    """What was acknowledged before the moment and is not in the restored place."""
+    moment = time_of(before)
+    return [
+        name
+        for kind, names in load.acknowledged.items()
+        for name in {name for name, at in names.items() if at < moment} - place.has(kind)
+    ]
+
+
+def time_of(text: str) -> float:
+    """Seconds since 1970 of an RFC 3339 text."""
+    return datetime.fromisoformat(text).timestamp()

@@ -1,0 +1,81 @@
+"""Backups of a served installation: nothing acknowledged is missing, and what is restored serves."""
+
+import asyncio
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.faults import drill, wire
+from tests.faults.drill import Load, Place
+from tests.figures import Figures
+from tests.servers.countersign import Running
+from tests.servers.postgres import PostgresFactory
+from tests.servers.s3 import Bucket
+
+DRILLS_FULL = 20
+KINDS = ("sqlite", "postgres", "sqlite", "postgres and s3")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One drill of each kind, or with --full twenty of all."""
+    if "number" in metafunc.fixturenames:
+        count = DRILLS_FULL if metafunc.config.getoption("--full") else 2
+        metafunc.parametrize(("kind", "number"), [(KINDS[number % len(KINDS)], number) for number in range(count)])
+
+
+def places(kind: str, request: pytest.FixtureRequest, folder: Path) -> tuple[Place, Place]:
+    """Where the original is, and an empty place like it: SQLite, PostgreSQL, files in folders or in a bucket."""
+    if kind == "sqlite":
+        return Place.of(folder / "original"), Place.of(folder / "copy")
+    new_url: PostgresFactory = request.getfixturevalue("new_postgres_url")
+    bucket: Bucket | None = request.getfixturevalue("s3_url") if "s3" in kind else None
+    original = Place.of(folder / "original", new_url(), bucket)
+    return original, Place.of(folder / "copy", new_url(), bucket, "there")
+
+
+def test_nothing_acknowledged_before_the_moment_of_a_backup_is_missing(
+    kind: str, number: int, request: pytest.FixtureRequest, tmp_path: Path, figures: Figures
+) -> None:
+    original, copy = places(kind, request, tmp_path)
+    holds_writes = number % 4 > 1
+    archive = tmp_path / "one.backup"
+    with original.serving("--demo") as running:
+        load, told = asyncio.run(
+            drill.backed_up(original, running, archive, *(["--hold-writes"] if holds_writes else []))
+        )
+
+    restored = copy.told("restore", archive, "--to", copy.data)
+    verified = copy.told("verify", copy.data)
+
+    moment = str(told["ended" if holds_writes else "moment"])
+    acknowledged = sum(at < drill.time_of(moment) for names in load.acknowledged.values() for at in names.values())
+    figures |= {
+        "acknowledged_before": acknowledged,
+        "lost": len(drill.lost(load, copy, moment)),
+        "holds_writes": holds_writes,
+        "window_s": round(drill.time_of(str(told["ended"])) - drill.time_of(str(told["moment"])), 3),
+    }
+    assert restored["moment"] == told["moment"]
+    assert verified == {"ok": True, "data": str(copy.data), "findings": []}
+    assert acknowledged > 0
+    assert not drill.lost(load, copy, moment)
+    with copy.serving() as running:
+        asyncio.run(a_day_after(running, copy, load))
+
+
+async def a_day_after(running: Running, copy: Place, load: Load) -> None:
+    """What was signed in is not any more; whoever signs in again reads, writes and fetches files."""
+    lead = json.dumps({"title": "after the restore"}).encode()
+    assert await drill.status(running.records_port, "/api/lead/create", load.person, lead) == 401
+    assert await drill.status(running.port, "/api/v1/org", load.publisher) == 401
+
+    person, publisher = await drill.sign_in(running.records_port), await asyncio.to_thread(copy.publisher)
+    assert await drill.status(running.records_port, "/api/lead/create", person, lead) == 200
+    for name in await asyncio.to_thread(copy.has, "artifact") & load.files.keys():
+        artifact_id, digest = load.files[name]
+        answer = await wire.call(running.port, "GET", f"/api/v1/artifacts/{artifact_id}", token=publisher)
+        assert hashlib.sha256(answer.body).hexdigest() == digest, answer
+    release = json.dumps({"version": "2.0.0", "channel": "beta"}).encode()
+    assert await drill.status(running.port, "/api/v1/products/drill/releases", publisher, release) == 201

@@ -1,0 +1,47 @@
+"""The digest of a table is that of its rows, whatever engine holds them, in whatever order they came."""
+
+import asyncio
+from pathlib import Path
+
+from countersign.kernel.database import canonical
+from countersign.kernel.database.canonical import Digest
+from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.open import open_database
+
+SCHEMA = """
+CREATE TABLE thing (b TEXT, a BIGINT, c REAL, d BLOB, PRIMARY KEY (b, a));
+CREATE TABLE "order" (word TEXT);
+"""
+ROWS = [("Ä", 1, None, b"\0"), ("a", -(1 << 62), 0.5, None), ("B", 3, 1.0, b""), ("B", 20, None, b"x" * 3)]
+
+
+async def digests(url: str, rows: list[tuple[str, int, float | None, bytes | None]]) -> list[Digest]:
+    """The tables with these rows, read again."""
+    database = await open_database(url, schema="test", reserve_bytes=0)
+    try:
+        async with database.transaction() as transaction:
+            await transaction.run(in_dialect(SCHEMA, database.dialect))
+            await transaction.run_many("INSERT INTO thing (b, a, c, d) VALUES ($1, $2, $3, $4)", rows)
+            await transaction.run_many('INSERT INTO "order" (word) VALUES ($1)', [("b",), ("a",)])
+        return [each async for each in canonical.digests(database)]
+    finally:
+        await database.close()
+
+
+def test_both_engines_give_the_same_digests(postgres_url: str, tmp_path: Path) -> None:
+    first = asyncio.run(digests(f"sqlite:///{tmp_path}/one.db", ROWS))
+    second = asyncio.run(digests(postgres_url, ROWS[::-1]))
+
+    assert first == second
+    assert [(each.table, each.rows) for each in first] == [("order", 2), ("thing", 4)]
+
+
+def test_another_value_gives_another_digest(tmp_path: Path) -> None:
+    changed = [*ROWS[:-1], ("B", 20, None, b"x" * 2)]
+
+    _, one = asyncio.run(digests(f"sqlite:///{tmp_path}/one.db", ROWS))
+    _, two = asyncio.run(digests(f"sqlite:///{tmp_path}/two.db", changed))
+
+    assert one.sha256 != two.sha256
+    assert canonical.encoded(("ab", "c")) != canonical.encoded(("a", "bc"))
+    assert canonical.encoded((1,)) != canonical.encoded(("1",))
