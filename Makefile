@@ -53,6 +53,7 @@ faults: setup-dev ## Kill, fill and cut at the stated numbers; figures into docs
 
 docs: setup ## Write the generated pages of docs/reference anew
 	$(BIN)/python tools/reference.py
+	$(BIN)/python tools/checklists.py
 
 schema: setup ## Write distribution/schema.sql anew from the migrations
 	$(BIN)/python tools/schema.py

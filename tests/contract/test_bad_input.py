@@ -209,6 +209,19 @@ async def test_another_method_is_told_which_there_are(scene: Scene, method: str,
     assert answer.json()["code"] == "method_not_allowed"
 
 
+async def test_trace_is_refused(scene: Scene) -> None:
+    for path in ("/api/v1/products", "/healthz", "/auth/signin"):
+        answer = await scene.world.http.request("TRACE", path, headers={"X-Said": "marker"})
+        assert answer.status_code == 405, path
+        assert "marker" not in answer.text
+
+
+async def test_no_answer_is_to_be_sniffed(scene: Scene) -> None:
+    for path, status in (("/api/v1/products", 200), ("/api/v1/library", 401), ("/api/v2", 404), ("/auth/signin", 200)):
+        answer = await scene.world.http.get(path)
+        assert (answer.status_code, answer.headers["x-content-type-options"]) == (status, "nosniff"), path
+
+
 async def test_an_address_that_does_not_exist_is_a_problem_too(scene: Scene) -> None:
     for path in ("/api/v1", "/api/v1/productz", "/api/v2/products", "/api/v1/products/a/b/c"):
         answer = await scene.world.http.get(path)

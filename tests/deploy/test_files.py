@@ -42,6 +42,14 @@ def test_the_ports_are_those_that_serve_listens_on() -> None:
     assert re.findall(r"records-\d:(\d+)", caddy) == [str(PORTS["records"])] * 2
 
 
+def test_the_proxies_that_are_shown_ask_for_https_alone() -> None:
+    caddy = (COMPOSE / "Caddyfile").read_text()
+    guide = (DEPLOY.parent / "docs/how-to/behind-a-proxy.md").read_text()
+
+    assert "header Strict-Transport-Security max-age=31536000\n" in caddy
+    assert 'add_header Strict-Transport-Security "max-age=31536000" always;' in guide
+
+
 def test_compose_has_two_nodes_of_each_service_workers_and_what_they_need() -> None:
     services = compose()["services"]
 

@@ -213,3 +213,19 @@ async def test_a_mail_server_that_is_away_does_not_show_in_the_answer(
 
     assert answer.status_code == 200
     assert "countersign mail" not in answer.text
+
+
+async def test_passwords_are_typed_hidden_and_may_be_filled_in(visitor: Visitor) -> None:
+    sign_in = await visitor.http.get("/auth/signin")
+    choose = await visitor.http.get("/auth/prove", params={"token": await visitor.link(ANN)})
+
+    for page, kind in ((sign_in, "current-password"), (choose, "new-password")):
+        assert f'name="password" type="password" autocomplete="{kind}"' in page.text
+        assert "onpaste" not in page.text
+
+
+async def test_a_password_that_was_set_long_ago_still_signs_in(visitor: Visitor) -> None:
+    await visitor.open_account(ANN)
+
+    with clock.fixed(clock.later(clock.now(), seconds=10 * 365 * 86400)):
+        assert (await visitor.sign_in(ANN)).status_code == 303

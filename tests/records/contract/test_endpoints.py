@@ -209,6 +209,19 @@ async def test_another_method_is_405(office: Office, path: str) -> None:
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
 
 
+async def test_trace_is_refused(office: Office) -> None:
+    answer = await office.http.request("TRACE", "/api/meta", headers={**office.headers("alice"), "X-Said": "marker"})
+
+    assert answer.status_code == 405
+    assert "marker" not in answer.text
+
+
+async def test_no_answer_is_to_be_sniffed(office: Office) -> None:
+    for path, status in (("/api/meta", 200), ("/api/lead/list", 405), ("/api/nothing", 404)):
+        answer = await office.http.get(path, headers=office.headers("alice"))
+        assert (answer.status_code, answer.headers["x-content-type-options"]) == (status, "nosniff"), path
+
+
 async def test_a_body_over_8_mib_is_413_before_anything_else(office: Office) -> None:
     answer = await office.http.post("/api/lead/list", content=b" " * ((8 << 20) + 1))
 

@@ -1,0 +1,63 @@
+"""The two security checklists are whole, name tests that exist, and say why where something is not met."""
+
+import ast
+import hashlib
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tools import checklists
+
+ROOT = Path(__file__).parents[2]
+# Of the release's own list (ASVS 5.0.0): requirements of levels 1 and 2 in each chapter, and the digest of their
+# sorted ids, one a line.
+IN_CHAPTERS = (27, 11, 19, 10, 9, 35, 18, 7, 7, 29, 14, 9, 13, 9, 13, 16, 7)
+LEVELS = {"1": 70, "2": 183}
+IDS_SHA256 = "86cf170f2d735bbea6709489730fedbcd1b6a5611b6b13040d534dd93346e2eb"
+ROWS = [*checklists.rows("asvs"), *checklists.rows("owasp-api")]
+
+
+@cache
+def functions(path: str) -> frozenset[str]:
+    """The functions of a test file, by name."""
+    body = ast.parse((ROOT / path).read_text()).body
+    return frozenset(each.name for each in body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def test_every_requirement_of_levels_1_and_2_is_there_once() -> None:
+    listed = [row.requirement for row in checklists.rows("asvs")]
+
+    chapters = Counter(int(re.split(r"[V.]", each)[1]) for each in listed)
+
+    assert chapters == dict(enumerate(IN_CHAPTERS, start=1))
+    assert len(set(listed)) == len(listed)
+    assert hashlib.sha256("\n".join(sorted(listed)).encode()).hexdigest() == IDS_SHA256
+    assert Counter(row.level for row in checklists.rows("asvs")) == LEVELS
+
+
+def test_every_risk_of_the_api_list_is_there_once() -> None:
+    listed = [row.requirement for row in checklists.rows("owasp-api")]
+
+    assert listed == [f"API{number}:2023" for number in range(1, 11)]
+
+
+@pytest.mark.parametrize("name", checklists.pages())
+def test_the_page_is_fresh(name: str) -> None:
+    assert (checklists.FOLDER / name).read_text() == checklists.pages()[name], "run `make docs`"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.requirement)
+def test_a_row_names_tests_that_exist_or_says_why_not(row: checklists.Row) -> None:
+    for each in row.tests:
+        path, _, name = each.partition("::")
+        assert (ROOT / path).is_file(), each
+        assert name in functions(path), each
+    assert row.verdict in checklists.VERDICTS
+    assert row.about
+    assert row.reason or (row.verdict == "met" and row.tests)
+    assert not row.reason or row.reason.endswith(".")
+    for page in re.findall(r"docs/[\w/-]+\.md", row.reason):
+        assert (ROOT / page).is_file(), page
