@@ -87,6 +87,7 @@ async def test_a_job_whose_worker_is_cut_off_is_ended_by_another_and_has_its_eff
     postgres_url: str,
     engine: str,
     manner: str,
+    *,
     is_full: bool,
     figures: Figures,
 ) -> None:
