@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import httpx
@@ -118,6 +118,11 @@ async def errands(app: Any, order: dict[str, Any], errand: Errand) -> int:
         say(changes=frail.frail_changes(), syncs=frail.frail_syncs(), found_unheard=unheard)
         if turned := [result.step for result in results if isinstance(result, Turned)]:
             say(turned=turned, still_writes=await still_writes(Hand(inside(client), Ledger()), errand))
+    return outcome(results)
+
+
+def outcome(results: Sequence[BaseException | None]) -> int:
+    """The exit code of errands; whatever ended one but a refusal to write is raised."""
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, Turned):
             raise result

@@ -51,11 +51,15 @@ async def watch(run: Run, model: str, body: Body) -> object:
             found, looked_up_to = await _newest(run, number), number
         elif number > looked_up_to:
             found, looked_up_to = await _changed(run, since, looked_up_to, number)
-        is_stopping = run.stopping is not None and run.stopping.is_set()
-        if found.plans or is_stopping or clock.monotonic_s() >= until_s:
+        if found.plans or _is_over(run, until_s):
             return found
         if looked_up_to >= number:
             await asyncio.sleep(_PAUSE_S)
+
+
+def _is_over(run: Run, until_s: float) -> bool:
+    """Whether the wait was as long as wished, or the server stops."""
+    return clock.monotonic_s() >= until_s or (run.stopping is not None and run.stopping.is_set())
 
 
 def _whole(body: Body, name: str, most: int) -> int:
