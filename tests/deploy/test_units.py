@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 UNITS = Path(__file__).parents[2] / "deploy/systemd"
-NAMES = ("countersign.service", "countersign-worker@.service")
+NAMES = ("countersign.service", "countersign-worker@.service", "countersign-backup.service")
 PROGRAM = "/opt/countersign/bin/countersign"
 MOST_EXPOSURE = 1.5
-ABOUT_THE_PROGRAM = {"Type", "NotifyAccess", "ExecStart", "Environment", "WatchdogSec", "StateDirectory"}
+NOT_ABOUT_RIGHTS = {
+    "Environment", "EnvironmentFile", "ExecStart", "IOSchedulingClass", "KillMode", "LimitNOFILE", "LoadCredential",
+    "Nice", "NotifyAccess", "Restart", "RestartSec", "StateDirectory", "TimeoutStopSec", "Type", "User", "WatchdogSec",
+}  # fmt: skip
 
 analyzed = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not here")
 
@@ -49,19 +52,19 @@ def test_a_service_is_hardly_exposed(name: str, tmp_path: Path) -> None:
     assert float(found[1]) <= MOST_EXPOSURE
 
 
-def test_server_and_worker_are_held_as_tightly() -> None:
-    server, worker = (settings(UNITS / name) for name in NAMES)
+def test_all_are_held_as_tightly() -> None:
+    server, *others = (rights(UNITS / name) for name in NAMES)
 
-    assert server == worker
+    assert others == [server] * len(others)
     assert "NoNewPrivileges" in server
 
 
-def settings(unit: Path) -> dict[str, list[str]]:
-    """The lines of a unit's service section but those about its program, by key."""
+def rights(unit: Path) -> dict[str, list[str]]:
+    """What a unit says of rights, by key."""
     section = unit.read_text().partition("[Service]")[2].partition("[Install]")[0]
     found: dict[str, list[str]] = {}
     for line in section.splitlines():
         key, is_setting, value = line.partition("=")
-        if is_setting and not line.startswith("#") and key not in ABOUT_THE_PROGRAM:
+        if is_setting and not line.startswith("#") and key not in NOT_ABOUT_RIGHTS:
             found.setdefault(key, []).append(value)
     return found
