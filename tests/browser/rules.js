@@ -41,7 +41,8 @@
     });
   const before = document.activeElement;
   for (const each of document.querySelectorAll(FOCUSABLE)) {
-    if (each.disabled || !isShown(each)) {
+    // What the keyboard does not reach never has its focus.
+    if (each.disabled || each.tabIndex < 0 || !isShown(each)) {
       continue;
     }
     each.focus();

@@ -40,6 +40,7 @@ export function Product({ slug }: { slug: string }) {
   return (
     <>
       {found.state === "failed" && <Heading title={slug} />}
+      {found.state === "loading" && <h1 class="hidden-text">{slug}</h1>}
       <Answer of={found}>{(value) => <Shown {...value} />}</Answer>
     </>
   );

@@ -14,5 +14,5 @@ def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     if Assets.of_package().parts("store") is None:
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
     data = tmp_path_factory.mktemp("store") / "data"
-    with served(data, "--demo", settings={"COUNTERSIGN_JOB_WORKERS": "1"}) as running:
+    with served(data, "--demo", settings={"COUNTERSIGN_JOB_WORKERS": "1", "COUNTERSIGN_RATE_KEYS": "10000"}) as running:
         yield running
