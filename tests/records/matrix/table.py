@@ -130,7 +130,8 @@ WITHOUT_SCOPE = frozenset({"plan.get", "plan.list", "plan.search", "plan.withdra
 PROPOSED_ONLY = frozenset(
     {
         *(f"{model}.delete" for model, words in COMMANDS.items() if "delete" in words.split()),
-        *(f"{model}.{each}" for model in ("user", "role", "user_role", "grant", "setting") for each in ("create", "update")),
+        *(f"{model}.create" for model in ("user", "role", "user_role", "grant", "setting")),
+        *(f"{model}.update" for model in ("user", "role", "user_role", "grant", "setting")),
         "lead.convert",
         "invoice.post",
         "invoice.cancel",
@@ -173,6 +174,16 @@ SEES_OTHERS: Mapping[str, frozenset[str]] = {
     "agent_token": frozenset({"administrator"}),
 }
 """The roles that see other people's."""
+
+
+PLANS: Mapping[tuple[str, str, str], str] = {
+    ("alice's agent", "lead.update", "ours"): "alice root bob keeper",
+    ("alice's agent", "lead.update", "hidden"): "alice root bob",
+    ("carol's biller", "invoice.delete", "ours"): "carol root keeper",
+    ("root's agent", "setting.update", "hidden"): "root",
+    ("keeper's agent", "ticket.update", "ours"): "keeper root alice bob",
+}
+"""Who sees and decides a plan: whoever may run its command on that record. By the agent, its command and the thing."""
 
 
 def holds(caller: str) -> frozenset[str]:
