@@ -75,7 +75,7 @@ def asked(model: str, name: str, record_id: str) -> dict[str, object]:
         rest = {"reason": "no"} if name == "reject" else {}
         is_read = name in ("get", "history", "revoke", "invite", "withdraw", "reject")
         return {"id": record_id, **(rest if is_read else {"revision": 999_999})}
-    only = {"filter": [{"field": "id", "op": "eq", "value": record_id}]}
+    only: dict[str, object] = {"filter": [{"field": "id", "op": "eq", "value": record_id}]}
     return {"field": COUNTED.get(model, "title"), **only} if name == "count_by" else only
 
 
@@ -231,7 +231,7 @@ async def _over_mcp(scene: Scene, caller: str, method: str, parameters: object) 
 def naming(model: str, name: str, record_id: str) -> Iterator[tuple[str, dict[str, object]]]:
     """Inputs by which a field of that name can be asked for, with the command."""
     for op, value in (("eq", "x"), ("is_null", True)):
-        condition = {"filter": [{"field": name, "op": op, "value": value}]}
+        condition: dict[str, object] = {"filter": [{"field": name, "op": op, "value": value}]}
         for each in ("list", "search", "export", "count_by"):
             yield each, condition if each != "count_by" else {"field": COUNTED.get(model, "title"), **condition}
     for each in ("list", "search", "export"):
