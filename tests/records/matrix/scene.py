@@ -119,20 +119,14 @@ async def _people(scene: Scene) -> None:
         user = (await office.first("user", username=person))["id"]
         scene.owned["user", person] = user
         await office.agent(person, "plan.*", name=f"{person}'s spare")
-        scene.owned["agent_token", person] = (
-            await office.first("agent_token", user=user, title=f"{person}'s spare")
-        )["id"]
+        spare = await office.first("agent_token", user=user, title=f"{person}'s spare")
+        scene.owned["agent_token", person] = spare["id"]
         before = {each["id"] for each in await _sessions(office, user)}
-        password = demo.PASSWORD if person in demo_people() else "a long password"
+        password = demo.PASSWORD if person in {name for name, _, _ in demo.PEOPLE} else "a long password"
         await sign_in.sign_in(office.service.records, person, password)
         scene.owned["session", person] = next(
             each["id"] for each in await _sessions(office, user) if each["id"] not in before
         )
-
-
-def demo_people() -> frozenset[str]:
-    """The people of the demonstration, who have its password."""
-    return frozenset(name for name, _, _ in demo.PEOPLE)
 
 
 async def _sessions(office: Office, user: str) -> list[dict[str, Any]]:

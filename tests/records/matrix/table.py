@@ -193,9 +193,7 @@ def holds(caller: str) -> frozenset[str]:
         return _named(EVERYBODY) | _named(role)
     person, scope = AGENTS[caller]
     of_person = holds(person) if person in PEOPLE else _named(EVERYBODY)
-    return frozenset(
-        each for each in of_person - NEVER_AGENTS if each in WITHOUT_SCOPE or _is_covered(scope, each)
-    )
+    return frozenset(each for each in of_person - NEVER_AGENTS if each in WITHOUT_SCOPE or _is_covered(scope, each))
 
 
 def role_of(caller: str) -> str:
