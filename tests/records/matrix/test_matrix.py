@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -81,25 +81,28 @@ def asked(model: str, name: str, record_id: str) -> dict[str, object]:
 
 def wrong_with(caller: str, model: str, name: str, thing: str, answer: httpx.Response) -> str | None:
     """What is wrong with the answer to a caller who has the command; None for nothing."""
-    exists = table.exists(caller, model, thing)
-    if model == "agent_token" and name == "revoke" and caller in table.AGENTS:
-        # An agent may put itself out, and nobody else.
-        exists = False
     if name in ALONE:
         return None if answer.status_code == ALONE[name] else f"{ALONE[name]} was expected"
+    exists = table.exists(caller, model, thing)
     if is_about_one(model, name):
-        if not exists:
-            return None if answer.content == NO_SUCH_RECORD else "it must not be told from a missing one"
-        if "revision" in asked(model, name, ""):
-            said = b'{"error":"record has changed"}'
-            return None if (answer.status_code, answer.content) == (400, said) else "its revision must be compared"
-        return None if answer.status_code == 200 else "it must be done"
+        # An agent may put itself out, and nobody else.
+        is_barred = model == "agent_token" and name == "revoke" and caller in table.AGENTS
+        return _wrong_with_one(model, name, answer, exists=exists and not is_barred)
     if name == "count_by" and model not in COUNTED:
         return None if answer.status_code == 400 else "it has nothing to count by"
     if answer.status_code != 200:
         return "it must be answered"
-    value = answer.json()["value"]
-    return None if _found(name, value) == exists else f"the record must {'' if exists else 'not '}be found"
+    return None if _found(name, answer.json()["value"]) == exists else "the record must be found if it exists, only"
+
+
+def _wrong_with_one(model: str, name: str, answer: httpx.Response, *, exists: bool) -> str | None:
+    if not exists:
+        is_missing = (answer.status_code, answer.content) == (400, NO_SUCH_RECORD)
+        return None if is_missing else "it must not be told from a missing one"
+    if "revision" in asked(model, name, ""):
+        said = b'{"error":"record has changed"}'
+        return None if (answer.status_code, answer.content) == (400, said) else "its revision must be compared"
+    return None if answer.status_code == 200 else "it must be done"
 
 
 def _found(name: str, value: Any) -> bool:
@@ -137,6 +140,16 @@ async def test_every_address_has_its_place_in_the_table(scene: Scene) -> None:
     assert sorted(table.ROUTES) == sorted(f"{each.method} {each.path}" for each in endpoints)
 
 
+def tried(held: Mapping[str, frozenset[str]], *, is_full: bool) -> Iterator[tuple[str, str, str, str]]:
+    """Model, command, caller, thing: all of them, or of what a caller has not, one thing in turn."""
+    for number, (model, name) in enumerate(commands()):
+        things = ("missing",) if model == "plan" else THINGS
+        for turn, caller in enumerate((*CALLERS, *table.OUTSIDERS)):
+            is_whole = is_full or f"{model}.{name}" in held.get(caller, ())
+            for thing in things if is_whole else [things[(number + turn) % len(things)]]:
+                yield model, name, caller, thing
+
+
 async def test_every_command_does_for_every_caller_what_the_table_says(
     scene: Scene, is_full: bool, figures: Figures
 ) -> None:
@@ -146,18 +159,15 @@ async def test_every_command_does_for_every_caller_what_the_table_says(
     nothing |= dict.fromkeys(table.OUTSIDERS, nobody)
     held = {caller: table.holds(caller) for caller in CALLERS}
 
-    for number, (model, name) in enumerate(commands()):
-        things = ("missing",) if model == "plan" else THINGS
-        for turn, caller in enumerate(nothing):
-            has = f"{model}.{name}" in held.get(caller, ())
-            for thing in things if has or is_full else [things[(number + turn) % len(things)]]:
-                record_id = scene.record(caller if caller in held else "alice", model, thing)
-                answer = await scene.run(caller, f"{model}.{name}", asked(model, name, record_id))
-                said = wrong_with(caller, model, name, thing, answer) if has else unlike(answer, nothing[caller])
-                said = said or told_too_much(caller, answer)
-                cells[caller] += 1
-                if said:
-                    wrong.append(f"{caller}, {model}.{name}, {thing}: {said}: {answer.status_code} {answer.text[:120]}")
+    for model, name, caller, thing in tried(held, is_full=is_full):
+        record_id = scene.record(caller if caller in held else "alice", model, thing)
+        answer = await scene.run(caller, f"{model}.{name}", asked(model, name, record_id))
+        has = f"{model}.{name}" in held.get(caller, ())
+        said = wrong_with(caller, model, name, thing, answer) if has else unlike(answer, nothing[caller])
+        said = said or told_too_much(caller, answer)
+        cells[caller] += 1
+        if said:
+            wrong.append(f"{caller}, {model}.{name}, {thing}: {said}: {answer.status_code} {answer.text[:120]}")
 
     assert nobody[:2] == (401, NOBODY)
     assert all(nothing[caller][:2] == (404, NOT_FOUND) for caller in CALLERS)
