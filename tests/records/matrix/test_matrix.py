@@ -88,6 +88,10 @@ def wrong_with(caller: str, model: str, name: str, thing: str, answer: httpx.Res
         # An agent may put itself out, and nobody else.
         is_barred = model == "agent_token" and name == "revoke" and caller in table.AGENTS
         return _wrong_with_one(model, name, answer, exists=exists and not is_barred)
+    return _wrong_with_many(model, name, answer, exists=exists)
+
+
+def _wrong_with_many(model: str, name: str, answer: httpx.Response, *, exists: bool) -> str | None:
     if name == "count_by" and model not in COUNTED:
         return None if answer.status_code == 400 else "it has nothing to count by"
     if answer.status_code != 200:
