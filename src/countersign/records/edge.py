@@ -93,6 +93,8 @@ class Edge(Generic[CallerT]):
     """An ASGI application of endpoints. Checks come in the documented order: method, size, content type, token; then
     the handler decides on visibility and input."""
 
+    endpoints: tuple[Endpoint[CallerT], ...]
+
     def __init__(
         self,
         endpoints: tuple[Endpoint[CallerT], ...],
@@ -101,6 +103,7 @@ class Edge(Generic[CallerT]):
         trusted_proxies: frozenset[str] = frozenset(),
         log_requests: bool = False,
     ) -> None:
+        self.endpoints = endpoints
         self._fixed: dict[str, dict[str, Endpoint[CallerT]]] = {}
         self._open: list[tuple[tuple[str, ...], Endpoint[CallerT]]] = []
         for each in endpoints:

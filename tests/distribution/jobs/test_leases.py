@@ -104,6 +104,53 @@ async def test_the_job_of_a_silent_worker_is_done_by_another(world: World, owner
     assert (body["status"], body["attempts"]) == ("completed", 2)
 
 
+async def keep_to_time(store: Store, lease_s: float = 60) -> None:
+    """What every worker does every few seconds."""
+    async with store.database.transaction() as transaction:
+        await claims.keep_to_time(transaction, lease_s=lease_s, wait_s=runner.LONGEST_S)
+
+
+@pytest.mark.parametrize("back_s", [7200, 3 * 86_400])
+async def test_no_job_waits_until_a_clock_that_went_back_is_there_again(
+    world: World, owner: str, back_s: int
+) -> None:
+    running, waiting = await ask(world, owner), await ask(world, owner)
+    lost = await claim(world.store)
+    now = clock.later(clock.now(), seconds=-back_s)
+
+    with clock.fixed(now):
+        assert await claims.claim(world.store.database, running=4, lease_s=60) is None
+        await keep_to_time(world.store)
+        assert (await claim(world.store, lease_s=600)).id == waiting
+    with clock.fixed(clock.later(now, seconds=61)):
+        again = await claim(world.store)
+    assert (again.id, again.losses, lost.id) == (running, 1, running)
+
+
+async def test_a_worker_that_lives_keeps_its_job_when_the_clock_goes_back(world: World, owner: str) -> None:
+    await ask(world, owner)
+    kept = await claim(world.store)
+    now = clock.later(clock.now(), seconds=-7200)
+
+    with clock.fixed(now):
+        await keep_to_time(world.store)
+        assert await claims.claim(world.store.database, running=4, lease_s=60) is None
+    with clock.fixed(clock.later(now, seconds=50)):
+        assert await claims.beat(world.store.database, kept, 0.5, 60) is False
+    with clock.fixed(clock.later(now, seconds=70)):
+        assert await claims.claim(world.store.database, running=4, lease_s=60) is None
+
+
+async def test_what_is_put_off_as_far_as_it_may_be_is_left_there(world: World, owner: str) -> None:
+    await ask(world, owner)
+    claimed = await claim(world.store)
+    async with world.store.database.transaction() as transaction:
+        await claims.try_again(transaction, claimed, clock.later(clock.now(), seconds=runner.LONGEST_S))
+
+    await keep_to_time(world.store)
+    assert await claims.claim(world.store.database, running=4, lease_s=60) is None
+
+
 async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner: str) -> None:
     south = await world.person("owner@south.example", south="owner")
     for _ in range(6):

@@ -53,6 +53,35 @@ async def test_five_failures_over_more_than_a_minute_lock_nobody(office: Office)
             assert (await _sign_in(office.http, "alice", "wrong")).status_code == 401
 
 
+@pytest.mark.parametrize("back_s", [7200, 3 * 86_400])
+async def test_a_clock_that_goes_back_locks_nobody_for_as_long(office: Office, back_s: int) -> None:
+    for _ in range(5):
+        await _sign_in(office.http, "alice", "wrong")
+    assert (await _sign_in(office.http, "alice", PASSWORD)).status_code == 429
+
+    with clock.fixed(clock.later(clock.now(), seconds=-back_s)):
+        assert (await _sign_in(office.http, "alice", PASSWORD)).status_code == 200
+
+
+@pytest.mark.parametrize("before", [1, 4])
+async def test_failures_before_the_clock_went_back_do_not_hide_those_after(office: Office, before: int) -> None:
+    for _ in range(before):
+        await _sign_in(office.http, "alice", "wrong")
+
+    with clock.fixed(clock.later(clock.now(), seconds=-7200)):
+        answers = [await _sign_in(office.http, "alice", "wrong") for _ in range(7)]
+        assert [each.status_code for each in answers] == [401] * 5 + [429] * 2
+
+
+async def test_failures_of_a_time_that_never_came_are_forgotten(office: Office) -> None:
+    for _ in range(5):
+        await _sign_in(office.http, "alice", "wrong")
+
+    with clock.fixed(clock.later(clock.now(), seconds=-7200)):
+        await app.tend(office.service)
+    assert (await _sign_in(office.http, "alice", PASSWORD)).status_code == 200
+
+
 async def test_the_lockout_is_counted_across_workers_and_survives_a_restart(office: Office, rooms: Rooms) -> None:
     for username in ("alice", "ALICE", "Alice"):
         await _sign_in(office.http, username, "wrong")

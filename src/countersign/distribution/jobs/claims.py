@@ -78,6 +78,11 @@ GIVE_BACK = """
     SET status = 'queued', run_after = $3, attempts = attempts - 1, lease = NULL, lease_until = NULL
     WHERE id = $1 AND lease = $2 AND status = 'running'
 """
+SOONER = "UPDATE job SET run_after = $1 WHERE status = 'queued' AND run_after > $2"
+SHORTER = "UPDATE job SET lease_until = $1 WHERE status = 'running' AND lease_until > $2"
+
+SKEW_S = 60
+"""By how much the clocks of nodes may differ."""
 
 
 class LeaseLost(Exception):
@@ -117,6 +122,14 @@ async def claim(database: Database, *, running: int, lease_s: float) -> Claimed 
             CLAIM[database.dialect], now, running, lease, clock.later(now, seconds=lease_s)
         )
     return None if claimed is None else Claimed(lease, *claimed)
+
+
+async def keep_to_time(transaction: Transaction, *, lease_s: float, wait_s: float) -> None:
+    """Bring back what lies further ahead than anything is put off: it was written before the clock went back, and
+    nobody would see to it until the clock is there again. A worker that lives has a whole lease to say so."""
+    now = clock.now()
+    await transaction.run(SOONER, now, clock.later(now, seconds=wait_s + SKEW_S))
+    await transaction.run(SHORTER, clock.later(now, seconds=lease_s), clock.later(now, seconds=lease_s + SKEW_S))
 
 
 async def beat(database: Database, claimed: Claimed, progress: float, lease_s: float) -> bool:

@@ -25,6 +25,9 @@ LEAVE_S = 5.0
 """How long the work of a job that is no longer wanted may take to notice."""
 CANCEL_S = 1.0
 BACK_OFF_S, LONGEST_BACK_OFF_S = 1.0, 300.0
+LONGEST_S = 1.5 * LONGEST_BACK_OFF_S
+"""How far ahead the next attempt is put at most, with its share of chance."""
+
 LOSSES = 3
 """For each attempt that a job has, it may end so many workers: not every one that dies was killed by its job."""
 

@@ -48,7 +48,7 @@ async def work(store: Store, types: Sequence[AnyJobType], stopping: asyncio.Even
 
 
 async def _seen(store: Store) -> None:
-    """Be seen, and clean up now and then."""
+    """Be seen, see to it that no job waits for a time that is not to come, and clean up now and then."""
     worker_id = ids.new_uuid()
     times = 0
     try:
@@ -56,6 +56,7 @@ async def _seen(store: Store) -> None:
             try:
                 async with store.database.transaction() as transaction:
                     await queries.note_worker(transaction, worker_id)
+                    await claims.keep_to_time(transaction, lease_s=store.settings.job_lease_s, wait_s=runner.LONGEST_S)
                 if times % SWEEP_EVERY == 0:
                     await scratch.sweep(Path(store.settings.data), store.database)
             except Refused as refused:

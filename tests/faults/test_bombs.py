@@ -1,0 +1,108 @@
+"""Requests made to be too much, on real connections to both services: refused by a status, and kept nowhere."""
+
+import gzip
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.faults.lives import Lives
+from tests.figures import Figures
+
+TAKES_JSON = {"distribution": "/api/v1/ask", "records": "/api/auth/login"}
+"""Where anybody may send JSON."""
+
+GROWTH_KIB = 20 << 10
+PATIENCE_S = 30
+SENT_AT_MOST = 64 << 20
+WARM, ROUNDS, MANY = 20, 2, 50
+EXPECTED = {
+    "10 GB announced": "413",
+    "endless chunks": "413",
+    "a header of 1 MB": "431",
+    "a path of 1 MB": "431",
+    "100,000 parameters": "431",
+}
+"""All others are no JSON that means anything: 400."""
+
+
+def bombs(path: str) -> dict[str, tuple[bytes, bytes]]:
+    """By name a request, and what is sent after it again and again for as long as the service listens."""
+
+    def post(*headers: str, body: bytes = b"") -> bytes:
+        lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json", *headers]
+        return "\r\n".join([*lines, "", ""]).encode() + body
+
+    def whole(body: bytes, *headers: str) -> tuple[bytes, bytes]:
+        return post(f"Content-Length: {len(body)}", *headers, body=body), b""
+
+    names = "&".join(f"q{number}=1" for number in range(100_000))
+    return {
+        "10 GB announced": (post("Content-Length: 10000000000"), b" " * 65536),
+        "endless chunks": (post("Transfer-Encoding: chunked"), b"10000\r\n" + b" " * 65536 + b"\r\n"),
+        "nested 10,000 deep": whole(b'{"question":' + b"[" * 10_000 + b"]" * 10_000 + b"}"),
+        "nested objects": whole(b'{"a":' * 10_000 + b"1" + b"}" * 10_000),
+        "1e400": whole(b'{"question": 1e400, "username": 1e400, "password": 1e400}'),
+        "a long number": whole(b'{"question": ' + b"9" * 100_000 + b"}"),
+        "NaN": whole(b'{"question": NaN, "username": NaN}'),
+        "a member twice": whole(b'{"username": "a", "username": "b", "password": "c", "question": "d", "question": 1}'),
+        "a gzip bomb": whole(gzip.compress(b" " * (50 << 20)), "Content-Encoding: gzip"),
+        "a header of 1 MB": (post("X-Long: " + "a" * (1 << 20)), b""),
+        "a path of 1 MB": (f"GET /{'a' * (1 << 20)} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode(), b""),
+        "100,000 parameters": (f"GET {path}?{names} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode(), b""),
+    }
+
+
+def answer_to(lives: Lives, bomb: tuple[bytes, bytes]) -> str:
+    """The status of the answer; as much is sent as the service takes."""
+    first, again = bomb
+    said = b""
+    with socket.create_connection(("127.0.0.1", lives.port), timeout=PATIENCE_S) as connection:
+        with suppress(ConnectionError):
+            connection.sendall(first)
+            sent = len(first)
+            while again and sent < SENT_AT_MOST and not _is_answered(connection):
+                connection.sendall(again)
+                sent += len(again)
+        with suppress(ConnectionError):
+            while b"\r\n\r\n" not in said and (piece := connection.recv(65536)):
+                said += piece
+    return said.split(b" ", 2)[1].decode() if said else ""
+
+
+def _is_answered(connection: socket.socket) -> bool:
+    """Whether there is something to read, which is left there."""
+    connection.setblocking(False)
+    try:
+        connection.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    finally:
+        connection.settimeout(PATIENCE_S)
+    return True
+
+
+@pytest.mark.parametrize("service", TAKES_JSON)
+def test_what_is_made_to_be_too_much_is_refused_and_kept_nowhere(
+    service: str, tmp_path: Path, is_full: bool, figures: Figures
+) -> None:
+    lives = Lives(tmp_path / "data", service)
+    lives.start()
+    try:
+        sent = bombs(TAKES_JSON[service])
+        for _ in range(WARM):
+            answer_to(lives, sent["NaN"])
+        before_kib = lives.rss_kib("VmHWM")
+        answers = {name: answer_to(lives, bomb) for name, bomb in sent.items()}
+        for _ in range(MANY if is_full else ROUNDS):
+            for name, bomb in sent.items():
+                assert answer_to(lives, bomb) == answers[name], name
+        grown_kib = lives.rss_kib("VmHWM") - before_kib
+
+        assert answers == {name: EXPECTED.get(name, "400") for name in sent}
+        assert grown_kib <= GROWTH_KIB
+        lives.require_alive()
+        figures |= {"kinds": len(sent), "requests": len(sent) * (MANY if is_full else ROUNDS), "grown_kib": grown_kib}
+    finally:
+        lives.kill()

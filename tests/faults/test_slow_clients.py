@@ -1,0 +1,112 @@
+"""A crowd of clients that take their time: each is let go, everybody polite is answered, and nothing is left behind."""
+
+import asyncio
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from tests.faults.lives import Lives
+from tests.faults.wire import call
+from tests.figures import Figures
+
+ANSWERED = {"distribution": ("/api/v1/products", 200), "records": ("/api/meta", 401)}
+"""What a polite client asks each service for, and what it is answered."""
+
+DEADLINES_S = {"header": 5.0, "body": 10.0, "idle": 15.0, "reader": 30.0}
+"""What a client of each kind is given by docs/explanation/request.md and the defaults of `Deadlines`."""
+
+SAMPLE, CROWD = 50, 1000
+ROUNDS = 5
+POLITE = 200
+SLACK_S = 30
+"""That a closing comes late is the machine's; that it does not come is ours."""
+
+KEPT_FILES = 5
+KEPT_KIB = 20 << 10
+
+
+def files(lives: Lives) -> int:
+    """How many files and sockets the service has open."""
+    return len(list(Path(f"/proc/{lives.pid}/fd").iterdir()))
+
+
+async def slow(lives: Lives, kind: str, path: str) -> float:
+    """Be slow in one way until the service ends the connection; after how many seconds it did.
+
+    Raises:
+        TimeoutError: it did not.
+    """
+    connection = socket.socket()
+    connection.setblocking(False)
+    if kind == "reader":
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    loop = asyncio.get_running_loop()
+    with connection:
+        await loop.sock_connect(connection, ("127.0.0.1", lives.port))
+        head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        begun = {
+            "header": head,
+            "idle": f"{head}\r\n",
+            "body": "POST /api/auth/login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 90000\r\n\r\n{",
+            "reader": "GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 20,
+        }[kind]
+        began_s = time.monotonic()
+        await loop.sock_sendall(connection, begun.encode())
+        if kind == "reader":
+            await asyncio.sleep(DEADLINES_S[kind])
+        async with asyncio.timeout(DEADLINES_S[kind] + SLACK_S):
+            with suppress(ConnectionError):
+                while await loop.sock_recv(connection, 65536):
+                    pass
+        return time.monotonic() - began_s
+
+
+async def polite(lives: Lives, path: str, expected: int, count: int) -> float:
+    """Ask one request after the other; the 99th percentile of their milliseconds."""
+    waits_ms: list[float] = []
+    for _ in range(count):
+        began_s = time.monotonic()
+        answer = await call(lives.port, "GET", path)
+        waits_ms.append((time.monotonic() - began_s) * 1000)
+        assert answer.status == expected
+    return sorted(waits_ms)[count * 99 // 100]
+
+
+@pytest.mark.parametrize("service", ANSWERED)
+async def test_slow_clients_are_let_go_and_hold_up_nobody(
+    service: str, tmp_path: Path, is_full: bool, figures: Figures
+) -> None:
+    path, expected = ANSWERED[service]
+    kinds = ["header", "body", "idle", *(["reader"] if is_full and service == "distribution" else [])]
+    lives = Lives(tmp_path / "data", service)
+    lives.start()
+    try:
+        await polite(lives, path, expected, POLITE)
+        files_before, kib_before = files(lives), lives.rss_kib()
+        alone_ms, crowded_ms, closed_s = list[float](), list[float](), dict[str, float]()
+        for _ in range(ROUNDS if is_full else 1):
+            alone_ms.append(await polite(lives, path, expected, POLITE))
+            crowd = [slow(lives, kinds[each % len(kinds)], path) for each in range(CROWD if is_full else SAMPLE)]
+            async with asyncio.TaskGroup() as group:
+                waiting = [group.create_task(each) for each in crowd]
+                crowded_ms.append(await polite(lives, path, expected, POLITE))
+            for each, done in enumerate(waiting):
+                kind = kinds[each % len(kinds)]
+                closed_s[kind] = max(closed_s.get(kind, 0.0), done.result())
+        await polite(lives, path, expected, 1)
+
+        assert files(lives) <= files_before + KEPT_FILES
+        assert lives.rss_kib() <= kib_before + KEPT_KIB
+        figures |= {
+            "slow_clients": len(crowd),
+            "rounds": len(alone_ms),
+            "polite_p99_alone_ms": round(median(alone_ms), 2),
+            "polite_p99_in_the_crowd_ms": round(median(crowded_ms), 2),
+            **{f"longest_{kind}_s": round(each, 1) for kind, each in closed_s.items()},
+        }
+    finally:
+        lives.kill()

@@ -1,0 +1,38 @@
+"""The company of the matrix: built once for each database, since no cell changes what another one looks at."""
+
+import shutil
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from countersign.records import app
+from tests.records.conftest import Furnished, Rooms
+from tests.records.matrix.scene import Scene, furnished
+from tests.records.office import ROOT_URL, Office, settings
+from tests.servers.postgres import Cluster
+
+MATRIX = "matrix"
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.full)])
+def rooms(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Rooms:
+    """A copy of the seeded office on SQLite; with --full on PostgreSQL, too."""
+    data = tmp_path_factory.mktemp(MATRIX) / "data"
+    made: Furnished = request.getfixturevalue(f"{request.param}_office")
+    if request.param == "sqlite":
+        shutil.copytree(made.place, data)
+        return Rooms(settings(str(data)), dict(made.tokens))
+    cluster: Cluster = request.getfixturevalue("postgres_cluster")
+    cluster.sql(f"CREATE DATABASE {MATRIX} TEMPLATE {made.place}")
+    return Rooms(settings(str(data), cluster.url(MATRIX)), dict(made.tokens))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def scene(rooms: Rooms) -> AsyncIterator[Scene]:
+    """The company, and a client of its real application."""
+    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
+        transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+            yield await furnished(Office(client, rooms.tokens, service))

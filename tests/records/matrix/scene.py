@@ -1,0 +1,156 @@
+"""A company for the matrix: every kind of caller, and of every model a record that all see and one that is hidden."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from countersign.kernel import clock
+from countersign.records import demo
+from countersign.records.access import sign_in
+from tests.records.matrix import table
+from tests.records.office import Office
+
+MISSING = "0" * 24
+HIDDEN_ROW = "hiddenrow"
+HIDDEN_FIELD = "hiddenfield"
+PERSONAL = "personalvalue"
+
+
+@dataclass
+class Scene:
+    """The office with its callers by name, and records by model and thing: `ours`, `hidden`."""
+
+    office: Office
+    records: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    owned: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    """Of the models of which everybody has their own: a record by model and person."""
+
+    async def send(
+        self, caller: str, method: str, path: str, body: object = None, content: bytes | None = None
+    ) -> httpx.Response:
+        """A request of a caller, in JSON."""
+        headers = {} if caller == "anonymous" else self.office.headers(caller)
+        if method == "GET":
+            return await self.office.http.get(path, headers=headers)
+        raw = json.dumps(body or {}).encode() if content is None else content
+        headers["Content-Type"] = "application/json"
+        return await self.office.http.post(path, content=raw, headers=headers)
+
+    async def run(self, caller: str, command: str, body: Mapping[str, object]) -> httpx.Response:
+        """Run a command, `lead.get`."""
+        return await self.send(caller, "POST", "/api/" + command.replace(".", "/"), body)
+
+    def record(self, caller: str, model: str, thing: str) -> str:
+        """The id of what is this thing to the caller."""
+        if thing == "missing":
+            return MISSING
+        if model not in table.ONES_OWN:
+            return self.records[model, thing]
+        person = table.AGENTS[caller][0] if caller in table.AGENTS else caller
+        other = "alice" if person == "root" else "root"
+        return self.owned[model, person if thing == "ours" else other]
+
+
+async def furnished(office: Office) -> Scene:
+    """The scene, built through the service's own commands."""
+    scene = Scene(office)
+    for thing, word in (("ours", "ours"), ("hidden", HIDDEN_ROW)):
+        await _records(scene, thing, word)
+    await _people(scene)
+    await _outsiders(scene)
+    return scene
+
+
+async def _records(scene: Scene, thing: str, word: str) -> None:
+    made: dict[str, str] = {}
+
+    async def create(model: str, /, **values: object) -> None:
+        made[model] = (await scene.office.value("root", f"{model}.create", **values))["id"]
+
+    await create(
+        "party", name=f"{PERSONAL} {word}", email=f"{PERSONAL}@{word}.example", notes=PERSONAL, website=HIDDEN_FIELD
+    )
+    await create("address", party=made["party"], street=f"{PERSONAL} {word}", city=HIDDEN_FIELD, country="FR")
+    contact = {"contact_name": PERSONAL, "contact_email": f"{PERSONAL}@lead.example", "contact_phone": PERSONAL}
+    await create("lead", title=word, lost_reason=HIDDEN_FIELD, notes=PERSONAL, **contact)
+    await create("activity", lead=made["lead"], kind="task", subject=word, due="2031-07-09", notes=PERSONAL)
+    await create("ticket", subject=word, requester_name=PERSONAL, description=PERSONAL, resolution=HIDDEN_FIELD)
+    await create("product", sku=f"{word}-1", name=word, unit_price_minor=5, tax_bp=1234)
+    await create("invoice", party=made["party"], notes=HIDDEN_FIELD)
+    line = {"invoice": made["invoice"], "product": made["product"]}
+    await create("invoice_line", **line, description=word, unit_price_minor=5)
+    await create("payment", invoice=made["invoice"], amount_minor=1, paid_on="2031-07-08", reference=PERSONAL)
+    await create("role", title=f"{word} role", description=HIDDEN_FIELD)
+    await create("user_role", user=(await scene.office.first("user", username="root"))["id"], role=made["role"])
+    await create("grant", role=made["role"], model="lead", commands="get", clear="title")
+    await create("setting", title=f"approval:lead.{'win' if thing == 'ours' else 'propose'}", value='{"n": 1}')
+    entry = await scene.office.first("audit_entry", record_id=made["lead"], command="lead.create")
+    scene.records |= {(model, thing): each for model, each in {**made, "audit_entry": entry["id"]}.items()}
+
+
+def _grants(scene: Scene, registry: Mapping[str, Any]) -> list[dict[str, object]]:
+    """The keeper's: one record of each model, one field hidden, what is personal masked."""
+    grants: list[dict[str, object]] = []
+    for model, words in table.ROLES["keeper"].items():
+        hidden, masked = table.HIDDEN.get(model), table.MASKED.get(model, "").split()
+        clear = [each for each in registry[model].fields if each != hidden and each not in masked]
+        given: dict[str, object] = {"model": model, "commands": words.replace(" ", ","), "clear": ",".join(clear)}
+        if masked:
+            given["masked"] = ",".join(masked)
+        rows = [{"field": "id", "op": "eq", "value": scene.records[model, "ours"]}]
+        grants.append({**given, "write": "*", "rows": json.dumps(rows)})
+    return grants
+
+
+async def _people(scene: Scene) -> None:
+    office = scene.office
+    await office.person("keeper", *_grants(scene, office.service.records.registry.models))
+    await office.person("dan")
+    erin = await office.person("erin")
+    manager = (await office.first("role", title="sales_manager"))["id"]
+    had = await office.value("root", "user_role.create", user=erin, role=manager)
+    for name, (person, scope) in table.AGENTS.items():
+        await office.agent(person, scope, name=name)
+    await office.value("root", "user_role.delete", id=had["id"])
+    for person in (*table.PEOPLE, "erin"):
+        user = (await office.first("user", username=person))["id"]
+        scene.owned["user", person] = user
+        await office.agent(person, "plan.*", name=f"{person}'s spare")
+        spare = await office.first("agent_token", user=user, title=f"{person}'s spare")
+        scene.owned["agent_token", person] = spare["id"]
+        before = {each["id"] for each in await _sessions(office, user)}
+        password = demo.PASSWORD if person in {name for name, _, _ in demo.PEOPLE} else "a long password"
+        await sign_in.sign_in(office.service.records, person, password)
+        scene.owned["session", person] = next(
+            each["id"] for each in await _sessions(office, user) if each["id"] not in before
+        )
+
+
+async def _sessions(office: Office, user: str) -> list[dict[str, Any]]:
+    condition = {"field": "user", "op": "eq", "value": user}
+    rows: list[dict[str, Any]] = await office.value("root", "session.list", filter=[condition])
+    return rows
+
+
+async def _outsiders(scene: Scene) -> None:
+    office = scene.office
+    office.tokens["forged"] = office.tokens["alice"][:-4] + "AAAA"
+    with clock.fixed(clock.later(clock.now(), seconds=-40 * 86_400)):
+        office.tokens["expired session"] = await sign_in.sign_in(office.service.records, "alice", demo.PASSWORD)
+        office.tokens["then"] = office.tokens["expired session"]
+        body = {"scopes": ["*"], "label": "expired agent", "expires_in": 60}
+        office.tokens["expired agent"] = (await office.post("then", "/api/auth/agent-token", body)).json()["token"]
+    office.tokens["ended session"] = await sign_in.sign_in(office.service.records, "alice", demo.PASSWORD)
+    await office.value("ended session", "session.revoke")
+    await office.agent("alice", "*", name="ended agent")
+    ended = await office.first("agent_token", title="ended agent")
+    await office.value("root", "agent_token.revoke", id=ended["id"])
+    manager = (await office.first("role", title="sales_manager"))["id"]
+    off = await office.person("off")
+    await office.value("root", "user_role.create", user=off, role=manager)
+    office.tokens["person switched off"] = office.tokens["off"]
+    await office.agent("off", "*", name="agent of a person switched off")
+    await office.value("root", "user.update", id=off, is_active=False)

@@ -1,0 +1,352 @@
+"""Every command and address against every kind of caller and of record, as `table.py` says in words."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import httpx
+import pytest
+
+from countersign.records import app
+from tests.figures import Figures
+from tests.records.matrix import scene as scenes
+from tests.records.matrix import table
+from tests.records.matrix.scene import Scene
+
+THINGS = ("ours", "hidden", "missing")
+CALLERS = (*table.PEOPLE, *table.AGENTS)
+COUNTED = {
+    "party": "kind", "address": "label", "lead": "stage", "activity": "kind", "ticket": "state", "invoice": "state",
+    "invoice_line": "invoice", "payment": "method", "user": "is_active", "user_role": "role", "grant": "role",
+}  # fmt: skip
+"""What the records of a model are counted by; the others have no field of a kind that can be."""
+
+CHANGES: dict[str, dict[str, object]] = {
+    "lead.update": {"title": "another"},
+    "ticket.update": {"subject": "another"},
+    "setting.update": {"value": '{"n": 2}'},
+}
+"""What is proposed by an update."""
+
+NEW: dict[str, dict[str, object]] = {
+    "user": {"username": "somebody"},
+    "role": {"title": "something"},
+    "setting": {"title": "approval:lead.lose", "value": '{"n": 2}'},
+    "grant": {"commands": "list"},
+}
+"""What is proposed for the models that say who may do what."""
+
+ABOUT_ONE = frozenset({"get", "update", "delete", "history", "revoke", "invite", "reject", "withdraw"})
+FILTERED = frozenset({"list", "search", "export", "count_by"})
+ALONE = {"create": 400, "import": 400, "propose": 400, "watch": 200, "verify": 200}
+"""What is about no record, and how an empty input of it is answered."""
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NOBODY = b'{"error":"the bearer token is missing, unknown, expired or revoked"}'
+NOT_FOUND = b'{"error":"not found"}'
+NO_SUCH_RECORD = b'{"error":"no such record"}'
+
+
+def like(answer: httpx.Response) -> tuple[object, ...]:
+    """All that an answer says, but for the name of the request."""
+    headers = sorted((name, value) for name, value in answer.headers.multi_items() if name != "x-request-id")
+    return (answer.status_code, answer.content, tuple(headers))
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Every model with each of its commands."""
+    for model, words in table.COMMANDS.items():
+        for name in words.split():
+            yield model, name
+
+
+def is_about_one(model: str, name: str) -> bool:
+    """Whether the command takes the id of a record: actions do, too."""
+    return name in ABOUT_ONE or (name not in FILTERED and name not in ALONE)
+
+
+def asked(model: str, name: str, record_id: str) -> dict[str, object]:
+    """An input about the record that has no effect: what would change it names a revision it does not have."""
+    if name in ALONE:
+        return {}
+    if is_about_one(model, name):
+        rest = {"reason": "no"} if name == "reject" else {}
+        is_read = name in ("get", "history", "revoke", "invite", "withdraw", "reject")
+        return {"id": record_id, **(rest if is_read else {"revision": 999_999})}
+    only: dict[str, object] = {"filter": [{"field": "id", "op": "eq", "value": record_id}]}
+    return {"field": COUNTED.get(model, "title"), **only} if name == "count_by" else only
+
+
+def wrong_with(caller: str, model: str, name: str, thing: str, answer: httpx.Response) -> str | None:
+    """What is wrong with the answer to a caller who has the command; None for nothing."""
+    if name in ALONE:
+        return None if answer.status_code == ALONE[name] else f"{ALONE[name]} was expected"
+    exists = table.exists(caller, model, thing)
+    if is_about_one(model, name):
+        # An agent may put itself out, and nobody else.
+        is_barred = model == "agent_token" and name == "revoke" and caller in table.AGENTS
+        return _wrong_with_one(model, name, answer, exists=exists and not is_barred)
+    return _wrong_with_many(model, name, answer, exists=exists)
+
+
+def _wrong_with_many(model: str, name: str, answer: httpx.Response, *, exists: bool) -> str | None:
+    if name == "count_by" and model not in COUNTED:
+        return None if answer.status_code == 400 else "it has nothing to count by"
+    if answer.status_code != 200:
+        return "it must be answered"
+    return None if _found(name, answer.json()["value"]) == exists else "the record must be found if it exists, only"
+
+
+def _wrong_with_one(model: str, name: str, answer: httpx.Response, *, exists: bool) -> str | None:
+    if not exists:
+        is_missing = (answer.status_code, answer.content) == (400, NO_SUCH_RECORD)
+        return None if is_missing else "it must not be told from a missing one"
+    if "revision" in asked(model, name, ""):
+        said = b'{"error":"record has changed"}'
+        return None if (answer.status_code, answer.content) == (400, said) else "its revision must be compared"
+    return None if answer.status_code == 200 else "it must be done"
+
+
+def _found(name: str, value: Any) -> bool:
+    if name == "search":
+        return value["total"] == 1
+    if name == "export":
+        return len(value["text"].splitlines()) == 2
+    return len(value) == 1
+
+
+def unlike(answer: httpx.Response, nothing: tuple[object, ...]) -> str | None:
+    """What is wrong with the answer to a caller who has not the command, or is nobody; None for nothing."""
+    return None if like(answer) == nothing else "it must be as if there were no such command"
+
+
+def told_too_much(caller: str, answer: httpx.Response) -> str | None:
+    """The secret that an answer holds and this caller may not know."""
+    is_keeper = table.role_of(caller) == "keeper"
+    words = [scenes.HIDDEN_ROW, scenes.HIDDEN_FIELD] if is_keeper else []
+    if is_keeper or caller in table.AGENTS or table.role_of(caller) in ("clerk", "none"):
+        words.append(scenes.PERSONAL)
+    return next((f"it holds {word}" for word in words if word in answer.text), None)
+
+
+async def test_every_command_has_its_place_in_the_table(scene: Scene) -> None:
+    known = scene.office.service.engine.commands
+
+    written = {model: sorted(words.split()) for model, words in table.COMMANDS.items()}
+    assert written == {model: sorted(names) for model, names in known.items()}
+
+
+async def test_every_address_has_its_place_in_the_table(scene: Scene) -> None:
+    endpoints = app.create(scene.office.service).endpoints
+
+    assert sorted(table.ROUTES) == sorted(f"{each.method} {each.path}" for each in endpoints)
+
+
+def tried(held: Mapping[str, frozenset[str]], *, is_full: bool) -> Iterator[tuple[str, str, str, str]]:
+    """Model, command, caller, thing: all of them, or of what a caller has not, one thing in turn."""
+    for number, (model, name) in enumerate(commands()):
+        things = ("missing",) if model == "plan" else THINGS
+        for turn, caller in enumerate((*CALLERS, *table.OUTSIDERS)):
+            is_whole = is_full or f"{model}.{name}" in held.get(caller, ())
+            for thing in things if is_whole else [things[(number + turn) % len(things)]]:
+                yield model, name, caller, thing
+
+
+async def test_every_command_does_for_every_caller_what_the_table_says(
+    scene: Scene, is_full: bool, figures: Figures
+) -> None:
+    cells, wrong = Counter[str](), list[str]()
+    nobody = like(await scene.send("anonymous", "GET", "/api/meta"))
+    nothing = {caller: like(await scene.run(caller, "nothing.get", {})) for caller in CALLERS}
+    nothing |= dict.fromkeys(table.OUTSIDERS, nobody)
+    held = {caller: table.holds(caller) for caller in CALLERS}
+
+    for model, name, caller, thing in tried(held, is_full=is_full):
+        record_id = scene.record(caller if caller in held else "alice", model, thing)
+        answer = await scene.run(caller, f"{model}.{name}", asked(model, name, record_id))
+        has = f"{model}.{name}" in held.get(caller, ())
+        said = wrong_with(caller, model, name, thing, answer) if has else unlike(answer, nothing[caller])
+        said = said or told_too_much(caller, answer)
+        cells[caller] += 1
+        if said:
+            wrong.append(f"{caller}, {model}.{name}, {thing}: {said}: {answer.status_code} {answer.text[:120]}")
+
+    assert nobody[:2] == (401, NOBODY)
+    assert all(nothing[caller][:2] == (404, NOT_FOUND) for caller in CALLERS)
+    assert not wrong, "\n".join(wrong)
+    figures |= {"cells": cells.total(), "callers": len(cells), "commands": sum(1 for _ in commands())}
+
+
+async def test_every_address_lets_in_whom_the_table_says(scene: Scene, figures: Figures) -> None:
+    nobody = like(await scene.send("anonymous", "GET", "/api/meta"))
+    cells = 0
+    for address, kind in table.ROUTES.items():
+        method, path = address.split(" ")
+        path = path.format(plan_id=scenes.MISSING, model="plan", command="get")
+        for caller in (*table.OUTSIDERS, *CALLERS):
+            cells += 1
+            answer = await scene.send(caller, method, path)
+            place = (address, caller, answer.status_code, answer.text)
+            if kind in ("password", "link"):
+                # A body that is none: what else is sent along makes no difference.
+                assert like(answer)[0] in (400, 404, 415), place
+                assert like(answer) == like(await scene.send("anonymous", method, path)), place
+            elif caller in table.OUTSIDERS:
+                assert like(answer) == nobody, place
+            elif "approve" in path or (kind == "person" and caller in table.AGENTS):
+                assert (answer.status_code, answer.content) == (404, NOT_FOUND), place
+            else:
+                assert answer.status_code in ((200,) if method == "GET" else (200, 400)), place
+    figures["cells"] = cells
+
+
+async def test_callers_are_told_of_the_commands_they_have_and_of_no_other(scene: Scene, figures: Figures) -> None:
+    for caller in CALLERS:
+        held = table.holds(caller)
+        listed = (await scene.send(caller, "GET", "/api/commands")).json()["commands"]
+        tools = (await _over_mcp(scene, caller, "tools/list", {})).json()["result"]["tools"]
+        models = {each["name"] for each in (await scene.send(caller, "GET", "/api/meta")).json()["models"]}
+
+        assert {each["id"] for each in listed} == held, caller
+        assert {each["name"].replace("__", ".") for each in tools} == held, caller
+        assert models == {each.partition(".")[0] for each in held}, caller
+        assert table.PROPOSED_ONLY & held <= {each["id"] for each in listed if each["needs_approval"]}
+    figures["cells"] = 3 * len(CALLERS) * sum(1 for _ in commands())
+
+
+async def test_a_tool_that_a_caller_has_not_is_unknown(scene: Scene, is_full: bool, figures: Figures) -> None:
+    cells = 0
+    for number, (model, name) in enumerate(commands()):
+        for turn, caller in enumerate(CALLERS):
+            if f"{model}.{name}" in table.holds(caller) or not (is_full or (number + turn) % 5 == 0):
+                continue
+            cells += 1
+            tool = f"{model}__{name}"
+            unknown = tool[:-1] + "0"
+            forbidden = await _over_mcp(scene, caller, "tools/call", {"name": tool, "arguments": {}})
+            misspelt = await _over_mcp(scene, caller, "tools/call", {"name": unknown, "arguments": {}})
+            assert "error" in forbidden.json(), (caller, tool, forbidden.text)
+            assert forbidden.text == misspelt.text.replace(unknown, tool), (caller, tool)
+    figures["cells"] = cells
+
+
+async def _over_mcp(scene: Scene, caller: str, method: str, parameters: object) -> httpx.Response:
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
+    headers = {
+        **scene.office.headers(caller),
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-11-25",
+    }
+    return await scene.office.http.post("/mcp", json=message, headers=headers)
+
+
+def naming(model: str, name: str, record_id: str) -> Iterator[tuple[str, dict[str, object]]]:
+    """Inputs by which a field of that name can be asked for, with the command."""
+    for op, value in (("eq", "x"), ("is_null", True)):
+        condition: dict[str, object] = {"filter": [{"field": name, "op": op, "value": value}]}
+        for each in ("list", "search", "export", "count_by"):
+            yield each, condition if each != "count_by" else {"field": COUNTED.get(model, "title"), **condition}
+    for each in ("list", "search", "export"):
+        yield each, {"order": [{"field": name}]}
+    yield "count_by", {"field": name}
+    yield "create", {name: "x"}
+    yield "update", {"id": record_id, name: "x"}
+    yield "import", {"csv": f"{name}\nx\n", "dry_run": True}
+    for each in table.COMMANDS[model].removeprefix(table.ALL).split():
+        yield each, {"id": record_id, name: "x"}
+
+
+async def test_a_hidden_field_is_like_a_misspelt_one(scene: Scene, figures: Figures) -> None:
+    cells, wrong = 0, list[str]()
+    for caller in ("keeper", "keeper's agent"):
+        for model, hidden in table.HIDDEN.items():
+            misspelt = "q" * len(hidden)
+            record_id = scene.record(caller, model, "ours")
+            shown = (await scene.run(caller, f"{model}.get", {"id": record_id})).json()
+            assert hidden not in shown["value"], (caller, model)
+            assert f"{model}.{hidden}" in shown["denied"], (caller, model)
+            asking = zip(naming(model, hidden, record_id), naming(model, misspelt, record_id), strict=True)
+            for (name, body), (_, other) in asking:
+                if f"{model}.{name}" not in table.holds(caller):
+                    continue
+                cells += 1
+                asked_hidden = await scene.run(caller, f"{model}.{name}", body)
+                asked_misspelt = await scene.run(caller, f"{model}.{name}", other)
+                same = asked_misspelt.text.replace(misspelt, hidden)
+                if asked_hidden.status_code == 500 or (asked_hidden.status_code, asked_hidden.text) != (
+                    asked_misspelt.status_code,
+                    same,
+                ):
+                    wrong.append(f"{caller} {model}.{name} {json.dumps(body)}: {asked_hidden.text} and {same}")
+
+    assert not wrong, "\n".join(wrong)
+    figures["cells"] = cells
+
+
+async def test_plans_are_seen_and_decided_by_those_who_may_run_them(scene: Scene, figures: Figures) -> None:
+    cells = 0
+    for (maker, name, thing), deciders in table.PLANS.items():
+        owner = table.AGENTS[maker][0]
+        for caller in CALLERS:
+            sees = caller == maker or caller in deciders.split()
+            is_own = caller in (maker, owner)
+            plan_id = await _proposed(scene, maker, name, thing)
+            place = (maker, name, thing, caller)
+            read = await scene.run(caller, "plan.get", {"id": plan_id})
+            assert (read.status_code == 200) == sees, place
+            assert sees or like(read) == like(await scene.run(caller, "plan.get", {"id": scenes.MISSING})), place
+            found = await scene.run(caller, "plan.list", asked("plan", "list", plan_id))
+            if "plan.list" in table.holds(caller):
+                assert len(found.json()["value"]) == sees, place
+            approved = await scene.send(caller, "POST", f"/api/approve/{plan_id}", {"digest": "another"})
+            if sees and caller in table.PEOPLE:
+                assert approved.status_code == 400, place
+                assert "digest is another" in approved.text, place
+            else:
+                assert (approved.status_code, approved.content) == (404, NOT_FOUND), place
+            withdrawn = await scene.run(caller, "plan.withdraw", {"id": plan_id})
+            assert (withdrawn.status_code == 200) == (is_own and sees), place
+            assert is_own or withdrawn.content == NO_SUCH_RECORD, place
+            await _reject(scene, caller, await _proposed(scene, maker, name, thing), sees=sees)
+            cells += 5
+    figures["cells"] = cells
+
+
+async def _proposed(scene: Scene, maker: str, name: str, thing: str) -> str:
+    """A new plan of the agent; an update is proposed as a step, since it would be carried out otherwise."""
+    body: dict[str, object] = {"id": scene.record(maker, name.partition(".")[0], thing)}
+    if name.endswith("update"):
+        steps = {"steps": [{"command": name, "input": {**body, **CHANGES[name]}}]}
+        return await scene.office.proposed(maker, "plan.propose", **steps)
+    return await scene.office.proposed(maker, name, **body)
+
+
+async def _reject(scene: Scene, caller: str, plan_id: str, *, sees: bool) -> None:
+    answer = await scene.run(caller, "plan.reject", {"id": plan_id, "reason": "no"})
+    if caller in table.AGENTS:
+        assert (answer.status_code, answer.content) == (404, NOT_FOUND), caller
+    elif sees:
+        assert answer.status_code == 200, (caller, answer.text)
+    else:
+        assert answer.content == NO_SUCH_RECORD, (caller, answer.text)
+
+
+async def test_what_agents_only_propose_is_never_carried_out_for_them(scene: Scene, figures: Figures) -> None:
+    cells = Counter[int]()
+    for caller in table.AGENTS:
+        for each in sorted(table.PROPOSED_ONLY & table.holds(caller)):
+            model, _, name = each.partition(".")
+            record_id = scene.record(caller, model, "ours")
+            body = {"create": {}, "update": {"id": record_id}}.get(name, {"id": record_id})
+            given = NEW.get(model, {}) if name in ("create", "update") else {}
+            before = await scene.office.value("root", f"{model}.search", limit=1)
+            answer = await scene.run(caller, each, {**body, **given})
+            after = await scene.office.value("root", f"{model}.search", limit=1)
+            assert answer.status_code in (202, 400), (caller, each, answer.text)
+            assert after["total"] == before["total"], (caller, each)
+            cells[answer.status_code] += 1
+
+    figures |= {"cells": cells.total(), "plans": cells[202]}
+    assert cells[202] > cells[400]
