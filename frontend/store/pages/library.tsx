@@ -120,7 +120,7 @@ function Shown() {
 /** What is noted is of this browser: it says so, and how to be rid of it. */
 function Kept() {
   return (
-    <section class="stack" aria-labelledby="kept">
+    <section class="stack apart" aria-labelledby="kept">
       <h2 id="kept">{own("shelf.here")}</h2>
       <p>{own("shelf.here.text")}</p>
       <div>
