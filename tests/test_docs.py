@@ -38,6 +38,7 @@ NEVER_A_PROBLEM = {
     "wrong_passphrase": "shown by the command line",
     "archive_damaged": "shown by the command line",
     "not_empty": "shown by the command line",
+    "database_moved": "the start ends with it",
 }
 
 

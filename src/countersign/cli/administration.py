@@ -1,11 +1,11 @@
-"""`countersign org`, `person`, `client`, `token`, `keys` and `db`: administration of a data directory's own store."""
+"""`countersign org`, `person`, `client`, `token` and `keys`: administration of a data directory's own store."""
 
 import sys
 from typing import get_args
 
 import click
 
-from countersign.cli import configuration, output, store
+from countersign.cli import output, store
 from countersign.cli.output import Exit, Failure
 from countersign.distribution.context import Store
 from countersign.distribution.identity import clients, organisations, people, queries, scopes, sessions, tokens
@@ -181,23 +181,3 @@ def rotate_keys(drop_previous: bool, data: str | None) -> None:
     current, *previous = store.run(data, "cannot rotate the keys", work)
     ended = "every token of before has ended" if drop_previous else "tokens of the key before hold on"
     output.answer({"kid": current, "previous": previous}, f"Signing with {current}; {ended}.")
-
-
-@click.group()
-def db() -> None:
-    """The store's database."""
-
-
-@db.command("upgrade")
-@click.option("--dry-run", is_flag=True, help="Tell what would be applied, and change nothing.")
-@data_option
-@output.json_option
-def upgrade_db(dry_run: bool, data: str | None) -> None:
-    """Apply the migrations that are to come; `serve` does so too."""
-    settings = configuration.load(data=data)
-    if dry_run:
-        names = store.settled(store.pending(settings), "cannot tell what is to come")
-        output.answer({"pending": names}, "\n".join(names) or "The database is up to date.")
-        return
-    names = store.settled(store.upgrade(settings), "cannot upgrade the database")
-    output.answer({"applied": names}, "\n".join(names) or "The database was up to date.")

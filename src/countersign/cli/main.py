@@ -26,7 +26,7 @@ COMMANDS = {
     "worker": Entry("worker:worker", "Run a server", "Work on jobs beside a server, on any machine."),
     "config": Entry("configuration:config", "Run a server", "Explain every setting, its value and its source."),
     "doctor": Entry("doctor:doctor", "Run a server", "Check what a server needs; each failure names its remedy."),
-    "db": Entry("administration:db", "Run a server", "The database: upgrade."),
+    "db": Entry("databases:db", "Run a server", "The databases: upgrade, migrate to PostgreSQL."),
     "org": Entry("administration:org", "Run a server", "Organisations: create."),
     "person": Entry("administration:person", "Run a server", "People: create."),
     "client": Entry("administration:client", "Run a server", "OAuth clients: create."),

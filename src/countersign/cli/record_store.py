@@ -1,5 +1,6 @@
 """The records of a data directory, opened for one piece of administration."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -10,8 +11,11 @@ from urllib.parse import urlsplit
 from countersign.cli import configuration, lock, store
 from countersign.cli.output import Exit, Failure
 from countersign.declare import DeclarationError
+from countersign.kernel.database import migrate, postgres_snapshot
 from countersign.kernel.database.port import Database
-from countersign.records import app
+from countersign.kernel.security.masterkey import master_key
+from countersign.records import app, modules
+from countersign.records.schema import install
 from countersign.settings import Settings
 
 ResultT = TypeVar("ResultT")
@@ -63,6 +67,52 @@ async def tables(settings: Settings) -> AsyncGenerator[Database | None]:
         yield database
     finally:
         await database.close()
+
+
+async def pending(settings: Settings) -> list[str]:
+    """Migrations and steps of modules that are to come in records that are there, in words; changes nothing.
+
+    Raises:
+        Unavailable, ValueError: as `tables`.
+        WouldDestroy, DataInTheWay, SchemaMismatch: see `install.upgrade`.
+    """
+    async with _there(settings) as database:
+        return [] if database is None else await _pending(settings, database)
+
+
+async def upgrade(settings: Settings) -> list[str]:
+    """Apply them; what was applied. Killed at any moment, the next call goes on from there.
+
+    Raises:
+        Unavailable, ValueError, WouldDestroy, DataInTheWay, SchemaMismatch: as `pending`.
+        CannotUnseal: the master key is not the one of the database.
+    """
+    async with _there(settings) as database:
+        names = [] if database is None else await _pending(settings, database)
+        if database is not None and names:
+            registry = modules.found(modules.names(settings.modules))
+            await install.upgrade(database, registry, await asyncio.to_thread(master_key, settings))
+        return names
+
+
+async def _pending(settings: Settings, database: Database) -> list[str]:
+    names = await migrate.pending(database, install.MIGRATIONS)
+    planned = await install.plan(database, modules.found(modules.names(settings.modules)))
+    planned.require(destroy=False)
+    return [f"records: {name}" for name in (*names, *(step.sentence for step in planned.steps))]
+
+
+@asynccontextmanager
+async def _there(settings: Settings) -> AsyncGenerator[Database | None]:
+    """The database if records were ever kept in it; PostgreSQL gets no schema by being asked."""
+    if settings.database_url:
+        async with postgres_snapshot.held(settings.database_url, (app.SCHEMA,)) as snapshot:
+            is_there = bool(snapshot.schemas)
+        if not is_there:
+            yield None
+            return
+    async with tables(settings) as database:
+        yield database
 
 
 def root_url(settings: Settings) -> str:

@@ -2,11 +2,11 @@
 
 import hashlib
 import struct
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from countersign.kernel.database.port import Database, Dialect, Row
+from countersign.kernel.database.port import Dialect, Row, Value
 
 # Each gives the name of a table and the statement that reads its rows: columns by name, rows by the primary key (by
 # all columns where there is none), which both engines order by code point.
@@ -55,20 +55,60 @@ class Digest(NamedTuple):
     sha256: str
 
 
-async def digests(database: Database) -> AsyncGenerator[Digest]:
-    """Every table of the service, by name. Each is read from one snapshot, but they do not share one.
+class Readable(Protocol):
+    """What tables are read from: a `Database`, or one moment of it."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """See Database."""
+        ...
+
+    async def fetch(self, statement: str, *values: Value) -> list[Row]:
+        """See Database."""
+        ...
+
+    def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
+        """See Database."""
+        ...
+
+
+class Digesting:
+    """The digest of a table whose rows come in the order of `reads`."""
+
+    def __init__(self, table: str) -> None:
+        self._table = table
+        self._rows = 0
+        self._hash = hashlib.sha256()
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """The next rows."""
+        pieces = [encoded(row) for row in rows]
+        self._rows += len(pieces)
+        self._hash.update(b"".join(pieces))
+
+    def digest(self) -> Digest:
+        """Of all rows so far."""
+        return Digest(self._table, self._rows, self._hash.hexdigest())
+
+
+async def reads(readable: Readable) -> list[tuple[str, str]]:
+    """Every table of the service, by name, with the statement that reads its rows for a digest: columns by name, rows
+    by the primary key."""
+    return [(table, statement) for table, statement in await readable.fetch(_READS[readable.dialect])]
+
+
+async def digests(readable: Readable) -> AsyncGenerator[Digest]:
+    """Every table of the service, by name. Each is read from one snapshot, but of a `Database` they do not share one.
 
     Raises:
         Unavailable: the database cannot be read.
     """
-    for table, statement in await database.fetch(_READS[database.dialect]):
-        found = hashlib.sha256()
-        count = 0
-        async with aclosing(database.stream(statement)) as batches:
+    for table, statement in await reads(readable):
+        digesting = Digesting(table)
+        async with aclosing(readable.stream(statement)) as batches:
             async for rows in batches:
-                count += len(rows)
-                found.update(b"".join(map(encoded, rows)))
-        yield Digest(table, count, found.hexdigest())
+                digesting.add(rows)
+        yield digesting.digest()
 
 
 def encoded(row: Row) -> bytes:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from countersign.kernel import clock
 from countersign.kernel.database.dialect import in_dialect
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
+from countersign.kernel.database.snapshot import NotEmpty
 
 _NAME = re.compile(r"(\d{4})_\w+\.sql")
 _LEDGER = """
@@ -102,6 +103,20 @@ async def upgrade(database: Database, package: str) -> list[str]:
                 return applied
             await _apply(transaction, left[0], database.dialect)
         applied.append(left[0].name)
+
+
+async def create_within(transaction: Transaction, package: str, dialect: Dialect) -> None:
+    """Apply every migration within a transaction under way, in a schema that has none; others that would do so wait.
+
+    Raises:
+        NotEmpty: somebody else was faster.
+        SchemaMismatch, NotPortable: as `upgrade`.
+    """
+    await _hold_others(transaction, dialect)
+    if await transaction.fetch_one(_LEDGER_EXISTS[dialect]) is not None:
+        raise NotEmpty("somebody else has just begun to use the database")
+    await transaction.run(in_dialect(_LEDGER, dialect))
+    await upgrade_within(transaction, package, dialect)
 
 
 async def upgrade_within(transaction: Transaction, package: str, dialect: Dialect) -> list[str]:

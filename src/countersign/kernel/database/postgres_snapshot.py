@@ -13,12 +13,13 @@ import asyncpg
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
-from countersign.kernel.database.port import Row, Value
+from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.postgres import LOCK_WAIT_MS, PostgresTransaction, refusal
 from countersign.kernel.database.snapshot import NotEmpty, Table, Take
 
 CONNECT_S = 10.0
 CLOSE_S = 5.0
+ROWS_AT_ONCE = 500
 APPLICATION = "countersign backup"
 
 # Tables of a job engine's own begin so: it makes them itself, and what waits there is found again without them.
@@ -79,6 +80,28 @@ _ROWS = "SELECT format('SELECT %s FROM %I.%I', $3::text, $1::text, $2::text)"
 _MAKE_SCHEMA = "SELECT format('CREATE SCHEMA IF NOT EXISTS %I', $1::text)"
 _ANYTHING = "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident($1)) LIMIT 1"
 _QUOTED = "SELECT quote_ident($1)"
+_COLUMNS = """
+SELECT a.attname
+FROM pg_attribute AS a
+WHERE a.attrelid = to_regclass(quote_ident($1)) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attname COLLATE "C"
+"""
+_DELETIONS = """
+SELECT format('DELETE FROM %I', c.relname)
+FROM pg_class AS c
+WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relkind = 'r'
+"""
+_LOOSENED = """
+SELECT format('ALTER TABLE %I DROP CONSTRAINT %I', c.relname, k.conname),
+    format('ALTER TABLE %I ADD CONSTRAINT %I %s', c.relname, k.conname, pg_get_constraintdef(k.oid))
+FROM pg_constraint AS k
+JOIN pg_class AS c ON c.oid = k.conrelid
+WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND k.contype = 'f'
+ORDER BY c.relname COLLATE "C", k.conname COLLATE "C"
+"""
+_STAMP = "SELECT format('COMMENT ON SCHEMA %I IS %L', $1::text, $2::text)"
+_STAMPED = "SELECT obj_description(to_regnamespace(quote_ident($1)), 'pg_namespace')"
+_ONE_FILLING = "SELECT pg_advisory_xact_lock(hashtext('countersign.filling'))"
 
 
 class _Connection(Protocol):
@@ -90,6 +113,9 @@ class _Connection(Protocol):
     async def copy_from_query(self, query: str, *, output: Take, format: str) -> str: ...
     async def copy_to_table(
         self, table_name: str, *, schema_name: str, columns: Sequence[str], source: AsyncIterator[bytes], format: str
+    ) -> str: ...
+    async def copy_records_to_table(
+        self, table_name: str, *, schema_name: str, columns: Sequence[str], records: AsyncIterator[Row]
     ) -> str: ...
     def transaction(self, *, isolation: str, readonly: bool) -> AbstractAsyncContextManager[object]: ...
     async def cursor(self, query: str, *args: Value) -> "_Cursor": ...
@@ -176,10 +202,86 @@ class PostgresFilling:
         for statement in [*finishing, *(each for table in tables for each in table.references)]:
             await self._connection.execute(statement)
 
+    async def make(self, schema: str) -> PostgresTransaction:
+        """Make the schema where it is missing: the transaction under way, to make its tables."""
+        await self._connection.execute(await self._connection.fetchval(_MAKE_SCHEMA, schema))
+        return await self.transaction(schema)
+
+    async def open(self, schema: str) -> list[str]:
+        """Empty the tables that were made, and take their references away, so that rows may come in any order; the
+        statements that give the references back."""
+        await self.transaction(schema)
+        references: list[str] = []
+        for drop, give_back in await self._connection.fetch(_LOOSENED, schema):
+            await self._connection.execute(drop)
+            references.append(give_back)
+        for (deletion,) in await self._connection.fetch(_DELETIONS, schema):
+            await self._connection.execute(deletion)
+        return references
+
+    async def columns(self, schema: str, table: str) -> list[str]:
+        """The columns of a table that was made, by name."""
+        await self.transaction(schema)
+        return [row[0] for row in await self._connection.fetch(_COLUMNS, table)]
+
+    async def add_rows(self, schema: str, table: str, columns: Sequence[str], rows: AsyncIterator[Row]) -> int:
+        """Add rows; how many."""
+        tag = await self._connection.copy_records_to_table(table, schema_name=schema, columns=columns, records=rows)
+        return _count(tag)
+
+    async def close(self, schema: str, references: Sequence[str]) -> None:
+        """Give the references back; all rows are compared with them."""
+        await self.transaction(schema)
+        for statement in references:
+            await self._connection.execute(statement)
+
+    async def of(self, schema: str) -> "PostgresMoment":
+        """What one schema's tables hold within the transaction; until another schema is asked for."""
+        await self.transaction(schema)
+        return PostgresMoment(self._connection)
+
+    async def stamp(self, schema: str, text: str) -> None:
+        """Give the schema a text, which others see with everything else."""
+        await self._connection.execute(await self._connection.fetchval(_STAMP, schema, text))
+
     async def transaction(self, schema: str) -> PostgresTransaction:
         """The transaction under way as one that works on this schema."""
         await self._connection.fetch(_SEARCH, schema)
         return self._transaction
+
+
+class PostgresMoment:
+    """What a transaction sees of one schema: see canonical.Readable."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+
+    @property
+    def dialect(self) -> Dialect:
+        """PostgreSQL's."""
+        return "postgres"
+
+    async def fetch(self, statement: str, *values: Value) -> list[Row]:
+        """All rows."""
+        return await self._connection.fetch(statement, *values)
+
+    async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
+        """The rows in batches."""
+        cursor = await self._connection.cursor(statement, *values)
+        while batch := await cursor.fetch(ROWS_AT_ONCE):
+            yield batch
+
+
+async def stamp(url: str, schema: str) -> str | None:
+    """The text that a filling gave the schema; a filling under way is waited for.
+
+    Raises:
+        Unavailable: PostgreSQL cannot be reached, or one is under way for longer than that.
+    """
+    async with _connected(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
+        await connection.fetch(_ONE_FILLING)
+        row = await connection.fetchrow(_STAMPED, schema)
+    return None if row is None else row[0]
 
 
 @asynccontextmanager
@@ -212,6 +314,7 @@ async def filling(url: str, schemas: Sequence[str]) -> AsyncGenerator[PostgresFi
         StorageFull, Unavailable: the server has no room, cannot be reached, or gave up.
     """
     async with _connected(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
+        await connection.fetch(_ONE_FILLING)
         for schema in schemas:
             if await connection.fetch(_ANYTHING, schema):
                 raise NotEmpty(f"the schema {schema} of the database is not empty")

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from countersign.kernel import clock
-from countersign.kernel.database import measured, sqlite_connection
+from countersign.kernel.database import measured, moved, sqlite_connection
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.sqlite_readers import SqliteReaders
 from countersign.kernel.database.sqlite_writer import SqliteTransaction, SqliteWriter
@@ -136,9 +136,11 @@ async def open_sqlite(
 
     Raises:
         Unavailable: the file cannot be opened or is no database.
+        Moved: it was moved to PostgreSQL.
     """
 
     def opened() -> SqliteDatabase:
+        moved.require_here(path.parent)
         busy_timeout_s = busy_timeout_ms / 1000
         writer = SqliteWriter(path, busy_timeout_s=busy_timeout_s, reserve_bytes=reserve_bytes, most_bytes=most_bytes)
         return SqliteDatabase(path, writer, SqliteReaders(path, readers, read_deadline_s), name)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
@@ -11,10 +12,11 @@ import apsw
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import sqlite_connection as sqlite
-from countersign.kernel.database.port import Row, Value
+from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.errors import Unavailable
 
 PAGES_AT_ONCE = 4096
+ROWS_AT_ONCE = 500
 
 _SIZE = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
 _INTEGRITY = "PRAGMA integrity_check"
@@ -24,6 +26,39 @@ FROM pragma_foreign_key_check()
 GROUP BY "table", parent
 ORDER BY "table", parent
 """
+
+
+class SqliteMoment:
+    """One moment of one file: see canonical.Readable."""
+
+    def __init__(self, connection: sqlite.Connection) -> None:
+        self._connection = connection
+
+    @property
+    def dialect(self) -> Dialect:
+        """SQLite's."""
+        return "sqlite"
+
+    async def fetch(self, statement: str, *values: Value) -> list[Row]:
+        """All rows."""
+        return await asyncio.to_thread(sqlite.fetch, self._connection, statement, values)
+
+    async def fetch_one(self, statement: str, *values: Value) -> Row | None:
+        """The first row, or None."""
+        return await asyncio.to_thread(sqlite.fetch_one, self._connection, statement, values)
+
+    async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
+        """The rows in batches.
+
+        Raises:
+            Unavailable: the file cannot be read.
+        """
+        try:
+            cursor = self._connection.execute(sqlite.numbered(statement), values)
+            while batch := await asyncio.to_thread(lambda: list(islice(cursor, ROWS_AT_ONCE))):
+                yield batch
+        except apsw.Error as error:
+            sqlite.refuse(error)
 
 
 class SqliteSnapshot:
@@ -49,6 +84,10 @@ class SqliteSnapshot:
     async def fetch(self, schema: str, statement: str, *values: Value) -> list[Row]:
         """See Snapshot."""
         return await asyncio.to_thread(sqlite.fetch, self._connections[schema], statement, values)
+
+    def of(self, schema: str) -> SqliteMoment:
+        """The moment of one service's tables."""
+        return SqliteMoment(self._connections[schema])
 
     async def size(self, schema: str) -> int:
         """How many bytes a copy of the file has."""

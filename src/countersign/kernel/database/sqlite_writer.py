@@ -12,6 +12,7 @@ from typing import TypeVar
 import apsw
 
 from countersign.kernel import clock
+from countersign.kernel.database import moved
 from countersign.kernel.database import sqlite_connection as sqlite
 from countersign.kernel.database.port import Row, Value
 from countersign.kernel.database.settled import settled
@@ -240,10 +241,19 @@ class SqliteWriter:
                 sqlite.refuse(error)
             # Another process writes. SQLite's own waiting sleeps up to 0.1 s at a time and starves beside a busy one.
             await asyncio.sleep(BUSY_POLL_S)
+        self._require_here()
         self._ended_by = None
         self._group = group = Group(self._connection.total_changes())
         self._committer = asyncio.create_task(self._commit(group))
         return group
+
+    def _require_here(self) -> None:
+        """Whoever moves the file away marks it before it lets the next one write."""
+        try:
+            moved.require_here(self._path.parent)
+        except moved.Moved:
+            self._connection.execute("ROLLBACK")
+            raise
 
     def _check_room(self) -> None:
         now_s = clock.monotonic_s()

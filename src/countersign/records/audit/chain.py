@@ -103,6 +103,16 @@ class Chain:
         heads = [Head(lane, 0, NO_HASH) for lane in range(self._lanes)]
         await transaction.run_many(_BEGIN, [(head.lane, 0, head.hash, self._signer.mac(head)) for head in heads])
 
+    async def widen(self, transaction: Transaction) -> None:
+        """Write the heads of the lanes that SQLite does not have, once, in the transaction that moves the audit from
+        there: see `begin`.
+
+        Raises:
+            ConstraintViolation: there are heads already.
+        """
+        heads = [Head(lane, 0, NO_HASH) for lane in range(LANES["sqlite"], self._lanes)]
+        await transaction.run_many(_BEGIN, [(head.lane, 0, head.hash, self._signer.mac(head)) for head in heads])
+
     async def append(self, transaction: Transaction, entry: Entry) -> None:
         """Add the entry to a lane, to be kept or rolled back with everything else in the transaction.
 

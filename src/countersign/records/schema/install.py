@@ -28,7 +28,7 @@ ON CONFLICT (module) DO UPDATE SET snapshot = excluded.snapshot
 _FORGET = "DELETE FROM module_state WHERE module = $1"
 
 # Rows of module_state: what is installed, and how far the work of the step under way has come.
-_ALL = "all"
+ALL = "all"
 _UNDER_WAY = "all/under way"
 
 
@@ -156,11 +156,11 @@ class _Upgrading:
             progress = Progress(step.sentence, "")
         last = None if step.work is None else await self._rows.batch(transaction, step.work, progress.last)
         if last is not None:
-            await _note(transaction, _UNDER_WAY, Progress(step.sentence, last))
+            await note(transaction, _UNDER_WAY, Progress(step.sentence, last))
             return False
         for statement in step.statements:
             await transaction.run(in_dialect(statement, self._dialect))
-        await _note(transaction, _ALL, step.after)
+        await note(transaction, ALL, step.after)
         await transaction.run(_FORGET, _UNDER_WAY)
         return True
 
@@ -170,7 +170,8 @@ class _Upgrading:
         Plan((await examined(transaction, step),), (found,) if found else ()).require(destroy=destroy)
 
 
-async def _note(transaction: Transaction, name: str, state: msgspec.Struct) -> None:
+async def note(transaction: Transaction, name: str, state: msgspec.Struct) -> None:
+    """Write down what is installed, or how far it has come."""
     await transaction.run(_NOTE, name, msgspec.json.encode(state).decode())
 
 
@@ -181,7 +182,7 @@ async def is_installed(database: Database) -> bool:
 
 async def installed(reader: Reader) -> Snapshot:
     """What is installed, as it was written down last."""
-    row = await reader.fetch_one(_STATE, _ALL)
+    row = await reader.fetch_one(_STATE, ALL)
     return EMPTY if row is None else msgspec.json.decode(row[0], type=Snapshot)
 
 

@@ -1,0 +1,281 @@
+"""`countersign db migrate`: an installation on SQLite moved to PostgreSQL, and its files to S3."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+import msgspec
+
+from countersign.backup import moving, unfinished
+from countersign.backup.databases import SqliteDatabases
+from countersign.backup.moving import MovingBlobs, Service
+from countersign.cli import configuration, installation, lock, output, progress, record_store, store
+from countersign.cli.administration import data_option
+from countersign.cli.output import Exit, Failure
+from countersign.distribution import opening
+from countersign.distribution.uploads import blobs
+from countersign.distribution.uploads import queries as uploads
+from countersign.kernel import clock, ids
+from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.database import migrate as migrations
+from countersign.kernel.database import moved, postgres_snapshot
+from countersign.kernel.database.canonical import Digest
+from countersign.kernel.database.moved import Mark
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.database.snapshot import NotEmpty
+from countersign.kernel.security import masterkey
+from countersign.records import app, key, modules
+from countersign.records.schema import install
+from countersign.records.schema import moving as tables
+from countersign.settings import Settings
+
+DOING = "cannot move the installation"
+POSTGRES = ("postgresql://", "postgres://")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What is moved: from the data directory of the settings to these addresses (`blobs_to` empty: files stay)."""
+
+    settings: Settings
+    to: str
+    blobs_to: str
+    databases: SqliteDatabases
+
+    @property
+    def folder(self) -> Path:
+        """The data directory."""
+        return Path(self.settings.data).absolute()
+
+    @property
+    def target(self) -> str:
+        """The database in words, without its password."""
+        parts = urlsplit(self.to)
+        return f"{parts.hostname or 'localhost'}:{parts.port or 5432}{parts.path}"
+
+
+class Moved(msgspec.Struct):
+    """What came of it: the tables, by schema and name, and how many files were copied, with their bytes."""
+
+    tables: dict[str, Digest]
+    blobs: int = 0
+    blobs_bytes: int = 0
+    was_there: bool = False
+
+
+@click.command("migrate")
+@click.option("--to", "to", metavar="URL", required=True, help="postgresql://… : a database that nobody uses.")
+@click.option("--blobs-to", metavar="URL", default="", help="s3://… : an empty place for files. Default: they stay.")
+@click.option("--dry-run", is_flag=True, help="Read everything, tell what would be moved, and change nothing.")
+@data_option
+@output.json_option
+def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
+    """Move this installation from SQLite to PostgreSQL, with every row compared on both sides.
+
+    Files are copied first, while it is served; for the databases it must be stopped. Interrupted, run it again.
+    """
+    move = _asked(configuration.load(data=data), to, blobs_to)
+    if dry_run:
+        _tell_plan(move, record_store.settled(_planned(move), DOING))
+        return
+    done = record_store.settled(_moved(move), DOING)
+    rows = sum(each.rows for each in done.tables.values())
+    value: dict[str, object] = {
+        "to": move.target,
+        "blobs": done.blobs,
+        "blobs_bytes": done.blobs_bytes,
+        "tables": {name: {"rows": each.rows, "sha256": each.sha256} for name, each in done.tables.items()},
+        "settings": list(_settings(move)),
+    }
+    words = f"Moved {rows} rows of {len(done.tables)} tables to {move.target}; each table is equal on both sides."
+    if done.was_there:
+        words = f"Everything was in {move.target} already, from a run that was cut off at its very end."
+    if move.blobs_to:
+        words += f" {done.blobs} files ({progress.size(done.blobs_bytes)}) are in the other store."
+    output.answer(value, words)
+    output.note("Serve it from now on with these settings:")
+    for line in _settings(move):
+        output.note(f"  {line}")
+    output.note(f"The databases in {move.folder} stay as they are, and are not served; {moved.FILE_NAME} says so.")
+
+
+def _asked(settings: Settings, to: str, blobs_to: str) -> Move:
+    if not to.startswith(POSTGRES):
+        raise click.UsageError("--to takes postgresql://user:password@host/database")
+    if settings.database_url:
+        raise click.UsageError("COUNTERSIGN_DATABASE_URL is set: this installation is on PostgreSQL already")
+    if blobs_to and settings.blobs_url:
+        raise click.UsageError("--blobs-to moves files of a data directory, and COUNTERSIGN_BLOBS_URL is set")
+    if blobs_to and not blobs_to.startswith("s3://"):
+        raise click.UsageError("--blobs-to takes s3://bucket/prefix?region=…")
+    databases = installation.databases(settings)
+    if not isinstance(databases, SqliteDatabases):
+        remedy = "Say --data with the directory that is served."
+        raise Failure(DOING, why=f"{settings.data} holds no database", remedy=remedy, exit_code=Exit.NOT_FOUND)
+    return Move(settings, to, blobs_to, databases)
+
+
+def _settings(move: Move) -> tuple[str, ...]:
+    """The settings to serve with; the password is not repeated."""
+    settings = move.settings
+    found = [f"COUNTERSIGN_DATABASE_URL=postgresql://…@{move.target}"]
+    if not (settings.master_key or settings.master_key_file):
+        found.append(f"COUNTERSIGN_MASTER_KEY_FILE={move.folder / masterkey.FILE_NAME}")
+    if move.blobs_to:
+        found.append(f"COUNTERSIGN_BLOBS_URL={move.blobs_to}")
+    return (*found, f"COUNTERSIGN_DATA={move.folder}")
+
+
+async def _planned(move: Move) -> Moved:
+    moved.require_here(move.folder)
+    await _installed(move)
+    await _require_empty(move)
+    told = installation.teller()
+    found: dict[str, Digest] = {}
+    async with move.databases.taken() as snapshot:
+        for schema in snapshot.schemas:
+            found |= {f"{schema}.{each.table}": each for each in await moving.examine(snapshot.of(schema), told)}
+        if not move.blobs_to or opening.SCHEMA not in snapshot.schemas:
+            return Moved(found)
+        referred = installation.referred(move.settings)
+        return Moved(found, *await moving.sizes(referred.store, snapshot, referred))
+
+
+def _tell_plan(move: Move, plan: Moved) -> None:
+    is_served = lock.is_held(move.folder)
+    rows = {name: each.rows for name, each in plan.tables.items()}
+    lines = [f"{name}\t{count}" for name, count in rows.items() if count]
+    lines.append(f"{sum(rows.values())} rows of {len(rows)} tables would go to {move.target}.")
+    if move.blobs_to:
+        lines.append(f"{plan.blobs} files ({progress.size(plan.blobs_bytes)}) would be copied before, while serving.")
+    if is_served:
+        lines.append("The installation is served now: it must be stopped for the rows.")
+    value: dict[str, object] = {"to": move.target, "rows": rows, "blobs": plan.blobs, "blobs_bytes": plan.blobs_bytes}
+    output.answer({**value, "served": is_served}, "\n".join(lines))
+
+
+async def _moved(move: Move) -> Moved:
+    if moved.read(move.folder) is not None:
+        with lock.held(move.folder, DOING):
+            if await _was_there(move):
+                return Moved({}, was_there=True)
+    await _installed(move)
+    await _require_empty(move)
+    under_way = await _blobs_begun(move)
+    if lock.is_held(move.folder):
+        copied = f" {under_way.count} files are copied already." if under_way else ""
+        remedy = f"Stop it, and run the same command again.{copied}"
+        raise Failure(DOING, why=f"{move.folder} is served", remedy=remedy, exit_code=Exit.CONFLICT)
+    with lock.held(move.folder, DOING):
+        services = await _services(move)
+        # Other commands write, too.
+        async with move.databases.taken(holds_writes=True) as snapshot:
+            if under_way:
+                await under_way.end(snapshot)
+            if app.SCHEMA in snapshot.schemas:
+                await tables.require_same(snapshot.of(app.SCHEMA), services.installed)
+            mark = Mark(ids.new_uuid(), move.target, clock.rfc3339(clock.now()), is_complete=False)
+            async with postgres_snapshot.filling(move.to, installation.SCHEMAS) as filling:
+                digests = await moving.move(snapshot, filling, services.of, installation.teller())
+                for schema in services.of:
+                    await filling.stamp(schema, mark.id)
+                # Before the rows can be seen there. Whether a COMMIT without an answer counts, the next run finds out.
+                with unfinished.refusals(move.folder):
+                    moved.write(move.folder, mark)
+            with unfinished.refusals(move.folder):
+                moved.write(move.folder, msgspec.structs.replace(mark, is_complete=True))
+    return Moved(digests, under_way.count if under_way else 0, under_way.bytes if under_way else 0)
+
+
+async def _was_there(move: Move) -> bool:
+    """Whether a move that was cut off had ended in the target; if not, its mark is removed.
+
+    Raises:
+        Moved: the mark is of another move, or of one that is known to have ended.
+    """
+    mark = moved.read(move.folder)
+    if mark is None:
+        return False
+    if mark.is_complete or mark.to != move.target:
+        moved.require_here(move.folder)
+    if await postgres_snapshot.stamp(move.to, move.databases.schemas[0]) == mark.id:
+        moved.write(move.folder, msgspec.structs.replace(mark, is_complete=True))
+        return True
+    moved.remove(move.folder)
+    return False
+
+
+async def _require_empty(move: Move) -> None:
+    async with postgres_snapshot.held(move.to, installation.SCHEMAS) as there:
+        if there.schemas:
+            remedy = "Name a database that nobody uses, or drop these schemas if an attempt left them."
+            raise NotEmpty(f"{move.target} has tables in {', '.join(there.schemas)}", resolution=remedy)
+
+
+async def _blobs_begun(move: Move) -> MovingBlobs | None:
+    if not move.blobs_to or opening.SCHEMA not in move.databases.schemas:
+        return None
+    target = open_blobs(move.blobs_to, move.folder, reserve_bytes=0)
+    under_way = MovingBlobs(move.databases, installation.referred(move.settings), target, installation.teller())
+    await under_way.require_own(blobs.KNOWN)
+    await under_way.begin()
+    return under_way
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """How each service's tables are moved, by schema; `installed` is what the records service has, as it is here."""
+
+    of: dict[str, Service]
+    installed: install.Snapshot
+
+
+async def _installed(move: Move) -> install.Snapshot:
+    """What is installed of the modules.
+
+    Raises:
+        Failure: an upgrade is to come first.
+    """
+    settings = move.settings
+    waiting: list[str] = []
+    if opening.SCHEMA in move.databases.schemas:
+        waiting += await store.pending(settings)
+    found = install.EMPTY
+    async with record_store.tables(settings) as database:
+        if database is not None:
+            waiting += await migrations.pending(database, install.MIGRATIONS)
+            registry = modules.found(modules.names(settings.modules))
+            if not waiting:
+                waiting += [step.sentence for step in (await install.plan(database, registry)).steps]
+                found = await install.installed(database)
+    if waiting:
+        remedy = "Start `countersign serve` once with this version, or run `countersign db upgrade`, and stop it again."
+        why = f"the databases are to be upgraded first: {'; '.join(waiting)}"
+        raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+    return found
+
+
+async def _services(move: Move) -> Services:
+    found: dict[str, Service] = {}
+    installed = await _installed(move)
+    if opening.SCHEMA in move.databases.schemas:
+
+        async def make_store(transaction: Transaction) -> None:
+            await migrations.create_within(transaction, opening.MIGRATIONS, "postgres")
+
+        async def settle_store(transaction: Transaction) -> None:
+            if move.blobs_to:
+                await uploads.forget_every_part(transaction)
+
+        found[opening.SCHEMA] = Service(make_store, settle_store)
+    async with record_store.tables(move.settings) as database:
+        if database is not None:
+            secret = await key.secret(database, masterkey.master_key(move.settings))
+            registry = modules.found(modules.names(move.settings.modules))
+            there = tables.target(registry, installed)
+            found[app.SCHEMA] = Service(
+                partial(tables.make, installed=there), partial(tables.settle, installed=there, secret=secret)
+            )
+    return Services(found, installed)

@@ -1,0 +1,95 @@
+"""The mark that a folder's SQLite files were moved to PostgreSQL: nobody writes to them by accident from then on.
+
+The mark is written before the target becomes visible. So whoever is killed in between leaves files that are not
+served, and never two installations that both are.
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from countersign.kernel.errors import Refused
+
+FILE_NAME = "moved.json"
+_UNFINISHED = f"{FILE_NAME}.unfinished"
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """What the file says: the move's id, which the target bears as well, where to (without a password), since when
+    (RFC 3339), and whether it is known to have ended."""
+
+    id: str
+    to: str
+    at: str
+    is_complete: bool
+
+
+class Moved(Refused):
+    """The SQLite files are not in use any more: the installation was moved to PostgreSQL."""
+
+    status = 409
+    code = "database_moved"
+    title = "Database moved"
+
+
+def read(folder: Path) -> Mark | None:
+    """The folder's mark, or None.
+
+    Raises:
+        Moved: there is one, and it cannot be read.
+    """
+    try:
+        return msgspec.json.decode((folder / FILE_NAME).read_bytes(), type=Mark)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise Moved(f"{folder / FILE_NAME} cannot be read", resolution="Restore it, or ask who moved it.") from error
+
+
+def require_here(folder: Path) -> None:
+    """Insist that the folder's files are the ones in use.
+
+    Raises:
+        Moved: they are not.
+    """
+    if not (folder / FILE_NAME).exists():
+        return
+    mark = read(folder)
+    if mark is None:
+        return
+    back = f"To go back instead, see that nobody serves the other, then remove {folder / FILE_NAME}."
+    if mark.is_complete:
+        text = f"these databases were moved to {mark.to} at {mark.at}"
+        raise Moved(text, resolution=f"Set COUNTERSIGN_DATABASE_URL to it. {back} What happened there is not here.")
+    text = f"a move of these databases to {mark.to} began at {mark.at} and was cut off"
+    raise Moved(text, resolution=f"Run the same `countersign db migrate` again, which ends it. {back}")
+
+
+def write(folder: Path, mark: Mark) -> None:
+    """Mark the folder; on the disk when this returns.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = folder / _UNFINISHED
+    with path.open("wb") as file:
+        file.write(msgspec.json.encode(mark))
+        file.flush()
+        os.fsync(file.fileno())
+    path.rename(folder / FILE_NAME)
+    _sync(folder)
+
+
+def remove(folder: Path) -> None:
+    """Take the mark away again."""
+    (folder / FILE_NAME).unlink(missing_ok=True)
+    _sync(folder)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

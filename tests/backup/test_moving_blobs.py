@@ -1,0 +1,75 @@
+"""Blobs on their way into another store: what differs there, is missing here, or is somebody else's, is named."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from countersign.backup.databases import SqliteDatabases
+from countersign.backup.making import Blobs
+from countersign.backup.moving import MovingBlobs, NotMovable
+from countersign.kernel.blobs import layout
+from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.database.snapshot import NotEmpty
+from countersign.kernel.database.sqlite import open_sqlite
+
+LIVE = "SELECT sha256 FROM blob WHERE sha256 > $1 ORDER BY sha256 LIMIT $2"
+KNOWN = "SELECT 1 FROM blob WHERE sha256 = $1"
+CONTENTS = (b"one", b"two" * 1000)
+
+
+async def sealed(store: BlobStore, content: bytes) -> str:
+    """Seal the bytes: their digest."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield content
+
+    part = await store.stage("u", 0, pieces())
+    sha256 = await store.seal("u", [part], part.length, None)
+    await store.discard("u")
+    return sha256
+
+
+async def installed(folder: Path) -> SqliteDatabases:
+    """A database that refers to the contents."""
+    path = folder / "store.sqlite"
+    database = await open_sqlite(path, reserve_bytes=0)
+    async with database.transaction() as transaction:
+        await transaction.run("CREATE TABLE blob (sha256 TEXT PRIMARY KEY)")
+        rows = [(hashlib.sha256(each).hexdigest(),) for each in CONTENTS]
+        await transaction.run_many("INSERT INTO blob (sha256) VALUES ($1)", rows)
+    await database.close()
+    return SqliteDatabases({"store": path}, folder)
+
+
+async def test_blobs_are_copied_compared_and_told_apart(tmp_path: Path) -> None:
+    here = open_blobs("", tmp_path / "here", reserve_bytes=0)
+    there = open_blobs("", tmp_path / "there", reserve_bytes=0)
+    databases = await installed(tmp_path)
+    moving = MovingBlobs(databases, Blobs(here, "store", LIVE), there, lambda what, done: None)
+    first, second = [await sealed(here, each) for each in CONTENTS]
+
+    await moving.require_own(KNOWN)
+    await moving.begin()
+    assert (moving.count, moving.bytes) == (2, 3003)
+    assert await there.size(first) == 3
+    # A second run reads again what a first has brought.
+    again = MovingBlobs(databases, Blobs(here, "store", LIVE), there, lambda what, done: None)
+    await again.require_own(KNOWN)
+    (path,) = (tmp_path / "there").rglob(layout.sealed_name(second).rpartition("/")[2])
+    path.chmod(0o600)
+    path.write_bytes(b"twe" + path.read_bytes()[3:])
+    with pytest.raises(NotMovable, match=second):
+        await again.begin()
+
+    await there.delete(second)
+    await here.delete(second)
+    async with databases.taken(holds_writes=True) as snapshot:
+        with pytest.raises(NotMovable, match=second):
+            await again.end(snapshot)
+
+    await sealed(there, b"somebody's")
+    with pytest.raises(NotEmpty):
+        await again.require_own(KNOWN)

@@ -1,0 +1,223 @@
+"""`db migrate`: a furnished installation moves from SQLite to PostgreSQL and goes on there; nothing is served twice."""
+
+import json
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+import httpx
+import pytest
+
+from countersign.cli.output import Exit
+from countersign.kernel.database import moved
+from tests.cli.conftest import Run
+from tests.servers.countersign import COMMAND, Running, environment, served
+from tests.servers.postgres import Cluster, PostgresFactory
+from tests.servers.s3 import Bucket
+
+Settings = dict[str, str]
+FILE = b"what was uploaded" * 1000
+# Tokens name the address that they are for.
+PUBLIC = {
+    "COUNTERSIGN_DISTRIBUTION_URL": "http://127.0.0.1:8480",
+    "COUNTERSIGN_RECORDS_URL": "http://127.0.0.1:8080",
+}
+
+
+class Furnished(NamedTuple):
+    """A data directory with both demonstrations, an upload, a waiting job and a pending plan, and the tokens that were
+    given out."""
+
+    data: Path
+    publisher: str
+    alice: str
+    agent: str
+    lead: str
+    plan: str
+    job: str
+
+
+def asked(url: str, token: str = "", body: object = None) -> Any:
+    """What the address answers, as JSON."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    verb = "GET" if body is None else "POST"
+    answer = httpx.request(verb, url, headers=headers, json=body, timeout=30)
+    assert answer.is_success, answer.text
+    return answer.json()
+
+
+def api(server: Running) -> str:
+    """The records' API."""
+    return f"http://127.0.0.1:{server.records_port}/api"
+
+
+def upload(server: Running, token: str, file: Path) -> str:
+    """Upload the file to a new release of the publisher: the artifact."""
+    product = asked(f"{server.url}/api/v1/products?org=northwind-games&limit=1")["items"][0]["slug"]
+    command: list[str | Path] = ["push", file, f"northwind-games/{product}", "--version", "9.9.9", "--no-build"]
+    command += ["--json", "--platform", "linux", "--server", server.url]
+    variables = environment(COUNTERSIGN_TOKEN=token)
+    pushed = subprocess.run([*COMMAND, *command], env=variables, capture_output=True, check=True)
+    return str(json.loads(pushed.stdout)["artifact_id"])
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Furnished:
+    """A furnished installation, to be copied."""
+    data = tmp_path_factory.mktemp("template") / "data"
+    file = data.parent / "tool.bin"
+    file.write_bytes(FILE)
+    with served(data, "--demo", service="both", settings=PUBLIC) as server:
+        issued = [*COMMAND, "token", "issue", "publisher@example.com", "--data", data]
+        publisher = subprocess.run(issued, env=environment(**PUBLIC), capture_output=True, text=True, check=True)
+        token = publisher.stdout.strip()
+        artifact = upload(server, token, file)
+        job = asked(f"{server.url}/api/v1/jobs", token, {"type": "build.process", "payload": {"artifact_id": artifact}})
+        who = {"username": "alice", "password": "countersign-demo"}
+        alice = asked(f"{api(server)}/auth/login", body=who)["token"]
+        wanted = {"scopes": ["lead.*"], "label": "assistant"}
+        agent = asked(f"{api(server)}/auth/agent-token", alice, wanted)["token"]
+        lead = asked(f"{api(server)}/lead/create", alice, {"title": "To be deleted"})["value"]["id"]
+        plan = asked(f"{api(server)}/lead/delete", agent, {"id": lead})["plan_id"]
+    return Furnished(data, token, alice, agent, lead, plan, job["job_id"])
+
+
+@pytest.fixture
+def here(template: Furnished, tmp_path: Path) -> Furnished:
+    """A furnished installation of the test's own."""
+    return template._replace(data=shutil.copytree(template.data, tmp_path / "data"))
+
+
+def answered(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
+    """The JSON that a command has printed."""
+    answer: Any = json.loads(done.stdout)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def there(data: Path, to: str, blobs: str = "") -> Settings:
+    """The settings that serve the new place."""
+    key = {"COUNTERSIGN_MASTER_KEY_FILE": str(data / "master.key")}
+    return {"COUNTERSIGN_DATABASE_URL": to, "COUNTERSIGN_BLOBS_URL": blobs, **key, **PUBLIC, **KEYS}
+
+
+KEYS = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
+
+
+def in_bucket(bucket: Bucket) -> str:
+    """The address of a place in the bucket."""
+    return f"s3://{bucket.name}/here?endpoint={bucket.endpoint}&region=us-east-1&allow_http=true"
+
+
+def require_a_day(server: Running, here: Furnished) -> None:
+    """What was begun in the old place ends in the new one, with the old tokens."""
+    records = api(server)
+    waiting = asked(f"{records}/plan/get", here.alice, {"id": here.plan})["value"]
+    assert waiting["state"] == "pending"
+    done = asked(f"{records}/approve/{here.plan}", here.alice, {"digest": waiting["digest"]})
+    assert done["value"]["state"] == "executed"
+    assert asked(f"{records}/lead/create", here.agent, {"title": "Another"})["value"]["id"] != here.lead
+    store = f"{server.url}/api/v1"
+    for _ in range(600):
+        job = asked(f"{store}/jobs/{here.job}", here.publisher)
+        if job["status"] in ("completed", "failed"):
+            break
+        time.sleep(0.1)
+    assert job["status"] == "completed", job
+
+
+def test_an_installation_moves_and_goes_on(
+    run: Run, here: Furnished, new_postgres_url: PostgresFactory, s3_url: Bucket
+) -> None:
+    to, blobs = new_postgres_url(), in_bucket(s3_url)
+    command: list[str | Path] = ["db", "migrate", "--to", to, "--blobs-to", blobs, "--data", here.data, "--json"]
+    before = answered(run("verify", here.data, "--tables", "--json"))["tables"]
+    names = {path.name for path in here.data.iterdir()}
+
+    planned = run(*command, "--dry-run", **KEYS)
+    with served(here.data, service="both", settings=PUBLIC):
+        refused = run(*command, **KEYS)
+    done = run(*command, **KEYS)
+    again = run(*command, **KEYS)
+    old = run("serve", "distribution", "--port", "0", "--data", here.data)
+    verified = run("verify", here.data, "--tables", "--json", **there(here.data, to, blobs))
+
+    assert planned.returncode == done.returncode == Exit.OK, planned.stderr + done.stderr
+    assert refused.returncode == again.returncode == old.returncode == Exit.CONFLICT, refused.stderr + old.stderr
+    assert "Stop it" in refused.stderr
+    assert "files are copied already" in refused.stderr
+    assert answered(planned)["blobs"] == answered(done)["blobs"] > 0
+    moved_tables = answered(done)["tables"]
+    assert answered(planned)["rows"].keys() == moved_tables.keys() == before.keys()
+    assert verified.returncode == Exit.OK, verified.stdout
+    after = answered(verified)["tables"]
+    # The audit has lanes there that SQLite has not, the modules indexes, and nothing is staged.
+    different = {name for name in after if after[name] != moved_tables[name]}
+    assert different <= {"records.audit_lane", "records.module_state", "distribution.upload_part"}
+    assert {path.name for path in here.data.iterdir()} - names <= {moved.FILE_NAME, "serve.lock"}
+    with served(
+        here.data, service="both", settings={**there(here.data, to, blobs), "COUNTERSIGN_JOB_WORKERS": "1"}
+    ) as server:
+        require_a_day(server, here)
+    assert run("audit", "verify", "--data", here.data, **there(here.data, to, blobs)).returncode == Exit.OK
+
+
+def test_what_is_in_the_way_is_named_and_nothing_is_moved(
+    run: Run, here: Furnished, new_postgres_url: PostgresFactory
+) -> None:
+    to, other = new_postgres_url(), new_postgres_url()
+    command: list[str | Path] = ["db", "migrate", "--data", here.data, "--to"]
+    run("org", "create", "acme", "--name", "Acme", "--data", here.data.parent / "other", **there(here.data, other))
+    text = "UPDATE product SET description = 'a' || char(0) || 'b' WHERE id = (SELECT min(id) FROM product)"
+    database = apsw.Connection(str(here.data / "distribution.sqlite"))
+    first = database.execute("SELECT min(id) FROM product").fetchall()[0][0]
+    database.execute(text)
+    database.close()
+
+    taken = run(*command, other)
+    planned = run(*command, to, "--dry-run")
+    done = run(*command, to)
+    still = run("org", "create", "acme", "--name", "Acme", "--data", here.data)
+
+    assert taken.returncode == Exit.CONFLICT
+    assert planned.returncode == done.returncode == Exit.FAILED
+    for said in (planned.stderr, done.stderr):
+        assert "product.description" in said
+        assert f"id='{first}'" in said
+    assert still.returncode == Exit.OK
+    assert not (here.data / moved.FILE_NAME).exists()
+
+
+def test_a_row_that_arrives_otherwise_undoes_the_move(
+    run: Run, here: Furnished, new_postgres_url: PostgresFactory, postgres_cluster: Cluster
+) -> None:
+    to = new_postgres_url()
+    flip = (
+        "CREATE FUNCTION flip() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN IF EXISTS (SELECT 1 FROM "
+        "pg_event_trigger_ddl_commands() WHERE object_identity = 'distribution.organisation') AND NOT EXISTS "
+        "(SELECT 1 FROM pg_trigger WHERE tgname = 'flips') THEN EXECUTE 'CREATE TRIGGER flips BEFORE INSERT ON "
+        "distribution.organisation FOR EACH ROW EXECUTE FUNCTION public.flipped()'; END IF; END $$"
+    )
+    flipped = (
+        "CREATE FUNCTION flipped() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.name := chr(ascii(NEW.name) # 1) "
+        "|| substr(NEW.name, 2); RETURN NEW; END $$"
+    )
+    name = to.rpartition("/")[2]
+    psql = [postgres_cluster.programs / "psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-d", postgres_cluster.url(name)]
+    trigger = "CREATE EVENT TRIGGER flip ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION flip()"
+    subprocess.run([*psql, "-c", flipped, "-c", flip, "-c", trigger], check=True)
+
+    done = run("db", "migrate", "--to", to, "--data", here.data)
+    seen = subprocess.run(
+        [*psql, "-At", "-c", "SELECT count(*) FROM pg_namespace WHERE nspname IN ('distribution', 'records')"],
+        capture_output=True,
+        check=True,
+    )
+
+    assert done.returncode == Exit.FAILED
+    assert "not equal on both sides: organisation" in done.stderr
+    assert seen.stdout.strip() == b"0"
+    assert not (here.data / moved.FILE_NAME).exists()

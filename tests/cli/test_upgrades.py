@@ -1,0 +1,158 @@
+"""Databases of every earlier migration, with rows in their tables, come up to date with all that they held."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import apsw
+import httpx
+import pytest
+
+from countersign.cli import record_store, store
+from countersign.distribution import opening
+from countersign.kernel.database import migrate, sqlite_snapshot
+from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.sqlite import open_sqlite
+from countersign.records.schema import install
+from countersign.settings import Settings
+from tests.servers.countersign import served
+
+PACKAGES = {"distribution": opening.MIGRATIONS, "records": install.MIGRATIONS}
+EARLIER = [
+    (service, number)
+    for service, package in PACKAGES.items()
+    for number in range(1, len(migrate.migrations(package)))
+]
+TABLES = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+INDEXES = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL"
+OF_MIGRATIONS = ("schema_migration", "version")
+"""Migrations write their rows themselves."""
+OF_THE_EIGHTH = "DELETE FROM catalog_facet WHERE facet LIKE 'access:%' OR facet LIKE 'channel:%'"
+
+Held = dict[str, tuple[list[str], list[tuple[object, ...]]]]
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory of today with both demonstrations."""
+    data = tmp_path_factory.mktemp("today") / "data"
+    with served(data, "--demo", service="both"):
+        pass
+    return data
+
+
+def quoted(names: list[str]) -> str:
+    """A list of columns."""
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def columns(database: apsw.Connection, table: str, schema: str = "main") -> list[str]:
+    """The columns of a table, none where there is no such table."""
+    return [str(row[0]) for row in database.execute("SELECT name FROM pragma_table_info(?, ?)", (table, schema))]
+
+
+def held(database: apsw.Connection, known: Held | None = None) -> Held:
+    """All rows by table, sorted; of the columns that are known already, or of all."""
+    found: Held = {}
+    for table in [str(row[0]) for row in database.execute(TABLES)] if known is None else known:
+        names = columns(database, table) if known is None else known[table][0]
+        rows = database.execute(f'SELECT {quoted(names)} FROM "{table}"').fetchall()
+        found[table] = names, sorted(rows, key=repr)
+    return found
+
+
+async def of_then(service: str, number: int, folder: Path, path: Path) -> None:
+    """An empty database with the first so many migrations."""
+    package = folder / f"then_{service}_{number}"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    for each in migrate.migrations(PACKAGES[service])[:number]:
+        (package / f"{each.name}.sql").write_text(each.text, encoding="utf-8")
+    database = await open_sqlite(path, reserve_bytes=0)
+    await migrate.upgrade(database, package.name)
+    await database.close()
+
+
+def fill(path: Path, today: Path) -> None:
+    """Put the rows of today's database into one of an earlier migration, as far as it has tables and columns for them;
+    tables of modules, which no migration makes, come as they are."""
+    database = apsw.Connection(str(path))
+    database.execute("ATTACH ? AS today", (f"{today}",))
+    made = database.execute(TABLES.replace("sqlite_schema", "today.sqlite_schema")).fetchall()
+    of_migrations = _made_by(PACKAGES[path.stem])
+    for table, sql in made:
+        if table in OF_MIGRATIONS:
+            continue
+        if not columns(database, table) and table not in of_migrations:
+            database.execute(str(sql))
+            for (index,) in database.execute(INDEXES.replace("sqlite_schema", "today.sqlite_schema"), (table,)):
+                database.execute(str(index))
+        both = [name for name in columns(database, table) if name in columns(database, table, "today")]
+        if both:
+            database.execute(f'DELETE FROM "{table}"')
+            database.execute(f'INSERT INTO "{table}" ({quoted(both)}) SELECT {quoted(both)} FROM today."{table}"')
+    if path.stem == "distribution":
+        database.execute(OF_THE_EIGHTH)
+    database.close()
+
+
+def _made_by(package: str) -> set[str]:
+    database = apsw.Connection(":memory:")
+    for each in migrate.migrations(package):
+        database.execute(in_dialect(each.text, "sqlite"))
+    return {str(row[0]) for row in database.execute(TABLES)}
+
+
+@pytest.fixture
+def then(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data directory with today's keys and files, and no database yet."""
+    monkeypatch.syspath_prepend(tmp_path)
+    data = tmp_path / "data"
+    shutil.copytree(template, data, ignore=shutil.ignore_patterns("*.sqlite*", "serve.lock"))
+    return data
+
+
+@pytest.mark.parametrize(("service", "number"), EARLIER)
+def test_an_earlier_database_comes_up_to_date_with_its_rows(
+    service: str, number: int, template: Path, then: Path, tmp_path: Path
+) -> None:
+    path = then / f"{service}.sqlite"
+    asyncio.run(of_then(service, number, tmp_path, path))
+    fill(path, template / path.name)
+    before = held(apsw.Connection(str(path)))
+    settings = Settings(data=str(then), reserve_mib=0)
+    side = store if service == "distribution" else record_store
+
+    planned = asyncio.run(side.pending(settings))
+    applied = asyncio.run(side.upgrade(settings))
+    left = asyncio.run(side.pending(settings))
+    after = held(apsw.Connection(str(path)), before)
+
+    names = [each.name for each in migrate.migrations(PACKAGES[service])[number:]]
+    assert [name.removeprefix("records: ") for name in planned[: len(names)]] == names
+    assert planned == applied
+    assert left == []
+    assert sqlite_snapshot.faults(path) == []
+    assert sum(len(rows) for _, rows in before.values()) > 100
+    today = held(apsw.Connection(str(template / path.name)), before)
+    assert all(after[table] == rows for table, rows in today.items() if table == "catalog_facet")
+    for table, (_, rows) in before.items():
+        kept = after[table][1]
+        assert [row for row in rows if row not in kept] == [], table
+
+
+def test_the_oldest_of_both_are_served(template: Path, then: Path, tmp_path: Path) -> None:
+    for service in PACKAGES:
+        asyncio.run(of_then(service, 1, tmp_path, then / f"{service}.sqlite"))
+        fill(then / f"{service}.sqlite", template / f"{service}.sqlite")
+
+    with served(then, service="both") as server:
+        found = httpx.get(f"{server.url}/api/v1/products", params={"limit": 1, "q": "a"})
+        who = {"username": "alice", "password": "countersign-demo"}
+        records = f"http://127.0.0.1:{server.records_port}/api"
+        token = httpx.post(f"{records}/auth/login", json=who).json()["token"]
+        leads = httpx.post(f"{records}/lead/list", json={}, headers={"Authorization": f"Bearer {token}"})
+
+    assert found.status_code == leads.status_code == 200
+    assert found.json()["items"]
+    assert leads.json()["value"]

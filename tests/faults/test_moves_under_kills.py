@@ -1,0 +1,97 @@
+"""A move to PostgreSQL that is killed at any moment is made again: nobody sees half of it, or serves both sides."""
+
+import random
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from countersign.kernel.database import moved
+from countersign.kernel.database.moved import Mark
+from tests.faults.drill import Place
+from tests.faults.test_backups_under_kills import killed
+from tests.figures import Figures
+from tests.servers.postgres import PostgresFactory
+
+KILLS, KILLS_FULL = 2, 50
+BY_ENGINE = ("records.audit_lane", "records.module_state")
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory with both services' databases and one organisation, to be copied."""
+    place = Place.of(tmp_path_factory.mktemp("template") / "data")
+    place.run("org", "create", "acme", "--name", "Acme", "--data", place.data)
+    place.run("modules", "apply", "--data", place.data)
+    return place.data
+
+
+def there(data: Path, url: str) -> Place:
+    """The place that the data directory moves to."""
+    return Place(data, {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY_FILE": str(data / "master.key")})
+
+
+def tables(place: Place) -> dict[str, object]:
+    """Rows and SHA-256 of each table but those that differ by engine."""
+    found = place.told("verify", place.data, "--tables")["tables"]
+    assert isinstance(found, dict)
+    return {name: each for name, each in found.items() if name not in BY_ENGINE}
+
+
+def test_a_killed_move_is_made_again(
+    template: Path, tmp_path: Path, new_postgres_url: PostgresFactory, is_full: bool, figures: Figures
+) -> None:
+    chance = random.Random(12)
+    before = tables(Place.of(template))
+    cut, marked, move_s = 0, 0, 4.0
+
+    for number in range(KILLS_FULL if is_full else KILLS):
+        here = Place.of(shutil.copytree(template, tmp_path / f"data-{number}"))
+        url = new_postgres_url()
+        move: list[str | Path] = ["db", "migrate", "--to", url, "--data", here.data]
+        cut += killed(here, move, chance.uniform(0.3, 1.1) * move_s)
+        mark = moved.read(here.data)
+        marked += mark is not None
+        if mark is None or not mark.is_complete:
+            began_s = time.monotonic()
+            here.run(*move)
+            move_s = time.monotonic() - began_s
+
+        written = here.run("org", "create", "b", "--name", "B", "--data", here.data, check=False)
+        assert written.returncode == Exit.CONFLICT
+        assert tables(there(here.data, url)) == before
+    figures |= {"killed_moves": cut, "killed_after_the_mark": marked, "half": 0}
+
+
+def test_whether_a_move_that_was_cut_off_had_ended_is_found_out(
+    template: Path, tmp_path: Path, new_postgres_url: PostgresFactory
+) -> None:
+    here = Place.of(shutil.copytree(template, tmp_path / "data"))
+    url, other = new_postgres_url(), new_postgres_url()
+    where = url.partition("@")[2]
+    move: list[str | Path] = ["db", "migrate", "--to", url, "--data", here.data]
+    serve: list[str | Path] = ["serve", "distribution", "--port", "0", "--data", here.data]
+
+    # Killed before the target was complete.
+    moved.write(here.data, Mark("one", where, "2026-11-22T10:00:00Z", is_complete=False))
+    unserved = here.run(*serve, check=False)
+    elsewhere = here.run("db", "migrate", "--to", other, "--data", here.data, check=False)
+    done = here.told(*move)
+    mark = moved.read(here.data)
+    assert mark is not None
+    # Killed when it was, and that was not noted yet.
+    moved.write(here.data, Mark(mark.id, mark.to, mark.at, is_complete=False))
+    again = here.told(*move)
+    twice = here.run(*move, check=False)
+
+    assert unserved.returncode == elsewhere.returncode == twice.returncode == Exit.CONFLICT
+    assert "db migrate" in unserved.stderr
+    assert mark.id != "one"
+    assert done["tables"]
+    assert again["tables"] == {}
+    assert moved.read(here.data) == mark
+    # The way back.
+    moved.remove(here.data)
+    here.run("org", "create", "b", "--name", "B", "--data", here.data)
