@@ -8,12 +8,14 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from countersign.backup.archive import KEY, Writing
+from countersign.backup.archive import ABOUT, FORMAT, KEY, About, Manifest, Writing
 from countersign.backup.databases import SqliteDatabases
 from countersign.backup.making import Backup, Blobs, name_of
 from countersign.backup.reading import Reading
+from countersign.kernel import clock
 from countersign.kernel.blobs.local import LocalBlobs
 from countersign.kernel.blobs.whole import seal_whole
 from countersign.kernel.database import sqlite_connection
@@ -22,6 +24,7 @@ from tests.figures import Figures
 
 PASSPHRASE = "correct horse battery staple"
 WORK = 4
+SCHEMAS = ("distribution", "records")
 HEADER_BYTES = 149 + 16
 FLIPS, FLIPS_FULL = 200, 10_000
 LIVE = "SELECT sha256 FROM blob WHERE sha256 > $1 ORDER BY sha256 LIMIT $2"
@@ -57,7 +60,7 @@ class Installation:
 
     def read(self) -> tuple[Reading, dict[str, str]]:
         """The archive read to its end, and the digests of what it holds."""
-        reading = Reading(Opening(io.BytesIO(self.archive.getvalue()).read, PASSPHRASE))
+        reading = Reading(Opening(io.BytesIO(self.archive.getvalue()).read, PASSPHRASE), SCHEMAS)
         found: dict[str, str] = {}
         for member in reading.members():
             found[member.name] = hashlib.sha256(b"".join(member.pieces())).hexdigest()
@@ -183,7 +186,7 @@ def test_every_flipped_bit_is_found_and_placed(installation: Installation, is_fu
 def damaged_places(archive: bytes) -> list[tuple[int, int]]:
     """Where it is damaged, as `verify` finds it."""
     try:
-        reading = Reading(Opening(io.BytesIO(archive).read, PASSPHRASE))
+        reading = Reading(Opening(io.BytesIO(archive).read, PASSPHRASE), SCHEMAS)
         for _ in reading.members():
             continue
     except WrongPassphrase:
@@ -195,3 +198,15 @@ def damaged_places(archive: bytes) -> list[tuple[int, int]]:
         # The nonce stands before the first chunk, which does not open without it.
         return [(start - 16 if start == HEADER_BYTES else start, stop) for start, stop in found]
     return []
+
+
+@pytest.mark.parametrize("schemas", [("../escaped",), ("/elsewhere",), ("./distribution",), ("records", "records")])
+def test_an_archive_of_other_schemas_is_refused_before_anything_is_written(schemas: tuple[str, ...]) -> None:
+    archive = io.BytesIO()
+    writing = Writing(Sealing(archive.write, PASSPHRASE, work=WORK))
+    about = About(FORMAT, "1.0.0", "sqlite", schemas, "2026-01-01T00:00:00Z")
+    writing.add(ABOUT, msgspec.json.encode(about))
+    writing.finish(Manifest(clock.now(), "", 0, 0, dict(writing.digests), {}, ()))
+
+    with pytest.raises(Damaged, match="other schemas"):
+        Reading(Opening(io.BytesIO(archive.getvalue()).read, PASSPHRASE), SCHEMAS)

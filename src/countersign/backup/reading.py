@@ -1,6 +1,6 @@
 """Reading an archive from its beginning to its end, and whether what it ends with agrees with what was in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from countersign.backup import archive
 from countersign.backup.archive import ABOUT, BLOBS, FORMAT, MANIFEST, About, Manifest, Member
@@ -21,8 +21,8 @@ class OtherFormat(Refused):
 class Reading:
     """One archive. `about` is known at once, `manifest` when all members have been gone through."""
 
-    def __init__(self, opening: Opening) -> None:
-        """Read what it begins with.
+    def __init__(self, opening: Opening, schemas: Sequence[str]) -> None:
+        """Read what it begins with: an archive of some of these schemas, whose names become those of files.
 
         Raises:
             Damaged, OtherFormat: it cannot be read.
@@ -35,6 +35,9 @@ class Reading:
         if self.about.format != FORMAT:
             made = f"it has the format {self.about.format}, made by version {self.about.version}"
             raise OtherFormat(f"the archive cannot be read by this version: {made}")
+        known = set(self.about.schemas)
+        if not known <= set(schemas) or len(known) != len(self.about.schemas):
+            raise disagrees("it is of other schemas than an installation has")
         self._digests = {first.name: first.digest}
         self._blobs: set[bytes] = set()
         self._bad: set[str] = set()

@@ -10,6 +10,7 @@ from countersign.backup.archive import BLOBS, KEY, SETTINGS, Manifest, Member
 from countersign.backup.databases import POSTGRES, SQLITE, Tables, Told, file_name, segment_name, tables_name
 from countersign.backup.making import AT_ONCE, SMALL_BYTES
 from countersign.backup.reading import Reading, blob_of, disagrees
+from countersign.backup.statements import require_plain
 from countersign.kernel import ids
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database import migrate, sqlite_snapshot
@@ -208,11 +209,9 @@ class SqliteTarget:
             found = sqlite_snapshot.faults(path)
             if found:
                 raise DamagedDatabase(f"{path.name} is damaged: {found[0]}")
-            await self._end(path, endings.get(schema))
+            await self._end(path, endings[schema])
 
-    async def _end(self, path: Path, ending: Ending | None) -> None:
-        if ending is None:
-            return
+    async def _end(self, path: Path, ending: Ending) -> None:
         database = await open_database(f"{SQLITE_ADDRESS}{path}", schema="", reserve_bytes=0)
         try:
             await migrate.upgrade(database, ending.migrations)
@@ -237,6 +236,8 @@ class PostgresTarget:
         for schema in self._schemas:
             if member.name == tables_name(schema) and schema not in self._tables:
                 self._tables[schema] = member.document(Tables)
+                for table in self._tables[schema].tables:
+                    require_plain(table)
                 await self._filling.begin(schema, self._tables[schema].tables)
                 self._rows |= {f"{schema}.{table.name}": 0 for table in self._tables[schema].tables}
                 self._at = (schema, 0, 0)
@@ -265,11 +266,10 @@ class PostgresTarget:
             raise disagrees("its rows are others than its manifest counts")
         for schema, made in self._tables.items():
             await self._filling.finish(schema, made.tables)
-            ending = endings.get(schema)
-            if ending is not None:
-                transaction = await self._filling.transaction(schema)
-                await migrate.upgrade_within(transaction, ending.migrations, "postgres")
-                await ending.work(transaction)
+            ending = endings[schema]
+            transaction = await self._filling.transaction(schema)
+            await migrate.upgrade_within(transaction, ending.migrations, "postgres")
+            await ending.work(transaction)
 
 
 def require_engine(reading: Reading, *, is_postgres: bool) -> None:

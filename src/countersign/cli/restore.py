@@ -121,7 +121,7 @@ async def _restored(path: Path, secret: str, into: Into) -> Manifest:
 
 async def _from(read: Callable[[int], bytes], secret: str, into: Into) -> Manifest:
     _require_empty(into.folder)
-    reading = Reading(await asyncio.to_thread(Opening, read, secret))
+    reading = Reading(await asyncio.to_thread(Opening, read, secret), installation.SCHEMAS)
     restoring.require_engine(reading, is_postgres=bool(into.settings.database_url))
     with unfinished.folder(into.folder.parent) as folder:
         async with _blobs(into.settings) as kept, _target(into.settings, folder, reading) as target:

@@ -85,7 +85,7 @@ async def _archive_read(path: Path, secret: str) -> tuple[Reading | None, list[t
     def read() -> tuple[Reading | None, list[tuple[int, int, str]]]:
         with unfinished.refusals(path), path.open("rb") as file:
             try:
-                reading = Reading(Opening(file.read, secret))
+                reading = Reading(Opening(file.read, secret), installation.SCHEMAS)
                 for _ in reading.members():
                     continue
             except Damaged as error:
