@@ -31,6 +31,14 @@ export interface Answered<Value> {
   headers: Headers;
 }
 
+let mark: string | null = null;
+
+/** From now on every call says whose data the page shows: the server answers as nobody where somebody else has signed in
+ *  meanwhile, in another window. */
+export function speakFor(session: string): void {
+  mark = session;
+}
+
 let replies: Record<string, unknown> | null = null;
 
 /** What the server has already asked for this page, once; after that everybody asks for themselves. */
@@ -57,6 +65,9 @@ export function target(path: string, values: Record<string, string> = {}, query:
  *  @throws Problem where it is refused, or no answer comes. An abort passes through. */
 export async function send(method: string, address: string, sent: Sending<unknown> = {}) {
   const headers: Record<string, string> = { Accept: "application/json, application/problem+json", ...sent.headers };
+  if (mark !== null) {
+    headers["X-Session-Mark"] = mark;
+  }
   const init: RequestInit = { method, headers, cache: "no-cache", credentials: "same-origin" };
   if (sent.body !== undefined) {
     headers["Content-Type"] = "application/json";

@@ -1,11 +1,13 @@
 // Whether somebody is signed in; who it is, and by what right, is the server's matter.
 import { signal } from "@preact/signals";
-import { send } from "./client";
+import { send, speakFor } from "./client";
 
 export const isSignedIn = signal<boolean | null>(null);
 
 /** Ask the server anew. */
 export async function lookWho(): Promise<void> {
   const answer = await send("GET", "/session");
-  isSignedIn.value = ((await answer.json()) as { signed_in: boolean }).signed_in;
+  const told = (await answer.json()) as { signed_in: boolean; mark: string };
+  speakFor(told.mark);
+  isSignedIn.value = told.signed_in;
 }

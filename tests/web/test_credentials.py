@@ -167,8 +167,8 @@ async def test_only_our_pages_learn_whether_somebody_is_signed_in(echo: Echo) ->
         ours = await http.get("/session", headers=with_session(Sec_Fetch_Site="same-origin"))
         theirs = await http.get("/session", headers=with_session(Sec_Fetch_Site="cross-site"))
 
-    assert ours.json() == {"signed_in": True}
-    assert theirs.json() == {"signed_in": False}
+    assert set(ours.json()) == {"signed_in", "mark"}
+    assert (ours.json()["signed_in"], theirs.json()["signed_in"]) == (True, False)
     assert ours.headers["cache-control"] == "no-store"
     assert BEARER not in ours.text
 
@@ -190,3 +190,19 @@ async def test_the_session_of_the_work_app_is_a_cookie_no_script_reads(echo: Ech
     assert ("Secure" in cookie.split("; ")) == home.is_secure
     assert called.json()["headers"]["authorization"] == f"Bearer {value}"
     assert "authorization" not in foreign.json()["headers"]
+
+
+async def test_a_page_that_shows_somebody_elses_data_is_answered_as_nobody(echo: Echo) -> None:
+    async with browsing(echo, store_entry(HERE)) as http:
+        told = (await http.get("/session", headers=with_session(**OURS))).json()
+        nobody = (await http.get("/session", headers=OURS)).json()
+        marks = {"own": told["mark"], "another's": "0" * 32, "nobody's": nobody["mark"], "none": ""}
+        answers = {
+            name: await http.get("/api/v1/library", headers=with_session(**OURS, X_Session_Mark=mark))
+            for name, mark in marks.items()
+        }
+
+    assert SESSION not in told["mark"]
+    assert told["mark"] != nobody["mark"]
+    acted = {name: "authorization" in answer.json()["headers"] for name, answer in answers.items()}
+    assert acted == {"own": True, "another's": False, "nobody's": False, "none": True}

@@ -17,10 +17,13 @@ from countersign.web.asking import AnswerTooLong, Reply
 from countersign.web.assets import FOLDER, Assets
 from countersign.web.entry import Addresses, Entry
 from countersign.web.origin import Home
+from countersign.web.sessions import mark
 from countersign.web.shell import Rendered
 
 API = "/api/"
 SESSION = "/session"
+SHOWN = "x-session-mark"
+"""The header in which a page of ours says whose data it shows."""
 CREDENTIALS = frozenset((b"authorization", b"x-api-key"))
 NOT_BUILT = "make setup"
 
@@ -112,7 +115,8 @@ class Site:
         value, bearer = "", None
         if origin.is_own_page(headers, self.home):
             value, bearer = await self.bearer(scope, headers)
-        if bearer is None:
+        # Who signed in meanwhile in another window is somebody else than the page says it shows.
+        if bearer is None or (headers.get(SHOWN) or mark(value)) != mark(value):
             await self.service(scope, receive, send)
             return
 
@@ -154,11 +158,12 @@ class Site:
         return found is not None
 
     async def _session(self, headers: Headers, scope: Scope) -> Answer:
-        """Tell a page of ours whether somebody is signed in, and nothing else."""
-        bearer = None
+        """Tell a page of ours whether somebody is signed in, and the mark of that session, and nothing else."""
+        value, bearer = "", None
         if origin.is_own_page(headers, self.home):
-            _, bearer = await self.bearer(scope, headers)
-        return json({"signed_in": bearer is not None}, headers=(("Cache-Control", "no-store"),))
+            value, bearer = await self.bearer(scope, headers)
+        told = {"signed_in": bearer is not None, "mark": mark(value if bearer is not None else "")}
+        return json(told, headers=(("Cache-Control", "no-store"),))
 
     async def _rest(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope["headers"])

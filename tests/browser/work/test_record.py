@@ -163,6 +163,20 @@ async def test_signing_in_again_ends_the_session_before(browser: Browser, desk: 
 
 
 @pytest.mark.full
+async def test_a_page_does_nothing_for_whoever_signed_in_beside_it(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "bob", "/models/party")
+        await page.wait_for_selector("#cell-0-0")
+        beside = await page.context.new_page()
+        await desk.sign_in(beside, "root")
+        await page.bring_to_front()
+        await page.click("nav >> text=Approvals")
+
+        await page.wait_for_selector("[role=alert]:has-text('Your session has ended')")
+        assert await page.locator(".plan-page").count() == 0
+
+
+@pytest.mark.full
 async def test_of_two_changes_to_a_record_none_is_lost(browser: Browser, desk: Desk, alice: Caller) -> None:
     lead = alice.run("lead.create", title="As it was", source="web")
     async with desk.page(browser) as page:
