@@ -128,6 +128,14 @@ def test_a_secret_that_cannot_be_read_or_is_given_twice_is_refused(environment: 
     assert named in str(refused.value)
 
 
+def test_an_empty_file_is_no_secret(tmp_path: Path) -> None:
+    file = tmp_path / "url"
+    file.write_text("\n")
+
+    with pytest.raises(BadSetting, match="is empty"):
+        load({"COUNTERSIGN_DATABASE_URL_FILE": str(file)})
+
+
 def test_only_secrets_are_read_from_files(tmp_path: Path) -> None:
     file = tmp_path / "url"
     file.write_text("https://store.example.com")

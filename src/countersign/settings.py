@@ -291,9 +291,13 @@ def _secrets_in_files(variables: Mapping[str, str]) -> dict[str, object]:
         if name in variables:
             raise BadSetting(f"{PREFIX}{name.upper()} and {variable} are both set; remove one of them")
         try:
-            found[name] = Path(path).read_text(encoding="utf-8").strip()
+            text = Path(path).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise BadSetting(f"{variable}: {path} cannot be read: {type(error).__name__}") from error
+        if not text:
+            # Else a service whose secret was not written yet would start on an empty database of its own.
+            raise BadSetting(f"{variable}: {path} is empty; write the value into it, or remove the variable")
+        found[name] = text
     return found
 
 

@@ -52,3 +52,15 @@ def test_a_full_volume_is_said_and_so_is_a_place_that_cannot_be_written(tmp_path
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     with pytest.raises(Unavailable), unfinished.file(tmp_path / "missing"):
         raise AssertionError("it was made")
+
+
+def test_what_is_no_file_of_ours_is_passed_over(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".countersign-pipe.unfinished")
+    (tmp_path / "kept").write_bytes(b"kept")
+    (tmp_path / ".countersign-link.unfinished").symlink_to(tmp_path / "kept")
+
+    with unfinished.file(tmp_path) as file:
+        file.finish(tmp_path / "name")
+
+    assert (tmp_path / ".countersign-pipe.unfinished").is_fifo()
+    assert (tmp_path / "kept").read_bytes() == b"kept"

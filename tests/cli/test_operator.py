@@ -107,6 +107,12 @@ def test_the_port_offers_nothing_else(both: Watched) -> None:
     assert both.ask("/metrics").headers["cache-control"] == "no-store"
 
 
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "[", ""])
+def test_on_loopback_it_answers_to_its_own_name_alone(both: Watched, host: str) -> None:
+    assert httpx.get(f"{both.url}/metrics", headers={"Host": host}, timeout=20).status_code in (400, 404)
+    assert httpx.get(f"{both.url}/livez", headers={"Host": "localhost:9"}, timeout=20).status_code == 200
+
+
 def test_without_the_setting_there_is_no_such_port(demo_store: Running) -> None:
     assert "Operator:" not in demo_store.log.read_text()
 

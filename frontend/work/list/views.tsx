@@ -3,14 +3,24 @@ import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { TextField } from "../../shared/components/field";
 import { query } from "../../shared/router";
+import { known } from "../person";
 import { say } from "./say";
 
 type Saved = Record<string, string>;
 
-const at = (model: string) => `views:${model}`;
+/** Names and conditions may be personal: another person in this browser does not find them. */
+function at(model: string): string {
+  const who = known.peek();
+  const name = who !== null && typeof who === "object" && "caller" in who ? who.caller.name : "";
+  return `views:${name}:${model}`;
+}
 
 function saved(model: string): Saved {
-  return JSON.parse(localStorage.getItem(at(model)) ?? "{}") as Saved;
+  try {
+    return JSON.parse(localStorage.getItem(at(model)) ?? "{}") as Saved;
+  } catch {
+    return {};
+  }
 }
 
 export function Views({ model }: { model: string }) {

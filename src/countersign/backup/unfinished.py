@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -115,8 +116,11 @@ def _remove_leftovers(parent: Path) -> None:
     """Remove what a process left that was killed: whoever still works on something holds its lock."""
     for path in parent.glob(f"{PREFIX}*{ENDING}"):
         with suppress(OSError):
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            # A folder may be others' too: what is no file or folder of one's own is passed over, and not waited for.
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
+                if not _is_own(os.fstat(descriptor)):
+                    continue
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if path.is_dir():
                     shutil.rmtree(path)
@@ -124,6 +128,10 @@ def _remove_leftovers(parent: Path) -> None:
                     path.unlink()
             finally:
                 os.close(descriptor)
+
+
+def _is_own(found: os.stat_result) -> bool:
+    return found.st_uid == os.geteuid() and (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
 
 
 def sync_folder(path: Path) -> None:

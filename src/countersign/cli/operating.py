@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from countersign.cli.place import is_loopback
 from countersign.kernel import metrics
 from countersign.kernel.errors import StorageFull
 from countersign.kernel.http import operator, vitals
@@ -61,7 +62,11 @@ async def watching(
             await stack.enter_async_context(vitals.watched())
         if beat_s is not None:
             await stack.enter_async_context(repeated(partial(_beat, siblings), every_s=beat_s / 3))
-        yield [Operator(siblings, (_machine(settings), *services))] if settings.operator_port else []
+        if not settings.operator_port:
+            yield []
+            return
+        asks = is_loopback if is_loopback(settings.operator_host) else None
+        yield [Operator(siblings, (_machine(settings), *services), asks)]
 
 
 async def _beat(siblings: Siblings) -> None:

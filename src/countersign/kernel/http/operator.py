@@ -6,6 +6,7 @@ The answers are about all workers of the server, whichever of them is asked.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -86,11 +87,23 @@ async def silent(siblings: Siblings) -> list[int]:
     return [index for index, answer in enumerate(answers) if answer is None]
 
 
+def _host(authority: str) -> str:
+    try:
+        return urlsplit(f"//{authority}").hostname or ""
+    except ValueError:
+        return ""
+
+
 class Operator:
     """An ASGI application of three addresses, for whoever can reach its port; nothing it tells is anybody's secret or
     names a tenant or a person."""
 
-    def __init__(self, siblings: Siblings, watched: Sequence[Watched]) -> None:
+    def __init__(
+        self, siblings: Siblings, watched: Sequence[Watched], is_ours: Callable[[str], bool] | None = None
+    ) -> None:
+        """`is_ours` says whether the port may be asked for under a host's name: where it listens on loopback alone, a
+        page in the operator's browser could reach it under a name of its own (DNS rebinding). None: under any."""
+        self._is_ours = is_ours
         self._siblings = siblings
         self._watched = watched
         self._checking = asyncio.Lock()
@@ -108,6 +121,9 @@ class Operator:
 
     async def _answer(self, exchange: Exchange) -> Answer:
         path = exchange.raw_path
+        if self._is_ours is not None and not self._is_ours(_host(exchange.headers.get("host") or "")):
+            remedy = "Ask by a loopback address, or set COUNTERSIGN_OPERATOR_HOST to one that others reach."
+            raise NotFound("here it is answered under no other name than its own", resolution=remedy)
         if path not in (b"/livez", b"/readyz", b"/metrics"):
             raise NotFound("here are /livez, /readyz and /metrics")
         if exchange.method not in ("GET", "HEAD"):
