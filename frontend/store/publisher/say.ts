@@ -117,7 +117,8 @@ const en = {
   "role.owner": "Owner: everything",
   since: "Since",
   "member.add": "Add a member",
-  "member.help": "The person needs an account here.",
+  "member.help":
+    "With or without an account yet: the role counts once the person signs in with this address and has proven it. No letter is sent, so tell them.",
   "member.remove": "Remove {email}?",
   "member.remove.text": "Their role in {org} ends at once, also on tokens that are out. What they own stays theirs.",
   "member.removed": "{email} is no member any more",
@@ -260,7 +261,8 @@ const de: Record<keyof typeof en, string> = {
   "role.owner": "Besitzt: alles",
   since: "Seit",
   "member.add": "Mitglied hinzufügen",
-  "member.help": "Die Person braucht hier ein Konto.",
+  "member.help":
+    "Mit Konto oder noch ohne: Die Rolle gilt, sobald die Person sich mit dieser bestätigten Adresse anmeldet. Es geht kein Brief hinaus; bitte selbst Bescheid sagen.",
   "member.remove": "{email} entfernen?",
   "member.remove.text": "Die Rolle in {org} endet sofort, auch für ausgegebene Token. Was der Person gehört, bleibt ihres.",
   "member.removed": "{email} ist kein Mitglied mehr",

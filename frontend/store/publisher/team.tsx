@@ -103,7 +103,7 @@ function Removing(props: { org: string; email: string | null; onClose: () => voi
 
 function Invite({ org, onDone }: { org: string; onDone: () => void }) {
   const [email, setEmail] = useState("");
-  const [role, setRole] = useState<Role>("publisher");
+  const [role, setRole] = useState<Role>("viewer");
   const { isBusy, problem, run } = useDoing();
   const add = (event: Event) => {
     event.preventDefault();

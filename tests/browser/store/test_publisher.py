@@ -212,8 +212,8 @@ async def test_the_team_gets_a_program_whose_secret_is_shown_once(browser: Brows
     async with watched(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/publisher?tab=team")
         await page.fill("#email", PLAYER)
-        await page.select_option("#role", "viewer")
         await page.click("button:text('Add a member')")
+        await expect(page.locator(f"tr:has-text('{PLAYER}')")).to_contain_text("Viewer")
         await page.click(f"tr:has-text('{PLAYER}') >> button")
         await page.wait_for_selector(f"dialog >> text=Remove {PLAYER}?")
         await page.click("dialog >> button:text('Cancel')")
@@ -354,6 +354,6 @@ async def test_what_is_done_can_be_copied_as_a_request(browser: Browser, demo_st
         await page.goto("/publisher?tab=team")
         await page.fill("#email", "o'hara@example.com")
         line = await copied("POST /api/v1/org/members")
-        assert """-d '{"email":"o'\\''hara@example.com","role":"publisher"}'""" in line
+        assert """-d '{"email":"o'\\''hara@example.com","role":"viewer"}'""" in line
     product = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}")
     assert product["status"] == "public"
