@@ -1,6 +1,7 @@
 // Something a person does: one at a time, with what came of it.
 import { useRef, useState } from "preact/hooks";
 import { Problem } from "../../shared/problem";
+import { worded } from "./faults";
 
 export function useDoing() {
   const [isBusy, setBusy] = useState(false);
@@ -18,7 +19,7 @@ export function useDoing() {
       await act();
       return true;
     } catch (error) {
-      setProblem(error instanceof Problem ? error : new Problem(0, { detail: String(error) }));
+      setProblem(error instanceof Problem ? worded(error) : new Problem(0, { detail: String(error) }));
       return false;
     } finally {
       running.current = false;

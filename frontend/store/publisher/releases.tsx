@@ -13,6 +13,7 @@ import { CommandLine } from "../command";
 import { Curl } from "../curl";
 import { say as store } from "../say";
 import { faultAt, once, useDoing } from "./doing";
+import { need } from "./faults";
 import { say } from "./say";
 
 type Detail = Schemas["ProductDetail"];
@@ -68,6 +69,7 @@ function NewRelease({ product }: { product: Detail }) {
   const push = `countersign push PATH ${product.org}/${product.slug} --version ${value.version || "VERSION"} --channel ${value.channel} --publish`;
   const draft = () =>
     void run(async () => {
+      need({ version: [say("version"), value.version] });
       const body = { ...value, notes: value.notes || null };
       const made = await api.post("/api/v1/products/{id}/releases", { values: { id: product.id }, body, headers: once() });
       go(`/publisher/products/${product.slug}/releases/${encodeURIComponent(made.value.version)}`);

@@ -14,6 +14,7 @@ import { Curl } from "../curl";
 import { me } from "../me";
 import { Clients } from "./clients";
 import { faultAt, once, useDoing } from "./doing";
+import { need } from "./faults";
 import { say } from "./say";
 
 type Role = Schemas["NewMember"]["role"];
@@ -108,6 +109,7 @@ function Invite({ org, onDone }: { org: string; onDone: () => void }) {
   const add = (event: Event) => {
     event.preventDefault();
     void run(async () => {
+      need({ email: [say("email"), email] });
       await api.post("/api/v1/org/members", { query: { org }, body: { email, role }, headers: once() });
       setEmail("");
       onDone();

@@ -74,6 +74,28 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
 
 
 @pytest.mark.full
+async def test_what_a_form_lacks_stands_at_its_fields_in_plain_words(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    async with watched(browser, demo_store.url, expected=("status of 4",)) as page:
+        await sign_in(page, PUBLISHER, "/publisher/new")
+        await page.wait_for_selector("legend:has-text('(required)')")
+        await page.click("text=Create the draft")
+        await expect(page.locator(".summary li")).to_have_text(
+            ["Title is required", "Address is required", "Choose at least one platform"]
+        )
+        await expect(page.locator("#title-fault")).to_have_text("Title is required")
+        await expect(page.locator("#platforms-fault")).to_have_text("Choose at least one platform")
+        await assert_accessible(page, axe)
+        await page.fill("#title", "Too Long")
+        await page.check("text=Linux")
+        await page.fill("#license", "x" * 10_000)
+        await page.click("text=Create the draft")
+        await expect(page.locator("#license-fault")).to_contain_text("At most")
+        await expect(page.locator(".summary")).not_to_contain_text("expected")
+
+
+@pytest.mark.full
 async def test_an_upload_that_is_cut_goes_on_where_it_was(browser: Browser, demo_store: Running) -> None:
     content = secrets.token_bytes(LARGE)
     sent: list[str] = []
