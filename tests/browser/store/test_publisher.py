@@ -17,6 +17,9 @@ from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
 
 LARGE = 9 << 20
+WIDTHS = """[...document.querySelectorAll("progress")]
+  .map((each) => each.parentElement.clientWidth - each.clientWidth).filter((lack) => lack > 1)"""
+"""How much each line of an upload lacks of the width there is, in pixels; none where it lacks nothing."""
 
 
 def archive() -> bytes:
@@ -63,6 +66,8 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
         await page.select_option("#platform", "linux")
         await choose(page, "ferry.zip", archive())
         await page.wait_for_selector("[role=status] >> text=Done", timeout=60_000)
+        # The line of an upload is as wide as what is told above it.
+        assert await evaluated(page, WIDTHS) == []
         await expect(page.locator(".log")).to_contain_text("Done")
         await assert_accessible(page, axe)
         await picture(page, "release-processed-1440-light")
