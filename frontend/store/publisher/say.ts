@@ -145,6 +145,9 @@ const en = {
   "client.add": "Add a program",
   "client.once": "Shown this once: put it where the program reads it.",
   "roll.back": "Roll back to {version}",
+  "roll.back.title": "Roll back",
+  "roll.back.text":
+    "{version} is yanked for good, which cannot be undone. Owners can still download it, marked with your reason; nobody else sees it.",
   "rolled.back": "Rolled back to {version}",
   "yank.former": "Customers of {channel} then get {version}.",
   "upload.left": "{speed}/s, {left} left",
@@ -296,6 +299,9 @@ const de: Record<keyof typeof en, string> = {
   "client.add": "Programm hinzufügen",
   "client.once": "Nur jetzt gezeigt: dort ablegen, wo das Programm es liest.",
   "roll.back": "Zurück auf {version}",
+  "roll.back.title": "Zurückrollen",
+  "roll.back.text":
+    "{version} wird endgültig zurückgezogen; das lässt sich nicht rückgängig machen. Besitzer können sie mit Ihrer Begründung weiter laden; sonst sieht sie niemand.",
   "rolled.back": "Zurück auf {version}",
   "yank.former": "Wer {channel} bezieht, bekommt dann {version}.",
   "upload.left": "{speed}/s, noch {left}",

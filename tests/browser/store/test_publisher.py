@@ -280,10 +280,14 @@ async def test_a_release_is_rolled_back_to_the_one_before_it(browser: Browser, d
         await page.wait_for_selector("button:text('Promote')")
         assert await page.locator("button:text('Roll back')").count() == 0
 
-        await page.goto(f"/publisher/products/{slug}/releases/1.1.0")
+        await page.goto(f"/publisher/products/{slug}")
+        await page.click("tr:has-text('1.1.0') >> a:text('Roll back to 1.0.0')")
         await page.focus("button:text('Roll back to 1.0.0')")
         await page.keyboard.press("Enter")
+        await expect(page.locator("dialog[open] h2")).to_have_text("Roll back")
+        await page.wait_for_selector("dialog >> text=1.1.0 is yanked for good")
         await page.wait_for_selector("dialog >> text=Customers of beta then get 1.0.0.")
+        await expect(page.locator("dialog[open] button.risky")).to_have_text("Roll back to 1.0.0")
         await assert_accessible(page, axe)
         await page.focus("dialog >> button.risky")
         await page.keyboard.press("Enter")
