@@ -34,7 +34,7 @@ export function once(): Record<string, string> {
   return { "Idempotency-Key": crypto.randomUUID() };
 }
 
-/** What is wrong with a field, by its name. */
+/** What is wrong with a field, or with a part of it, by its name. */
 export function faultAt(problem: Problem | null, field: string): string | undefined {
-  return problem?.faults.find((each) => each.field === field)?.detail;
+  return problem?.faults.find((each) => each.field.split("/")[0] === field)?.detail;
 }

@@ -16,7 +16,7 @@ export function need(fields: Record<string, readonly [label: string, value: stri
 
 /** The refusal with the types and lengths of its faults said as people say them; as it came where one is not known. */
 export function worded(problem: Problem): Problem {
-  const said = problem.faults.map((each) => ({ parameter: each.field, detail: plain(each) }));
+  const said = problem.faults.map((each) => ({ parameter: each.field.split("/")[0], detail: plain(each) }));
   if (!said.length || said.some((each) => each.detail === null)) {
     return problem;
   }
@@ -33,6 +33,9 @@ function plain({ field, detail }: Fault): string | null {
   }
   if (/matching regex/.test(detail)) {
     return field === "slug" ? say("slug.help") : say("not.so");
+  }
+  if (detail === "is no product of the organisation") {
+    return say("products.unknown");
   }
   return /expected `(int|float)`/.test(detail) ? say("no.number") : null;
 }

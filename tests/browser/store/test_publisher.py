@@ -214,9 +214,14 @@ async def test_whoever_changes_the_same_product_is_shown_both_versions(
 
 @pytest.mark.full
 async def test_codes_are_issued_kept_as_a_file_and_revoked(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with watched(browser, demo_store.url, expected=("status of 4",)) as page:
         await sign_in(page, PUBLISHER, "/publisher?tab=codes")
         await page.click("summary")
+        await page.fill("#products", "gantry, no-such-product")
+        await page.click("button:text('Issue codes')")
+        await expect(page.locator("#products-fault")).to_have_text(
+            "One of these addresses is no product of the organisation"
+        )
         await page.fill("#products", "gantry")
         await page.fill("#count", "7")
         await page.click("button:text('Issue codes')")
@@ -227,6 +232,7 @@ async def test_codes_are_issued_kept_as_a_file_and_revoked(browser: Browser, dem
         assert lines[0] == "code"
         assert len(lines) == 8
         batch = page.locator("tr:has-text('0 of 7')")
+        await expect(batch.locator("a")).to_have_text("Gantry")
         await batch.locator("button").click()
         await page.click("dialog >> button.risky")
 
