@@ -10,7 +10,6 @@ from tests.browser.store.people import PLAYER, type_sign_in
 from tests.browser.watched import assert_accessible, watched
 from tests.servers.countersign import Running
 
-
 GAP = """document.querySelector(".cards + p").getBoundingClientRect().top -
   document.querySelector(".cards").getBoundingClientRect().bottom"""
 

@@ -68,6 +68,7 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
         await page.wait_for_selector("[role=status] >> text=Done", timeout=60_000)
         # The line of an upload is as wide as what is told above it.
         assert await evaluated(page, WIDTHS) == []
+        await page.wait_for_selector(f"text={len(archive())} bytes / {len(archive())} bytes")
         await expect(page.locator(".log")).to_contain_text("Done")
         await assert_accessible(page, axe)
         await picture(page, "release-processed-1440-light")
