@@ -37,7 +37,9 @@ export function size(bytes: number): string {
   const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"] as const;
   const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
   const unit = units[step] ?? "byte";
-  return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "short", maximumFractionDigits: 1 }).format(
+  // Written short, a byte has no plural.
+  const unitDisplay = step === 0 ? "long" : "short";
+  return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay, maximumFractionDigits: 1 }).format(
     bytes / 1000 ** step,
   );
 }

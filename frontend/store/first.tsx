@@ -6,7 +6,13 @@ import { say as shared } from "../shared/say";
 import { me } from "./me";
 import { say } from "./say";
 
-export function SignedIn({ children }: { children: ComponentChildren }) {
+interface Props {
+  /** Why one should sign in, where there is more to say than that the page is about what is one's own. */
+  text?: string;
+  children: ComponentChildren;
+}
+
+export function SignedIn({ text = say("first.text"), children }: Props) {
   if (me.value === undefined) {
     return <Loading />;
   }
@@ -15,7 +21,7 @@ export function SignedIn({ children }: { children: ComponentChildren }) {
   }
   return (
     <Empty title={say("first")}>
-      <p>{say("first.text")}</p>
+      <p>{text}</p>
       <LinkButton look="strong" href={`/auth/signin?return_to=${encodeURIComponent(location.pathname + location.search)}`}>
         {shared("sign.in")}
       </LinkButton>

@@ -23,18 +23,26 @@ export function useOwned(product: Schemas["ProductDetail"]): boolean | null {
 }
 
 async function owns(id: string, signal: AbortSignal): Promise<boolean> {
-  let cursor: string | undefined;
-  for (let page = 0; page < MOST_PAGES; page += 1) {
-    const { value, headers } = await api.get("/api/v1/library", { query: { limit: PAGE, ...(cursor ? { cursor } : {}) }, signal });
-    if (value.some((each) => each.id === id)) {
+  for await (const ids of owned(signal)) {
+    if (ids.includes(id)) {
       return true;
-    }
-    cursor = nextCursor(headers);
-    if (!cursor) {
-      break;
     }
   }
   return false;
+}
+
+/** The ids of what the person owns, the newest first, a page at a time. */
+export async function* owned(signal?: AbortSignal): AsyncGenerator<readonly string[]> {
+  const aborted = signal ? { signal } : {};
+  let cursor: string | undefined;
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const { value, headers } = await api.get("/api/v1/library", { query: { limit: PAGE, ...(cursor ? { cursor } : {}) }, ...aborted });
+    yield value.map((each) => each.id);
+    cursor = nextCursor(headers);
+    if (!cursor) {
+      return;
+    }
+  }
 }
 
 /** The cursor in the link to the next page (RFC 8288), where there is one. */

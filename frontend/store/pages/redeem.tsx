@@ -10,14 +10,21 @@ import { counted } from "../../shared/words";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { SignedIn } from "../first";
+import { owned } from "../owned";
 import { say } from "../say";
 
 type Product = Schemas["Product"];
 
 interface Line {
   code: string;
-  state: "waiting" | "redeemed" | "owned" | Problem;
+  state: "waiting" | "redeemed" | "before" | "owned" | Problem;
   products: readonly Product[];
+}
+
+/** What a code is tried with: its key, and what the person owned before the first try. */
+interface Try {
+  key: string;
+  had: ReadonlySet<string>;
 }
 
 const MOST = 200;
@@ -34,7 +41,7 @@ export function Redeem() {
   return (
     <>
       <Heading title={say("redeem")} />
-      <SignedIn>
+      <SignedIn {...(sessionStorage.getItem(GIVEN) ? { text: say("redeem.kept") } : {})}>
         <Box />
       </SignedIn>
     </>
@@ -59,7 +66,7 @@ function Box() {
   const [lines, setLines] = useState<readonly Line[]>([]);
   const [isBusy, setBusy] = useState(false);
   /** A code keeps its key: pressed twice, or again after a cut, it is answered as the first time. */
-  const keys = useRef(new Map<string, string>());
+  const tries = useRef(new Map<string, Try>());
   const codes = codesIn(text);
   const redeem = async () => {
     if (isBusy || !codes.length) {
@@ -68,10 +75,11 @@ function Box() {
     setBusy(true);
     let done: Line[] = codes.slice(0, MOST).map((code) => ({ code, state: "waiting", products: [] }));
     setLines(done);
+    const had = done.every((each) => tries.current.has(each.code)) ? new Set<string>() : await library();
     for (const [place, { code }] of done.entries()) {
-      const key = keys.current.get(code) ?? crypto.randomUUID();
-      keys.current.set(code, key);
-      const line = await one(code, key);
+      const tried = tries.current.get(code) ?? { key: crypto.randomUUID(), had };
+      tries.current.set(code, tried);
+      const line = await one(code, tried);
       done = done.map((each, at) => (at === place ? line : each));
       setLines(done);
       if (line.state instanceof Problem && (line.state.status === 429 || line.state.status === 0)) {
@@ -133,6 +141,7 @@ function Result({ line }: { line: Line }) {
       <code>{line.code}</code>
       {state === "waiting" && <span class="quiet">{shared("loading")}…</span>}
       {state === "redeemed" && <Chip tone="good">{say("redeem.new")}</Chip>}
+      {state === "before" && <Chip>{say("redeem.before")}</Chip>}
       {state === "owned" && <Chip>{say("redeem.owned")}</Chip>}
       {state instanceof Problem && (
         <span>
@@ -160,12 +169,27 @@ function faultOf(code: string) {
   return code in known ? known[code as keyof typeof known] : "redeem.failed";
 }
 
-async function one(code: string, key: string): Promise<Line> {
+/** The ids of what the person owns; none where that is not told, which is no reason to redeem nothing. */
+async function library(): Promise<ReadonlySet<string>> {
+  const all = new Set<string>();
+  try {
+    for await (const ids of owned()) {
+      ids.forEach((each) => all.add(each));
+    }
+  } catch {
+    return new Set();
+  }
+  return all;
+}
+
+async function one(code: string, { key, had }: Try): Promise<Line> {
   try {
     const { value } = await api.post("/api/v1/redeem", { body: { code }, headers: { "Idempotency-Key": key } });
     const ids = value.products.length ? value.products : [value.product_id];
     const products = await Promise.all(ids.map(async (id) => (await api.get("/api/v1/products/{id}", { values: { id } })).value));
-    return { code, state: value.already_owned ? "owned" : "redeemed", products };
+    // A code of one's own is answered as the first time; a fresh one for what one owns is `already_owned`.
+    const isOld = ids.every((each) => had.has(each));
+    return { code, state: value.already_owned ? "owned" : isOld ? "before" : "redeemed", products };
   } catch (error) {
     return { code, state: error instanceof Problem ? error : new Problem(0, { detail: String(error) }), products: [] };
   }

@@ -10,6 +10,7 @@ import { date } from "../../shared/words";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { faultAt, once, useDoing } from "./doing";
+import { need } from "./faults";
 import { say } from "./say";
 
 type Scope = Schemas["NewClient"]["scopes"][number];
@@ -77,6 +78,7 @@ function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
   const add = (event: Event) => {
     event.preventDefault();
     void run(async () => {
+      need({ name: [say("name"), name] });
       const body = { name, scopes: [...scopes], redirect_uris: [], implicit: false };
       setMade((await api.post("/api/v1/org/clients", { query: { org }, body, headers: once() })).value);
       onDone();

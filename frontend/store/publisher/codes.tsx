@@ -17,10 +17,16 @@ import { Issue } from "./issue";
 import { say } from "./say";
 
 type Batch = Schemas["Batch"];
+type Product = Schemas["ProductDetail"];
+
+const AT_ONCE = 40;
 
 export function Codes({ org }: { org: string }) {
   const found = useAsked(
-    async (signal) => (await api.get("/api/v1/codes", { query: { org, limit: 100 }, signal })).value,
+    async (signal) => {
+      const rows = (await api.get("/api/v1/codes", { query: { org, limit: 100 }, signal })).value;
+      return { rows, named: await named(new Set(rows.flatMap((each) => each.products)), signal) };
+    },
     [org],
     { keeps: true },
   );
@@ -29,7 +35,7 @@ export function Codes({ org }: { org: string }) {
     <div class="stack">
       <Issue org={org} onIssued={found.again} />
       <Answer of={found}>
-        {(rows) =>
+        {({ rows, named }) =>
           rows.length ? (
             <Table
               caption={say("codes.batches")}
@@ -38,6 +44,7 @@ export function Codes({ org }: { org: string }) {
               columns={[
                 { name: "created", label: say("issued"), cell: (each) => date(each.created_at) },
                 { name: "kind", label: say("codes.kind"), cell: (each) => say(each.kind === "promo" ? "promo" : "license") },
+                { name: "products", label: say("issue.products"), cell: (each) => <For products={each.products.map((id) => named.get(id))} /> },
                 { name: "count", label: say("codes"), cell: (each) => number(each.count), isNumber: true },
                 { name: "uses", label: say("codes.used"), cell: (each) => <Used of={each} /> },
                 { name: "until", label: say("until"), cell: (each) => (each.expires_at ? date(each.expires_at) : "–") },
@@ -53,6 +60,34 @@ export function Codes({ org }: { org: string }) {
       <Revoking org={org} batch={revoked} onDone={() => (setRevoked(null), found.again())} />
     </div>
   );
+}
+
+function For({ products }: { products: readonly (Product | undefined)[] }) {
+  const known = products.flatMap((each) => (each ? [each] : []));
+  return (
+    <ul class="facts-list">
+      {known.map((each) => (
+        <li key={each.id}>
+          <a href={`/publisher/products/${each.slug}`}>{each.title}</a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The products with these ids; one that has gone is left out. */
+async function named(ids: ReadonlySet<string>, signal: AbortSignal): Promise<Map<string, Product>> {
+  const found = new Map<string, Product>();
+  const left = [...ids];
+  while (left.length) {
+    const operations = left.splice(0, AT_ONCE).map((id) => ({ method: "GET" as const, path: `/products/${id}`, body: null, headers: null }));
+    const { results } = (await api.post("/api/v1/batch", { body: { operations, mode: "parallel" }, signal })).value;
+    for (const each of results.filter(({ status }) => status === 200)) {
+      const product = each.body as unknown as Product;
+      found.set(product.id, product);
+    }
+  }
+  return found;
 }
 
 function Used({ of }: { of: Batch }) {

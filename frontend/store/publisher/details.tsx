@@ -10,7 +10,7 @@ import { say as store } from "../say";
 import { Conflict } from "./conflict";
 import { once, useDoing } from "./doing";
 import { known, type Known } from "./managed";
-import { cleaned, ProductForm, type Written } from "./product_form";
+import { cleaned, complete, ProductForm, type Written } from "./product_form";
 import { say } from "./say";
 
 export function Details({ product, etag, again }: Known & { again: () => void }) {
@@ -21,6 +21,7 @@ export function Details({ product, etag, again }: Known & { again: () => void })
   const values = { id: product.id };
   const save = (match: string) =>
     void run(async () => {
+      complete(value);
       const headers = { ...once(), "If-Match": match };
       const saved = await api.put("/api/v1/products/{id}", { values, body: cleaned(value), headers });
       setTheirs(null);

@@ -1,6 +1,7 @@
 // Something a person does: one at a time, with what came of it.
 import { useRef, useState } from "preact/hooks";
 import { Problem } from "../../shared/problem";
+import { worded } from "./faults";
 
 export function useDoing() {
   const [isBusy, setBusy] = useState(false);
@@ -18,7 +19,7 @@ export function useDoing() {
       await act();
       return true;
     } catch (error) {
-      setProblem(error instanceof Problem ? error : new Problem(0, { detail: String(error) }));
+      setProblem(error instanceof Problem ? worded(error) : new Problem(0, { detail: String(error) }));
       return false;
     } finally {
       running.current = false;
@@ -33,7 +34,7 @@ export function once(): Record<string, string> {
   return { "Idempotency-Key": crypto.randomUUID() };
 }
 
-/** What is wrong with a field, by its name. */
+/** What is wrong with a field, or with a part of it, by its name. */
 export function faultAt(problem: Problem | null, field: string): string | undefined {
-  return problem?.faults.find((each) => each.field === field)?.detail;
+  return problem?.faults.find((each) => each.field.split("/")[0] === field)?.detail;
 }

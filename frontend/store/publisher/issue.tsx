@@ -7,6 +7,7 @@ import { counted } from "../../shared/words";
 import type { Schemas } from "../api";
 import { Curl } from "../curl";
 import { faultAt, once, useDoing } from "./doing";
+import { need } from "./faults";
 import { say } from "./say";
 
 type New = Schemas["NewBatch"];
@@ -37,6 +38,7 @@ export function Issue({ org, onIssued }: { org: string; onIssued: () => void }) 
   const path = target("/api/v1/codes", {}, { org });
   const issue = () =>
     void run(async () => {
+      need({ products: [say("issue.products"), body.products] });
       const answer = await send("POST", path, { body, headers: { ...once(), Accept: "text/csv, application/problem+json" } });
       const csv = await answer.blob();
       const codes = (await csv.text()).split(/\r?\n/).slice(1).filter(Boolean);

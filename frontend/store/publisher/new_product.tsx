@@ -7,7 +7,7 @@ import { api } from "../api";
 import { Curl } from "../curl";
 import { once, useDoing } from "./doing";
 import { org, OrgChoice } from "./org";
-import { cleaned, ProductForm, type Written } from "./product_form";
+import { cleaned, complete, ProductForm, type Written } from "./product_form";
 import { Publishers } from "./publishers";
 import { say } from "./say";
 
@@ -47,6 +47,7 @@ function Blank() {
   };
   const create = () =>
     void run(async () => {
+      complete(value);
       const made = await api.post("/api/v1/products", { query: { org: org() }, body: cleaned(value), headers: once() });
       go(`/publisher/products/${made.value.slug}`);
     });

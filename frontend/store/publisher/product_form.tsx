@@ -2,10 +2,12 @@
 import type { ComponentChildren } from "preact";
 import { Field, Faults, SelectField, TextField } from "../../shared/components/field";
 import type { Problem } from "../../shared/problem";
+import { say as shared } from "../../shared/say";
 import type { Schemas } from "../api";
 import { PLATFORMS, type Platform } from "../platform";
 import { say as store } from "../say";
 import { faultAt } from "./doing";
+import { need } from "./faults";
 import { say } from "./say";
 
 export type Written = Schemas["ProductWrite"];
@@ -50,7 +52,10 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
         onChange={(kind) => set({ kind: kind as Written["kind"] })}
       />
       <fieldset id="platforms" tabIndex={-1} aria-describedby={faultAt(problem, "platforms") ? "platforms-fault" : undefined}>
-        <legend>{store("platform")}</legend>
+        <legend>
+          {store("platform")}
+          <span class="quiet"> ({shared("required")})</span>
+        </legend>
         <div class="row">
           {(Object.keys(PLATFORMS) as Platform[]).map((each) => (
             <label class="check" key={each}>
@@ -102,6 +107,11 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
       <div class="row">{children}</div>
     </form>
   );
+}
+
+/** @throws Problem where something that every product has is missing. */
+export function complete({ title, slug, platforms }: Written): void {
+  need({ title: [say("title"), title], slug: [say("slug"), slug], platforms: [store("platform"), platforms] });
 }
 
 /** The value as it is sent: without what was left empty. */

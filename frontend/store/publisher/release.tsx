@@ -12,7 +12,7 @@ import { PLATFORMS } from "../platform";
 import { say as store } from "../say";
 import { known, type Known } from "./managed";
 import { Publishers } from "./publishers";
-import { ReleaseStatus } from "./releases";
+import { formerOf, ReleaseStatus } from "./releases";
 import { say } from "./say";
 import { Sending } from "./sending";
 import { Steps } from "./steps";
@@ -89,7 +89,5 @@ async function read(slug: string, version: string, signal: AbortSignal): Promise
   if (!release) {
     throw new Problem(404, {});
   }
-  // Newest first, as customers are given them.
-  const standing = all.filter((each) => each.channel === release.channel && each.status !== "draft" && each.status !== "yanked");
-  return { product, release, former: standing[0]?.version === version ? standing[1] : undefined };
+  return { product, release, former: formerOf(release, all) };
 }

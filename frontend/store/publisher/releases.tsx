@@ -13,6 +13,7 @@ import { CommandLine } from "../command";
 import { Curl } from "../curl";
 import { say as store } from "../say";
 import { faultAt, once, useDoing } from "./doing";
+import { need } from "./faults";
 import { say } from "./say";
 
 type Detail = Schemas["ProductDetail"];
@@ -43,6 +44,7 @@ export function Releases({ product }: { product: Detail }) {
                 { name: "channel", label: store("channel"), cell: (each) => each.channel },
                 { name: "status", label: say("status"), cell: (each) => <ReleaseStatus of={each} /> },
                 { name: "published", label: store("published"), cell: (each) => each.published_at && date(each.published_at) },
+                { name: "former", label: say("roll.back.title"), cell: (each) => <Former of={formerOf(each, rows)} at={at(each)} /> },
                 { name: "files", label: say("files"), cell: (each) => each.artifacts?.length ?? 0, isNumber: true },
               ]}
             />
@@ -53,6 +55,18 @@ export function Releases({ product }: { product: Detail }) {
       </Answer>
     </div>
   );
+}
+
+/** The release that customers get when this one is taken back; none where this is not the newest of its channel. */
+export function formerOf(release: Release, all: readonly Release[]): Release | undefined {
+  // Newest first, as customers are given them.
+  const standing = all.filter((each) => each.channel === release.channel && each.status !== "draft" && each.status !== "yanked");
+  return standing[0]?.version === release.version ? standing[1] : undefined;
+}
+
+/** Leads to where the newest release of a channel is taken back. */
+function Former({ of, at }: { of: Release | undefined; at: string }) {
+  return of ? <a href={at}>{say("roll.back", { version: of.version })}</a> : null;
 }
 
 export function ReleaseStatus({ of }: { of: Release }) {
@@ -68,6 +82,7 @@ function NewRelease({ product }: { product: Detail }) {
   const push = `countersign push PATH ${product.org}/${product.slug} --version ${value.version || "VERSION"} --channel ${value.channel} --publish`;
   const draft = () =>
     void run(async () => {
+      need({ version: [say("version"), value.version] });
       const body = { ...value, notes: value.notes || null };
       const made = await api.post("/api/v1/products/{id}/releases", { values: { id: product.id }, body, headers: once() });
       go(`/publisher/products/${product.slug}/releases/${encodeURIComponent(made.value.version)}`);

@@ -23,7 +23,7 @@ interface Props {
 type Channel = Schemas["Promotion"]["channel"];
 
 export function Steps({ product, release, former, again }: Props) {
-  const [open, setOpen] = useState<"" | "promote" | "yank" | "delete">("");
+  const [open, setOpen] = useState<"" | "promote" | "yank" | "roll back" | "delete">("");
   const [reason, setReason] = useState("");
   const others = CHANNELS.filter((each) => each !== release.channel);
   const [channel, setChannel] = useState<Channel>(others[0] ?? "stable");
@@ -54,10 +54,11 @@ export function Steps({ product, release, former, again }: Props) {
       await api.delete("/api/v1/products/{id}/releases/{version}", { values, headers: once() });
       go(`/publisher/products/${product.slug}`, { replaces: true });
     });
-  const takeBack = (because: string) => {
+  const takeBack = (how: "yank" | "roll back", because: string) => {
     setReason(because);
-    setOpen("yank");
+    setOpen(how);
   };
+  const isBack = open === "roll back" && former;
   const isDraft = release.status === "draft";
   const isYanked = release.status === "yanked";
   return (
@@ -78,11 +79,11 @@ export function Steps({ product, release, former, again }: Props) {
           <>
             <Button onClick={() => setOpen("promote")}>{say("promote")}</Button>
             {former && (
-              <Button onClick={() => takeBack(say("rolled.back", { version: former.version }))}>
+              <Button onClick={() => takeBack("roll back", say("rolled.back", { version: former.version }))}>
                 {say("roll.back", { version: former.version })}
               </Button>
             )}
-            <Button look="risky" onClick={() => takeBack("")}>
+            <Button look="risky" onClick={() => takeBack("yank", "")}>
               {say("yank")}
             </Button>
           </>
@@ -113,19 +114,19 @@ export function Steps({ product, release, former, again }: Props) {
         {problem && <Failed problem={problem} />}
       </Dialog>
       <Dialog
-        title={say("yank")}
-        isOpen={open === "yank"}
+        title={isBack ? say("roll.back.title") : say("yank")}
+        isOpen={open === "yank" || open === "roll back"}
         onClose={() => setOpen("")}
         actions={
           <>
             <Button look="risky" busy={isBusy} disabled={!reason.trim()} onClick={yank}>
-              {say("yank")}
+              {isBack ? say("roll.back", { version: isBack.version }) : say("yank")}
             </Button>
             <Curl method="POST" path={`${path}/yank`} body={{ reason }} />
           </>
         }
       >
-        <p>{say("yank.text")}</p>
+        <p>{isBack ? say("roll.back.text", { version: release.version }) : say("yank.text")}</p>
         {former && <p>{say("yank.former", { channel: release.channel, version: former.version })}</p>}
         <TextField
           name="reason"

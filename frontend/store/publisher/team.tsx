@@ -3,15 +3,18 @@ import { useState } from "preact/hooks";
 import { useAsked } from "../../shared/asked";
 import { target } from "../../shared/client";
 import { Button } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
 import { Answer, Empty, Failed } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
+import { tell } from "../../shared/components/toast";
 import { date } from "../../shared/words";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { me } from "../me";
 import { Clients } from "./clients";
 import { faultAt, once, useDoing } from "./doing";
+import { need } from "./faults";
 import { say } from "./say";
 
 type Role = Schemas["NewMember"]["role"];
@@ -24,16 +27,10 @@ export function Team({ org }: { org: string }) {
     [org],
     { keeps: true },
   );
-  const { problem, run } = useDoing();
-  const remove = (email: string) =>
-    void run(async () => {
-      await api.delete("/api/v1/org/members", { query: { org, email }, headers: once() });
-      found.again();
-    });
+  const [leaving, setLeaving] = useState<string | null>(null);
   return (
     <div class="stack">
       <h2>{say("members")}</h2>
-      {problem && <Failed problem={problem} />}
       <Answer of={found}>
         {(rows) =>
           rows.length ? (
@@ -51,12 +48,9 @@ export function Team({ org }: { org: string }) {
                   // Whoever took themselves away could not come back.
                   cell: (each) =>
                     each.email !== me.value?.email && (
-                      <span class="row">
-                        <Button look="risky" tight onClick={() => remove(each.email)}>
-                          {say("remove")} <span class="hidden-text">{each.email}</span>
-                        </Button>
-                        <Curl method="DELETE" path={target("/api/v1/org/members", {}, { org, email: each.email })} />
-                      </span>
+                      <Button look="risky" tight onClick={() => setLeaving(each.email)}>
+                        {say("remove")} <span class="hidden-text">{each.email}</span>
+                      </Button>
                     ),
                 },
               ]}
@@ -66,19 +60,56 @@ export function Team({ org }: { org: string }) {
           )
         }
       </Answer>
+      <Removing org={org} email={leaving} onClose={() => setLeaving(null)} onDone={found.again} />
       <Invite org={org} onDone={found.again} />
       <Clients org={org} />
     </div>
   );
 }
 
+function Removing(props: { org: string; email: string | null; onClose: () => void; onDone: () => void }) {
+  const { org, email, onClose, onDone } = props;
+  const { isBusy, problem, setProblem, run } = useDoing();
+  const close = () => {
+    setProblem(null);
+    onClose();
+  };
+  const query = { org, email: email ?? "" };
+  const remove = () =>
+    void run(async () => {
+      await api.delete("/api/v1/org/members", { query, headers: once() });
+      tell(say("member.removed", { email: query.email }));
+      close();
+      onDone();
+    });
+  return (
+    <Dialog
+      title={say("member.remove", { email: query.email })}
+      isOpen={email !== null}
+      onClose={close}
+      actions={
+        <>
+          <Button look="risky" busy={isBusy} onClick={remove}>
+            {say("remove")}
+          </Button>
+          <Curl method="DELETE" path={target("/api/v1/org/members", {}, query)} />
+        </>
+      }
+    >
+      <p>{say("member.remove.text", { org })}</p>
+      {problem && <Failed problem={problem} />}
+    </Dialog>
+  );
+}
+
 function Invite({ org, onDone }: { org: string; onDone: () => void }) {
   const [email, setEmail] = useState("");
-  const [role, setRole] = useState<Role>("publisher");
+  const [role, setRole] = useState<Role>("viewer");
   const { isBusy, problem, run } = useDoing();
   const add = (event: Event) => {
     event.preventDefault();
     void run(async () => {
+      need({ email: [say("email"), email] });
       await api.post("/api/v1/org/members", { query: { org }, body: { email, role }, headers: once() });
       setEmail("");
       onDone();

@@ -17,7 +17,7 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.webhooks import deliveries, outbox, receivers
 from countersign.kernel.webhooks.deliveries import Delivery, Replayed
 from countersign.kernel.webhooks.outbox import Outbox
-from countersign.kernel.webhooks.receivers import Receiver
+from countersign.kernel.webhooks.receivers import Receiver, WebhookNotFound
 from countersign.records import app
 from countersign.records.approvals import events as record_events
 
@@ -55,7 +55,13 @@ def _run(data: str | None, org: str | None, work: Work[ResultT]) -> ResultT:
 
     async def of_records(service: app.Service) -> ResultT:
         box = record_events.outbox_of(service.records)
-        return await work(Mine(box, record_events.OWNER, record_events.TYPES))
+        try:
+            return await work(Mine(box, record_events.OWNER, record_events.TYPES))
+        except WebhookNotFound as missing:
+            why = "the records service has no webhook with this id"
+            remedy = "Say --org SLUG where it is of an organisation of the store, or use an id of `webhooks list`."
+            problem = missing.code
+            raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND, problem=problem) from missing
 
     return record_store.run(data, DOING, of_records) if org is None else store.run(data, DOING, of_org)
 

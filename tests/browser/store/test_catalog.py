@@ -5,9 +5,13 @@ import re
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.browser.rules import LINES, evaluated
 from tests.browser.store.people import PLAYER, type_sign_in
 from tests.browser.watched import assert_accessible, watched
 from tests.servers.countersign import Running
+
+GAP = """document.querySelector(".cards + p").getBoundingClientRect().top -
+  document.querySelector(".cards").getBoundingClientRect().bottom"""
 
 
 async def test_what_is_typed_is_found_and_stands_in_the_address(
@@ -16,6 +20,8 @@ async def test_what_is_typed_is_found_and_stands_in_the_address(
     async with watched(browser, demo_store.url) as page:
         await page.goto("/")
         await page.wait_for_selector(".card")
+        assert await evaluated(page, LINES) == [1, 1]
+        assert await evaluated(page, GAP) >= 8
         await page.keyboard.press("/")
         await page.keyboard.type("auorra frei")
         await expect(page.locator(".card h2")).to_have_text(["Aurora Freight"])

@@ -5,9 +5,10 @@ import asyncio
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.browser.rules import LINES, evaluated
 from tests.browser.store.goods import free_product, owned_with_a_file, published
 from tests.browser.store.people import PLAYER, PUBLISHER, sign_in
-from tests.browser.watched import assert_accessible, evaluated, picture, watched
+from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
 
 
@@ -51,6 +52,7 @@ async def test_notes_collections_and_what_is_hidden_stay_in_this_browser_and_wit
     async with watched(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, "/library?order=title")
         await page.wait_for_selector(".card")
+        assert await evaluated(page, LINES) == [1, 1]
         titles = await page.locator(".card h2").all_inner_texts()
         assert titles == sorted(titles, key=str.lower)
         first = page.locator(".card").first

@@ -17,6 +17,9 @@ from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
 
 LARGE = 9 << 20
+WIDTHS = """[...document.querySelectorAll("progress")]
+  .map((each) => each.parentElement.clientWidth - each.clientWidth).filter((lack) => lack > 1)"""
+"""How much each line of an upload lacks of the width there is, in pixels; none where it lacks nothing."""
 
 
 def archive() -> bytes:
@@ -63,6 +66,9 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
         await page.select_option("#platform", "linux")
         await choose(page, "ferry.zip", archive())
         await page.wait_for_selector("[role=status] >> text=Done", timeout=60_000)
+        # The line of an upload is as wide as what is told above it.
+        assert await evaluated(page, WIDTHS) == []
+        await page.wait_for_selector(f"text={len(archive())} bytes / {len(archive())} bytes")
         await expect(page.locator(".log")).to_contain_text("Done")
         await assert_accessible(page, axe)
         await picture(page, "release-processed-1440-light")
@@ -71,6 +77,28 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
 
         await page.goto(f"/products/{slug}")
         await page.wait_for_selector(".get >> text=Download 1.0.0")
+
+
+@pytest.mark.full
+async def test_what_a_form_lacks_stands_at_its_fields_in_plain_words(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    async with watched(browser, demo_store.url, expected=("status of 4",)) as page:
+        await sign_in(page, PUBLISHER, "/publisher/new")
+        await page.wait_for_selector("legend:has-text('(required)')")
+        await page.click("text=Create the draft")
+        await expect(page.locator(".summary li")).to_have_text(
+            ["Title is required", "Address is required", "Choose at least one platform"]
+        )
+        await expect(page.locator("#title-fault")).to_have_text("Title is required")
+        await expect(page.locator("#platforms-fault")).to_have_text("Choose at least one platform")
+        await assert_accessible(page, axe)
+        await page.fill("#title", "Too Long")
+        await page.check("text=Linux")
+        await page.fill("#license", "x" * 10_000)
+        await page.click("text=Create the draft")
+        await expect(page.locator("#license-fault")).to_contain_text("At most")
+        await expect(page.locator(".summary")).not_to_contain_text("expected")
 
 
 @pytest.mark.full
@@ -187,9 +215,14 @@ async def test_whoever_changes_the_same_product_is_shown_both_versions(
 
 @pytest.mark.full
 async def test_codes_are_issued_kept_as_a_file_and_revoked(browser: Browser, demo_store: Running) -> None:
-    async with watched(browser, demo_store.url) as page:
+    async with watched(browser, demo_store.url, expected=("status of 4",)) as page:
         await sign_in(page, PUBLISHER, "/publisher?tab=codes")
         await page.click("summary")
+        await page.fill("#products", "gantry, no-such-product")
+        await page.click("button:text('Issue codes')")
+        await expect(page.locator("#products-fault")).to_have_text(
+            "One of these addresses is no product of the organisation"
+        )
         await page.fill("#products", "gantry")
         await page.fill("#count", "7")
         await page.click("button:text('Issue codes')")
@@ -200,6 +233,7 @@ async def test_codes_are_issued_kept_as_a_file_and_revoked(browser: Browser, dem
         assert lines[0] == "code"
         assert len(lines) == 8
         batch = page.locator("tr:has-text('0 of 7')")
+        await expect(batch.locator("a")).to_have_text("Gantry")
         await batch.locator("button").click()
         await page.click("dialog >> button.risky")
 
@@ -212,9 +246,14 @@ async def test_the_team_gets_a_program_whose_secret_is_shown_once(browser: Brows
     async with watched(browser, demo_store.url) as page:
         await sign_in(page, PUBLISHER, "/publisher?tab=team")
         await page.fill("#email", PLAYER)
-        await page.select_option("#role", "viewer")
         await page.click("button:text('Add a member')")
+        await expect(page.locator(f"tr:has-text('{PLAYER}')")).to_contain_text("Viewer")
         await page.click(f"tr:has-text('{PLAYER}') >> button")
+        await page.wait_for_selector(f"dialog >> text=Remove {PLAYER}?")
+        await page.click("dialog >> button:text('Cancel')")
+        await expect(page.locator(f"tr:has-text('{PLAYER}')")).to_have_count(1)
+        await page.click(f"tr:has-text('{PLAYER}') >> button")
+        await page.click("dialog >> button.risky")
         await expect(page.locator(f"tr:has-text('{PLAYER}')")).to_have_count(0)
         await page.fill("#name", name)
         await page.click("button:text('Add a program')")
@@ -248,10 +287,14 @@ async def test_a_release_is_rolled_back_to_the_one_before_it(browser: Browser, d
         await page.wait_for_selector("button:text('Promote')")
         assert await page.locator("button:text('Roll back')").count() == 0
 
-        await page.goto(f"/publisher/products/{slug}/releases/1.1.0")
+        await page.goto(f"/publisher/products/{slug}")
+        await page.click("tr:has-text('1.1.0') >> a:text('Roll back to 1.0.0')")
         await page.focus("button:text('Roll back to 1.0.0')")
         await page.keyboard.press("Enter")
+        await expect(page.locator("dialog[open] h2")).to_have_text("Roll back")
+        await page.wait_for_selector("dialog >> text=1.1.0 is yanked for good")
         await page.wait_for_selector("dialog >> text=Customers of beta then get 1.0.0.")
+        await expect(page.locator("dialog[open] button.risky")).to_have_text("Roll back to 1.0.0")
         await assert_accessible(page, axe)
         await page.focus("dialog >> button.risky")
         await page.keyboard.press("Enter")
@@ -349,6 +392,6 @@ async def test_what_is_done_can_be_copied_as_a_request(browser: Browser, demo_st
         await page.goto("/publisher?tab=team")
         await page.fill("#email", "o'hara@example.com")
         line = await copied("POST /api/v1/org/members")
-        assert """-d '{"email":"o'\\''hara@example.com","role":"publisher"}'""" in line
+        assert """-d '{"email":"o'\\''hara@example.com","role":"viewer"}'""" in line
     product = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}")
     assert product["status"] == "public"

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from playwright.async_api import Browser, Route, expect
 
+from tests.browser.store.goods import new, published
 from tests.browser.store.people import PLAYER, call, sign_in
 from tests.browser.watched import assert_accessible, watched
 from tests.servers.countersign import Running
@@ -78,6 +79,7 @@ async def test_a_code_that_a_link_brings_survives_the_sign_in_and_is_sent_to_nob
         page.on("request", lambda request: asked.append(f"{request.url} {request.headers.get('referer')}"))
         await page.goto(f"/redeem#code={code.lower()}")
         await page.wait_for_selector("text=Sign in first")
+        await page.wait_for_selector("text=Your code is kept in this tab")
         assert page.url.endswith("/redeem")
         await page.click("main a:text('Sign in')")
         await page.fill("#email", PLAYER)
@@ -90,6 +92,24 @@ async def test_a_code_that_a_link_brings_survives_the_sign_in_and_is_sent_to_nob
         await expect(page.locator("#code")).to_have_value("")
 
     assert not [each for each in asked if code.lower() in each.lower()]
+
+
+@pytest.mark.full
+async def test_a_code_used_before_and_one_for_what_is_owned_are_told_apart(
+    browser: Browser, demo_store: Running
+) -> None:
+    slug = await asyncio.to_thread(new, demo_store)
+    used, fresh = await asyncio.to_thread(issued, demo_store, slug, 2)
+    await asyncio.to_thread(published, demo_store, slug, "1.0.0")
+    await asyncio.to_thread(call, demo_store, "POST", "/redeem", {"code": used}, email=PLAYER)
+    async with watched(browser, demo_store.url) as page:
+        await sign_in(page, PLAYER, "/redeem")
+        await page.fill("#code", f"{used}\n{fresh}")
+        await page.click("button:text('Redeem 2 codes')")
+
+        results = page.locator(".results li")
+        await expect(results.nth(0)).to_contain_text("You have redeemed this code before")
+        await expect(results.nth(1)).to_contain_text("Owned already; the code was not used up")
 
 
 @pytest.mark.full
