@@ -72,13 +72,11 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
         })}
       </section>
       {plan.effects.length > 0 && (
-        <section class="stack tight">
+        <section class="effects stack tight">
           <h3>{say("effects")}</h3>
           <ul>
-            {plan.effects.map(({ model, count, what }) => (
-              <li key={model}>
-                {number(count)} {modelOf(meta, model)?.plural ?? model}: {say(what === "deleted" ? "effects.deleted" : "effects.left")}
-              </li>
+            {plan.effects.map((each) => (
+              <li key={each}>{each}</li>
             ))}
           </ul>
         </section>
