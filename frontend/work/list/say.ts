@@ -3,6 +3,7 @@ import { words } from "../../shared/words";
 
 const en = {
   grid: "{model}: records",
+  "count.one": "{n} record",
   count: "{n} records",
   counting: "counting…",
   none: "No records",
@@ -88,6 +89,7 @@ const en = {
 
 const de: Record<keyof typeof en, string> = {
   grid: "{model}: Datensätze",
+  "count.one": "{n} Datensatz",
   count: "{n} Datensätze",
   counting: "wird gezählt…",
   none: "Keine Datensätze",

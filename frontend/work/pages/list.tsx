@@ -7,7 +7,7 @@ import { Empty, Failed } from "../../shared/components/states";
 import { tell } from "../../shared/components/toast";
 import { go, query } from "../../shared/router";
 import { shortcut } from "../../shared/shortcuts";
-import { number } from "../../shared/words";
+import { counted } from "../../shared/words";
 import type { Field, Meta, Model, Row } from "../api";
 import { addressOf, canList, governed, may, modelOf } from "../models";
 import { Columns } from "../list/columns";
@@ -116,7 +116,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
           </Button>
         )}
         <span class="quiet small count" role="status">
-          {rows.total.value === null ? say("counting") : say("count", { n: number(rows.total.value) })}
+          {rows.total.value === null ? say("counting") : counted(rows.total.value, say("count.one"), say("count"))}
         </span>
       </div>
       {panel === "filter" && <Filters {...{ meta, model, filter }} />}
