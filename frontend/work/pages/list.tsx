@@ -125,7 +125,6 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       {panel === "views" && <Views key={query.value.toString()} model={model.name} />}
       <Conditions {...{ model, filter }} />
       {rows.problem.value && <Failed problem={rows.problem.value} again={() => rows.again()} />}
-      {canPick && <PickedBar {...{ meta, model, rows, picking }} />}
       {/* Without any row there is nothing but what went wrong. */}
       {rows.problem.value && rows.total.value === null ? null : isEmpty ? (
         <Empty title={say("none")}>
@@ -140,6 +139,8 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
           onSave={put}
         />
       )}
+      {/* Below the rows: above, it would move them away from the pointer that picks. */}
+      {canPick && <PickedBar {...{ meta, model, rows, picking }} />}
       <p class="quiet small">{say("keys")}</p>
       {conflict && <Conflict {...{ meta, model, conflict }} onDecide={decide} onClose={() => setConflict(null)} />}
     </div>
