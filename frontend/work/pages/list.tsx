@@ -1,5 +1,5 @@
 // The records of any model: a grid of all of them, with filter, order, columns and views in the address.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
@@ -40,10 +40,28 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   const canPick = hasAny(model);
   useEffect(picking.clear, [model.name, JSON.stringify(filter)]);
   const [panel, setPanel] = useState<(typeof PANELS)[number] | null>(null);
+  // How often the key asked for the filter, which then takes the keyboard; and where that was before.
+  const [calls, setCalls] = useState(0);
+  const before = useRef<Element | null>(null);
+  const turn = (next: (typeof PANELS)[number] | null) => {
+    setPanel(next);
+    setCalls(0);
+  };
+  const leaveFilter = () => {
+    const last = calls > 0 ? before.current : null;
+    const isThere = last instanceof HTMLElement && last.isConnected && last !== document.body;
+    turn(null);
+    (isThere ? last : document.getElementById("panel-filter"))?.focus();
+  };
   const [conflict, setConflict] = useState<(Conflicting & { field: Field }) | null>(null);
+  const callFilter = () => {
+    before.current = document.activeElement;
+    setPanel("filter");
+    setCalls((last) => last + 1);
+  };
   useEffect(() => {
     const known = [
-      shortcut({ key: "f", does: say("key.filter"), run: () => setPanel("filter") }),
+      shortcut({ key: "f", does: say("key.filter"), run: callFilter }),
       ...(may(model, "create") ? [shortcut({ key: "n", does: say("key.new"), run: () => go(`/models/${model.name}/new`) })] : []),
     ];
     return () => known.forEach((each) => each());
@@ -103,7 +121,13 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       </Heading>
       <div class="row">
         {PANELS.map((each) => (
-          <Button key={each} tight aria-expanded={panel === each} onClick={() => setPanel(panel === each ? null : each)}>
+          <Button
+            key={each}
+            id={`panel-${each}`}
+            tight
+            aria-expanded={panel === each}
+            onClick={() => turn(panel === each ? null : each)}
+          >
             {say(each)}
           </Button>
         ))}
@@ -119,7 +143,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
           {rows.total.value === null ? say("counting") : counted(rows.total.value, say("count.one"), say("count"))}
         </span>
       </div>
-      {panel === "filter" && <Filters {...{ meta, model, filter }} />}
+      {panel === "filter" && <Filters {...{ meta, model, filter, calls }} onLeave={leaveFilter} />}
       {panel === "sort" && <Sorting {...{ model, order }} />}
       {panel === "columns" && <Columns {...{ model, columns }} />}
       {panel === "views" && <Views key={query.value.toString()} model={model.name} />}

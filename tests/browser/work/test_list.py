@@ -67,6 +67,18 @@ async def test_the_first_rows_do_not_wait_for_the_count(browser: Browser, desk: 
         assert asked.index("/api/lead/list") < asked.index("/api/lead/search")
 
 
+async def test_the_filters_key_leads_into_it_and_escape_back(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead")
+        await page.wait_for_selector("#cell-0-0 a")
+        await page.focus("[role=grid]")
+        await press(page, "f")
+        await expect(page.locator("#filter-field")).to_be_focused()
+        await press(page, "Escape")
+        await expect(page.locator("[role=grid]")).to_be_focused()
+        await expect(page.locator("#filter-field")).to_have_count(0)
+
+
 @pytest.mark.full
 async def test_a_filter_is_built_told_in_the_address_and_taken_away(
     browser: Browser, desk: Desk, alice: Caller
