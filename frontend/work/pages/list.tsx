@@ -31,6 +31,21 @@ export function List({ meta, name }: { meta: Meta; name: string }) {
 
 const PANELS = ["filter", "sort", "columns", "views"] as const;
 
+/** What the grid listens to, for the sheet of keys. */
+const KEYS = [
+  ["← ↑ ↓ →", "key.move"],
+  ["Home End", "key.far"],
+  ["PageUp PageDown", "key.page"],
+  ["Enter", "key.enter"],
+  ["F2", "key.edit"],
+  ["Shift ← →", "key.wide"],
+] as const;
+const PICKING_KEYS = [
+  ["Space", "key.pick"],
+  ["Ctrl A", "key.all"],
+  ["Escape", "key.clear"],
+] as const;
+
 function Records({ meta, model }: { meta: Meta; model: Model }) {
   const { filter, order, columns } = asked(model);
   const about = JSON.stringify(input({ filter, order }));
@@ -61,7 +76,9 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   };
   useEffect(() => {
     const known = [
+      ...KEYS.map(([key, does]) => shortcut({ key, does: say(does) })),
       shortcut({ key: "f", does: say("key.filter"), run: callFilter }),
+      ...(canPick ? PICKING_KEYS.map(([key, does]) => shortcut({ key, does: say(does) })) : []),
       ...(may(model, "create") ? [shortcut({ key: "n", does: say("key.new"), run: () => go(`/models/${model.name}/new`) })] : []),
     ];
     return () => known.forEach((each) => each());
@@ -152,7 +169,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       {/* Without any row there is nothing but what went wrong. */}
       {rows.problem.value && rows.total.value === null ? null : isEmpty ? (
         <Empty title={say("none")}>
-          <p>{say("none.text")}</p>
+          <p>{say(filter.length ? "none.text" : "none.yet")}</p>
         </Empty>
       ) : (
         <Grid
