@@ -5,7 +5,8 @@ export interface Shortcut {
   /** As KeyboardEvent.key says it, or two one after the other: "/", "j", "?", "g p". */
   key: string;
   does: string;
-  run: () => void;
+  /** None where the page itself listens: then it is in the sheet of keys alone. */
+  run?: () => void;
 }
 
 const SWITCH = "countersign-keys-off";
@@ -43,12 +44,12 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   const pressed = begun && event.timeStamp - begunAt < PATIENCE_MS ? `${begun} ${event.key}` : event.key;
-  const isBeginning = known.peek().some((each) => each.key.startsWith(`${pressed} `));
+  const isBeginning = known.peek().some((each) => each.run && each.key.startsWith(`${pressed} `));
   begun = isBeginning ? pressed : "";
   begunAt = event.timeStamp;
   // The newest wins: a page's own key before the one of the frame.
-  const found = known.peek().findLast((each) => each.key === pressed);
-  if (found) {
+  const found = known.peek().findLast((each) => each.run && each.key === pressed);
+  if (found?.run) {
     event.preventDefault();
     found.run();
   }

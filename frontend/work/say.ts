@@ -18,6 +18,7 @@ const en = {
   connect: "MCP",
   audit: "Audit",
   palette: "Go to",
+  "palette.key": "Go somewhere, search records, do something",
 };
 
 const de: Record<keyof typeof en, string> = {
@@ -37,6 +38,7 @@ const de: Record<keyof typeof en, string> = {
   connect: "MCP",
   audit: "Protokoll",
   palette: "Gehe zu",
+  "palette.key": "Irgendwohin gehen, Datensätze suchen, etwas tun",
 };
 
 export const say = words(en, de);

@@ -10,6 +10,7 @@ import { say } from "./say";
 /** Whether all of them were decided. */
 async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<void>, done: string): Promise<boolean> {
   const failed: Problem[] = [];
+  let isStale = false;
   for (const plan of several) {
     try {
       await decide(plan);
@@ -19,9 +20,10 @@ async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<vo
     const now = await run<Plan>("plan", "get", { id: plan.id }).catch(() => null);
     if (now) {
       put([now.value]);
+      isStale ||= now.value.state === "stale";
     }
   }
-  const why = failed[0]?.message ?? "";
+  const why = isStale ? say("stale") : (failed[0]?.message ?? "");
   const isOne = several.length === 1;
   const n = number(several.length - failed.length);
   tell(failed.length ? (isOne ? why : say("undecided", { n, failed: number(failed.length), why })) : done);

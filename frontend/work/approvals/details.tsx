@@ -17,6 +17,8 @@ export function State({ plan, now_ms }: { plan: Plan; now_ms: number }) {
 
 export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms: number }) {
   const target = plan.target?.model && plan.target.id ? plan.target : null;
+  // That it is overtaken is said in words above.
+  const reason = plan.reason ?? (plan.state === "stale" ? null : plan.error);
   return (
     <div class="stack">
       <p class="row">
@@ -27,8 +29,9 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
         {plan.needs > 1 && <span>{say("needs", { n: number(plan.approvals.length), of: number(plan.needs) })}</span>}
       </p>
       <p class="small quiet">
-        {say("proposed", { when: ago(plan.proposed_at, now_ms) })} ·{" "}
-        {isExpired(plan, now_ms) ? say("expired") : say("expires", { when: ago(plan.expires_at, now_ms) })}
+        {say("proposed", { when: ago(plan.proposed_at, now_ms) })}
+        {plan.state === "pending" &&
+          ` · ${isExpired(plan, now_ms) ? say("expired") : say("expires", { when: ago(plan.expires_at, now_ms) })}`}
         {target && (
           <>
             {" · "}
@@ -36,6 +39,11 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
           </>
         )}
       </p>
+      {plan.state === "stale" && (
+        <p class="notice">
+          {say("stale")} {say("stale.next")}
+        </p>
+      )}
       <section class="stack tight">
         <h3>{say("why")}</h3>
         {plan.why ? (
@@ -72,21 +80,19 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
         })}
       </section>
       {plan.effects.length > 0 && (
-        <section class="stack tight">
+        <section class="effects stack tight">
           <h3>{say("effects")}</h3>
           <ul>
-            {plan.effects.map(({ model, count, what }) => (
-              <li key={model}>
-                {number(count)} {modelOf(meta, model)?.plural ?? model}: {say(what === "deleted" ? "effects.deleted" : "effects.left")}
-              </li>
+            {plan.effects.map((each) => (
+              <li key={each}>{each}</li>
             ))}
           </ul>
         </section>
       )}
-      {(plan.reason || plan.error) && (
+      {reason && (
         <section class="stack tight">
           <h3>{say("reason")}</h3>
-          <p>{plan.reason ?? plan.error}</p>
+          <p>{reason}</p>
         </section>
       )}
       <details>

@@ -15,8 +15,8 @@ export interface Plan extends Row {
   target: { model?: string; id?: string } | null;
   input: unknown;
   diff: Difference[];
-  /** What else happens to the records of other models. */
-  effects: { model: string; count: number; what: string }[];
+  /** What else happens to other records, in words: "1 activity deleted". */
+  effects: string[];
   digest: string;
   why: string | null;
   agent: string | null;

@@ -1,7 +1,7 @@
 // From the columns of a file to the fields of a model.
 import { number } from "../../shared/words";
 import type { Field, Model } from "../api";
-import { governed } from "../models";
+import { fieldOf, governed } from "../models";
 import { minor } from "../values/decimal";
 import { say } from "./say";
 import { written } from "./csv";
@@ -24,30 +24,44 @@ export function choices(model: Model): (readonly [string, string])[] {
   );
 }
 
-/** The field that a column is called after. */
+/** The field that a column is called after. Money is an amount under its label, which pages write it by; under the name
+ *  that the API has for it, minor units. */
 export function guessed(model: Model, head: readonly string[]): string[] {
   const plain = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  const all = fields(model);
   return head.map((column) => {
-    const found = fields(model).find((each) => [each.name, each.label].map(plain).includes(plain(column)));
-    return found?.name ?? "";
+    const labelled = all.find((each) => plain(each.label) === plain(column));
+    const found = all.find((each) => each.name === column) ?? labelled ?? all.find((each) => plain(each.name) === plain(column));
+    return found?.kind === "money" && found === labelled && found.name !== column ? `${found.name}:amount` : (found?.name ?? "");
   });
 }
 
+/** An export's cell without the apostrophe that keeps a spreadsheet from running it. */
+function bare(text: string): string {
+  return /^'+[=+\-@\t\r]/.test(text) ? text.slice(1) : text;
+}
+
+/** What the API says of a row, with the fields called what the pages call them. */
+export function inWords(model: Model, error: string): string {
+  return error.replace(new RegExp(`\\b${model.name}\\.(\\w+)`, "g"), (whole, name: string) => fieldOf(model, name)?.label ?? whole);
+}
+
 /** The file as the API takes it. @throws Error in words for people. */
-export function mapped(rows: readonly string[][], mapping: Mapping): string {
+export function mapped(model: Model, rows: readonly string[][], mapping: Mapping): string {
   const kept = mapping.flatMap((name, column) => (name ? [{ name, column }] : []));
   if (kept.length === 0) {
     throw new Error(say("fault.none"));
   }
   const body = rows.slice(1).map((row, place) =>
     kept.map(({ name, column }) => {
-      const text = row[column] ?? "";
+      const text = bare(row[column] ?? "");
       if (!name.endsWith(":amount") || text === "") {
         return text;
       }
       const value = minor(text);
       if (value === null) {
-        throw new Error(say("fault.amount", { text, row: number(place + 1) }));
+        const label = fieldOf(model, name.replace(":amount", ""))?.label ?? name;
+        throw new Error(say("fault.amount", { label, text, row: number(place + 1) }));
       }
       return String(value);
     }),

@@ -6,7 +6,7 @@ import { Faults } from "../../shared/components/field";
 import { Table } from "../../shared/components/table";
 import { tell } from "../../shared/components/toast";
 import { Problem } from "../../shared/problem";
-import { number } from "../../shared/words";
+import { counted, number } from "../../shared/words";
 import type { Meta, Model, Row } from "../api";
 import { addressOf, fieldOf, may, titleOf } from "../models";
 import { Form } from "../record/form";
@@ -83,6 +83,7 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
     onClose();
   };
   const count = number(several.length);
+  const command = `${model.name}.${wanted.command}`;
   return (
     <Dialog
       title={`${wanted.label}: ${say("picked.n", { n: count })}`}
@@ -92,7 +93,7 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
       actions={
         tried === null ? (
           <Button look={isDeletion ? "risky" : "strong"} onClick={() => void run()}>
-            {say("bulk.run", { n: count })}
+            {counted(several.length, say("bulk.run.one"), say("bulk.run"))}
           </Button>
         ) : (
           became === null && <Button onClick={() => (isStopped.current = true)}>{say("bulk.stop")}</Button>
@@ -102,7 +103,7 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
       <Faults problem={problem} />
       {tried === null ? (
         <>
-          <p>{say("bulk.each", { n: count, command: `${model.name}.${wanted.command}` })}</p>
+          <p>{counted(several.length, say("bulk.each.one", { command }), say("bulk.each", { command }))}</p>
           {isAction && <p>{say("bulk.fits", { n: number(wanted.fits(several)), of: count })}</p>}
           {isDeletion && <p>{say("bulk.gone")}</p>}
           <Form
@@ -120,20 +121,20 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
       ) : (
         <div class="stack">
           <progress value={tried} max={several.length} aria-label={say("bulk.progress")} />
-          {became === null ? <p role="status">{say("bulk.going", { of: count })}</p> : <Results {...{ model, became }} />}
+          {became === null ? <p role="status">{counted(several.length, say("bulk.going.one"), say("bulk.going"))}</p> : <Results {...{ model, became }} />}
         </div>
       )}
     </Dialog>
   );
 }
 
-function counted(became: readonly Became[]) {
+function sorted(became: readonly Became[]) {
   const of = (state: Became["state"]) => became.filter((each) => each.state === state);
   return { done: of("done"), proposed: of("proposed"), refused: of("refused"), left: of("left") };
 }
 
 function summary(became: readonly Became[]): string {
-  const { done, proposed, refused, left } = counted(became);
+  const { done, proposed, refused, left } = sorted(became);
   return say("bulk.ended", {
     done: number(done.length),
     proposed: number(proposed.length),
@@ -144,7 +145,7 @@ function summary(became: readonly Became[]): string {
 
 /** All that did not go through, each with its reason; of very many that did, their number has to do. */
 function Results({ model, became }: { model: Model; became: readonly Became[] }) {
-  const { done, proposed, refused, left } = counted(became);
+  const { done, proposed, refused, left } = sorted(became);
   const rows = [...refused, ...left, ...proposed, ...(done.length > MOST_DONE ? [] : done)];
   const name = (row: Row) => (may(model, "get") ? <a href={addressOf(model.name, row.id)}>{titleOf(model, row)}</a> : titleOf(model, row));
   return (

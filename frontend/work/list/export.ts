@@ -17,10 +17,11 @@ export async function exported(_: Meta, model: Model, input: object, columns: re
   }
 }
 
-/** What a spreadsheet would run as a formula begins with an apostrophe instead (CWE-1236). */
+/** What a spreadsheet would run as a formula begins with an apostrophe instead (CWE-1236), which an import takes away;
+ *  so text that is like it has one more. */
 function cell(value: unknown): string {
   const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
-  const tame = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const tame = typeof value === "string" && /^'*[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(tame) ? `"${tame.replaceAll('"', '""')}"` : tame;
 }
 

@@ -1,5 +1,5 @@
 // The filter builder: conditions with exactly the operators the API has for a field, joined by "and".
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Field as Asking, SelectField } from "../../shared/components/field";
 import { tell } from "../../shared/components/toast";
@@ -11,7 +11,22 @@ import { typed } from "../values/typed";
 import { askFilter } from "./query";
 import { say } from "./say";
 
-export function Filters({ meta, model, filter }: { meta: Meta; model: Model; filter: readonly Condition[] }) {
+interface Props {
+  meta: Meta;
+  model: Model;
+  filter: readonly Condition[];
+  /** How often the key asked for it: each time its first control takes the keyboard. */
+  calls: number;
+  onLeave: () => void;
+}
+
+export function Filters({ meta, model, filter, calls, onLeave }: Props) {
+  const box = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (calls > 0) {
+      box.current?.querySelector("select")?.focus();
+    }
+  }, [calls]);
   const fields = [...model.fields, ID].filter((each) => operators(each).length > 0);
   const [name, setName] = useState(fields[0]?.name ?? "id");
   const field = fieldOf(model, name) ?? ID;
@@ -34,8 +49,14 @@ export function Filters({ meta, model, filter }: { meta: Meta; model: Model; fil
     askFilter([...filter, { field: field.name, op: operator, value: found.value }]);
     setText("");
   };
+  const keyed = (event: KeyboardEvent) => {
+    if (event.key === "Escape" && !event.defaultPrevented) {
+      event.preventDefault();
+      onLeave();
+    }
+  };
   return (
-    <form class="panel-box stack" onSubmit={add} aria-label={say("filter")}>
+    <form class="panel-box stack" ref={box} onSubmit={add} onKeyDown={keyed} aria-label={say("filter")}>
       <div class="filters tight">
         <SelectField
           name="filter-field"

@@ -1,4 +1,4 @@
-// What stands above the list while records are picked: how many, and what can be done with all of them.
+// What stands below the list while records are picked: how many, and what can be done with all of them.
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";

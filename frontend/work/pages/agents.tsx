@@ -11,7 +11,7 @@ import { Answer, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { tell } from "../../shared/components/toast";
 import { Problem } from "../../shared/problem";
-import { moment, number } from "../../shared/words";
+import { counted, moment } from "../../shared/words";
 import { type Command, commands, isReading, issue } from "../agents/commands";
 import { Made } from "../agents/made";
 import { say } from "../agents/say";
@@ -175,7 +175,7 @@ function Asking({ meta, known, onMade, onClose }: MakingProps & { known: readonl
         label={say("life")}
         value={days}
         onChange={setDays}
-        options={LIVES_DAYS.map((each) => [String(each), say("days", { n: number(each) })])}
+        options={LIVES_DAYS.map((each) => [String(each), counted(each, say("days.one"), say("days"))])}
       />
       <Scopes meta={meta} commands={known} chosen={chosen} onChoose={setChosen} />
       <Sees meta={meta} chosen={chosen} />

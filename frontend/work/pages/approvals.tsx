@@ -148,7 +148,9 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
     setBusy(true);
     const isDone = await decide();
     setBusy(false);
-    ask({ plan: next?.id });
+    // What could not be decided stays in sight, with what became of it.
+    const isLeft = ({ id, state: now }: Plan) => !["executed", "rejected"].includes(now) && group.some((each) => each.id === id);
+    ask({ plan: (isDone ? next : (plans.peek()?.find(isLeft) ?? next))?.id });
     return isDone;
   };
   const signNow = () => {

@@ -6,10 +6,10 @@ import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
-import { number } from "../../shared/words";
+import { counted, number } from "../../shared/words";
 import { attempt, type Meta, type Model } from "../api";
 import { parsed } from "../import/csv";
-import { choices, guessed, mapped } from "../import/mapping";
+import { choices, guessed, inWords, mapped } from "../import/mapping";
 import { say } from "../import/say";
 import { may, modelOf } from "../models";
 import { Proposed } from "../record/proposed";
@@ -45,7 +45,7 @@ function Asking({ model }: { model: Model }) {
     setBusy(true);
     setProblem(null);
     try {
-      const input = { csv: mapped(rows, mapping), dry_run: isTrial };
+      const input = { csv: mapped(model, rows, mapping), dry_run: isTrial };
       const done = await attempt<Imported>(model.name, "import", input);
       setTold(done.isDone ? done.value : null);
       setPlanId(done.isDone ? null : done.planId);
@@ -74,7 +74,7 @@ function Asking({ model }: { model: Model }) {
       {count > 0 && (
         <>
           <h2>{say("map")}</h2>
-          <p class="quiet">{say("rows", { n: number(count) })}</p>
+          <p class="quiet">{counted(count, say("rows.one"), say("rows"))}</p>
           <div class="form">
             {rows[0]?.map((column, place) => (
               <SelectField
@@ -93,7 +93,7 @@ function Asking({ model }: { model: Model }) {
               {say("dry")}
             </Button>
             <Button look="strong" busy={isBusy} disabled={!isTried} onClick={() => void run(false)}>
-              {say("run", { n: number(count) })}
+              {counted(count, say("run.one"), say("run"))}
             </Button>
           </div>
         </>
@@ -105,16 +105,17 @@ function Asking({ model }: { model: Model }) {
 
 function Told({ model, told }: { model: Model; told: Imported }) {
   if (told.errors.length) {
+    const title = counted(told.errors.length, say("errors.one"), say("errors"));
     return (
       <section class="stack" role="alert">
-        <h2>{say("errors", { n: number(told.errors.length) })}</h2>
+        <h2>{title}</h2>
         <Table
-          caption={say("errors", { n: number(told.errors.length) })}
+          caption={title}
           rows={told.errors}
           keyOf={(each) => String(each.row)}
           columns={[
             { name: "row", label: say("row"), cell: (each) => number(each.row) },
-            { name: "error", label: say("error"), cell: (each) => each.error },
+            { name: "error", label: say("error"), cell: (each) => inWords(model, each.error) },
           ]}
         />
       </section>
@@ -122,7 +123,9 @@ function Told({ model, told }: { model: Model; told: Imported }) {
   }
   return (
     <p class="notice" role="status">
-      {say(told.dry_run ? "fine" : "done", { n: number(told.dry_run ? told.rows : told.created) })}{" "}
+      {told.dry_run
+        ? counted(told.rows, say("fine.one"), say("fine"))
+        : counted(told.created, say("done.one"), say("done"))}{" "}
       {!told.dry_run && <a href={`/models/${model.name}`}>{say("see")}</a>}
     </p>
   );

@@ -1,5 +1,5 @@
 // The records of any model: a grid of all of them, with filter, order, columns and views in the address.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
@@ -7,7 +7,7 @@ import { Empty, Failed } from "../../shared/components/states";
 import { tell } from "../../shared/components/toast";
 import { go, query } from "../../shared/router";
 import { shortcut } from "../../shared/shortcuts";
-import { number } from "../../shared/words";
+import { counted } from "../../shared/words";
 import type { Field, Meta, Model, Row } from "../api";
 import { addressOf, canList, governed, may, modelOf } from "../models";
 import { Columns } from "../list/columns";
@@ -31,6 +31,21 @@ export function List({ meta, name }: { meta: Meta; name: string }) {
 
 const PANELS = ["filter", "sort", "columns", "views"] as const;
 
+/** What the grid listens to, for the sheet of keys. */
+const KEYS = [
+  ["← ↑ ↓ →", "key.move"],
+  ["Home End", "key.far"],
+  ["PageUp PageDown", "key.page"],
+  ["Enter", "key.enter"],
+  ["F2", "key.edit"],
+  ["Shift ← →", "key.wide"],
+] as const;
+const PICKING_KEYS = [
+  ["Space", "key.pick"],
+  ["Ctrl A", "key.all"],
+  ["Escape", "key.clear"],
+] as const;
+
 function Records({ meta, model }: { meta: Meta; model: Model }) {
   const { filter, order, columns } = asked(model);
   const about = JSON.stringify(input({ filter, order }));
@@ -40,10 +55,30 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   const canPick = hasAny(model);
   useEffect(picking.clear, [model.name, JSON.stringify(filter)]);
   const [panel, setPanel] = useState<(typeof PANELS)[number] | null>(null);
+  // How often the key asked for the filter, which then takes the keyboard; and where that was before.
+  const [calls, setCalls] = useState(0);
+  const before = useRef<Element | null>(null);
+  const turn = (next: (typeof PANELS)[number] | null) => {
+    setPanel(next);
+    setCalls(0);
+  };
+  const leaveFilter = () => {
+    const last = calls > 0 ? before.current : null;
+    const isThere = last instanceof HTMLElement && last.isConnected && last !== document.body;
+    turn(null);
+    (isThere ? last : document.getElementById("panel-filter"))?.focus();
+  };
   const [conflict, setConflict] = useState<(Conflicting & { field: Field }) | null>(null);
+  const callFilter = () => {
+    before.current = document.activeElement;
+    setPanel("filter");
+    setCalls((last) => last + 1);
+  };
   useEffect(() => {
     const known = [
-      shortcut({ key: "f", does: say("key.filter"), run: () => setPanel("filter") }),
+      ...KEYS.map(([key, does]) => shortcut({ key, does: say(does) })),
+      shortcut({ key: "f", does: say("key.filter"), run: callFilter }),
+      ...(canPick ? PICKING_KEYS.map(([key, does]) => shortcut({ key, does: say(does) })) : []),
       ...(may(model, "create") ? [shortcut({ key: "n", does: say("key.new"), run: () => go(`/models/${model.name}/new`) })] : []),
     ];
     return () => known.forEach((each) => each());
@@ -103,7 +138,13 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       </Heading>
       <div class="row">
         {PANELS.map((each) => (
-          <Button key={each} tight aria-expanded={panel === each} onClick={() => setPanel(panel === each ? null : each)}>
+          <Button
+            key={each}
+            id={`panel-${each}`}
+            tight
+            aria-expanded={panel === each}
+            onClick={() => turn(panel === each ? null : each)}
+          >
             {say(each)}
           </Button>
         ))}
@@ -116,20 +157,19 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
           </Button>
         )}
         <span class="quiet small count" role="status">
-          {rows.total.value === null ? say("counting") : say("count", { n: number(rows.total.value) })}
+          {rows.total.value === null ? say("counting") : counted(rows.total.value, say("count.one"), say("count"))}
         </span>
       </div>
-      {panel === "filter" && <Filters {...{ meta, model, filter }} />}
+      {panel === "filter" && <Filters {...{ meta, model, filter, calls }} onLeave={leaveFilter} />}
       {panel === "sort" && <Sorting {...{ model, order }} />}
       {panel === "columns" && <Columns {...{ model, columns }} />}
       {panel === "views" && <Views key={query.value.toString()} model={model.name} />}
       <Conditions {...{ model, filter }} />
       {rows.problem.value && <Failed problem={rows.problem.value} again={() => rows.again()} />}
-      {canPick && <PickedBar {...{ meta, model, rows, picking }} />}
       {/* Without any row there is nothing but what went wrong. */}
       {rows.problem.value && rows.total.value === null ? null : isEmpty ? (
         <Empty title={say("none")}>
-          <p>{say("none.text")}</p>
+          <p>{say(filter.length ? "none.text" : "none.yet")}</p>
         </Empty>
       ) : (
         <Grid
@@ -140,6 +180,8 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
           onSave={put}
         />
       )}
+      {/* Below the rows: above, it would move them away from the pointer that picks. */}
+      {canPick && <PickedBar {...{ meta, model, rows, picking }} />}
       <p class="quiet small">{say("keys")}</p>
       {conflict && <Conflict {...{ meta, model, conflict }} onDecide={decide} onClose={() => setConflict(null)} />}
     </div>

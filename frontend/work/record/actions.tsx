@@ -77,7 +77,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
             key={action.id}
             data-action={action.id}
             {...(action.needs_approval ? { title: say("action.approval") } : {})}
-            onClick={() => (action.inputs.length ? setOpen(action) : void perform(action, {}))}
+            onClick={() => setOpen(action)}
           >
             {action.label}
           </Button>
@@ -108,7 +108,11 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
         }
       >
         <Faults problem={problem} />
-        {open && (
+        {open && state && open.to && (
+          <p>{say("action.moves", { field: state.label, now: String(record[state.name] ?? "–"), to: open.to })}</p>
+        )}
+        {open && <p>{say("action.asks")}</p>}
+        {open && open.inputs.length > 0 && (
           <Form
             meta={meta}
             fields={open.inputs.flatMap((name) => inputOf(model, name))}

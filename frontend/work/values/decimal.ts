@@ -22,13 +22,15 @@ export function typed(minor: number): string {
   return plain(minor).replace(".", POINT);
 }
 
-/** Minor units of what was typed; null where it is no amount, or has parts of a minor unit. */
+/** Minor units of what was typed; null where it is no amount, has parts of a minor unit, or groups of other than three
+ *  digits, as an amount in another language's writing would have. */
 export function minor(text: string): number | null {
-  const bare = text.trim().replaceAll(GROUP, "").replace(/[\s\u00a0\u202f']/g, "").replace("\u2212", "-");
-  const found = new RegExp(`^(-?)(\\d+)(?:\\${POINT}(\\d{0,${DIGITS}}))?$`).exec(bare);
+  const bare = text.trim().replace(/[\s\u00a0\u202f']/g, "").replace("\u2212", "-");
+  const whole = `\\d+|\\d{1,3}(?:\\${GROUP}\\d{3})+`;
+  const found = new RegExp(`^(-?)(${whole})(?:\\${POINT}(\\d{0,${DIGITS}}))?$`).exec(bare);
   if (!found) {
     return null;
   }
-  const value = Number(`${found[1]}${found[2]}${(found[3] ?? "").padEnd(DIGITS, "0")}`);
+  const value = Number(`${found[1]}${found[2]?.replaceAll(GROUP, "")}${(found[3] ?? "").padEnd(DIGITS, "0")}`);
   return Number.isSafeInteger(value) ? value : null;
 }

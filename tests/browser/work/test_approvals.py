@@ -38,6 +38,38 @@ async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
         assert alice.run("lead.get", id=ids[1])
 
 
+async def test_what_else_a_deletion_does_is_told_as_the_api_tells_it(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    each = lead(alice, "With an activity")
+    alice.run("activity.create", subject="Call back", lead=each)
+    plan = alice.agent("cutter", "lead.*").run("lead.delete", id=each)["plan_id"]
+    told = alice.run("plan.get", id=plan)["effects"]
+    assert told == ["1 activity deleted"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
+        await expect(page.locator(".effects li")).to_have_text(told)
+
+
+async def test_a_plan_that_is_overtaken_says_so_where_it_is_looked_at(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    each = lead(alice, "Overtaken")
+    plan = alice.agent("slow", "lead.*").run("lead.delete", id=each)["plan_id"]
+    async with desk.page(browser, expected=("409", "400", "404")) as page:
+        await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
+        await expect(page.locator(".plan-page")).to_contain_text("Expires")
+        alice.run("lead.update", id=each, title="Changed meanwhile")
+        await page.keyboard.press("a")
+
+        await page.wait_for_selector(".plan-page .notice:has-text('has changed since it was proposed')")
+        said = await page.inner_text(".plan-page")
+        assert "Expires" not in said
+        assert each not in said.split("The exact command")[0]
+        assert await page.locator("button:text-is('Approve')").count() == 0
+        assert alice.run("lead.get", id=each)["title"] == "Changed meanwhile"
+
+
 @pytest.mark.full
 async def test_proposals_are_seen_as_they_come(
     browser: Browser, desk: Desk, alice: Caller, figures: Figures

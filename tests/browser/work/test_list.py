@@ -67,6 +67,29 @@ async def test_the_first_rows_do_not_wait_for_the_count(browser: Browser, desk: 
         assert asked.index("/api/lead/list") < asked.index("/api/lead/search")
 
 
+async def test_the_filters_key_leads_into_it_and_escape_back(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead")
+        await page.wait_for_selector("#cell-0-0 a")
+        await page.focus("[role=grid]")
+        await press(page, "f")
+        await expect(page.locator("#filter-field")).to_be_focused()
+        await press(page, "Escape")
+        await expect(page.locator("[role=grid]")).to_be_focused()
+        await expect(page.locator("#filter-field")).to_have_count(0)
+
+
+async def test_the_sheet_has_all_keys_of_the_page(browser: Browser, desk: Desk) -> None:
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "eq", "No such lead")))
+        await page.wait_for_selector("text=Take away a condition")
+        await press(page, "?")
+        await page.wait_for_selector("dialog[open] kbd")
+        keys = await page.locator("dialog[open] kbd").all_inner_texts()
+
+        assert {"↑", "Home", "PageDown", "Enter", "F2", "Space", "Ctrl", "K", "Escape", "f", "n", "?"} <= set(keys)
+
+
 @pytest.mark.full
 async def test_a_filter_is_built_told_in_the_address_and_taken_away(
     browser: Browser, desk: Desk, alice: Caller

@@ -32,7 +32,14 @@ async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead?order=title&" + filtered(("title", "contains", "Bulky")))
         await page.wait_for_selector("#cell-3-0 a")
+        before = await page.locator("#cell-1-0").bounding_box()
+        await page.click("#cell-1-0 .pick")
+        await page.wait_for_selector(".picked-bar")
+        assert await page.locator("#cell-1-0").bounding_box() == before
+        await page.click("#cell-1-0 .pick")
+        await expect(page.locator(".picked-bar")).to_have_count(0)
         await page.focus("[role=grid]")
+        await page.keyboard.press("Control+Home")
         for key in ("Space", "ArrowDown", "ArrowDown", "ArrowDown", "Shift+Space"):
             await page.keyboard.press(key)
         await expect(page.locator(".picked-bar [role=status]")).to_have_text("4 picked")

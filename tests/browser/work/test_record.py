@@ -37,6 +37,24 @@ async def test_a_record_is_made_by_keyboard_and_its_faults_lead_to_their_fields(
         await page.wait_for_selector("text=lead.create")
 
 
+async def test_an_action_without_inputs_is_asked_about_before_it_is_done(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title="Not by a slip")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
+        await page.click("[data-action='lead.qualify']")
+        await expect(page.locator("dialog[open]")).to_contain_text("Stage: new → qualified")
+        await page.keyboard.press("Escape")
+        await expect(page.locator("dialog[open]")).to_have_count(0)
+        assert alice.run("lead.get", id=lead["id"])["stage"] == "new"
+        await page.click("[data-action='lead.qualify']")
+        await page.click("dialog[open] .button.strong")
+        await page.wait_for_selector(".toast:has-text('Done')")
+
+        assert alice.run("lead.get", id=lead["id"])["stage"] == "qualified"
+
+
 @pytest.mark.full
 async def test_a_record_is_moved_by_an_action_with_its_inputs_and_its_history_tells(
     browser: Browser, desk: Desk, alice: Caller
