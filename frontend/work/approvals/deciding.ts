@@ -7,10 +7,12 @@ import { put } from "./live";
 import type { Plan } from "./plan";
 import { say } from "./say";
 
-/** Whether all of them were decided. */
-async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<void>, done: string): Promise<boolean> {
+type Done = (after: readonly Plan[]) => string;
+
+/** Whether all of them were decided. What is said then depends on what has become of them, as the API tells it. */
+async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<void>, done: Done): Promise<boolean> {
   const failed: Problem[] = [];
-  let isStale = false;
+  const after: Plan[] = [];
   for (const plan of several) {
     try {
       await decide(plan);
@@ -20,24 +22,23 @@ async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<vo
     const now = await run<Plan>("plan", "get", { id: plan.id }).catch(() => null);
     if (now) {
       put([now.value]);
-      isStale ||= now.value.state === "stale";
+      after.push(now.value);
     }
   }
-  const why = isStale ? say("stale") : (failed[0]?.message ?? "");
+  const why = after.some((plan) => plan.state === "stale") ? say("stale") : (failed[0]?.message ?? "");
   const isOne = several.length === 1;
   const n = number(several.length - failed.length);
-  tell(failed.length ? (isOne ? why : say("undecided", { n, failed: number(failed.length), why })) : done);
+  tell(failed.length ? (isOne ? why : say("undecided", { n, failed: number(failed.length), why })) : done(after));
   return failed.length === 0;
 }
 
 export async function approve(several: readonly Plan[]): Promise<boolean> {
-  const isLast = several.every((plan) => plan.approvals.length + 1 >= plan.needs);
   return each(
     several,
     async (plan) => {
       await call("POST", `/api/approve/${encodeURIComponent(plan.id)}`, { body: { digest: plan.digest } });
     },
-    say(isLast ? "approved" : "counted"),
+    (after) => say(after.length > 0 && after.every((plan) => plan.state === "executed") ? "approved" : "counted"),
   );
 }
 
@@ -47,6 +48,6 @@ export async function reject(several: readonly Plan[], reason: string): Promise<
     async (plan) => {
       await run("plan", "reject", { id: plan.id, reason });
     },
-    say("rejected"),
+    () => say("rejected"),
   );
 }

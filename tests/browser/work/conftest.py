@@ -70,7 +70,7 @@ class Desk:
         await page.fill("#username", name)
         await page.fill("#password", PASSWORD)
         await page.press("#password", "Enter")
-        await page.wait_for_selector("header.top .end span.quiet")
+        await page.wait_for_selector(f"header.top .end span.quiet:has-text('{name}')")
         if path != "/":
             await page.goto(path)
             await page.wait_for_selector("main h1")
