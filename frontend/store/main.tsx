@@ -31,7 +31,7 @@ function End() {
       <Offline />
       {isPublisher.value && <a href="/publisher" aria-current={path.value === "/publisher" ? "page" : undefined}>{say("publisher")}</a>}
       {me.value?.email && <span class="small quiet who">{me.value.email}</span>}
-      <form method="post" action="/auth/signout">
+      <form method="post" action="/auth/signout" onSubmit={() => sessionStorage.clear()}>
         <Button type="submit">{shared("sign.out")}</Button>
       </form>
     </>

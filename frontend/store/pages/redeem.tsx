@@ -32,7 +32,7 @@ const MOST = 200;
 const GIVEN = "countersign-code";
 
 export function Redeem() {
-  // Before anybody is led to sign in, which no fragment survives. It is sent to nobody, and stays in no history.
+  // Before anybody is led to sign in, which no fragment survives. It is sent to nobody; browsers may note the link.
   const given = new URLSearchParams(location.hash.slice(1)).get("code");
   if (given) {
     sessionStorage.setItem(GIVEN, given);
