@@ -17,6 +17,8 @@ interface Props {
 export function Signing({ prefix = "", username = "", onSigned }: Props) {
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
+  // Of its own: what is typed would else be set back with every refusal.
+  const [name, setName] = useState(username);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
@@ -34,7 +36,7 @@ export function Signing({ prefix = "", username = "", onSigned }: Props) {
     <>
       <Faults problem={problem} />
       <form class="stack" onSubmit={(event) => void submit(event)}>
-        <TextField name={`${prefix}username`} label={say("username")} value={username} autocomplete="username" autocapitalize="none" required />
+        <TextField name={`${prefix}username`} label={say("username")} value={name} onInput={(event) => setName(event.currentTarget.value)} autocomplete="username" autocapitalize="none" required />
         <TextField name={`${prefix}password`} label={say("password")} type="password" autocomplete="current-password" required />
         <div class="row">
           <Button type="submit" look="strong" busy={isBusy}>
