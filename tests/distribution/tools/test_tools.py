@@ -256,9 +256,9 @@ async def test_o20_what_cannot_be_done_now_is_an_internal_error(desk: Desk, monk
     async def broken(*given: object) -> object:
         raise RuntimeError("the secret of the house")
 
-    monkeypatch.setattr(type(store.database), "fetch_one", away)
+    monkeypatch.setattr(store.database, "fetch_one", away)
     assert await desk.error(tool("get_product", id="saga"), "") == (-32603, "the database cannot be reached")
-    monkeypatch.setattr(type(store.database), "fetch_one", broken)
+    monkeypatch.setattr(store.database, "fetch_one", broken)
     code, words = await desk.error(tool("get_product", id="saga"), "")
     assert (code, "secret" in words) == (-32603, False)
 

@@ -238,7 +238,7 @@ _ASKED: list[str] = []
 async def l39(office: Office) -> None:
     """Hidden and unknown take the same way: as many statements, and nothing beside."""
     unknown = await office.call("bob", "x.y", {"id": "x"})
-    database = type(office.service.records.database)
+    database = office.service.records.database
     counts: list[int] = []
     for command in ("invoice.get", "nothing.get", "lead.delete"):
         _ASKED.clear()

@@ -219,7 +219,7 @@ async def test_o19_what_a_caller_may_not_see_does_not_leave_over_mcp(both: Desk)
 async def test_o20_what_cannot_be_done_now_is_an_internal_error_with_its_words(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def away(*given: object) -> object:
+    async def away(*given: object, **named: object) -> object:
         raise Unavailable("the database cannot be reached")
 
     monkeypatch.setattr(Dispatch, "run", away)
@@ -231,7 +231,7 @@ async def test_o20_what_cannot_be_done_now_is_an_internal_error_with_its_words(
 async def test_o20_a_fault_of_the_service_is_an_internal_error_without_internals(
     desk: Desk, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(*given: object) -> object:
+    async def broken(*given: object, **named: object) -> object:
         raise RuntimeError("the secret of the house")
 
     monkeypatch.setattr(Dispatch, "run", broken)

@@ -54,7 +54,7 @@ def hidden_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
 
 def totals_count_everything(patch: pytest.MonkeyPatch) -> None:
     """The total of a search leaves the row rule out."""
-    real_page, real_where = select.page_with_total, select._where
+    real_page, real_where = select.page_with_total, select.matching
     first = [False]
 
     def page_with_total(*given: Any) -> select.Statement:
@@ -66,7 +66,7 @@ def totals_count_everything(patch: pytest.MonkeyPatch) -> None:
         return real_where(scope, made, None if is_count else rows, query)
 
     patch.setattr(select, "page_with_total", page_with_total)
-    patch.setattr(select, "_where", where)
+    patch.setattr(select, "matching", where)
 
 
 def refs_tell_what_exists(patch: pytest.MonkeyPatch) -> None:
@@ -211,8 +211,8 @@ def plans_show_their_digest(patch: pytest.MonkeyPatch) -> None:
 
 def order_follows_hidden_edits(patch: pytest.MonkeyPatch) -> None:
     """Records come in the order they were last written."""
-    real = select._order
-    patch.setattr(select, "_order", lambda *given: f"t.revision DESC, {real(*given)}")
+    real = select.terms
+    patch.setattr(select, "terms", lambda *given: [select.Term("t.revision", True), *real(*given)])
 
 
 def audit_shows_hidden_refs(patch: pytest.MonkeyPatch) -> None:

@@ -36,14 +36,14 @@ def masked_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
 
 def masked_fields_are_ordered(patch: pytest.MonkeyPatch) -> None:
     """Orders, but not filters, take whatever the caller sees at all."""
-    real = select._order
+    real = select.terms
 
-    def order(scope: Any, reading: Any, query: Any) -> str:
+    def order(scope: Any, reading: Any, query: Any) -> list[select.Term]:
         with pytest.MonkeyPatch.context() as inner:
             masked_fields_are_filtered(inner)
             return real(scope, reading, query)
 
-    patch.setattr(select, "_order", order)
+    patch.setattr(select, "terms", order)
 
 
 def errors_echo_what_tokens_stand_for(patch: pytest.MonkeyPatch) -> None:

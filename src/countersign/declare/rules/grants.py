@@ -14,6 +14,7 @@ OWN: Mapping[str, tuple[str, ...]] = {
     "session": ("revoke",),
     "agent_token": ("revoke",),
     "user": ("invite",),
+    "audit_entry": ("verify",),
 }
 """The engine's own commands on its own models."""
 
