@@ -1,6 +1,7 @@
 // What is wrong with a form, in the words of the page: what is missing before it is sent, and what the store refused.
 import { Problem, type Fault } from "../../shared/problem";
-import { say } from "./say";
+import { say } from "./faults_say";
+import { say as publisher } from "./say";
 
 /** Refuse to send a form that lacks something it needs: each field's label and value, by its name.
  *  @throws Problem that names every such field. */
@@ -32,7 +33,7 @@ function plain({ field, detail }: Fault): string | null {
     return field === "platforms" ? say("platforms.none") : say("needed.here");
   }
   if (/matching regex/.test(detail)) {
-    return field === "slug" ? say("slug.help") : say("not.so");
+    return field === "slug" ? publisher("slug.help") : say("not.so");
   }
   if (detail === "is no product of the organisation") {
     return say("products.unknown");
