@@ -26,6 +26,13 @@ FROM pragma_foreign_key_check()
 GROUP BY "table", parent
 ORDER BY "table", parent
 """
+# What runs by itself when a row is written or read. No schema of the product has any.
+_ALIVE = """
+SELECT type, name
+FROM sqlite_schema
+WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'
+ORDER BY name
+"""
 
 
 class SqliteMoment:
@@ -128,7 +135,8 @@ async def held(paths: Mapping[str, Path], *, holds_writes: bool = False) -> Asyn
 
 def faults(path: Path) -> list[str]:
     """What is wrong with the file's structure, its indexes, rules and references: up to a hundred sentences, none
-    when it is whole. The values in its cells have no checksums: a bit that turned within one is not seen here.
+    when it is whole. A trigger or view is wrong as well: somebody else put it there. The values in its cells have no
+    checksums: a bit that turned within one is not seen here.
 
     Raises:
         Unavailable: the file cannot be read at all, since it is no database, or its first page is damaged.
@@ -137,8 +145,10 @@ def faults(path: Path) -> list[str]:
     try:
         found = [str(row[0]) for row in sqlite.fetch(connection, _INTEGRITY, ())]
         if found == ["ok"]:
-            rows = sqlite.fetch(connection, _REFERENCES, ())
-            return [f"{count} rows of {table} refer to missing rows of {parent}" for table, parent, count in rows]
+            alive = sqlite.fetch(connection, _ALIVE, ())
+            broken = sqlite.fetch(connection, _REFERENCES, ())
+            found = [f"the {kind} {name} is not the product's" for kind, name in alive]
+            found += [f"{count} rows of {table} refer to missing rows of {parent}" for table, parent, count in broken]
         return found
     finally:
         connection.close(True)

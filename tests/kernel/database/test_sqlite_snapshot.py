@@ -1,0 +1,30 @@
+"""What is wrong with a SQLite file that came from somewhere else."""
+
+from pathlib import Path
+
+import pytest
+
+from countersign.kernel.database import sqlite_connection, sqlite_snapshot
+
+TABLES = "CREATE TABLE parent (id TEXT PRIMARY KEY); CREATE TABLE child (id TEXT REFERENCES parent (id));"
+
+
+@pytest.mark.parametrize(
+    ("added", "wrong"),
+    [
+        ("", []),
+        ("CREATE INDEX by_id ON child (id)", []),
+        (
+            "CREATE TRIGGER undo AFTER DELETE ON parent BEGIN INSERT INTO parent VALUES (old.id); END",
+            ["the trigger undo is not the product's"],
+        ),
+        ("CREATE VIEW shown AS SELECT * FROM parent", ["the view shown is not the product's"]),
+        ("INSERT INTO child VALUES ('nobody')", ["1 rows of child refer to missing rows of parent"]),
+    ],
+)
+def test_what_does_not_belong_in_a_file_is_named(tmp_path: Path, added: str, wrong: list[str]) -> None:
+    connection = sqlite_connection.connect(tmp_path / "file.sqlite", use="write")
+    connection.execute(f"{TABLES} PRAGMA foreign_keys = OFF; {added}").fetchall()
+    connection.close(True)
+
+    assert sqlite_snapshot.faults(tmp_path / "file.sqlite") == wrong
