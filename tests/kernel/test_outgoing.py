@@ -301,13 +301,14 @@ async def test_t9_a_server_that_never_answers_and_a_name_server_that_sleeps_end_
     with silent:
         assert "within" in await unreachable(f"http://127.0.0.1:{silent.getsockname()[1]}/", private=True)
 
+    # A name of its own: whoever asks for it next waits for the same lookup.
     def sleep(*_: object, **__: object) -> None:
         time.sleep(0.6)
         raise OSError
 
     monkeypatch.setattr(socket, "getaddrinfo", sleep)
     began_s = time.monotonic()
-    assert "within" in await unreachable("https://keys.example/")
+    assert "within" in await unreachable("https://asleep.example/")
     assert time.monotonic() - began_s < 0.5
 
 

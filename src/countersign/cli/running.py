@@ -1,11 +1,10 @@
 """A server from its start to its stop: what is opened in each worker, what is told when it is ready."""
 
-import asyncio
 import errno
 import os
 import signal
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +17,7 @@ from countersign.cli.place import Place, place_of
 from countersign.cli.starting import Service
 from countersign.declare import DeclarationError
 from countersign.kernel import telemetry
+from countersign.kernel.beside import beside
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused
@@ -157,13 +157,8 @@ async def _ended_when_broken(database: Database, title: str, broken: list[str]) 
         telemetry.logger("serve").error(f"{BROKEN}; the process ends, to begin anew with what is on it", service=title)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    watching = asyncio.create_task(watch())
-    try:
+    async with beside(watch()):
         yield
-    finally:
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
 
 
 def _deadlines(settings: Settings) -> Deadlines:

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -11,6 +10,8 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import httptools
+
+from countersign.kernel import lookups
 
 TOTAL_S = 3.0
 POST_S = 10.0
@@ -150,8 +151,7 @@ async def _exchange(
 
 async def _connected(place: Address, *, private: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A connection to the first checked address that takes it; with https to who proves to be the named host."""
-    found = await asyncio.get_running_loop().getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
-    ips = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    ips = await lookups.addresses(place.host, place.port)
     for ip in ips:
         if not private and not is_public(ip_address(ip)):
             raise Unreachable(f"{place.host} resolves to {ip}, which is not public")

@@ -2,21 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from countersign.kernel import telemetry
+from countersign.kernel.beside import beside
 
 
 @asynccontextmanager
 async def repeated(work: Callable[[], Awaitable[None]], *, every_s: float) -> AsyncGenerator[None]:
     """While the block lasts, the work is done again and again; a failure is logged, and the next round tries again."""
-    task = asyncio.create_task(_rounds(work, every_s))
-    try:
+    async with beside(_rounds(work, every_s)):
         yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 async def _rounds(work: Callable[[], Awaitable[None]], every_s: float) -> None:

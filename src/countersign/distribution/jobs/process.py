@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeAlias
 
 import msgspec
@@ -15,6 +15,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.jobs import worker
 from countersign.distribution.jobs.kinds import AnyJobType
 from countersign.kernel import telemetry
+from countersign.kernel.beside import beside
 from countersign.kernel.jobs import processes, stepping_back
 from countersign.settings import Settings
 
@@ -74,10 +75,5 @@ async def _stopped_when_broken(store: Store, stopping: asyncio.Event) -> AsyncGe
         await store.database.broken.wait()
         stopping.set()
 
-    watching = asyncio.create_task(watch())
-    try:
+    async with beside(watch()):
         yield
-    finally:
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching

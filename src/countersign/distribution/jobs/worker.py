@@ -9,6 +9,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.jobs import claims, queries, runner, scratch
 from countersign.distribution.jobs.kinds import AnyJobType
 from countersign.kernel import ids, telemetry
+from countersign.kernel.beside import beside
 from countersign.kernel.errors import Refused
 
 SEEN_EVERY_S = 10
@@ -37,13 +38,8 @@ async def work(store: Store, types: Sequence[AnyJobType], stopping: asyncio.Even
             stopping.set()
         return not stopping.is_set()
 
-    presence = asyncio.create_task(_seen(store))
-    try:
+    async with beside(_seen(store)):
         await store.jobs.serve(take, stopping)
-    finally:
-        presence.cancel()
-        with suppress(asyncio.CancelledError):
-            await presence
     return is_as_good_as_new
 
 

@@ -6,8 +6,8 @@ import gc
 import resource
 import signal
 import socket
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, TypeAlias
 
 import uvloop
@@ -15,6 +15,7 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from countersign.kernel import telemetry
+from countersign.kernel.beside import beside
 from countersign.kernel.http import workers
 from countersign.kernel.http.call import STATE_KEY, ASGIApp
 from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarded, watch
@@ -139,7 +140,7 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     state, lasting = ServerState(), ServerState()
-    async with server.application(index, real) as applications, _watched(state), _watched(lasting):
+    async with server.application(index, real) as applications, beside(watch(state)), beside(watch(lasting)):
         _spare_the_collector()
         accepting = [
             await _accepting(server, listener, application, bound, lasting if listener.outlasts else state, stopping)
@@ -163,18 +164,6 @@ def _spare_the_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECTED_AFTER)
-
-
-@asynccontextmanager
-async def _watched(state: ServerState) -> AsyncGenerator[None]:
-    """Deadlines are kept for the connections while the block lasts."""
-    watcher = asyncio.create_task(watch(state))
-    try:
-        yield
-    finally:
-        watcher.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watcher
 
 
 async def _accepting(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from countersign import __version__
 from countersign.kernel import clock, metrics
+from countersign.kernel.beside import beside
 
 EVERY_S = 0.5
 
@@ -27,13 +28,8 @@ async def watched() -> AsyncGenerator[None]:
     """While the block lasts, the lag of the event loop is looked at twice a second."""
     STARTED.of().value = clock.now() / clock.SECOND
     BUILD.of(__version__, platform.python_version()).value = 1
-    task = asyncio.create_task(_watch())
-    try:
+    async with beside(_watch()):
         yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 async def _watch() -> None:

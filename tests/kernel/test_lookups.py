@@ -1,0 +1,81 @@
+"""Names are looked up apart: one that is never answered holds up nobody else."""
+
+import asyncio
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from threading import Event
+from typing import Any
+
+import pytest
+
+from countersign.kernel import lookups
+
+
+class Silence:
+    """A resolver that answers for names that end in `.silent` only once it is let."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+        self.answering = Event()
+        self._real = socket.getaddrinfo
+
+    def __call__(self, host: str, *given: Any, **named: Any) -> Any:
+        self.asked[host] += 1
+        if not host.endswith(".silent"):
+            return self._real(host, *given, **named)
+        self.answering.wait(60)
+        raise socket.gaierror(socket.EAI_AGAIN, "no answer")
+
+
+@pytest.fixture
+def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silence]:
+    """The resolver, whose silence ends with the test."""
+    made = Silence()
+    monkeypatch.setattr(socket, "getaddrinfo", made)
+    yield made
+    made.answering.set()
+
+
+async def begun(silence: Silence, names: list[str]) -> list[asyncio.Task[list[str]]]:
+    """Lookups of the names that are under way."""
+    tasks = [asyncio.create_task(lookups.addresses(name, 443)) for name in names]
+    async with asyncio.timeout(30):
+        while any(not silence.asked[name] for name in names):
+            await asyncio.sleep(0)
+    return tasks
+
+
+async def test_silent_names_hold_up_no_other(silence: Silence) -> None:
+    silent = await begun(silence, [f"{number}.silent" for number in range(lookups.MOST - 1)])
+
+    async with asyncio.timeout(30):
+        assert await lookups.addresses("127.0.0.1", 443) == ["127.0.0.1"]
+
+    assert not any(task.done() for task in silent)
+    silence.answering.set()
+    assert all(isinstance(each, OSError) for each in await asyncio.gather(*silent, return_exceptions=True))
+
+
+async def test_more_names_than_may_be_under_way_are_refused_at_once(silence: Silence) -> None:
+    silent = await begun(silence, [f"{number}.silent" for number in range(lookups.MOST)])
+
+    with pytest.raises(OSError, match="being looked up already"):
+        await lookups.addresses("127.0.0.1", 443)
+
+    silence.answering.set()
+    await asyncio.gather(*silent, return_exceptions=True)
+    assert await lookups.addresses("127.0.0.1", 443) == ["127.0.0.1"]
+
+
+async def test_whoever_stops_waiting_does_not_begin_another_lookup_of_the_name(silence: Silence) -> None:
+    (first,) = await begun(silence, ["a.silent"])
+    first.cancel()
+    second = asyncio.create_task(lookups.addresses("a.silent", 443))
+    await asyncio.sleep(0)
+    silence.answering.set()
+
+    with pytest.raises(socket.gaierror):
+        await second
+    assert first.cancelled()
+    assert silence.asked["a.silent"] == 1
