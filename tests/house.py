@@ -1,6 +1,7 @@
 """The rules of the house: each reads one Python file and names what breaks it, with the remedy."""
 
 import ast
+import gc
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -15,8 +16,16 @@ class Source(NamedTuple):
 
     @classmethod
     def of(cls, path: str, text: str) -> "Source":
-        """Parse the text."""
-        return cls(path, text, ast.parse(text))
+        """Parse the text.
+
+        Nothing is collected meanwhile: what a finalizer reports may parse in turn, and Python before 3.11.9 then takes
+        the depth of the one for the other's ("AST constructor recursion depth mismatch", CPython issue 106905).
+        """
+        gc.disable()
+        try:
+            return cls(path, text, ast.parse(text))
+        finally:
+            gc.enable()
 
 
 Complaint = tuple[int, str]

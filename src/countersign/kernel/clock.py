@@ -17,24 +17,25 @@ DAY = 24 * HOUR
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-_fixed: Instant | None = None
+_fixed: dict[object, Instant] = {}
+"""What each open block of fixed() says, the last one's at the end."""
 
 
 def now() -> Instant:
     """The present moment, from the wall clock unless it is fixed."""
-    return Instant(time.time_ns() // 1_000) if _fixed is None else _fixed
+    return next(reversed(_fixed.values())) if _fixed else Instant(time.time_ns() // 1_000)
 
 
 @contextmanager
 def fixed(instant: Instant) -> Generator[None]:
     """While the block lasts, now() is this moment in the whole process: for tests, and for demonstration data
-    that is made before anything is served."""
-    global _fixed
-    before, _fixed = _fixed, instant
+    that is made before anything is served. Of blocks that overlap without nesting, each ends with itself."""
+    block = object()
+    _fixed[block] = instant
     try:
         yield
     finally:
-        _fixed = before
+        del _fixed[block]
 
 
 def monotonic_s() -> float:

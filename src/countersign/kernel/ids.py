@@ -12,7 +12,7 @@ from countersign.kernel import clock
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 
 
-_seeded: random.Random | None = None
+_seeded: list[random.Random] = []
 
 
 def new_uuid() -> str:
@@ -26,13 +26,14 @@ def new_uuid() -> str:
 @contextmanager
 def seeded(seed: str) -> Generator[None]:
     """While the block lasts, ids and random bytes are the same for the same seed, in the whole process: for
-    tests, and for demonstration data that is made before anything is served. Never for secrets."""
-    global _seeded
-    before, _seeded = _seeded, random.Random(seed)
+    tests, and for demonstration data that is made before anything is served. Never for secrets. Of blocks that
+    overlap without nesting, each ends with itself."""
+    source = random.Random(seed)
+    _seeded.append(source)
     try:
         yield
     finally:
-        _seeded = before
+        _seeded.remove(source)
 
 
 def derived_uuid(namespace: str, name: str) -> str:
@@ -52,4 +53,4 @@ def new_record_id() -> str:
 
 def random_bytes(count: int) -> bytes:
     """`count` unpredictable bytes from the operating system, unless they are seeded."""
-    return secrets.token_bytes(count) if _seeded is None else _seeded.randbytes(count)
+    return _seeded[-1].randbytes(count) if _seeded else secrets.token_bytes(count)

@@ -147,7 +147,7 @@ def faults(path: Path) -> list[str]:
         if found == ["ok"]:
             alive = sqlite.fetch(connection, _ALIVE, ())
             broken = sqlite.fetch(connection, _REFERENCES, ())
-            found = [f"the {kind} {name} is not the product's" for kind, name in alive]
+            found = [f"the {kind} {name} is none that Countersign makes" for kind, name in alive]
             found += [f"{count} rows of {table} refer to missing rows of {parent}" for table, parent, count in broken]
         return found
     finally:
