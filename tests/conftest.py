@@ -1,6 +1,7 @@
 """What every test may ask for, and the wall that keeps tests on this machine."""
 
 import ipaddress
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Close the way out of this machine for the whole run."""
+    """Close the way out of this machine for the whole run.
+
+    What is served keeps its compiled code, as an installation does: a third of each start would be compiling.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.addaudithook(refuse_the_outside)
 
 

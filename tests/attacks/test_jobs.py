@@ -14,7 +14,7 @@ from countersign.distribution.processing import apart, delta, reader
 from countersign.distribution.processing.types import TYPES
 from countersign.kernel import ids
 from countersign.updates.chunks import chunk_id
-from countersign.updates.deltas.program import Order, Wanted, decode
+from countersign.updates.deltas.messages import Order, Wanted, decode
 from countersign.updates.ingest.records import Asked
 from countersign.updates.manifest import File
 from tests.distribution.files import Shop, open_shop

@@ -1,6 +1,5 @@
 """A question to its answer: by the grammar, and where that gives up and a model is configured, with its help."""
 
-from countersign.distribution.ask import model, rewording
 from countersign.distribution.ask.answered import Answered, answered, run_named
 from countersign.distribution.context import Store
 from countersign.kernel.clock import Instant
@@ -17,6 +16,9 @@ async def answer(store: Store, question: str, now: Instant, *, is_reworded: bool
     settings = store.settings
     if not settings.ask_model_url:
         return found
+    # Imported here: few have a model, and what speaks to it makes every start a tenth of a second longer.
+    from countersign.distribution.ask import model, rewording
+
     if found.kind == "refused" and not found.candidates:
         query = await model.interpreted(settings, question, now)
         if query is not None:

@@ -15,8 +15,8 @@ from countersign.kernel.blobs.whole import seal_whole
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import NotFound, Unavailable
 from countersign.updates import chunks
-from countersign.updates.deltas import program
-from countersign.updates.deltas.program import Delta, Done, Order
+from countersign.updates.deltas import messages
+from countersign.updates.deltas.messages import Delta, Done, Order
 from countersign.updates.manifest import Manifest
 
 PROGRAM = "countersign.updates.deltas.program"
@@ -90,7 +90,7 @@ async def _made(store: Store, work: Work[DeltaPayload], old: _Side, new: _Side) 
     told = 0.0
     async with apart.started(PROGRAM) as process:
         await process.say(msgspec.msgpack.encode(order))
-        while not isinstance(record := program.decode(await process.hear()), Done):
+        while not isinstance(record := messages.decode(await process.hear()), Done):
             if isinstance(record, Delta):
                 if len(record.blob) * 10 < _size_in_chunks(record, old, new) * 9:
                     listed = Listed(record.old, record.files, record.memory)

@@ -12,53 +12,8 @@ from countersign.archives import confined
 from countersign.updates import framing
 from countersign.updates.deltas import making
 from countersign.updates.deltas.making import Read, Side
+from countersign.updates.deltas.messages import Delta, Done, Order, Wanted, encode
 from countersign.updates.manifest import File
-from countersign.updates.wire import Stretches
-
-
-class Order(msgspec.Struct, frozen=True):
-    """Between which files, and how much may be compared at once."""
-
-    old: list[File]
-    new: list[File]
-    group_bytes: int
-    memory_bytes: int
-    cpu_s: int
-
-
-class Wanted(msgspec.Struct, frozen=True, tag="wanted"):
-    """The contents of a file are wanted, by its place in the old or the new list; the answer is its bytes."""
-
-    is_new: bool
-    place: int
-
-
-class Delta(msgspec.Struct, frozen=True, tag="delta"):
-    """A delta that was tried: what it reads and makes, the memory it takes, and its bytes."""
-
-    old: Stretches
-    files: Stretches
-    memory: int
-    blob: bytes
-
-
-class Done(msgspec.Struct, frozen=True, tag="done"):
-    """There are no more."""
-
-
-Record = Wanted | Delta | Done
-
-_encoder = msgspec.msgpack.Encoder()
-_decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
-
-
-def decode(payload: bytes | bytearray) -> Record:
-    """A message of the process.
-
-    Raises:
-        msgspec.DecodeError: it is none.
-    """
-    return _decoder.decode(payload)
 
 
 def main() -> int:
@@ -69,8 +24,8 @@ def main() -> int:
     old = Side(order.old, _reader(asked, told, order.old, is_new=False))
     new = Side(order.new, _reader(asked, told, order.new, is_new=True))
     for made in making.make(old, new, order.group_bytes):
-        framing.write(told, _encoder.encode(Delta(made.old, made.files, made.memory, made.blob)))
-    framing.write(told, _encoder.encode(Done()))
+        framing.write(told, encode(Delta(made.old, made.files, made.memory, made.blob)))
+    framing.write(told, encode(Done()))
     return 0
 
 
@@ -78,7 +33,7 @@ def _reader(asked: BinaryIO, told: BinaryIO, files: list[File], *, is_new: bool)
     places = {file.path: place for place, file in enumerate(files)}
 
     def contents(file: File) -> bytes:
-        framing.write(told, _encoder.encode(Wanted(is_new, places[file.path])))
+        framing.write(told, encode(Wanted(is_new, places[file.path])))
         return framing.read(asked)
 
     return contents
