@@ -85,6 +85,27 @@ async def test_a_weak_password_is_refused_with_its_remedy(password: str) -> None
     assert "10 to 200 characters" in refusal.value.remedy
 
 
+@pytest.mark.parametrize(
+    "password",
+    ["1234567890", "password123", "qwertyuiop", "Passw0rd2026", "iloveyou2024", "abcabcabcabc", "x" * 200],
+)
+async def test_what_everybody_tries_first_is_no_password(password: str) -> None:
+    with pytest.raises(passwords.WeakPassword, match="soon be guessed"):
+        await passwords.hash_password(password)
+
+
+@pytest.mark.parametrize("password", ["ada.lovelace", "northwind2026", "Countersign1", "lovelace12"])
+async def test_what_is_known_of_a_person_is_no_password(password: str) -> None:
+    with pytest.raises(passwords.WeakPassword, match="soon be guessed"):
+        await passwords.hash_password(password, "ada.lovelace@northwind.example")
+
+
+async def test_a_password_that_is_hard_to_guess_is_one_whatever_is_known() -> None:
+    hashed = await passwords.hash_password("tinsel under a harbour", "ada.lovelace@northwind.example")
+
+    assert await passwords.verify("tinsel under a harbour", hashed)
+
+
 @pytest.mark.parametrize("password", ["x" * 10, "x" * 200, "\U0001f511" * 10])
 def test_the_bounds_themselves_are_allowed(password: str) -> None:
     passwords.check_rules(password)

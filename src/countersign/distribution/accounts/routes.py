@@ -81,7 +81,7 @@ async def prove(call: Request[ProveQuery, ProveForm], first_proof: FirstProof) -
     try:
         link = await proving.require_unused(store, token)
         try:
-            hashed = await passwords.hash_password(call.body.password)
+            hashed = await passwords.hash_password(call.body.password, link.email)
         except WeakPassword as refused:
             return pages.prove(token, link.email, f"{refused.detail}. {refused.remedy}", refused.status)
         proven = await proving.prove(store, token, hashed, first_proof)

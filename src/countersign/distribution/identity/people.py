@@ -48,7 +48,7 @@ async def create_person(transaction: Transaction, email: str, password: str | No
         WeakPassword: the password is too short, too long or blank.
         EmailTaken: there is one with this address.
     """
-    hashed = None if password is None else await passwords.hash_password(password)
+    hashed = None if password is None else await passwords.hash_password(password, email)
     return await add_person(transaction, email, hashed)
 
 

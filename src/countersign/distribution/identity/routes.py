@@ -66,7 +66,7 @@ async def set_up(call: Request[SetUpQuery, SetUpForm]) -> Answer:
     sessions.require_same_origin(store, call.headers)
     await setup.require_unused(store, form.token)
     try:
-        hashed = await passwords.hash_password(form.password)
+        hashed = await passwords.hash_password(form.password, form.email, form.slug, form.name)
         async with store.database.transaction() as transaction:
             await setup.use_link(transaction, form.token, form.slug, form.name, form.email, hashed)
     except setup.LinkSpent:

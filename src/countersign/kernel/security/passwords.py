@@ -12,6 +12,7 @@ from argon2.exceptions import VerifyMismatchError
 
 from countersign.kernel import ids, metrics
 from countersign.kernel.errors import Refused, Unavailable
+from countersign.kernel.security import guesses
 
 SHORTEST = 10
 LONGEST = 200
@@ -36,7 +37,7 @@ class WeakPassword(Refused):
 
     code = "weak_password"
     title = "Password not accepted"
-    resolution = f"Choose a password of {SHORTEST} to {LONGEST} characters that are not all spaces."
+    resolution = f"Choose a password of {SHORTEST} to {LONGEST} characters; some words in a row are good ones."
 
 
 class _Queue:
@@ -79,15 +80,16 @@ def check_rules(password: str) -> None:
         raise WeakPassword("the password holds half a surrogate pair, which is no character")
 
 
-async def hash_password(password: str) -> str:
-    """The password's Argon2id hash in PHC text form, with its own salt and parameters.
+async def hash_password(password: str, *about: str) -> str:
+    """The Argon2id hash of a new password in PHC text form, with its own salt and parameters. `about` says what others
+    know of the person: the address, the user name.
 
     Raises:
-        WeakPassword: the password breaks a rule.
+        WeakPassword: the password breaks a rule, or would soon be guessed.
         Unavailable: too many hashes are being waited for.
     """
     check_rules(password)
-    return await _queue.run(_hash, _normal(password), "")
+    return await _queue.run(_hash_checked, _normal(password), "\n".join(about))
 
 
 async def verify(password: str, hashed: str | None) -> bool:
@@ -117,7 +119,10 @@ def _normal(password: str) -> str:
     return unicodedata.normalize("NFKC", password)
 
 
-def _hash(password: str, _: str) -> str:
+def _hash_checked(password: str, about: str) -> str:
+    estimate = guesses.estimated(password, about.split())
+    if estimate.guesses < guesses.FEWEST:
+        raise WeakPassword(f"the password would soon be guessed ({estimate.why or 'it is made of what is known'})")
     return _hasher.hash(_bytes(password))
 
 

@@ -126,7 +126,7 @@ async def redeem_setup(
     """
     link = await find_link(records.database, secret)
     name = _checked_username(username) if link.user_id is None else None
-    password_hash = await passwords.hash_password(password)
+    password_hash = await passwords.hash_password(password, name or link.username or "")
     async with records.database.transaction() as transaction:
         # Counted first, so that on PostgreSQL too whoever comes second waits here.
         await versions.bump(transaction, "access")
