@@ -39,13 +39,16 @@ types: setup-dev ## Types, strictly
 imports: setup-dev ## Who may import whom
 	PYTHONPATH=src $(BIN)/lint-imports --no-cache
 
+# Interrupted, it goes on with what docs/results does not show as done at this commit.
 full: check ## All tests, the long ones too, then the benchmarks
 	$(BIN)/python -m pytest --full
-	@$(MAKE) --no-print-directory bench
+	@$(MAKE) --no-print-directory bench RESUME=--resume
 
+RESUME :=
 bench: setup-dev ## Run every benchmark in bench/
-	@set -e; for file in $$(grep -l 'with harness.bench(' bench/[a-z]*.py) bench/updates.py bench/ask.py; do \
-	  echo "== $$file"; $(BIN)/python "$$file"; done
+	@set -e; for file in $$(grep -l 'with harness.bench(' bench/[a-z]*.py); do \
+	  echo "== $$file"; $(BIN)/python "$$file" $(RESUME); done; \
+	for file in bench/updates.py bench/ask.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
 # Interrupted, it goes on with what docs/results/faults.jsonl does not show as passed at this commit. So does `full`.
 faults: setup-dev ## Kill, fill and cut at the stated numbers; figures into docs/results/faults.jsonl

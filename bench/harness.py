@@ -100,6 +100,7 @@ class Options:
     rounds: int
     seconds: int
     is_quick: bool
+    is_resumed: bool = False
 
 
 def options(purpose: str) -> Options:
@@ -108,10 +109,11 @@ def options(purpose: str) -> Options:
     parser.add_argument("--database", choices=("sqlite", "postgres", "both"), default="both")
     parser.add_argument("--quick", action="store_true", help="short rounds; nothing is written to docs/results")
     parser.add_argument("--rounds", type=int, help=f"rounds of each contender (default {ROUNDS})")
+    parser.add_argument("--resume", action="store_true", help="nothing where docs/results has a run of this commit")
     given = parser.parse_args()
     databases = ("sqlite", "postgres") if given.database == "both" else (given.database,)
     rounds = given.rounds or (3 if given.quick else ROUNDS)
-    return Options(databases, rounds, 1 if given.quick else SECONDS, given.quick)
+    return Options(databases, rounds, 1 if given.quick else SECONDS, given.quick, given.resume)
 
 
 @dataclass
@@ -178,13 +180,11 @@ class Bench:
         if self.options.is_quick:
             return
         RESULTS.mkdir(parents=True, exist_ok=True)
-        # A run on one database alone leaves what was measured on the other.
-        alone = self.options.databases
-        name = self.name if len(alone) > 1 else f"{self.name}-{alone[0]}"
         at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         record = {
             "benchmark": self.name,
             "at": at,
+            "commit": commit(),
             "machine": machine(self.cluster),
             "settings": {
                 "rounds": self.options.rounds,
@@ -199,19 +199,42 @@ class Bench:
             "aims": self.aims,
         }
         encoded = msgspec.json.format(msgspec.json.encode(record), indent=1)
-        (RESULTS / f"{name}.json").write_bytes(encoded + b"\n")
+        results(self.name, self.options).write_bytes(encoded + b"\n")
         met = sum(aim.met for aim in self.aims)
         figures = "; ".join(f"{aim.text} {aim.measured:,.3g}" for aim in self.aims)
         with (RESULTS / "runs.md").open("a", encoding="utf-8") as file:
             file.write(f"- {at} `{self.name}`: {met} of {len(self.aims)} aims met. {figures}\n")
 
 
+def results(name: str, asked: Options) -> Path:
+    """Where the figures of a benchmark stand. A run on one database alone leaves what was measured on the other."""
+    return RESULTS / (f"{name}.json" if len(asked.databases) > 1 else f"{name}-{asked.databases[0]}.json")
+
+
+def commit() -> str:
+    """The commit that figures depend on, with a "+" when files differ from it."""
+    from tests.figures import commit_of
+
+    return commit_of("src", "bench", "requirements", "pyproject.toml")
+
+
+def is_done(name: str, asked: Options) -> bool:
+    """Whether this commit was measured."""
+    file = results(name, asked)
+    stored = msgspec.json.decode(file.read_bytes(), type=dict[str, object]) if file.exists() else {}
+    return not commit().endswith("+") and stored.get("commit") == commit()
+
+
 @contextmanager
 def bench(name: str, purpose: str, *, needs_load: bool = True) -> Iterator[Bench]:
-    """A benchmark of this name; PostgreSQL is started when it is asked for, and left out where it cannot be had."""
+    """A benchmark of this name; PostgreSQL is started when it is asked for, and left out where it cannot be had. The
+    program ends here where only what was not measured yet is asked for, and this was."""
     import pytest
 
     asked = options(purpose)
+    if asked.is_resumed and is_done(name, asked):
+        print(f"{purpose}\nmeasured at this commit: see {results(name, asked).relative_to(ROOT)}")
+        sys.exit()
     cores = Cores.of_machine()
     print(f"{purpose}\n{'; '.join(f'{key} {value}' for key, value in machine(None).items())}", flush=True)
     if needs_load:

@@ -76,11 +76,16 @@ def _file(item: pytest.Item) -> Path:
     return RESULTS / f"{item.path.relative_to(ROOT / 'tests').parts[0]}.jsonl"
 
 
-@cache
 def commit() -> str:
-    """The last commit of what a result depends on, with a `+` when that has been changed since; never kept then."""
-    last = _git("log", "-1", "--format=%h", "--", *SHOWN)
-    return (last or "unknown") + ("+" if not last or _git("status", "--porcelain", "--", *SHOWN) else "")
+    """The last commit of what a test's result depends on; see `commit_of`."""
+    return commit_of(*SHOWN)
+
+
+@cache
+def commit_of(*paths: str) -> str:
+    """The last commit of these, with a `+` when they have been changed since; no result counts as one of it then."""
+    last = _git("log", "-1", "--format=%h", "--", *paths)
+    return (last or "unknown") + ("+" if not last or _git("status", "--porcelain", "--", *paths) else "")
 
 
 def _git(*words: str) -> str:
