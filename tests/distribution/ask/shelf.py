@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from countersign.distribution.ask.answered import Answered, answered
+from countersign.distribution.ask.answered import answered
+from countersign.distribution.ask.answers import Answered
 from countersign.distribution.catalog import projection
 from countersign.distribution.catalog.schemas import Access, ChannelName, Kind, Platform, Status
 from countersign.distribution.context import Store

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from countersign.distribution.ask import asking
-from countersign.distribution.ask.answered import Answered
+from countersign.distribution.ask.answers import Answered
 from countersign.distribution.ask.query import Check, Count, Products
 from countersign.distribution.ask.rewording import says_the_same
 from countersign.distribution.ask.told import Every, Named, OfKind, On

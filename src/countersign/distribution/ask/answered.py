@@ -1,26 +1,10 @@
-"""A question answered: `answered(store, question, now)` reads it, runs the typed query and says what was found.
-
-`Answered` has, whatever was asked:
-
-kind        products  `rows` are 1-tuples of slugs: which products
-            releases  `rows` are pairs (slug, version)
-            count     `total` is the number, `rows` is empty
-            yes_no    `value` is the boolean, `rows` the products it is about (those found, for "is there …")
-            text      a description, a comparison, publishers; `rows` are the products or organisations it is about
-            refused   not understood, unknown or ambiguous; `rows` is empty, `query` None unless partly understood
-rows        in the order of the answer, the first 200; `total` is how many there are
-text        the answer in words, made of nothing but rows
-sources     product and release each statement is from, with its address
-query       the typed query that was run
-confidence  1 as asked, 0.8 where names had to be corrected or the words can be read in two ways, 0 when refused
-"""
+"""A question answered: `answered(store, question, now)` reads it, runs the typed query and says what was found."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 
-import msgspec
-
 from countersign.distribution.ask import extreme_replies, phrases, replies, truth_replies, version_replies
 from countersign.distribution.ask import particular_replies as particular
+from countersign.distribution.ask.answers import Answered, Source
 from countersign.distribution.ask.grammar import Understood, understand, understand_fronted
 from countersign.distribution.ask.guesses import guessed
 from countersign.distribution.ask.names import Names, names
@@ -47,7 +31,7 @@ from countersign.distribution.ask.query import (
     Same,
     Tells,
 )
-from countersign.distribution.ask.replies import Reply, ReplyKind
+from countersign.distribution.ask.replies import Reply
 from countersign.distribution.ask.resolving import Meant, names_it, resolved, unresolved
 from countersign.distribution.ask.respelt import respelt
 from countersign.distribution.ask.restated import held_names, restated
@@ -67,28 +51,6 @@ CAN_ANSWER = (
     "I answer from the catalog: which products and releases there are, or how many; newest versions and what changed; "
     "who publishes what, what it runs on, and how products compare."
 )
-
-
-class Source(msgspec.Struct, frozen=True):
-    """Where a statement of an answer is from; `release` is a version of the product."""
-
-    product: str
-    release: str | None
-    url: str
-
-
-class Answered(msgspec.Struct, frozen=True):
-    """A question answered; the head of this file tells the members."""
-
-    kind: ReplyKind
-    text: str
-    rows: tuple[tuple[str, ...], ...]
-    total: int
-    value: bool | None
-    sources: tuple[Source, ...]
-    query: Query | None
-    confidence: float
-    candidates: tuple[str, ...] = ()
 
 
 async def answered(store: Store, question: str, now: Instant) -> Answered:

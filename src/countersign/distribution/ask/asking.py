@@ -1,6 +1,7 @@
 """A question to its answer: by the grammar, and where that gives up and a model is configured, with its help."""
 
-from countersign.distribution.ask.answered import Answered, answered, run_named
+from countersign.distribution.ask.answered import answered, run_named
+from countersign.distribution.ask.answers import Answered
 from countersign.distribution.context import Store
 from countersign.kernel.clock import Instant
 

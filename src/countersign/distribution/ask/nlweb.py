@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from countersign.distribution.ask import queries
-from countersign.distribution.ask.answered import Answered, Source
+from countersign.distribution.ask.answers import Answered, Source
 from countersign.distribution.ask.queries import Facts
 from countersign.distribution.ask.schemas import AnswerMeta, AskAnswer, NlwebAnswer, Result
 from countersign.distribution.context import Store

@@ -1,11 +1,11 @@
 """Answers about sets: the typed query is run and what it found is put into words."""
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from msgspec.structs import replace
 
 from countersign.distribution.ask import phrases, statements
+from countersign.distribution.ask.answers import ReplyKind
 from countersign.distribution.ask.query import Count, Exists, Products, Publishers, Releases
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
@@ -14,12 +14,10 @@ from countersign.kernel.database.port import Database
 MOST_ROWS = 200
 MOST_TOLD = 50
 
-ReplyKind = Literal["products", "releases", "count", "yes_no", "text", "refused"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What was found, and how it is said; see `answered` for the members. `sources` are slugs with versions."""
+    """What was found, and how it is said; see `answers` for the members. `sources` are slugs with versions."""
 
     kind: ReplyKind
     text: str

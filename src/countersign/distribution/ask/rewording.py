@@ -6,7 +6,7 @@ from collections import Counter
 import msgspec
 
 from countersign.distribution.ask import model
-from countersign.distribution.ask.answered import Answered
+from countersign.distribution.ask.answers import Answered
 from countersign.distribution.ask.dates import MONTHS, NUMBERS
 from countersign.settings import Settings
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from countersign.distribution.ask.answered import Source
+from countersign.distribution.ask.answers import Source
 from countersign.distribution.ask.query import Query
 
 LONGEST = 2_000

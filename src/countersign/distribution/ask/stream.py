@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, NamedTuple
 
 from countersign.distribution.ask import nlweb
-from countersign.distribution.ask.answered import Answered
+from countersign.distribution.ask.answers import Answered
 from countersign.distribution.ask.schemas import AskAnswer
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.answer import encode
