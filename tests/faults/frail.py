@@ -1,7 +1,6 @@
 """A frail disk (frail.c) under processes of ours, and what was heard of them before they ended."""
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,25 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.faults.errands import Heard, Ledger
 from tests.servers.countersign import SOURCE, environment
-
-HERE = Path(__file__).parent
-
-
-def built(folder: Path) -> Path:
-    """The library to preload; the test is skipped where it cannot be built."""
-    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
-    if sys.platform != "linux" or compiler is None:
-        pytest.skip("a frail disk needs Linux and a C compiler: install gcc to run this test")
-    made = folder / "frail.so"
-    command = [compiler, "-O1", "-shared", "-fPIC", "-o", made, HERE / "frail.c", "-ldl"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"a frail disk needs a C compiler with its headers: {done.stderr[-300:]}")
-    return made
 
 
 @dataclass

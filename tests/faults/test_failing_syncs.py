@@ -16,9 +16,10 @@ from countersign.distribution.jobs import process
 from countersign.settings import Settings
 from tests.faults import frail_worker, job_worker, places
 from tests.faults.crowd import Crowd
-from tests.faults.frail import Frail, built, frail
+from tests.faults.frail import Frail, frail
 from tests.faults.lives import MASTER_KEY, Lives
 from tests.faults.places import Place
+from tests.faults.preload import compiled
 from tests.faults.test_jobs_under_kills import counted, left, seeded
 from tests.figures import Figures
 from tests.servers.countersign import environment
@@ -31,7 +32,7 @@ HANDS = (1, 6)
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[Frail]:
     """A process whose disk is frail below the test's folder."""
-    with frail(built(tmp_path), tmp_path) as made:
+    with frail(compiled("frail", tmp_path), tmp_path) as made:
         yield made
 
 
@@ -81,8 +82,12 @@ def test_a_server_ends_after_a_commit_that_failed_on_the_disk_and_the_next_one_g
     lives = Lives(tmp_path / "data", service)
     crowd = Crowd(lives, places.served(lives), 0)
     sound = dict(lives.settings)
-    lives.settings |= {"LD_PRELOAD": str(built(tmp_path)), "FRAIL_UNDER": str(lives.data / f"{service}.sqlite")}
-    lives.settings |= {"FRAIL_MODE": str(frail_worker.SYNC_FAILS), "FRAIL_AT": "8"}
+    lives.settings |= {
+        "LD_PRELOAD": str(compiled("frail", tmp_path)),
+        "FRAIL_UNDER": str(lives.data / f"{service}.sqlite"),
+        "FRAIL_MODE": str(frail_worker.SYNC_FAILS),
+        "FRAIL_AT": "8",
+    }
     try:
         lives.start()
         turned = asyncio.run(crowd.try_once())
@@ -121,7 +126,7 @@ async def test_a_worker_ends_after_a_commit_that_failed_on_the_disk_and_the_next
 ) -> None:
     data = tmp_path / "data"
     settings = Settings(data=str(data), master_key=MASTER_KEY, reserve_mib=0, job_engine="embedded", job_lease_s=2)
-    variables = {"LD_PRELOAD": str(built(tmp_path)), "FRAIL_UNDER": str(data / "distribution.sqlite")}
+    variables = {"LD_PRELOAD": str(compiled("frail", tmp_path)), "FRAIL_UNDER": str(data / "distribution.sqlite")}
     variables |= {"FRAIL_MODE": str(frail_worker.SYNC_FAILS), "FRAIL_AT": "12"}
     async with app.opened(settings, "http://127.0.0.1:1", is_loopback=True) as store:
         await job_worker.make_tables(store.database)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults import frail_worker, places
-from tests.faults.frail import Frail, built, frail
+from tests.faults.frail import Frail, frail
 from tests.faults.places import Place
+from tests.faults.preload import compiled
 from tests.figures import Figures
 
 SAMPLE = 6
@@ -18,7 +19,7 @@ MOST = 5_000
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator[Frail]:
     """A process whose disk is frail below the test's folder."""
-    with frail(built(tmp_path), tmp_path) as made:
+    with frail(compiled("frail", tmp_path), tmp_path) as made:
         yield made
 
 

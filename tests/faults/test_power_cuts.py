@@ -12,8 +12,8 @@ import pytest
 from tests.faults import frail_worker, places
 from tests.faults.crowd import Crowd
 from tests.faults.errands import Lost
-from tests.faults.frail import built
 from tests.faults.lives import Lives
+from tests.faults.preload import compiled
 from tests.faults.volumes import PoweredVolume
 from tests.figures import Figures
 
@@ -106,7 +106,7 @@ def test_nothing_acknowledged_is_lost_when_the_power_goes(site: Site, is_full: b
 
 def test_a_service_whose_syncs_do_nothing_is_found_out(site: Site, tmp_path: Path, figures: Figures) -> None:
     site.lives.settings |= {
-        "LD_PRELOAD": str(built(tmp_path)),
+        "LD_PRELOAD": str(compiled("frail", tmp_path)),
         "FRAIL_UNDER": str(site.volume.folder),
         "FRAIL_MODE": str(frail_worker.SYNC_LIES),
     }

@@ -34,7 +34,7 @@ def files(lives: Lives) -> int:
     return len(list(Path(f"/proc/{lives.pid}/fd").iterdir()))
 
 
-async def slow(lives: Lives, kind: str, path: str) -> float:
+async def slow(lives: Lives, kind: str, path: str, all_begun: asyncio.Barrier) -> float:
     """Be slow in one way until the service ends the connection; after how many seconds it did.
 
     Raises:
@@ -56,6 +56,7 @@ async def slow(lives: Lives, kind: str, path: str) -> float:
         }[kind]
         began_s = time.monotonic()
         await loop.sock_sendall(connection, begun.encode())
+        await all_begun.wait()
         if kind == "reader":
             await asyncio.sleep(DEADLINES_S[kind])
         async with asyncio.timeout(DEADLINES_S[kind] + SLACK_S):
@@ -90,9 +91,13 @@ async def test_slow_clients_are_let_go_and_hold_up_nobody(
         alone_ms, crowded_ms, closed_s = list[float](), list[float](), dict[str, float]()
         for _ in range(ROUNDS if is_full else 1):
             alone_ms.append(await polite(lives, path, expected, POLITE))
-            crowd = [slow(lives, kinds[each % len(kinds)], path) for each in range(CROWD if is_full else SAMPLE)]
+            count = CROWD if is_full else SAMPLE
+            # Who is polite comes when the crowd is there: connecting it is work of this process, too.
+            all_begun = asyncio.Barrier(count + 1)
+            crowd = [slow(lives, kinds[each % len(kinds)], path, all_begun) for each in range(count)]
             async with asyncio.TaskGroup() as group:
                 waiting = [group.create_task(each) for each in crowd]
+                await all_begun.wait()
                 crowded_ms.append(await polite(lives, path, expected, POLITE))
             for each, done in enumerate(waiting):
                 kind = kinds[each % len(kinds)]

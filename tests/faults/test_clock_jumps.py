@@ -1,0 +1,100 @@
+"""A machine whose time of day is set anew, forward and back, while many write: nothing is lost, nothing done twice."""
+
+import asyncio
+import random
+import struct
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+import pytest
+
+from tests.faults import places, wire
+from tests.faults.crowd import Crowd
+from tests.faults.lives import Lives
+from tests.faults.preload import compiled
+from tests.figures import Figures
+
+HANDS = 8
+JUMPS, JUMPS_FULL = 6, 100
+AHEAD_S = (-43_200, -3_600, -30, 30, 600, 1_800)
+"""No jump, from the first to the last either, outlasts what tokens and repeats of requests are good for: an hour ahead
+of when they were made, a day."""
+WITHIN_S = (0.1, 0.5)
+SEEN_S, NEAR_S = 20, 10
+
+
+class Wound:
+    """A served service whose clock is set by what is written to a file."""
+
+    def __init__(self, lives: Lives, folder: Path) -> None:
+        self._lives = lives
+        self._file = folder / "ahead_s"
+        self.set(0)
+        lives.settings |= {"LD_PRELOAD": str(compiled("wound", folder)), "WOUND_BY": str(self._file)}
+
+    def set(self, ahead_s: int) -> None:
+        """From now on the service takes it to be that much later."""
+        # In place: what is mapped is this file, not its name.
+        with self._file.open("r+b" if self._file.exists() else "wb") as file:
+            file.write(struct.pack("=q", ahead_s))
+
+    async def jump(self, ahead_s: int) -> None:
+        """Set the clock, and wait until the service's answers say so; they keep their Date for a second.
+
+        Raises:
+            TimeoutError: they never do.
+        """
+        self.set(ahead_s)
+        async with asyncio.timeout(SEEN_S):
+            while abs(await self._ahead_s() - ahead_s) > NEAR_S:
+                await asyncio.sleep(0.05)
+
+    async def _ahead_s(self) -> float:
+        answer = await wire.call(self._lives.port, "GET", "/")
+        return (parsedate_to_datetime(answer.headers["date"]) - datetime.now(UTC)).total_seconds()
+
+
+@pytest.fixture(params=["distribution", "records"])
+def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lives]:
+    """Each service, not started yet."""
+    made = Lives(tmp_path / "data", request.param)
+    yield made
+    made.kill()
+
+
+async def wind(wound: Wound, crowd: Crowd, jumps: int) -> None:
+    """Set the clock again and again while the hands work; all errands are finished then, and were looked at again."""
+    chance = random.Random(jumps)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(HANDS):
+            group.create_task(crowd.work())
+        for number in range(jumps):
+            await asyncio.sleep(chance.uniform(*WITHIN_S))
+            ahead_s = AHEAD_S[number] if number < len(AHEAD_S) else chance.choice(AHEAD_S)
+            await wound.jump(ahead_s)
+        crowd.is_over = True
+    await crowd.look_at_all()
+
+
+def test_nothing_is_lost_or_doubled_when_the_clock_jumps(
+    lives: Lives, database_url: str, tmp_path: Path, is_full: bool, figures: Figures
+) -> None:
+    jumps = JUMPS_FULL if is_full else JUMPS
+    wound = Wound(lives, tmp_path)
+    crowd = Crowd(lives, places.served(lives, database_url), seed=0)
+    lives.start()
+
+    asyncio.run(wind(wound, crowd, jumps))
+
+    assert lives.stop() == 0
+    places.require_sound(crowd.about)
+    places.require_once(crowd.about)
+    figures |= {
+        "jumps": jumps,
+        "errands": len(crowd.about.ledgers),
+        "acknowledged": crowd.about.heard,
+        "lost": 0,
+        "doubled": 0,
+    }
