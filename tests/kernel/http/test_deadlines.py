@@ -1,9 +1,11 @@
 """Slow clients are let go in time, honest ones are not, and nobody else notices either."""
 
 import asyncio
+import gc
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +16,7 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from countersign.kernel.http.call import Receive, Send
-from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, watch
+from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarded, watch
 from tests.kernel.http.served import (
     PATIENCE_S,
     Served,
@@ -194,6 +196,41 @@ async def test_a_dead_reader_of_a_stream_that_goes_on_is_cut_off() -> None:
     for task in ended:
         task.cancel()
     await asyncio.gather(*ended, return_exceptions=True)
+
+
+async def test_a_connection_that_is_cut_off_is_gone_without_the_collector() -> None:
+    async def patient(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    def connection() -> GuardedProtocol:
+        protocol = GuardedProtocol(config, state, {}, loop, Deadlines())
+        made.append(weakref.ref(protocol))
+        return protocol
+
+    def cut_all() -> None:
+        for each in guarded(state):
+            each.transport.abort()
+
+    loop, state = asyncio.get_running_loop(), ServerState()
+    config = Config(patient, ws="none", lifespan="off", log_config=None)
+    made: list[weakref.ref[GuardedProtocol]] = []
+    accepting = await loop.create_server(connection, "127.0.0.1", 0)
+    gc.collect()
+    gc.disable()
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            _, writer = await asyncio.open_connection(*accepting.sockets[0].getsockname())
+            writer.write(request("GET", "/") * 3)
+            while not state.tasks:
+                await asyncio.sleep(0.01)
+            cut_all()
+            while made[0]() is not None:
+                await asyncio.sleep(0.01)
+        writer.close()
+    finally:
+        gc.enable()
+        accepting.close()
 
 
 def test_a_stream_longer_than_every_deadline_is_heard_to_its_end(server: Served) -> None:

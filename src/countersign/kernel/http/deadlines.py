@@ -91,11 +91,16 @@ class GuardedProtocol(HttpToolsProtocol):
         self.flow = _PatientFlow(transport, self.pipeline)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the request that is being answered; uvicorn tells the last that came."""
+        """Tell the request that is being answered; uvicorn tells the last that came.
+
+        Requests know their connection: let go of them, or each connection is a circle until the collector comes.
+        """
         super().connection_lost(exc)
         if self._answering is not None:
             self._answering.disconnected = True
             self._answering.message_event.set()
+        self.pipeline.clear()
+        self.cycle = self._answering = None  # pyright: ignore[reportAttributeAccessIssue]
 
     def data_received(self, data: bytes) -> None:
         """Take bytes of a header or a body. Over 64 KiB in a row that are no body (a header, trailers, a chunk's
