@@ -41,7 +41,7 @@ imports: setup-dev ## Who may import whom
 
 # Interrupted, it goes on with what docs/results does not show as done at this commit.
 full: check ## All tests, the long ones too, then the benchmarks
-	$(BIN)/python -m pytest --full
+	$(BIN)/python -m pytest --full; outcome=$$?; $(BIN)/python tools/found.py; exit $$outcome
 	@$(MAKE) --no-print-directory bench RESUME=--resume
 
 RESUME :=
@@ -52,7 +52,7 @@ bench: setup-dev ## Run every benchmark in bench/
 
 # Interrupted, it goes on with what docs/results/faults.jsonl does not show as passed at this commit. So does `full`.
 faults: setup-dev ## Kill, fill and cut at the stated numbers; figures into docs/results/faults.jsonl
-	$(BIN)/python -m pytest --full tests/faults
+	$(BIN)/python -m pytest --full tests/faults; outcome=$$?; $(BIN)/python tools/found.py; exit $$outcome
 
 docs: setup ## Write the generated pages of docs/reference anew
 	$(BIN)/python tools/reference.py
