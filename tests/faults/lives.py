@@ -1,5 +1,6 @@
 """A served store that is killed and started again on the same directory, port and database."""
 
+import os
 import shutil
 import subprocess
 import time
@@ -86,6 +87,11 @@ class Lives:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+    def cpu_s(self) -> float:
+        """The processor time that the process has used so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def rss_kib(self, kind: str = "VmRSS") -> int:
         """The process's resident memory; the most it ever was with VmHWM."""

@@ -14,15 +14,15 @@ from tests.servers.countersign import Running
 from tests.servers.postgres import PostgresFactory
 from tests.servers.s3 import Bucket
 
-DRILLS_FULL = 20
+SAMPLE, DRILLS_FULL = (0, 1, 3), 20
 KINDS = ("sqlite", "postgres", "sqlite", "postgres and s3")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One drill of each kind, or with --full twenty of all."""
+    """A drill on each database and one that holds writes, or with --full twenty of all."""
     if "number" in metafunc.fixturenames:
-        count = DRILLS_FULL if metafunc.config.getoption("--full") else 2
-        metafunc.parametrize(("kind", "number"), [(KINDS[number % len(KINDS)], number) for number in range(count)])
+        numbers = range(DRILLS_FULL) if metafunc.config.getoption("--full") else SAMPLE
+        metafunc.parametrize(("kind", "number"), [(KINDS[number % len(KINDS)], number) for number in numbers])
 
 
 def places(kind: str, request: pytest.FixtureRequest, folder: Path) -> tuple[Place, Place]:

@@ -16,9 +16,12 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.postgres import LOCK_WAIT_MS, PostgresTransaction, refusal
 from countersign.kernel.database.snapshot import NotEmpty, Table, Take
+from countersign.kernel.errors import Unavailable
 
 CONNECT_S = 10.0
 CLOSE_S = 5.0
+LOCKED_S, AGAIN_S = 60.0, 0.05
+"""How long writes are tried to be held, and the pause between two tries, in which the others go on."""
 ROWS_AT_ONCE = 500
 APPLICATION = "countersign backup"
 
@@ -75,6 +78,7 @@ WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relname = ANY ($2:
 ORDER BY c.relname COLLATE "C"
 """
 _SEARCH = "SELECT set_config('search_path', quote_ident($1), true)"
+_SOON = "SET LOCAL lock_timeout = '300ms'"
 _LOCK = "SELECT format('LOCK TABLE %I.%I IN %s MODE', $1::text, $2::text, $3::text)"
 _ROWS = "SELECT format('SELECT %s FROM %I.%I', $3::text, $1::text, $2::text)"
 _MAKE_SCHEMA = "SELECT format('CREATE SCHEMA IF NOT EXISTS %I', $1::text)"
@@ -290,19 +294,54 @@ async def held(url: str, schemas: Sequence[str], *, holds_writes: bool = False) 
     nobody writes to them either: others wait, and are refused when it takes longer than they are patient.
 
     Raises:
-        Unavailable: PostgreSQL cannot be reached, or ended the transaction.
+        Unavailable: PostgreSQL cannot be reached, or ended the transaction; others write without a pause.
     """
     mode = "EXCLUSIVE" if holds_writes else "ACCESS SHARE"
     async with _connected(url) as connection:
         # Outside of the transaction, whose moment must not be fixed before the locks are held.
         names = {schema: [row[0] for row in await connection.fetch(_NAMES, schema)] for schema in schemas}
         locks = [await connection.fetchval(_LOCK, schema, name, mode) for schema in schemas for name in names[schema]]
-        async with connection.transaction(isolation="repeatable_read", readonly=not holds_writes):
-            for lock in locks:
-                await connection.execute(lock)
+        async with _locked(connection, locks, holds_writes=holds_writes):
             moment = clock.now()
             await connection.fetch("SELECT 1")
             yield PostgresSnapshot(moment, connection, names)
+
+
+@asynccontextmanager
+async def _locked(connection: _Connection, locks: Sequence[str], *, holds_writes: bool) -> AsyncGenerator[None]:
+    """A transaction that holds all of the locks.
+
+    Who writes takes tables in an order of their own, so that each may wait for the other. It is always we who give way
+    then, and begin anew: PostgreSQL would end either after `deadlock_timeout` (1 s), and a caller is not to be refused
+    for a backup.
+
+    Raises:
+        Unavailable: it cannot be had within LOCKED_S.
+    """
+    deadline_s = clock.monotonic_s() + LOCKED_S
+    while True:
+        async with connection.transaction(isolation="repeatable_read", readonly=not holds_writes):
+            if holds_writes:
+                await connection.execute(_SOON)
+            held_up = await _held_up(connection, locks)
+            if held_up is None:
+                yield
+                return
+        # Who writes takes that table early: ask for it first.
+        locks = [held_up, *(each for each in locks if each != held_up)]
+        if clock.monotonic_s() > deadline_s:
+            raise Unavailable("others write all the time, and writes could not be held; try when there is less to do")
+        await asyncio.sleep(AGAIN_S)
+
+
+async def _held_up(connection: _Connection, locks: Sequence[str]) -> str | None:
+    """The first lock that could not be had in time, with which the transaction is over; None when all are held."""
+    for lock in locks:
+        try:
+            await connection.execute(lock)
+        except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+            return lock
+    return None
 
 
 @asynccontextmanager
