@@ -1,12 +1,14 @@
 """Passwords: rules, hashes, and that a missing account costs what a present one costs."""
 
 import asyncio
+import unicodedata
 
 import pytest
 from argon2.exceptions import InvalidHashError
+from zxcvbn import matching
 
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.security import passwords
+from countersign.kernel.security import guesses, passwords
 
 _WORD = "correct horse battery"
 
@@ -98,6 +100,27 @@ async def test_what_everybody_tries_first_is_no_password(password: str) -> None:
 async def test_what_is_known_of_a_person_is_no_password(password: str) -> None:
     with pytest.raises(passwords.WeakPassword, match="soon be guessed"):
         await passwords.hash_password(password, "ada.lovelace@northwind.example")
+
+
+@pytest.mark.parametrize("password", ["\u00e9" * 5, "\ufdfa" * 200], ids=["five letters", "a ligature of 18 letters"])
+async def test_a_passwords_length_is_that_of_what_is_kept(password: str) -> None:
+    with pytest.raises(passwords.WeakPassword, match="characters"):
+        await passwords.hash_password(unicodedata.normalize("NFD", password))
+
+
+async def test_a_long_password_may_be_typed_on_another_system() -> None:
+    composed = "".join(chr(0xC0 + each % 20) for each in range(0, 150 * 7, 7))
+    hashed = await passwords.hash_password(composed)
+
+    assert await passwords.verify(unicodedata.normalize("NFD", composed), hashed)
+
+
+@pytest.mark.parametrize("password", ["4@8({[<3691!|70$5+%2" * 4, "%+$|!<[{(@" + "4836917052" * 7, "@1" * 200])
+def test_no_password_has_many_ways_to_be_read(password: str) -> None:
+    read = guesses.bounded(password)
+
+    assert len(read) <= 72
+    assert len(matching.enumerate_l33t_subs(matching.relevant_l33t_subtable(read, matching.L33T_TABLE))) < 100
 
 
 async def test_a_password_that_is_hard_to_guess_is_one_whatever_is_known() -> None:

@@ -22,6 +22,7 @@ CONNECT_S = 10.0
 CLOSE_S = 5.0
 LOCKED_S, AGAIN_S = 60.0, 0.05
 """How long writes are tried to be held, and the pause between two tries, in which the others go on."""
+MOST_UPGRADES = 5
 ROWS_AT_ONCE = 500
 APPLICATION = "countersign backup"
 
@@ -298,13 +299,23 @@ async def held(url: str, schemas: Sequence[str], *, holds_writes: bool = False) 
     """
     mode = "EXCLUSIVE" if holds_writes else "ACCESS SHARE"
     async with _connected(url) as connection:
-        # Outside of the transaction, whose moment must not be fixed before the locks are held.
-        names = {schema: [row[0] for row in await connection.fetch(_NAMES, schema)] for schema in schemas}
-        locks = [await connection.fetchval(_LOCK, schema, name, mode) for schema in schemas for name in names[schema]]
-        async with _locked(connection, locks, holds_writes=holds_writes):
-            moment = clock.now()
-            await connection.fetch("SELECT 1")
-            yield PostgresSnapshot(moment, connection, names)
+        for _ in range(MOST_UPGRADES):
+            # Outside of the transaction, whose moment must not be fixed before the locks are held.
+            names = await _names(connection, schemas)
+            tables = [(schema, name) for schema in schemas for name in names[schema]]
+            locks = [await connection.fetchval(_LOCK, *table, mode) for table in tables]
+            async with _locked(connection, locks, holds_writes=holds_writes):
+                moment = clock.now()
+                # An upgrade that was waited for may have made tables, which nobody has locked.
+                if await _names(connection, schemas) == names:
+                    yield PostgresSnapshot(moment, connection, names)
+                    return
+        raise Unavailable("tables are made all the time: wait until the upgrade is done")
+
+
+async def _names(connection: _Connection, schemas: Sequence[str]) -> dict[str, list[str]]:
+    """The tables of each schema."""
+    return {schema: [row[0] for row in await connection.fetch(_NAMES, schema)] for schema in schemas}
 
 
 @asynccontextmanager

@@ -85,6 +85,11 @@ class GuardedProtocol(HttpToolsProtocol):
         self._unsent_since_s = self._since_s
         self._answering: RequestResponseCycle | None = None
 
+    @property
+    def has_spoken(self) -> bool:
+        """Whether anything of a request has come."""
+        return self._phase != _SILENT
+
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin with a flow of our own."""
         super().connection_made(transport)

@@ -23,7 +23,7 @@ from countersign.kernel.http.notify import STOPPING, notify
 
 BACKLOG = 2048
 COLLECTED_AFTER = (50_000, 20, 50)
-LAST_CALL_S = 0.1
+LAST_CALL_S, FIRST_CALLS = 0.1, 5
 
 
 class Listener(NamedTuple):
@@ -246,6 +246,14 @@ async def _drain(state: ServerState, grace_s: float) -> None:
     # A request that is on its way over a connection that is kept is still heard, and its answer says it is the last.
     state.default_headers.append((b"connection", b"close"))
     await asyncio.sleep(LAST_CALL_S)
+    for connection in guarded(state):
+        if connection.has_spoken:
+            connection.shutdown()
+    # Whoever connected just before has asked for nothing yet, and would get a reset instead of an answer.
+    for _ in range(FIRST_CALLS):
+        if all(connection.has_spoken for connection in guarded(state)):
+            break
+        await asyncio.sleep(LAST_CALL_S)
     for connection in guarded(state):
         connection.shutdown()
     if state.tasks:

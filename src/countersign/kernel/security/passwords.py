@@ -16,6 +16,8 @@ from countersign.kernel.security import guesses
 
 SHORTEST = 10
 LONGEST = 200
+_WIDEST = 4
+"""How many characters may be typed for one that counts: a letter and its marks."""
 AT_ONCE = 2
 MOST_WAITING = 64
 
@@ -88,8 +90,9 @@ async def hash_password(password: str, *about: str) -> str:
         WeakPassword: the password breaks a rule, or would soon be guessed.
         Unavailable: too many hashes are being waited for.
     """
-    check_rules(password)
-    return await _queue.run(_hash_checked, _normal(password), "\n".join(about))
+    normal = _normal(password)
+    check_rules(normal)
+    return await _queue.run(_hash_checked, normal, "\n".join(about))
 
 
 async def verify(password: str, hashed: str | None) -> bool:
@@ -99,10 +102,11 @@ async def verify(password: str, hashed: str | None) -> bool:
         argon2.exceptions.InvalidHashError: the stored text is no Argon2 hash, so the row is damaged.
         Unavailable: too many hashes are being waited for.
     """
-    if hashed is None or len(password) > LONGEST:
+    normal = _normal(password[: LONGEST * _WIDEST])
+    if hashed is None or min(len(password), len(normal)) > LONGEST:
         await _queue.run(_matches, _DUMMY_WORD, _DUMMY_HASH)
         return False
-    return await _queue.run(_matches, _normal(password), hashed)
+    return await _queue.run(_matches, normal, hashed)
 
 
 def needs_rehash(hashed: str) -> bool:

@@ -1,0 +1,63 @@
+"""A moment of a PostgreSQL database in which others work."""
+
+import asyncio
+
+import asyncpg
+
+from countersign.kernel.database import postgres_snapshot
+from tests.servers.postgres import PostgresFactory
+
+PATIENCE_S = 30
+WAITS = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'kept.first'::regclass"
+
+
+async def _waited_for(watcher: "asyncpg.Connection[asyncpg.Record]") -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not await watcher.fetchval(WAITS):
+            await asyncio.sleep(0.01)
+
+
+async def test_what_an_upgrade_makes_while_it_is_waited_for_is_part_of_the_moment(
+    new_postgres_url: PostgresFactory,
+) -> None:
+    url = new_postgres_url()
+    upgrading, watcher = await asyncpg.connect(url), await asyncpg.connect(url)
+    await upgrading.execute("CREATE SCHEMA kept; CREATE TABLE kept.first (id int)")
+
+    async def found() -> int:
+        async with postgres_snapshot.held(url, ["kept"]) as snapshot:
+            return len(await snapshot.tables("kept"))
+
+    async with upgrading.transaction():
+        await upgrading.execute("ALTER TABLE kept.first ADD COLUMN more int; CREATE TABLE kept.second (id int)")
+        taking = asyncio.create_task(found())
+        await _waited_for(watcher)
+    count = await taking
+    await upgrading.close()
+    await watcher.close()
+
+    assert count == 2
+
+
+async def test_who_writes_in_another_order_is_held_and_not_refused(new_postgres_url: PostgresFactory) -> None:
+    url = new_postgres_url()
+    writing, watcher = await asyncpg.connect(url), await asyncpg.connect(url)
+    await writing.execute("CREATE SCHEMA kept; CREATE TABLE kept.first (id int); CREATE TABLE kept.second (id int)")
+
+    async def found() -> list[int]:
+        async with postgres_snapshot.held(url, ["kept"], holds_writes=True) as snapshot:
+            return [row[0] for row in await snapshot.fetch("kept", "SELECT count(*) FROM first")]
+
+    async with writing.transaction():
+        await writing.execute("INSERT INTO kept.second VALUES (1)")
+        taking = asyncio.create_task(found())
+        async with asyncio.timeout(PATIENCE_S):
+            while not await watcher.fetchval(WAITS.replace("first", "second")):
+                await asyncio.sleep(0.01)
+        # The snapshot holds `first` and waits for `second`: whoever does not give way now ends one of the two.
+        await writing.execute("INSERT INTO kept.first VALUES (1)")
+    counts = await taking
+    await writing.close()
+    await watcher.close()
+
+    assert counts == [1]
