@@ -94,11 +94,14 @@ def test_the_passphrase_comes_from_a_file_or_the_environment_and_has_a_length(
     same = run("verify", "one.backup", **PASSPHRASE)
     missing = run("backup", "two.backup", "--data", data)
     short = run("backup", "two.backup", "--data", data, COUNTERSIGN_BACKUP_PASSPHRASE="eleven char")
+    blank = run("backup", "two.backup", "--data", data, COUNTERSIGN_BACKUP_PASSPHRASE="\n  word \n" + " " * 20)
+    secret.write_text("x" * 5000)
+    long = run("backup", "two.backup", "--data", data, "--passphrase-file", secret)
     secret.chmod(0o644)
     shown = run("backup", "two.backup", "--data", data, "--passphrase-file", secret)
 
     assert made.returncode == same.returncode == Exit.OK, made.stderr + same.stderr
-    assert missing.returncode == short.returncode == shown.returncode == Exit.USAGE
+    assert {each.returncode for each in (missing, short, blank, long, shown)} == {Exit.USAGE}
     assert "chmod 600" in shown.stderr
     assert not (tmp_path / "two.backup").exists()
 

@@ -40,9 +40,9 @@ def given(file: str | None, doing: str, *, is_new: bool = False) -> str:
         found = str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=is_new, err=True))
     else:
         raise Failure(doing, why="no passphrase is given", remedy=_REMEDY, exit_code=Exit.USAGE)
-    if is_new and len(found) < SHORTEST:
+    if is_new and len(found.strip()) < SHORTEST:
         remedy = "Take a longer one, such as five random words, or: openssl rand -base64 24"
-        why = f"the passphrase has fewer than {SHORTEST} characters"
+        why = f"the passphrase has fewer than {SHORTEST} characters, blanks around it not counted"
         raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.USAGE)
     return found
 
@@ -54,8 +54,11 @@ def _of_file(path: Path, doing: str) -> str:
             why = f"{path} can be read by other users of this machine"
             raise Failure(doing, why=why, remedy=f"Run: chmod 600 {path}", exit_code=Exit.USAGE)
         with path.open("rb") as opened:
-            content = opened.read(LARGEST_FILE_BYTES).decode()
+            content = opened.read(LARGEST_FILE_BYTES + 1).decode()
     except (OSError, UnicodeDecodeError) as error:
         why = f"{path}: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"
         raise Failure(doing, why=why, remedy="Correct the path, or the file.", exit_code=Exit.USAGE) from error
+    if len(content.encode()) > LARGEST_FILE_BYTES:
+        why = f"{path} has more than {LARGEST_FILE_BYTES} bytes, and all of it would be the passphrase"
+        raise Failure(doing, why=why, remedy="Name a file with the passphrase alone.", exit_code=Exit.USAGE)
     return content.removesuffix("\n").removesuffix("\r")
