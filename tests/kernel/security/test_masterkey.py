@@ -157,3 +157,13 @@ def _key_file(directory: Path, mode: int) -> Path:
     path.write_text(_TEXT + "\n")
     path.chmod(mode)
     return path
+
+
+def test_no_key_is_made_beside_a_database_that_another_one_sealed(tmp_path: Path) -> None:
+    (tmp_path / "distribution.sqlite").touch()
+
+    with pytest.raises(MasterKeyRefused, match="is missing") as refusal:
+        load_master_key(None, None, tmp_path)
+
+    assert "Put your copy of it back" in refusal.value.remedy
+    assert not (tmp_path / "master.key").exists()

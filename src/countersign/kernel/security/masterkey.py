@@ -15,6 +15,7 @@ from countersign.settings import BadSetting, Settings
 
 KEY_BYTES = 32
 FILE_NAME = "master.key"
+_DATABASES = "*.sqlite"
 _LARGEST_FILE_BYTES = 16_384
 _KEY_ID = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 
@@ -74,13 +75,14 @@ def master_key(settings: Settings) -> MasterKey:
 def load_master_key(value: str | None, file: Path | None, data_directory: Path | None) -> MasterKey:
     """The master key from the value (`base64` or `id:base64,id:base64`), the file, or the data directory.
 
-    In the data directory `master.key` is made, 0600 and on disk before this returns, when it is missing; of
-    two processes that start at once both get the same key. A key without a name is called by the first 8
+    In a data directory without databases `master.key` is made, 0600 and on disk before this returns, when it is missing;
+    of two processes that start at once both get the same key. A key without a name is called by the first 8
     hexadecimal digits of its SHA-256.
 
     Raises:
         MasterKeyRefused: value and file are both given, or neither and no data directory; the text is not
-            base64 of 32 bytes; an id twice; the file is missing, not regular, or open to group or others.
+            base64 of 32 bytes; an id twice; the file is missing, not regular, or open to group or others; there
+            are databases without the key that sealed them.
     """
     if value is not None and file is not None:
         raise MasterKeyRefused(
@@ -95,6 +97,12 @@ def load_master_key(value: str | None, file: Path | None, data_directory: Path |
         raise MasterKeyRefused("no master key is given and there is no data directory to keep one in")
     own = data_directory / FILE_NAME
     if not own.exists():
+        # Looked at once more last: another process may have made key and database meanwhile.
+        if any(data_directory.glob(_DATABASES)) and not own.exists():
+            raise MasterKeyRefused(
+                f"{own}, which sealed what the databases beside it hold, is missing",
+                resolution="Put your copy of it back: another key opens nothing of what they hold.",
+            )
         _create(own)
     return _read(own)
 
