@@ -143,11 +143,24 @@ def test_an_installation_moves_and_goes_on(
     done = run(*command, **KEYS)
     again = run(*command, **KEYS)
     old = run("serve", "distribution", "--port", "0", "--data", here.data)
+    secret = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
+    backups = here.data.parent / "backups"
+    closed = [
+        run("backup", here.data.parent / "old.backup", "--data", here.data, **secret),
+        run("backup", "--into", backups, "--keep", "1", "--data", here.data, **secret),
+        run("verify", here.data),
+        run("verify", here.data, "--tables"),
+    ]
     verified = run("verify", here.data, "--tables", "--json", **there(here.data, to, blobs))
 
     assert planned.returncode == done.returncode == Exit.OK, planned.stderr + done.stderr
     assert refused.returncode == again.returncode == old.returncode == Exit.CONFLICT, refused.stderr + old.stderr
     assert "Stop it" in refused.stderr
+    for each in closed:
+        assert each.returncode == Exit.CONFLICT, each.stdout + each.stderr
+        assert "these databases were moved to" in each.stderr
+    assert not (here.data.parent / "old.backup").exists()
+    assert list(backups.iterdir()) == []
     assert "files are copied already" in refused.stderr
     assert answered(planned)["blobs"] == answered(done)["blobs"] > 0
     moved_tables = answered(done)["tables"]

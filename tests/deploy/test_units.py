@@ -9,6 +9,8 @@ import pytest
 
 UNITS = Path(__file__).parents[2] / "deploy/systemd"
 NAMES = ("countersign.service", "countersign-worker@.service", "countersign-backup.service")
+GUIDE = UNITS.parents[1] / "docs/how-to/deploy-with-systemd.md"
+SECRETS = "secrets.conf"
 PROGRAM = "/opt/countersign/bin/countersign"
 MOST_EXPOSURE = 1.5
 NOT_ABOUT_RIGHTS = {
@@ -40,6 +42,30 @@ def test_systemd_has_nothing_to_say_against_a_unit(name: str, tmp_path: Path) ->
     said = analyze("verify", "--man=no", unit=here(name, tmp_path))
 
     assert [line for line in said.splitlines() if name in line] == []
+
+
+@analyzed
+@pytest.mark.parametrize("name", NAMES)
+def test_each_unit_takes_the_secrets_beside_its_own(name: str, tmp_path: Path) -> None:
+    unit = here(name, tmp_path)
+    folder = tmp_path / f"{name}.d"
+    folder.mkdir()
+    shutil.copy(UNITS / SECRETS, folder)
+
+    said = analyze("verify", "--man=no", unit=unit)
+
+    assert [line for line in said.splitlines() if name in line or SECRETS in line] == []
+
+
+def test_the_guide_gives_every_unit_the_secrets() -> None:
+    guide = GUIDE.read_text()
+    units = re.search(r"for unit in (.+); do\n +install -D -m 644 (\S+) /etc/systemd/system/\$unit\.d/", guide)
+
+    assert units is not None
+    assert sorted(units[1].split()) == sorted(NAMES)
+    assert (UNITS / units[2]).is_file()
+    for variable in ("COUNTERSIGN_DATABASE_URL_FILE", "COUNTERSIGN_MASTER_KEY_FILE"):
+        assert f"Environment={variable}=%d/" in (UNITS / units[2]).read_text()
 
 
 @analyzed

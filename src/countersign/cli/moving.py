@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 import msgspec
@@ -19,8 +18,8 @@ from countersign.distribution.uploads import blobs
 from countersign.distribution.uploads import queries as uploads
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.database import address, moved, postgres_snapshot
 from countersign.kernel.database import migrate as migrations
-from countersign.kernel.database import moved, postgres_snapshot
 from countersign.kernel.database.canonical import Digest
 from countersign.kernel.database.moved import Mark
 from countersign.kernel.database.port import Transaction
@@ -32,7 +31,6 @@ from countersign.records.schema import moving as tables
 from countersign.settings import Settings
 
 DOING = "cannot move the installation"
-POSTGRES = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +50,7 @@ class Move:
     @property
     def target(self) -> str:
         """The database in words, without its password."""
-        parts = urlsplit(self.to)
-        return f"{parts.hostname or 'localhost'}:{parts.port or 5432}{parts.path}"
+        return address.shown(self.to)
 
 
 class Moved(msgspec.Struct):
@@ -102,8 +99,12 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
 
 
 def _asked(settings: Settings, to: str, blobs_to: str) -> Move:
-    if not to.startswith(POSTGRES):
+    if not to.startswith(address.POSTGRES):
         raise click.UsageError("--to takes postgresql://user:password@host/database")
+    try:
+        address.require_postgres(to, "--to")
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
     if settings.database_url:
         raise click.UsageError("COUNTERSIGN_DATABASE_URL is set: this installation is on PostgreSQL already")
     if blobs_to and settings.blobs_url:

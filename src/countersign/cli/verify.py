@@ -15,7 +15,7 @@ from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening
 from countersign.distribution.uploads import checking
-from countersign.kernel.database import canonical, postgres_snapshot, sqlite_snapshot
+from countersign.kernel.database import canonical, moved, postgres_snapshot, sqlite_snapshot
 from countersign.kernel.database.canonical import Digest
 from countersign.kernel.errors import Refused
 from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase, damage
@@ -155,6 +155,7 @@ async def _databases(settings: Settings) -> AsyncIterator[Finding]:
                 for table in await snapshot.tables(schema):
                     await snapshot.rows(schema, table, _forget)
         return
+    moved.require_here(Path(settings.data))
     for schema, path in installation.files(settings).items():
         try:
             found = await asyncio.to_thread(sqlite_snapshot.faults, path)

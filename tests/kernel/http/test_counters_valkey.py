@@ -158,6 +158,17 @@ async def test_a_hanging_server_delays_one_request_by_a_quarter_second_and_is_as
         await counters.close()
 
 
+@pytest.mark.parametrize(
+    "login", ["u:pa/SecretTail", "u:6379/SecretTail", ":pa#SecretTail", ":pa?SecretTail", ":[SecretTail"]
+)
+def test_an_address_whose_password_is_cut_is_refused_without_showing_it(
+    login: str, tmp_path: Path, warnings: list[str]
+) -> None:
+    with pytest.raises(ValueError, match=r"^COUNTERSIGN_COUNTERS_URL .*percent-encode") as refused:
+        ValkeyCounters(f"redis://{login}@127.0.0.1/0", SharedMemoryCounters(tmp_path), warnings.append)
+    assert "Secret" not in str(refused.value)
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1/", "127.0.0.1:6379", ""])
 def test_an_address_of_another_kind_is_an_error(url: str, tmp_path: Path, warnings: list[str]) -> None:
     with pytest.raises(ValueError, match="scheme"):

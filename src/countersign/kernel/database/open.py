@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from countersign.kernel.database import postgres, sqlite
+from countersign.kernel.database import address, postgres, sqlite
 from countersign.kernel.database.measured import MeasuredDatabase
 from countersign.kernel.database.port import Database
 
@@ -28,7 +28,7 @@ async def open_database(
 
     Raises:
         Unavailable: the file cannot be opened, or the server cannot be reached.
-        ValueError: the address is of neither kind.
+        ValueError: the address is of neither kind, or cannot be read; nothing of it is quoted.
     """
     name = name or schema
     if url.startswith(SQLITE):
@@ -40,7 +40,8 @@ async def open_database(
             name=name,
         )
         return MeasuredDatabase(opened, name)
-    if url.startswith(("postgresql://", "postgres://")):
+    if url.startswith(address.POSTGRES):
+        address.require_postgres(url)
         reached = await postgres.open_postgres(
             url, schema=schema, pool=pool, read_deadline_s=read_deadline_s, name=name
         )

@@ -9,6 +9,7 @@ from typing import Protocol, cast
 import asyncpg
 
 from countersign.kernel import clock
+from countersign.kernel.database import address
 from countersign.kernel.errors import Unavailable
 
 TRY = "SELECT pg_try_advisory_lock($1)"
@@ -36,7 +37,9 @@ async def held(url: str, name: str, *, patience_s: float) -> AsyncGenerator[bool
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.
+        ValueError: the address cannot be read.
     """
+    address.require_postgres(url)
     number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
     try:
         connection = await _connect(url, timeout=CONNECT_S)

@@ -13,6 +13,7 @@ import asyncpg
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
+from countersign.kernel.database import address
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.postgres import LOCK_WAIT_MS, PostgresTransaction, refusal
 from countersign.kernel.database.snapshot import NotEmpty, Table, Take
@@ -381,6 +382,7 @@ async def _connected(url: str) -> AsyncGenerator[_Connection]:
         "client_min_messages": "warning",
         "jit": "off",
     }
+    address.require_postgres(url)
     try:
         connection = await _connect(url, timeout=CONNECT_S, server_settings=settings)
         try:

@@ -11,6 +11,7 @@ import apsw
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
+from countersign.kernel.database import moved
 from countersign.kernel.database import sqlite_connection as sqlite
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.errors import Unavailable
@@ -119,6 +120,7 @@ async def held(paths: Mapping[str, Path], *, holds_writes: bool = False) -> Asyn
 
     Raises:
         Unavailable: a file cannot be opened, or somebody else wrote to it for too long.
+        Moved: the files were moved to PostgreSQL.
     """
     with ExitStack() as opened:
         # SQLite copies nothing by a connection that writes: another one holds off the others.
@@ -130,6 +132,9 @@ async def held(paths: Mapping[str, Path], *, holds_writes: bool = False) -> Asyn
         for schema, path in paths.items():
             connections[schema] = await asyncio.to_thread(_begun, path, "BEGIN")
             opened.callback(connections[schema].close, True)
+        # Not sooner: a move that ended in between would make this a moment of files that are not in use.
+        for folder in {path.parent for path in paths.values()}:
+            moved.require_here(folder)
         yield SqliteSnapshot(moment, connections)
 
 

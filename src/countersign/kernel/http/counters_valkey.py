@@ -10,7 +10,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from countersign.kernel import clock
+from countersign.kernel import addresses, clock
 from countersign.kernel.http.counters import Quota, SharedMemoryCounters
 
 PATIENCE_S = 0.25
@@ -60,7 +60,7 @@ class ValkeyCounters:
         """Takes `valkey://`, `valkeys://`, `redis://`, `rediss://` or `unix://`; connects at the first hit.
 
         Raises:
-            ValueError: the address has another scheme.
+            ValueError: the address has another scheme, or cannot be read; nothing of it is quoted.
         """
         self._fallback = fallback
         self._warn = warn
@@ -113,6 +113,7 @@ class ValkeyCounters:
 
 
 def _connect(url: str) -> _Client:
+    addresses.require_readable(url, "COUNTERSIGN_COUNTERS_URL")
     spoken = url.replace("valkey", "redis", 1) if url.startswith(("valkey://", "valkeys://")) else url
     pool = BlockingConnectionPool(
         max_connections=_MOST_CONNECTIONS,

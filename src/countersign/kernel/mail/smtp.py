@@ -5,11 +5,12 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from email.headerregistry import Address
 from typing import NamedTuple, Self
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, unquote
 
 import aiosmtplib
 from aiosmtplib import SMTPResponseException
 
+from countersign.kernel import addresses
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.mail import message
 from countersign.settings import BadSetting
@@ -37,12 +38,14 @@ class Server(NamedTuple):
         Raises:
             BadSetting: the address is of another form.
         """
-        bad = BadSetting("COUNTERSIGN_SMTP_URL must be like smtp://user:password@mail.example.com:587 or smtps://…")
+        form = "COUNTERSIGN_SMTP_URL must be like smtp://user:password@mail.example.com:587 or smtps://…"
+        bad = BadSetting(f"{form}; {addresses.REMEDY}")
         try:
-            parts = urlsplit(url)
+            parts = addresses.require_readable(url, "COUNTERSIGN_SMTP_URL")
             host, port = parts.hostname, parts.port
-        except ValueError as error:
-            raise bad from error
+        except ValueError:
+            # What it stumbled over is quoted there.
+            raise bad from None
         if not host or not _has_form(parts):
             raise bad
         user, password = (part and unquote(part) for part in (parts.username, parts.password))

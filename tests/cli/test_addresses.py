@@ -1,0 +1,73 @@
+"""A setting with an address that cannot be read: every command names it and the remedy, and shows nothing of it."""
+
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+
+MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
+PASSPHRASE = "correct horse battery staple"
+NAMES = {
+    "COUNTERSIGN_DATABASE_URL": "postgresql://u:abcde/SecretTail@db.invalid/shop",
+    "COUNTERSIGN_COUNTERS_URL": "redis://u:abcde/SecretTail@counters.invalid/0",
+    "COUNTERSIGN_SMTP_URL": "smtp://u:abcde/SecretTail@mail.invalid",
+}
+SERVE = ("serve", "--distribution-port", "0", "--records-port", "0")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_serve_names_the_setting_and_not_the_password(name: str, run: Run, tmp_path: Path) -> None:
+    settings = {name: NAMES[name], "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+
+    done = run(*SERVE, "--data", tmp_path / "data", **settings)
+    # A worker writes a traceback into the log.
+    working = run(*SERVE, "--workers", "2", "--data", tmp_path / "data", **settings)
+
+    assert done.returncode == Exit.USAGE, done.stdout + done.stderr
+    assert working.returncode == Exit.FAILED, working.stdout + working.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    require_told(name, done.stdout + done.stderr)
+    require_told(name, working.stdout + working.stderr)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("org", "create", "acme", "--name", "Acme"),
+        ("backup", "one.backup"),
+        ("verify",),
+        ("db", "upgrade"),
+        ("audit", "verify"),
+        ("doctor", "--distribution-port", "0"),
+    ],
+    ids=" ".join,
+)
+def test_each_command_names_the_database_setting(command: tuple[str, ...], run: Run, tmp_path: Path) -> None:
+    name = "COUNTERSIGN_DATABASE_URL"
+    settings = {name: NAMES[name], "COUNTERSIGN_MASTER_KEY": MASTER_KEY, "COUNTERSIGN_BACKUP_PASSPHRASE": PASSPHRASE}
+
+    done = run(*command, "--data", tmp_path / "data", **settings)
+
+    assert done.returncode != Exit.OK
+    assert "Traceback" not in done.stdout + done.stderr
+    require_told(name, done.stdout + done.stderr)
+
+
+def test_a_move_to_such_an_address_is_refused(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    run("org", "create", "acme", "--name", "Acme", "--data", data)
+
+    done = run("db", "migrate", "--to", NAMES["COUNTERSIGN_DATABASE_URL"], "--data", data)
+
+    assert done.returncode == Exit.USAGE, done.stderr
+    require_told("--to", done.stdout + done.stderr)
+
+
+def require_told(name: str, said: str) -> None:
+    """The name and the remedy are said, and nothing of the password."""
+    assert name in said, said
+    assert "percent-encode" in said
+    assert "abcde" not in said
+    assert "SecretTail" not in said

@@ -1,0 +1,47 @@
+"""Addresses that may hold a password: those that are in use are read, and a cut password is refused and not shown."""
+
+import pytest
+
+from countersign.kernel import addresses
+from countersign.kernel.database import address
+
+GOOD = [
+    "postgresql://u:p@db.example.com/shop",
+    "postgres://u:a%2Fb%40c@[::1]:5432/shop?sslmode=require",
+    "postgresql://u:p@one:5432,two:5433/shop?target_session_attrs=read-write",
+    "postgresql:///shop?host=/run/postgresql&user=me@here",
+    "postgresql://u@%2Frun%2Fpostgresql:5432/shop",
+    "postgresql://localhost",
+]
+# What an unencoded character makes of a password.
+CUT = [
+    "abc/Tail", "5432/Tail", "99999/Tail", "abc?Tail", "5432?Tail", "abc#Tail", "5432#Tail", "abc@Tail", "[abcTail",
+    "abc%Tail",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", GOOD)
+def test_an_address_that_is_well_written_is_read(url: str) -> None:
+    address.require_postgres(url)
+
+
+def test_an_address_is_shown_without_its_login() -> None:
+    assert address.shown("postgresql://u:p@db/shop") == "db:5432/shop"
+    assert address.shown("postgresql://u:p@one:1,two:2/shop") == "one:1,two:2/shop"
+
+
+@pytest.mark.parametrize("password", CUT)
+def test_a_password_that_is_cut_is_refused_and_not_quoted(password: str) -> None:
+    with pytest.raises(ValueError, match=r"^COUNTERSIGN_DATABASE_URL .*percent-encode") as refused:
+        address.require_postgres(f"postgresql://u:{password}@db.example.com/shop")
+
+    said = str(refused.value)
+    assert said == str(addresses.unreadable(address.SETTING))
+    # Nor does a traceback show what the parser says.
+    assert refused.value.__cause__ is refused.value.__context__ is None
+
+
+@pytest.mark.parametrize("query", ["port=abc", "port=99999", "host=db:abc", "nothing"])
+def test_a_query_that_the_driver_would_quote_is_refused(query: str) -> None:
+    with pytest.raises(ValueError, match="COUNTERSIGN_DATABASE_URL"):
+        address.require_postgres(f"postgresql://u:p@db/shop?{query}")
