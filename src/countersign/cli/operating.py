@@ -49,24 +49,39 @@ def url(host: str, port: int) -> str:
     return f"http://[{address}]:{port}" if address.version == 6 else f"http://{address}:{port}"
 
 
+class Mailboxes:
+    """How the workers ask each other, to be made before the fork: for whoever asks at the operator's port, and for
+    systemd's watchdog, whose questions no request can crowd out."""
+
+    def __init__(self, workers: int) -> None:
+        self.asked = Siblings(workers)
+        self.beats = Siblings(workers)
+
+    def close(self) -> None:
+        """Close them, in this process."""
+        self.asked.close()
+        self.beats.close()
+
+
 @asynccontextmanager
 async def watching(
-    settings: Settings, siblings: Siblings, index: int, services: Sequence[Watched]
+    settings: Settings, mailboxes: Mailboxes, index: int, services: Sequence[Watched]
 ) -> AsyncGenerator[list[ASGIApp]]:
     """While the block lasts, this worker answers the others, and systemd hears that all of them do; the applications
     of `listeners`."""
     beat_s = watchdog_s()
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(siblings.answering(index, operator.tell(index)))
+        for each in (mailboxes.asked, mailboxes.beats):
+            await stack.enter_async_context(each.answering(index, operator.tell(index)))
         if settings.operator_port:
             await stack.enter_async_context(vitals.watched())
         if beat_s is not None:
-            await stack.enter_async_context(repeated(partial(_beat, siblings), every_s=beat_s / 3))
+            await stack.enter_async_context(repeated(partial(_beat, mailboxes.beats), every_s=beat_s / 3))
         if not settings.operator_port:
             yield []
             return
         asks = is_loopback if is_loopback(settings.operator_host) else None
-        yield [Operator(siblings, (_machine(settings), *services), asks)]
+        yield [Operator(mailboxes.asked, (_machine(settings), *services), asks)]
 
 
 async def _beat(siblings: Siblings) -> None:

@@ -26,7 +26,6 @@ from countersign.kernel.http.deadlines import Deadlines
 from countersign.kernel.http.notify import READY, notify
 from countersign.kernel.http.operator import Watched
 from countersign.kernel.http.server import ASGIApp, CannotListen, Listener, Server
-from countersign.kernel.http.siblings import Siblings
 from countersign.kernel.traces import open as traces
 from countersign.settings import BadSetting, Settings
 
@@ -88,7 +87,7 @@ def run(start: Start, lock: DataLock) -> None:
         Failure: the address cannot be had, the store cannot be opened, a module is declared wrongly, or the disk
             failed under a commit.
     """
-    settings, words, siblings = start.settings, Words(), Siblings(start.workers)
+    settings, words, mailboxes = start.settings, Words(), operating.Mailboxes(start.workers)
     own = operating.listeners(settings)
     broken: list[str] = []
     try:
@@ -115,7 +114,7 @@ def run(start: Start, lock: DataLock) -> None:
                     told.append(f"{head}\n{said}")
                 apps.append(await stack.enter_async_context(each.service.serving(context, is_first)))
                 services.append(each.service.watched(context))
-            apps += await stack.enter_async_context(operating.watching(settings, siblings, index, services))
+            apps += await stack.enter_async_context(operating.watching(settings, mailboxes, index, services))
             if told:
                 words.tell("\n".join(told))
             yield apps
@@ -139,7 +138,7 @@ def run(start: Start, lock: DataLock) -> None:
         grace_s=settings.grace_s,
         on_ready=ready,
     )
-    with closing(siblings):
+    with closing(mailboxes):
         _serve(served, settings.otlp_url)
     if broken:
         remedy = "Check the disk under the data directory, then start again: what was acknowledged is there."

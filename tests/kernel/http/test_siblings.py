@@ -64,3 +64,11 @@ async def test_who_begins_late_answers_what_is_asked_from_then_on(alone: Sibling
 
     async with alone.answering(0, str.encode):
         assert await alone.ask("late", 10) == [b"late"]
+
+
+async def test_a_full_mailbox_is_tried_again_until_there_is_room(alone: Siblings) -> None:
+    await asyncio.gather(*(alone.ask("early", PATIENCE_S) for _ in range(300)))
+    asked = [str(number) for number in range(20)]
+
+    async with alone.answering(0, str.encode):
+        assert await asyncio.gather(*(alone.ask(each, 10) for each in asked)) == [[each.encode()] for each in asked]

@@ -17,6 +17,7 @@ from countersign.kernel.http.answer import Answer, json
 from countersign.kernel.http.call import Receive, Send
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.problems import MethodNotAllowed, problem
+from countersign.kernel.http.sharing import Shared
 from countersign.kernel.http.siblings import Siblings
 
 PATIENCE_S = 2.0
@@ -96,7 +97,8 @@ def _host(authority: str) -> str:
 
 class Operator:
     """An ASGI application of three addresses, for whoever can reach its port; nothing it tells is anybody's secret or
-    names a tenant or a person."""
+    names a tenant or a person. Whoever asks while the same is being found out gets what is found, so that many at once
+    are to the workers and the database as one."""
 
     def __init__(
         self, siblings: Siblings, watched: Sequence[Watched], is_ours: Callable[[str], bool] | None = None
@@ -106,7 +108,9 @@ class Operator:
         self._is_ours = is_ours
         self._siblings = siblings
         self._watched = watched
-        self._checking = asyncio.Lock()
+        self._silent = Shared(lambda: silent(siblings))
+        self._checked = Shared(self._check)
+        self._counted = Shared(self._count)
         self._log = telemetry.logger("operator")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -132,25 +136,26 @@ class Operator:
             return await self._live()
         if path == b"/readyz":
             return await self._ready(is_stopping=exchange.stopping is not None and exchange.stopping.is_set())
-        return Answer(200, (await self._numbers()).encode(), TEXT)
+        return Answer(200, await self._counted(), TEXT)
 
     async def _live(self) -> Answer:
-        missing = await silent(self._siblings)
+        missing = await self._silent()
         said = Liveness("not alive" if missing else "alive", self._siblings.count, missing)
         return json(said, status=503 if missing else 200)
 
     async def _ready(self, *, is_stopping: bool) -> Answer:
-        # One after the other, so that whoever asks often does not keep the database busy.
-        async with self._checking:
-            findings = [Finding("serving", "failed", "the service is stopping")] if is_stopping else []
-            findings.append(await self._workers())
-            findings += [await self._found(each) for watched in self._watched for each in watched.checks]
+        findings = [Finding("serving", "failed", "the service is stopping")] if is_stopping else []
+        findings += await self._checked()
         failing = [each.name for each in findings if each.state == "failed"]
         said = Readiness("not ready" if failing else "ready", failing, findings)
         return json(said, status=503 if failing else 200)
 
+    async def _check(self) -> list[Finding]:
+        checks = [each for watched in self._watched for each in watched.checks]
+        return [await self._workers(), *[await self._found(each) for each in checks]]
+
     async def _workers(self) -> Finding:
-        missing = await silent(self._siblings)
+        missing = await self._silent()
         if missing:
             return Finding("workers", "failed", f"no answer from worker {', '.join(map(str, missing))}")
         return Finding("workers", "ok", f"{self._siblings.count} of {self._siblings.count} answer")
@@ -167,11 +172,11 @@ class Operator:
             self._log.error("check failed", check=check.name, exc_info=error)
             return Finding(check.name, "failed", f"{type(error).__name__}: the log has the fault")
 
-    async def _numbers(self) -> str:
+    async def _count(self) -> bytes:
         answers = await self._siblings.ask(NUMBERS, PATIENCE_S)
         parts = [msgspec.json.decode(answer, type=dict[str, str]) for answer in answers if answer is not None]
         samples = [each for watched in self._watched for each in await self._measured(watched)]
-        return metrics.text(parts, samples)
+        return metrics.text(parts, samples).encode()
 
     async def _measured(self, watched: Watched) -> list[metrics.Sample]:
         try:

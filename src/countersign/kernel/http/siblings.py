@@ -8,11 +8,12 @@ a name in the file system, and nothing of a worker that died is ever taken for a
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any
 
 LONGEST_QUESTION = 64
 MOST_BYTES = 64 << 20
+TRIED_AGAIN_S = 0.01
 
 
 class Siblings:
@@ -57,27 +58,40 @@ class Siblings:
 
     async def _one(self, box: socket.socket, question: str, patience_s: float) -> bytes | None:
         mine, theirs = socket.socketpair()
-        with theirs:
-            try:
-                socket.send_fds(box, [question.encode()], [theirs.fileno()])
-            except OSError:
-                # Its mailbox is full, for it has not looked into it for long.
-                mine.close()
-                return None
-        reader, writer = await asyncio.open_unix_connection(sock=mine, limit=MOST_BYTES)
-        try:
+        with suppress(TimeoutError, OSError):
             async with asyncio.timeout(patience_s):
-                return await reader.read() or None
-        except (TimeoutError, OSError):
-            return None
-        finally:
-            writer.close()
+                with theirs, ExitStack() as unless_put:
+                    unless_put.callback(mine.close)
+                    await _put(box, question, theirs)
+                    unless_put.pop_all()
+                return await _read(mine)
+        return None
 
     def close(self) -> None:
         """Close the mailboxes, in this process."""
         for box in self._boxes:
             for end in box:
                 end.close()
+
+
+async def _put(box: socket.socket, question: str, back: socket.socket) -> None:
+    """Put the question into the mailbox, with the way back. One that is full is no silence: it holds some hundred, and
+    whoever looks into it makes room."""
+    while True:
+        try:
+            socket.send_fds(box, [question.encode()], [back.fileno()])
+        except OSError:
+            await asyncio.sleep(TRIED_AGAIN_S)
+        else:
+            return
+
+
+async def _read(mine: socket.socket) -> bytes | None:
+    reader, writer = await asyncio.open_unix_connection(sock=mine, limit=MOST_BYTES)
+    try:
+        return await reader.read() or None
+    finally:
+        writer.close()
 
 
 def _keep(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> None:

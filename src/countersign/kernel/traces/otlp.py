@@ -1,5 +1,8 @@
 """Sending spans with OpenTelemetry's SDK; imported only when a collector is configured."""
 
+import threading
+
+import requests
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
@@ -13,10 +16,12 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from countersign.kernel import clock
 from countersign.kernel.traces.span import SCOPE, Span, moments_ns, parent_of
 
 SEND_EVERY_MS = 2_000
 PATIENCE_S = 3.0
+CLOSING_S = 2.0
 MOST_WAITING = 4_096
 
 
@@ -57,9 +62,13 @@ class Sender:
         made.end(ended_ns)
 
     def close(self) -> None:
-        """See Tracer."""
-        for each in self._providers.values():
-            each.shutdown()
+        """See Tracer. What the collector has not taken within CLOSING_S is dropped."""
+        closing = [threading.Thread(target=each.shutdown, daemon=True) for each in self._providers.values()]
+        until_s = clock.monotonic_s() + CLOSING_S
+        for each in closing:
+            each.start()
+        for each in closing:
+            each.join(max(0.0, until_s - clock.monotonic_s()))
 
     def _provider(self, service: str) -> TracerProvider:
         """Whatever is told of the process; a process may be two services."""
@@ -67,7 +76,7 @@ class Sender:
         if found is None:
             names = {"service.namespace": SCOPE, "service.name": service, "service.version": self._version}
             found = TracerProvider(resource=Resource(names), shutdown_on_exit=False)
-            exporter = OTLPSpanExporter(endpoint=self._endpoint, timeout=PATIENCE_S)
+            exporter = OTLPSpanExporter(endpoint=self._endpoint, timeout=PATIENCE_S, session=_session())
             found.add_span_processor(
                 BatchSpanProcessor(
                     exporter,
@@ -78,3 +87,15 @@ class Sender:
             )
             self._providers[service] = found
         return found
+
+
+def _session() -> requests.Session:
+    """Takes an answer's status and header and never its body, which may be endless and tells nothing that is needed."""
+    made = requests.Session()
+    made.stream = True
+    made.hooks["response"] = [_left]
+    return made
+
+
+def _left(answer: requests.Response, *_: object, **__: object) -> None:
+    answer.close()

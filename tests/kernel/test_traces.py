@@ -1,0 +1,84 @@
+"""A collector of traces that means ill: it costs no memory and holds up no stop."""
+
+import socket
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from countersign.kernel.traces.open import require
+from countersign.kernel.traces.span import Span, Tracer
+
+MIB = bytes(1 << 20)
+MOST_MIB = 64
+HEADERS, DRIP_S = 90, 0.2
+
+
+class Hostile:
+    """Answers one request as it likes; `gave` counts what it got rid of."""
+
+    def __init__(self) -> None:
+        self.gave = 0
+        self.let_go = threading.Event()
+
+    def endless(self, connected: socket.socket) -> None:
+        """A body that goes on for as long as it is read, 64 MiB at most."""
+        connected.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(MOST_MIB):
+            connected.sendall(b"100000\r\n" + MIB + b"\r\n")
+            self.gave += 1
+        connected.sendall(b"0\r\n\r\n")
+
+    def dripping(self, connected: socket.socket) -> None:
+        """A header that takes 18 s."""
+        connected.sendall(b"HTTP/1.1 200 OK\r\n")
+        for _ in range(HEADERS):
+            if self.let_go.wait(DRIP_S):
+                return
+            connected.sendall(b"X-A: b\r\n")
+            self.gave += 1
+        connected.sendall(b"Content-Length: 0\r\n\r\n")
+
+
+@contextmanager
+def collecting(answer: Callable[[socket.socket], None]) -> Generator[tuple[Tracer, threading.Thread]]:
+    """A tracer that has a span to send, and the thread of the collector it goes to."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            connected, _ = listening.accept()
+            with connected, suppress(OSError):
+                connected.recv(1 << 16)
+                answer(connected)
+
+        serving = threading.Thread(target=serve, daemon=True)
+        serving.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1/traces"
+        tracer = require(url)(url, "0")
+        tracer.record(Span("distribution", "/products", "GET", 200, 0.1, "request", None))
+        yield tracer, serving
+
+
+@pytest.fixture
+def hostile() -> Iterator[Hostile]:
+    """A collector that means ill; skips where what sends spans is not installed."""
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+    made = Hostile()
+    yield made
+    made.let_go.set()
+
+
+def test_an_answer_without_end_is_not_read(hostile: Hostile) -> None:
+    with collecting(hostile.endless) as (tracer, serving):
+        tracer.close()
+        serving.join(30)
+
+    assert hostile.gave < MOST_MIB
+
+
+def test_a_stop_does_not_wait_for_an_answer_that_drips(hostile: Hostile) -> None:
+    with collecting(hostile.dripping) as (tracer, _):
+        tracer.close()
+
+    assert hostile.gave < HEADERS
