@@ -127,6 +127,9 @@ def test_nothing_is_written_over(run: Run, data: Path, tmp_path: Path) -> None:
 
 
 def test_a_series_is_kept_short_and_a_moment_is_chosen_from_it(run: Run, data: Path, tmp_path: Path) -> None:
+    odd = tmp_path / "kept" / "countersign-20990101T000000.000000Z.backup"
+    odd.parent.mkdir()
+    odd.touch()
     moments = [
         answered(run("backup", "--into", "kept", "--keep", "2", "--data", data, "--json", **PASSPHRASE))["moment"]
         for _ in range(3)
@@ -135,7 +138,8 @@ def test_a_series_is_kept_short_and_a_moment_is_chosen_from_it(run: Run, data: P
     chosen = run("restore", "kept", "--at", str(moments[2])[:-1] + "Z", "--to", "one", "--json", **PASSPHRASE)
     too_early = run("restore", "kept", "--at", str(moments[0]), "--to", "two", **PASSPHRASE)
 
-    assert len(list((tmp_path / "kept").iterdir())) == 2
+    assert len(list((tmp_path / "kept").iterdir())) == 1 + 2
+    assert odd.name in chosen.stderr
     # The name is as fine as a microsecond, the answer as a millisecond.
     assert answered(chosen)["moment"] == moments[1]
     assert too_early.returncode == Exit.NOT_FOUND

@@ -98,7 +98,10 @@ async def _chosen(file: str, at: Instant | None) -> Path:
     """
     path = Path(file)
     if await asyncio.to_thread(path.is_dir):
-        return series.newest(path, at).path
+        found = series.found(path)
+        for each in found.passed_over:
+            output.note(f"Passed over {each.name}: its name is of no moment that has been.")
+        return series.newest(found, at).path
     if at is not None:
         raise click.UsageError("--at chooses among the backups of a folder, and FILE is none")
     if file != STDIN and not await asyncio.to_thread(path.exists):
