@@ -1,5 +1,6 @@
 """Backups from the command line: what is refused, what is said, and what a restored directory is."""
 
+import io
 import json
 import resource
 import shutil
@@ -10,6 +11,7 @@ import pytest
 
 from countersign.backup.restoring import RESTORED_SETTINGS
 from countersign.cli.output import Exit
+from countersign.kernel.security.age import Sealing
 from tests.cli.conftest import Run
 from tests.cli.test_postgres import MASTER_KEY
 from tests.servers.countersign import COMMAND, environment
@@ -273,3 +275,24 @@ def test_postgresql_has_nothing_that_no_key_opens(
     assert "countersign verify" in failed.stderr
     assert restored.returncode == Exit.OK, restored.stderr
     assert again.returncode == Exit.CONFLICT, again.stderr
+
+
+def test_an_archive_that_asks_for_more_memory_than_there_is_says_so(tmp_path: Path) -> None:
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    def verified(work: int) -> "subprocess.CompletedProcess[str]":
+        made = io.BytesIO()
+        Sealing(made.write, "any", work=1).finish()
+        (tmp_path / "one.backup").write_bytes(made.getvalue().replace(b" 1\n", b" %d\n" % work, 1))
+        command = [*COMMAND, "verify", tmp_path / "one.backup"]
+        variables = environment(**PASSPHRASE)
+        return subprocess.run(
+            command, env=variables, preexec_fn=limited, capture_output=True, text=True, check=False, timeout=120
+        )
+
+    most, more = verified(20), verified(21)
+
+    assert most.returncode == Exit.UNREACHABLE
+    assert "1024 MiB" in most.stderr
+    assert more.returncode == Exit.CHECKSUM
