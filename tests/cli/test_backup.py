@@ -80,6 +80,7 @@ def test_a_backup_is_restored_verified_and_used(run: Run, data: Path, tmp_path: 
     assert (copy / "master.key").stat().st_mode & 0o777 == 0o600
     # What the original is configured to do, a copy does not do unasked.
     assert not (copy / "countersign.toml").exists()
+    assert "trusted issuers and webhooks" in restored.stderr
     assert (copy / RESTORED_SETTINGS).read_text() == 'resource_name = "Ours"\n'
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "data", "one.backup"]
 

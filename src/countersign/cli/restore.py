@@ -35,8 +35,8 @@ STDIN = "-"
 
 RETURNED = (
     "What happened after that moment is undone. So it may be that redeemed codes can be redeemed again, and that "
-    "revoked code batches, removed members and clients, old passwords and plans that wait for approval are back: "
-    "look through them before you serve."
+    "revoked code batches, removed members and clients, removed trusted issuers and webhooks, old passwords and plans "
+    "that wait for approval are back: look through them before you serve."
 )
 
 
