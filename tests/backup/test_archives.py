@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import io
 import random
+import tarfile
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from countersign.backup.archive import ABOUT, FORMAT, KEY, About, Manifest, Writing
+from countersign.backup.archive import ABOUT, BLOBS, FORMAT, KEY, MANIFEST, About, Manifest, Writing
 from countersign.backup.databases import SqliteDatabases
 from countersign.backup.making import Backup, Blobs, name_of
 from countersign.backup.reading import Reading
@@ -210,3 +211,41 @@ def test_an_archive_of_other_schemas_is_refused_before_anything_is_written(schem
 
     with pytest.raises(Damaged, match="other schemas"):
         Reading(Opening(io.BytesIO(archive.getvalue()).read, PASSPHRASE), SCHEMAS)
+
+
+ABOUT_SQLITE = msgspec.json.encode(About(FORMAT, "1.0.0", "sqlite", ("distribution",), "2026-01-01T00:00:00Z"))
+
+
+def member(name: str, content: bytes = b"", kind: bytes = tarfile.REGTYPE, size: int | None = None) -> bytes:
+    """A member of a tar file; its header may lie about the size."""
+    header = tarfile.TarInfo(name)
+    header.size, header.type = len(content) if size is None else size, kind
+    return header.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % 512)
+
+
+HOSTILE = {
+    "negative_size_first": member(ABOUT, size=-5),
+    "negative_size": member(ABOUT, ABOUT_SQLITE) + member(KEY, size=-512),
+    "huge_size": member(ABOUT, ABOUT_SQLITE) + member(KEY, b"x", size=1 << 70),
+    "link": member(ABOUT, ABOUT_SQLITE) + member(KEY, kind=tarfile.SYMTYPE),
+    "folder": member(ABOUT, ABOUT_SQLITE) + member(KEY, kind=tarfile.DIRTYPE),
+    "long_name": member(ABOUT, ABOUT_SQLITE) + member("x", b"../../a", kind=tarfile.GNUTYPE_LONGNAME),
+    "twice": member(ABOUT, ABOUT_SQLITE) + member(KEY, b"a") + member(KEY, b"b"),
+    "first_twice": member(ABOUT, ABOUT_SQLITE) * 2,
+    "blob_twice": member(ABOUT, ABOUT_SQLITE) + member(name_of(hashlib.sha256(b"x").hexdigest()), b"x") * 2,
+    "deep_first": member(ABOUT, b'{"x":' + b"[" * 200_000),
+    "deep_manifest": member(ABOUT, ABOUT_SQLITE) + member(MANIFEST, b'{"x":' + b"[" * 200_000),
+    "no_hexadecimal": member(ABOUT, ABOUT_SQLITE) + member(f"{BLOBS}sealed/zz/zz/{'z' * 64}", b"x"),
+    "capitals": member(ABOUT, ABOUT_SQLITE) + member(f"{BLOBS}sealed/AA/AA/{'A' * 64}", b"x"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_what_no_backup_writes_is_damage_that_is_found_at_once(kind: str) -> None:
+    archive = io.BytesIO()
+    sealing = Sealing(archive.write, PASSPHRASE, work=WORK)
+    sealing.write(HOSTILE[kind] + bytes(1024))
+    sealing.finish()
+
+    with pytest.raises(Damaged, match=r"no file|comes twice|cannot be read|no blob|ends too early"):
+        list(Reading(Opening(io.BytesIO(archive.getvalue()).read, PASSPHRASE), SCHEMAS).members())

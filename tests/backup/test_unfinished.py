@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from countersign.backup import unfinished
+from countersign.kernel.database.snapshot import NotEmpty
 from countersign.kernel.errors import StorageFull, Unavailable
 
 
@@ -43,8 +44,53 @@ def test_leftovers_go_and_what_is_being_written_stays(tmp_path: Path) -> None:
     (dead / "half").touch()
     (tmp_path / f"{unfinished.PREFIX}half{unfinished.ENDING}").touch()
 
-    with unfinished.file(tmp_path) as file, unfinished.folder(tmp_path) as folder, unfinished.file(tmp_path) as other:
-        assert {path for path in tmp_path.iterdir()} == {file.path, folder, other.path}
+    with (
+        unfinished.file(tmp_path) as file,
+        unfinished.folder(tmp_path / "name") as folder,
+        unfinished.file(tmp_path) as other,
+    ):
+        assert {path for path in tmp_path.iterdir()} == {file.path, folder.path, other.path}
+
+
+@pytest.mark.parametrize("kind", ["missing", "empty", "linked", "left"])
+def test_a_folder_is_made_or_filled_where_it_is(tmp_path: Path, kind: str) -> None:
+    target = tmp_path / "name"
+    if kind != "missing":
+        (tmp_path / "real").mkdir()
+        target.symlink_to("real") if kind == "linked" else (tmp_path / "real").rename(target)
+    if kind == "left":
+        (target / f"{unfinished.PREFIX}dead{unfinished.ENDING}").mkdir()
+    is_link, inode = target.is_symlink(), target.stat().st_ino if kind != "missing" else 0
+
+    with unfinished.folder(target) as folder:
+        (folder.path / "part").mkdir()
+        (folder.path / "key").write_bytes(b"key")
+        folder.finish(last="key")
+        assert (target / "key").read_bytes() == b"key"
+
+    assert sorted(path.name for path in target.iterdir()) == ["key", "part"]
+    assert target.is_symlink() is is_link
+    assert inode in (0, target.stat().st_ino)
+    assert not list(tmp_path.glob(".countersign-*"))
+
+
+def test_a_folder_that_holds_something_or_is_being_filled_is_refused_and_an_abandoned_one_stays_empty(
+    tmp_path: Path,
+) -> None:
+    target = tmp_path / "name"
+    target.mkdir()
+
+    with unfinished.folder(target) as folder:
+        (folder.path / "half").touch()
+        with pytest.raises(NotEmpty), unfinished.folder(target):
+            raise AssertionError("two fill it")
+        (target / "other").touch()
+        with pytest.raises(NotEmpty):
+            folder.finish(last="")
+
+    assert [path.name for path in target.iterdir()] == ["other"]
+    with pytest.raises(NotEmpty), unfinished.folder(target):
+        raise AssertionError("it was filled")
 
 
 def test_a_full_volume_is_said_and_so_is_a_place_that_cannot_be_written(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Backups from the command line: what is refused, what is said, and what a restored directory is."""
 
+import io
 import json
 import resource
 import shutil
@@ -10,14 +11,27 @@ import pytest
 
 from countersign.backup.restoring import RESTORED_SETTINGS
 from countersign.cli.output import Exit
+from countersign.kernel.security.age import Sealing
 from tests.cli.conftest import Run
 from tests.cli.test_postgres import MASTER_KEY
 from tests.servers.countersign import COMMAND, environment
-from tests.servers.postgres import PostgresFactory
+from tests.servers.postgres import Cluster, PostgresFactory
 from tests.servers.s3 import Bucket
 
 PASSPHRASE = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
 Settings = dict[str, str]
+
+FAILS_AT_COMMIT = """
+CREATE TABLE public.made (tag text);
+CREATE FUNCTION public.note() RETURNS event_trigger LANGUAGE plpgsql AS
+    $$ BEGIN INSERT INTO public.made VALUES (tg_tag); END $$;
+CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = 'disk_full'; END $$;
+CREATE CONSTRAINT TRIGGER late AFTER INSERT ON public.made DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION public.refuse();
+CREATE EVENT TRIGGER noted ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION public.note();
+"""
+"""Whoever makes a table is refused only when everything is to become durable."""
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +80,7 @@ def test_a_backup_is_restored_verified_and_used(run: Run, data: Path, tmp_path: 
     assert (copy / "master.key").stat().st_mode & 0o777 == 0o600
     # What the original is configured to do, a copy does not do unasked.
     assert not (copy / "countersign.toml").exists()
+    assert "trusted issuers and webhooks" in restored.stderr
     assert (copy / RESTORED_SETTINGS).read_text() == 'resource_name = "Ours"\n'
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "data", "one.backup"]
 
@@ -118,6 +133,9 @@ def test_nothing_is_written_over(run: Run, data: Path, tmp_path: Path) -> None:
 
 
 def test_a_series_is_kept_short_and_a_moment_is_chosen_from_it(run: Run, data: Path, tmp_path: Path) -> None:
+    odd = tmp_path / "kept" / "countersign-20990101T000000.000000Z.backup"
+    odd.parent.mkdir()
+    odd.touch()
     moments = [
         answered(run("backup", "--into", "kept", "--keep", "2", "--data", data, "--json", **PASSPHRASE))["moment"]
         for _ in range(3)
@@ -126,7 +144,8 @@ def test_a_series_is_kept_short_and_a_moment_is_chosen_from_it(run: Run, data: P
     chosen = run("restore", "kept", "--at", str(moments[2])[:-1] + "Z", "--to", "one", "--json", **PASSPHRASE)
     too_early = run("restore", "kept", "--at", str(moments[0]), "--to", "two", **PASSPHRASE)
 
-    assert len(list((tmp_path / "kept").iterdir())) == 2
+    assert len(list((tmp_path / "kept").iterdir())) == 1 + 2
+    assert odd.name in chosen.stderr
     # The name is as fine as a microsecond, the answer as a millisecond.
     assert answered(chosen)["moment"] == moments[1]
     assert too_early.returncode == Exit.NOT_FOUND
@@ -203,3 +222,81 @@ def test_what_postgresql_and_a_bucket_hold_is_restored_into_others(
     assert wrong.returncode == over.returncode == twice.returncode == again.returncode == Exit.CONFLICT
     assert not (tmp_path / "copy" / "master.key").exists()
     assert not (tmp_path / "other").exists()
+
+
+def test_a_directory_that_is_there_is_filled_even_behind_a_link_or_as_the_root_of_a_volume(
+    run: Run, data: Path, tmp_path: Path
+) -> None:
+    run("backup", "one.backup", "--data", data, **PASSPHRASE)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "linked").symlink_to("real")
+    (tmp_path / "volume").mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "none", tmp_path / "volume"], capture_output=True, check=False)
+    try:
+        for name in ("linked", "volume"):
+            restored = run("restore", "one.backup", "--to", name, **PASSPHRASE)
+            assert restored.returncode == run("verify", name).returncode == Exit.OK, restored.stderr
+    finally:
+        if not mounted.returncode:
+            subprocess.run(["umount", tmp_path / "volume"], check=True)
+
+    assert (tmp_path / "linked").is_symlink()
+    assert not list(tmp_path.glob("**/.countersign-*"))
+
+
+def test_what_cannot_be_restored_into_is_refused_before_anything_is_read(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "kept").touch()
+
+    done = [run("restore", "-", "--to", name, stdin="no backup", **PASSPHRASE) for name in ("full", "/proc/none/in")]
+
+    assert [each.returncode for each in done] == [Exit.CONFLICT, Exit.UNREACHABLE]
+
+
+def test_postgresql_has_nothing_that_no_key_opens(
+    run: Run, new_postgres_url: PostgresFactory, postgres_cluster: Cluster, tmp_path: Path
+) -> None:
+    here = {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY, **PASSPHRASE}
+    there = {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), **PASSPHRASE}
+    prepare(tmp_path / "data", here)
+    run("backup", "one.backup", "--data", "data", **here)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "linked").symlink_to("real")
+    connect = f"\\connect {there['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}"
+    postgres_cluster.sql(connect, FAILS_AT_COMMIT)
+
+    failed = run("restore", "one.backup", "--to", "linked", **there)
+    has_key = (tmp_path / "real" / "master.key").exists()
+    shutil.rmtree(tmp_path / "real")
+    (tmp_path / "real").mkdir()
+    postgres_cluster.sql(connect, "DROP EVENT TRIGGER noted")
+    restored = run("restore", "one.backup", "--to", "linked", **there)
+    key = {"COUNTERSIGN_MASTER_KEY_FILE": str(tmp_path / "real" / "master.key")}
+    again = run("org", "create", "acme", "--name", "Acme", "--data", "linked", **there, **key)
+
+    assert failed.returncode == Exit.FAILED
+    assert has_key
+    assert "countersign verify" in failed.stderr
+    assert restored.returncode == Exit.OK, restored.stderr
+    assert again.returncode == Exit.CONFLICT, again.stderr
+
+
+def test_an_archive_that_asks_for_more_memory_than_there_is_says_so(tmp_path: Path) -> None:
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    def verified(work: int) -> "subprocess.CompletedProcess[str]":
+        made = io.BytesIO()
+        Sealing(made.write, "any", work=1).finish()
+        (tmp_path / "one.backup").write_bytes(made.getvalue().replace(b" 1\n", b" %d\n" % work, 1))
+        command = [*COMMAND, "verify", tmp_path / "one.backup"]
+        variables = environment(**PASSPHRASE)
+        return subprocess.run(
+            command, env=variables, preexec_fn=limited, capture_output=True, text=True, check=False, timeout=120
+        )
+
+    most, more = verified(20), verified(21)
+
+    assert most.returncode == Exit.UNREACHABLE
+    assert "1024 MiB" in most.stderr
+    assert more.returncode == Exit.CHECKSUM

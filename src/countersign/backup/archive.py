@@ -138,7 +138,7 @@ class Member:
             raise _no_backup(f"{self.name} is too long")
         try:
             return msgspec.json.decode(b"".join(self.pieces()), type=kind)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise _no_backup(f"{self.name} cannot be read: {error}") from error
 
 
@@ -158,6 +158,8 @@ def members(opening: Opening) -> Iterator[Member]:
             found = tarfile.TarInfo.frombuf(header, "utf-8", "strict")
         except (tarfile.HeaderError, UnicodeDecodeError) as error:
             raise _no_backup("it is no tar file") from error
+        if found.type != tarfile.REGTYPE or found.size < 0:
+            raise _no_backup(f"{found.name!r} is no file")
         yield Member(found.name, found.size, opening.read)
     while rest := opening.read(PIECE_BYTES):
         if any(rest):

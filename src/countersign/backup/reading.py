@@ -1,5 +1,6 @@
 """Reading an archive from its beginning to its end, and whether what it ends with agrees with what was in it."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from countersign.backup import archive
@@ -7,6 +8,8 @@ from countersign.backup.archive import ABOUT, BLOBS, FORMAT, MANIFEST, About, Ma
 from countersign.backup.making import name_of
 from countersign.kernel.errors import Refused
 from countersign.kernel.security.age import Damaged, Opening
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class OtherFormat(Refused):
@@ -55,11 +58,21 @@ class Reading:
             if member.name == MANIFEST:
                 self.manifest = member.document(Manifest)
                 continue
+            self._require_new(member)
             yield member
             for _ in () if member.digest else member.pieces():
                 continue
             self._note(member)
         self._compare()
+
+    def _require_new(self, member: Member) -> None:
+        """Nothing comes twice, but a blob that could not be read whole before."""
+        if member.name.startswith(BLOBS):
+            is_new = bytes.fromhex(blob_of(member)) not in self._blobs
+        else:
+            is_new = member.name not in self._digests
+        if not is_new:
+            raise disagrees(f"{member.name!r} comes twice")
 
     def _note(self, member: Member) -> None:
         if not member.name.startswith(BLOBS):
@@ -88,7 +101,7 @@ def blob_of(member: Member) -> str:
         Damaged: the name is none of a blob.
     """
     sha256 = member.name.rpartition("/")[2]
-    if len(sha256) != 64 or member.name != name_of(sha256):
+    if _SHA256.fullmatch(sha256) is None or member.name != name_of(sha256):
         raise disagrees(f"{member.name!r} is no blob")
     return sha256
 

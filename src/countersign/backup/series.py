@@ -10,6 +10,9 @@ from countersign.kernel import clock
 from countersign.kernel.clock import SECOND, Instant
 from countersign.kernel.errors import NotFound
 
+AHEAD = 3600 * SECOND
+"""How far the clock of the machine that made a backup may be ahead of this one's."""
+
 _NAME = re.compile(r"countersign-(\d{8}T\d{6}\.\d{6}Z)\.backup")
 
 
@@ -18,6 +21,14 @@ class Kept(NamedTuple):
 
     moment: Instant
     path: Path
+
+
+class Series(NamedTuple):
+    """The backups of a folder, the oldest first; and what is called like one of a moment that has not been, or of
+    none: nobody can say whether it is newer than another, so that it is neither restored nor removed."""
+
+    kept: list[Kept]
+    passed_over: list[Path]
 
 
 class NoBackup(NotFound):
@@ -34,39 +45,47 @@ def name_of(moment: Instant) -> str:
     return f"countersign-{day.replace('-', '')}T{whole}.{moment % SECOND:06d}Z.backup"
 
 
-def kept(folder: Path) -> list[Kept]:
-    """The backups of the folder, the oldest first; files with other names are none.
+def found(folder: Path) -> Series:
+    """What the folder holds; files with other names are no backups.
 
     Raises:
         Unavailable: the folder cannot be read.
     """
     with unfinished.refusals(folder):
-        found = [(_NAME.fullmatch(path.name), path) for path in folder.iterdir()]
-    return sorted(Kept(_moment(name[1]), path) for name, path in found if name)
+        names = sorted((name[1], path) for path in folder.iterdir() if (name := _NAME.fullmatch(path.name)))
+    latest = clock.now() + AHEAD
+    series = Series([], [])
+    for stamp, path in names:
+        moment = _moment(stamp)
+        if moment is None or moment > latest:
+            series.passed_over.append(path)
+        else:
+            series.kept.append(Kept(moment, path))
+    return series
 
 
-def newest(folder: Path, at: Instant | None) -> Kept:
+def newest(series: Series, at: Instant | None) -> Kept:
     """The newest backup whose moment is not after `at` (None: the newest).
 
     Raises:
         NoBackup: there is none.
-        Unavailable: the folder cannot be read.
     """
-    fitting = [each for each in kept(folder) if at is None or each.moment <= at]
+    fitting = [each for each in series.kept if at is None or each.moment <= at]
     if not fitting:
         when = "" if at is None else f" of {clock.rfc3339(at)} or before"
-        raise NoBackup(f"{folder} holds no backup{when}")
+        raise NoBackup(f"the folder holds no backup{when}")
     return fitting[-1]
 
 
-def expire(folder: Path, keep: int) -> list[Path]:
-    """Remove all but the newest `keep`; what was removed.
+def expire(series: Series, keep: int, made: Path) -> list[Path]:
+    """Remove all but the newest `keep`, of which the one just `made` is one; what was removed.
 
     Raises:
         Unavailable: one cannot be removed.
     """
-    surplus = [each.path for each in kept(folder)[:-keep]]
-    with unfinished.refusals(folder):
+    others = [each.path for each in series.kept if each.path.name != made.name]
+    surplus = others[: max(len(others) - keep + 1, 0)]
+    with unfinished.refusals(made.parent):
         for path in surplus:
             path.unlink(missing_ok=True)
     return surplus
@@ -81,5 +100,8 @@ def moment_of(text: str) -> Instant:
     return clock.from_datetime(datetime.fromisoformat(text))
 
 
-def _moment(stamp: str) -> Instant:
-    return clock.from_datetime(datetime.strptime(f"{stamp[:-1]}+0000", "%Y%m%dT%H%M%S.%f%z"))
+def _moment(stamp: str) -> Instant | None:
+    try:
+        return clock.from_datetime(datetime.strptime(f"{stamp[:-1]}+0000", "%Y%m%dT%H%M%S.%f%z"))
+    except ValueError:
+        return None

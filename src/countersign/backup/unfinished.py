@@ -6,10 +6,11 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from countersign.kernel import ids
+from countersign.kernel.database.snapshot import NotEmpty
 from countersign.kernel.errors import StorageFull, Unavailable
 
 PREFIX, ENDING = ".countersign-", ".unfinished"
@@ -78,23 +79,90 @@ def file(folder: Path) -> Generator[Unfinished]:
         os.close(descriptor)
 
 
+class UnfinishedFolder:
+    """A folder without its name: `path` is filled, and is what `target` becomes, or is filled with if it is there."""
+
+    def __init__(self, path: Path, target: Path) -> None:
+        self.path = path
+        self.target = target
+
+    def finish(self, *, last: str) -> None:
+        """Let everything be found at `target`, durably; what the entries hold must be on the disk already.
+
+        A folder that was not there appears at once. One that was there is filled entry by entry, the `last` at the
+        end: a volume can be given no other root.
+
+        Raises:
+            NotEmpty: something came to be there meanwhile.
+            StorageFull, Unavailable: it cannot be written; what was moved is gone again.
+        """
+        is_filled = self.path.parent == self.target
+        with refusals(self.target):
+            _require_empty(self.target)
+            if not is_filled:
+                self.path.rename(self.target)
+                sync_folder(self.target.parent)
+                return
+            moved: list[str] = []
+            try:
+                for entry in sorted(self.path.iterdir(), key=lambda entry: entry.name == last):
+                    entry.rename(self.target / entry.name)
+                    moved.append(entry.name)
+                sync_folder(self.target)
+            except OSError:
+                for name in moved:
+                    (self.target / name).rename(self.path / name)
+                raise
+
+
 @contextmanager
-def folder(parent: Path) -> Generator[Path]:
-    """A new folder beside others in `parent`, for its owner alone, until the block is left; removed then with all it
-    holds, unless it was given another name.
+def folder(target: Path) -> Generator[UnfinishedFolder]:
+    """A new folder, for its owner alone, until the block is left; removed then with all it holds that was not finished.
+
+    It lies beside the target; within it, if that is there already, since it may be the root of a volume. A symbolic
+    link stands for what it points to. Nobody else fills the target meanwhile.
 
     Raises:
-        StorageFull, Unavailable: it cannot be made.
+        NotEmpty: the target is there, and holds something; or somebody fills it at the moment.
+        StorageFull, Unavailable: nothing can be made there.
     """
-    with refusals(parent):
-        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _remove_leftovers(parent)
-    path, descriptor = _locked(parent, lambda path: path.mkdir(mode=0o700), os.O_RDONLY | os.O_DIRECTORY)
+    # Not Path.resolve, whose errors differ for links in a circle.
+    target = Path(os.path.realpath(target))
+    with ExitStack() as held:
+        with refusals(target):
+            if target.is_dir():
+                held.callback(os.close, _filled_by_one(target))
+            _require_empty(target)
+            parent = target if target.is_dir() else target.parent
+            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _remove_leftovers(parent)
+        path, descriptor = _locked(parent, lambda path: path.mkdir(mode=0o700), os.O_RDONLY | os.O_DIRECTORY)
+        held.callback(os.close, descriptor)
+        held.callback(shutil.rmtree, path, ignore_errors=True)
+        yield UnfinishedFolder(path, target)
+
+
+def _filled_by_one(target: Path) -> int:
+    """A descriptor that holds the folder's own lock."""
+    descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
         os.close(descriptor)
+        raise NotEmpty(f"{target} is being filled by somebody else") from error
+    return descriptor
+
+
+def _require_empty(target: Path) -> None:
+    """Insist that it is not there, or a folder with nothing but what is unfinished."""
+    if not target.exists():
+        return
+    if not target.is_dir() or any(not _is_unfinished(path.name) for path in target.iterdir()):
+        raise NotEmpty(f"{target} is there, and not empty")
+
+
+def _is_unfinished(name: str) -> bool:
+    return name.startswith(PREFIX) and name.endswith(ENDING)
 
 
 def _locked(parent: Path, make: Callable[[Path], None], flags: int) -> tuple[Path, int]:

@@ -81,16 +81,13 @@ def backup(
         _once(settings, secret, hold_writes, lambda: _named(Path(file or STDOUT)))
         return
     while True:
-        _once(settings, secret, hold_writes, lambda: _in_series(Path(folder)))
-        if keep is not None:
-            for path in store.settled(_expired(Path(folder), keep), f"cannot remove old backups of {folder}"):
-                output.note(f"Removed {path.name}, which {keep} newer ones follow.")
+        _once(settings, secret, hold_writes, lambda: _in_series(Path(folder)), keep)
         if every_s is None:
             return
         clock.sleep(every_s)
 
 
-def _once(settings: Settings, secret: str, holds_writes: bool, place: Place) -> None:
+def _once(settings: Settings, secret: str, holds_writes: bool, place: Place, keep: int | None = None) -> None:
     manifest, name, ended, size = store.settled(_made(settings, secret, holds_writes, place), DOING)
     value = {
         "file": name,
@@ -111,6 +108,17 @@ def _once(settings: Settings, secret: str, holds_writes: bool, place: Place) -> 
         for sha256 in manifest.unreadable:
             output.note(f"  {sha256}")
         sys.exit(Exit.FAILED)
+    if keep is not None:
+        _shorten(Path(name), keep)
+
+
+def _shorten(made: Path, keep: int) -> None:
+    """Remove the old ones of the series that the one just made belongs to."""
+    removed, passed_over = store.settled(_expired(made, keep), f"cannot remove old backups of {made.parent}")
+    for path in removed:
+        output.note(f"Removed {path.name}, which {keep} newer ones follow.")
+    for path in passed_over:
+        output.note(f"Passed over {path.name}: its name is of no moment that has been.")
 
 
 class Made(NamedTuple):
@@ -178,8 +186,9 @@ def _files(settings: Settings) -> dict[str, bytes]:
     return files
 
 
-async def _expired(folder: Path, keep: int) -> list[Path]:
-    return series.expire(folder, keep)
+async def _expired(made: Path, keep: int) -> tuple[list[Path], list[Path]]:
+    found = series.found(made.parent)
+    return series.expire(found, keep, made), found.passed_over
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import postgres_snapshot
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.database.snapshot import NotEmpty
+from countersign.kernel.errors import Refused
 from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase
 from countersign.kernel.security.masterkey import MasterKey
@@ -35,8 +35,8 @@ STDIN = "-"
 
 RETURNED = (
     "What happened after that moment is undone. So it may be that redeemed codes can be redeemed again, and that "
-    "revoked code batches, removed members and clients, old passwords and plans that wait for approval are back: "
-    "look through them before you serve."
+    "revoked code batches, removed members and clients, removed trusted issuers and webhooks, old passwords and plans "
+    "that wait for approval are back: look through them before you serve."
 )
 
 
@@ -98,7 +98,10 @@ async def _chosen(file: str, at: Instant | None) -> Path:
     """
     path = Path(file)
     if await asyncio.to_thread(path.is_dir):
-        return series.newest(path, at).path
+        found = series.found(path)
+        for each in found.passed_over:
+            output.note(f"Passed over {each.name}: its name is of no moment that has been.")
+        return series.newest(found, at).path
     if at is not None:
         raise click.UsageError("--at chooses among the backups of a folder, and FILE is none")
     if file != STDIN and not await asyncio.to_thread(path.exists):
@@ -120,29 +123,39 @@ async def _restored(path: Path, secret: str, into: Into) -> Manifest:
 
 
 async def _from(read: Callable[[int], bytes], secret: str, into: Into) -> Manifest:
-    _require_empty(into.folder)
-    reading = Reading(await asyncio.to_thread(Opening, read, secret), installation.SCHEMAS)
-    restoring.require_engine(reading, is_postgres=bool(into.settings.database_url))
-    with unfinished.folder(into.folder.parent) as folder:
-        async with _blobs(into.settings) as kept, _target(into.settings, folder, reading) as target:
-            under_way = Restore(folder, target, kept.store, kept.sealed, told=installation.teller())
-            manifest = await under_way.read(reading)
-            master = _master_key(folder, into.settings)
-            await target.finish(manifest, _endings(master, keeps_sessions=into.keeps_sessions))
-            if into.settings.master_key or into.settings.master_key_file:
-                (folder / KEY).unlink()
-            # One flush of everything costs less than one of each file.
-            await asyncio.to_thread(os.sync)
-        with unfinished.refusals(into.folder):
-            folder.rename(into.folder)
-            unfinished.sync_folder(into.folder.parent)
+    with unfinished.folder(into.folder) as folder:
+        reading = Reading(await asyncio.to_thread(Opening, read, secret), installation.SCHEMAS)
+        restoring.require_engine(reading, is_postgres=bool(into.settings.database_url))
+        is_placed = False
+        try:
+            async with _blobs(into.settings) as kept, _target(into.settings, folder.path, reading) as target:
+                under_way = Restore(folder.path, target, kept.store, kept.sealed, told=installation.teller())
+                manifest = await under_way.read(reading)
+                master = _master_key(folder.path, into.settings)
+                await target.finish(manifest, _endings(master, keeps_sessions=into.keeps_sessions))
+                if into.settings.master_key or into.settings.master_key_file:
+                    (folder.path / KEY).unlink()
+                # One flush of everything costs less than one of each file.
+                await asyncio.to_thread(os.sync)
+                # Before PostgreSQL has its rows for good: without the key, nothing would open what they hold.
+                folder.finish(last=KEY)
+                is_placed = True
+                # From here nobody can tell whether they have become durable, so that all they refer to stays.
+                kept.sealed.clear()
+        except Refused as error:
+            if is_placed:
+                raise _undecided(into, error) from error
+            raise
     return manifest
 
 
-def _require_empty(folder: Path) -> None:
-    with unfinished.refusals(folder):
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise NotEmpty(f"{folder} is there, and not empty")
+def _undecided(into: Into, error: Refused) -> Failure:
+    why = f"PostgreSQL did not say that it has all of it: {error.detail} {into.folder} has the files and the key"
+    remedy = (
+        f"Run `countersign verify {into.folder}`: if it is whole, it is restored. Else empty it, and the blob store "
+        "that COUNTERSIGN_BLOBS_URL names, and restore again."
+    )
+    return Failure(DOING, why=why, remedy=remedy)
 
 
 def _master_key(folder: Path, settings: Settings) -> MasterKey:

@@ -20,13 +20,14 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from countersign.kernel import ids
-from countersign.kernel.errors import Refused
+from countersign.kernel.errors import Refused, Unavailable
 
 CHUNK_BYTES = 64 * 1024
 TAG_BYTES = 16
 WORK = 18
 """scrypt's cost as a power of two: 256 MiB and about a second for each guess."""
-MOST_WORK = 22
+MOST_WORK = 20
+"""1 GiB and some seconds, which whoever has the file opened is made to spend before anything of it is known."""
 
 _VERSION = b"age-encryption.org/v1\n"
 _LABEL = b"age-encryption.org/v1/scrypt"
@@ -109,6 +110,7 @@ class Opening:
         """Read the header.
 
         Raises:
+            Unavailable: there is not as much memory as its scrypt takes.
             WrongPassphrase: the passphrase is another one.
             Damaged: what is read is no such file, or its header was changed.
         """
@@ -205,7 +207,11 @@ def _unwrapped(passphrase: str, salt: bytes, work: int, body: bytes, length: int
 
 
 def _wrapping(passphrase: str, salt: bytes, work: int) -> bytes:
-    return Scrypt(_LABEL + salt, 32, n=1 << work, r=8, p=1).derive(passphrase.encode())
+    try:
+        return Scrypt(_LABEL + salt, 32, n=1 << work, r=8, p=1).derive(passphrase.encode())
+    except MemoryError as error:
+        text = f"A passphrase takes {1 << work >> 10} MiB of memory here, and there is less."
+        raise Unavailable(text, resolution="End other programs, or raise the limit that this one is under.") from error
 
 
 def _derived(file_key: bytes, salt: bytes, purpose: bytes) -> bytes:
