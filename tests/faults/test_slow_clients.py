@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
@@ -94,6 +95,19 @@ async def polite(lives: Lives, path: str, expected: int, count: int) -> float:
     return sorted(waits_ms)[count * 99 // 100]
 
 
+async def crowded(lives: Lives, path: str, expected: int, crowd: Sequence[str]) -> tuple[float, list[float]]:
+    """What `polite` says while a slow client of each of these kinds is there, and after how many seconds each ended."""
+    # Who is polite comes when the crowd is there and takes its time: connecting it is work, and so is making what its
+    # readers do not take.
+    all_begun = asyncio.Barrier(len(crowd) + 1)
+    async with asyncio.TaskGroup() as group:
+        waiting = [group.create_task(slow(lives, kind, path, all_begun)) for kind in crowd]
+        await all_begun.wait()
+        await settled(lives)
+        p99_ms = await polite(lives, path, expected, POLITE)
+    return p99_ms, [each.result() for each in waiting]
+
+
 @pytest.mark.parametrize("service", ANSWERED)
 async def test_slow_clients_are_let_go_and_hold_up_nobody(
     service: str, tmp_path: Path, is_full: bool, figures: Figures
@@ -109,21 +123,13 @@ async def test_slow_clients_are_let_go_and_hold_up_nobody(
             await call(lives.port, "GET", "/openapi.json")
         files_before, kib_before = files(lives), lives.rss_kib()
         alone_ms, crowded_ms, closed_s = list[float](), list[float](), dict[str, float]()
+        crowd = [kinds[each % len(kinds)] for each in range(CROWD if is_full else SAMPLE)]
         for _ in range(ROUNDS if is_full else 1):
             alone_ms.append(await polite(lives, path, expected, POLITE))
-            count = CROWD if is_full else SAMPLE
-            # Who is polite comes when the crowd is there and takes its time: connecting it is work, and so is making
-            # what its readers do not take.
-            all_begun = asyncio.Barrier(count + 1)
-            crowd = [slow(lives, kinds[each % len(kinds)], path, all_begun) for each in range(count)]
-            async with asyncio.TaskGroup() as group:
-                waiting = [group.create_task(each) for each in crowd]
-                await all_begun.wait()
-                await settled(lives)
-                crowded_ms.append(await polite(lives, path, expected, POLITE))
-            for each, done in enumerate(waiting):
-                kind = kinds[each % len(kinds)]
-                closed_s[kind] = max(closed_s.get(kind, 0.0), done.result())
+            p99_ms, ended_s = await crowded(lives, path, expected, crowd)
+            crowded_ms.append(p99_ms)
+            for kind, each_s in zip(crowd, ended_s, strict=True):
+                closed_s[kind] = max(closed_s.get(kind, 0.0), each_s)
         await polite(lives, path, expected, 1)
 
         assert files(lives) <= files_before + KEPT_FILES

@@ -105,7 +105,8 @@ class GuardedProtocol(HttpToolsProtocol):
             self._answering.disconnected = True
             self._answering.message_event.set()
         self.pipeline.clear()
-        self.cycle = self._answering = None  # pyright: ignore[reportAttributeAccessIssue]
+        # uvicorn begins with None here, too.
+        vars(self)["cycle"] = self._answering = None
 
     def data_received(self, data: bytes) -> None:
         """Take bytes of a header or a body. Over 64 KiB in a row that are no body (a header, trailers, a chunk's

@@ -75,8 +75,8 @@ def master_key(settings: Settings) -> MasterKey:
 def load_master_key(value: str | None, file: Path | None, data_directory: Path | None) -> MasterKey:
     """The master key from the value (`base64` or `id:base64,id:base64`), the file, or the data directory.
 
-    In a data directory without databases `master.key` is made, 0600 and on disk before this returns, when it is missing;
-    of two processes that start at once both get the same key. A key without a name is called by the first 8
+    In a data directory without databases `master.key` is made, 0600 and on disk before this returns, when it is
+    missing; of two processes that start at once both get the same key. A key without a name is called by the first 8
     hexadecimal digits of its SHA-256.
 
     Raises:
