@@ -21,6 +21,7 @@ from typing import NamedTuple
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.disk import Descriptor
 from countersign.kernel.errors import Refused, Unavailable
+from countersign.kernel.security.masterkey import load_master_key
 
 FOLDER = "sandboxes"
 LOCK = "lock"
@@ -119,6 +120,8 @@ def make(data: Path, name: str, template: Template, *, most: int, idle_s: float)
             _fill(parent, source, template)
         fresh = parent / f"new-{ids.new_uuid()}"
         fresh.mkdir(mode=0o700)
+        # A key of its own, before the database comes: beside one, none is made.
+        load_master_key(None, None, fresh)
         # Files alone: the folder of blobs is read where it is by all copies.
         for path in [each for each in source.iterdir() if each.is_file()]:
             shutil.copyfile(path, fresh / path.name)

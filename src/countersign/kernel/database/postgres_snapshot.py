@@ -315,7 +315,6 @@ async def held(url: str, schemas: Sequence[str], *, holds_writes: bool = False) 
 
 
 async def _names(connection: _Connection, schemas: Sequence[str]) -> dict[str, list[str]]:
-    """The tables of each schema."""
     return {schema: [row[0] for row in await connection.fetch(_NAMES, schema)] for schema in schemas}
 
 
@@ -323,9 +322,8 @@ async def _names(connection: _Connection, schemas: Sequence[str]) -> dict[str, l
 async def _locked(connection: _Connection, locks: Sequence[str], *, holds_writes: bool) -> AsyncGenerator[None]:
     """A transaction that holds all of the locks.
 
-    Who writes takes tables in an order of their own, so that each may wait for the other. It is always we who give way
-    then, and begin anew: PostgreSQL would end either after `deadlock_timeout` (1 s), and a caller is not to be refused
-    for a backup.
+    Who writes takes tables in another order, so that each may wait for the other. We give way then and begin anew:
+    PostgreSQL would end either after `deadlock_timeout` (1 s), and no caller is to be refused for a backup.
 
     Raises:
         Unavailable: it cannot be had within LOCKED_S.

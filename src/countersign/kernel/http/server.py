@@ -241,9 +241,8 @@ def _close(sockets: Sequence[socket.socket]) -> None:
         each.close()
 
 
-async def _drain(state: ServerState, grace_s: float) -> None:
-    """Close idle connections, wait for running requests, end what is left after the grace time."""
-    # A request that is on its way over a connection that is kept is still heard, and its answer says it is the last.
+async def _hear_the_last(state: ServerState) -> None:
+    """Hear the requests that are on their way, each answer to which says it is the last, and close what is idle."""
     state.default_headers.append((b"connection", b"close"))
     await asyncio.sleep(LAST_CALL_S)
     for connection in guarded(state):
@@ -256,6 +255,11 @@ async def _drain(state: ServerState, grace_s: float) -> None:
         await asyncio.sleep(LAST_CALL_S)
     for connection in guarded(state):
         connection.shutdown()
+
+
+async def _drain(state: ServerState, grace_s: float) -> None:
+    """Close idle connections, wait for running requests, end what is left after the grace time."""
+    await _hear_the_last(state)
     if state.tasks:
         _, late = await asyncio.wait(tuple(state.tasks), timeout=grace_s)
         for task in late:
