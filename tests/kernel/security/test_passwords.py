@@ -1,6 +1,7 @@
 """Passwords: rules, hashes, and that a missing account costs what a present one costs."""
 
 import asyncio
+import random
 import unicodedata
 
 import pytest
@@ -121,6 +122,18 @@ def test_no_password_has_many_ways_to_be_read(password: str) -> None:
 
     assert len(read) <= 72
     assert len(matching.enumerate_l33t_subs(matching.relevant_l33t_subtable(read, matching.L33T_TABLE))) < 100
+
+
+async def test_nothing_behind_a_password_is_left_unread() -> None:
+    # Letters with three marks each that count as one: as long as a password may be typed.
+    typed = "".join(f"{letter}\u0313\u0300\u0345" for letter in random.Random(1).choices("\u03b1\u03b7\u03c9", k=200))
+    hashed = await passwords.hash_password(typed)
+
+    assert len(typed) == 800
+    assert await passwords.verify(typed, hashed)
+    assert not await passwords.verify(typed + "x", hashed)
+    with pytest.raises(passwords.WeakPassword, match="801 characters"):
+        await passwords.hash_password(typed + "x")
 
 
 async def test_a_password_that_is_hard_to_guess_is_one_whatever_is_known() -> None:

@@ -28,7 +28,7 @@ class Estimate(NamedTuple):
 def estimated(password: str, about: Iterable[str]) -> Estimate:
     """The guesses that somebody needs who knows the texts `about` whose password it is: an address, a name.
 
-    Takes up to 0.1 s of a processor.
+    Takes some 0.1 s of a processor at most.
     """
     # Imported here: its lists take a while and some memory, and few processes ever see a new password.
     from zxcvbn import zxcvbn

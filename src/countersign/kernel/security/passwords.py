@@ -90,6 +90,8 @@ async def hash_password(password: str, *about: str) -> str:
         WeakPassword: the password breaks a rule, or would soon be guessed.
         Unavailable: too many hashes are being waited for.
     """
+    if len(password) > LONGEST * _WIDEST:
+        raise WeakPassword(f"the password has {len(password)} characters, at most {LONGEST} are allowed")
     normal = _normal(password)
     check_rules(normal)
     return await _queue.run(_hash_checked, normal, "\n".join(about))
@@ -102,8 +104,9 @@ async def verify(password: str, hashed: str | None) -> bool:
         argon2.exceptions.InvalidHashError: the stored text is no Argon2 hash, so the row is damaged.
         Unavailable: too many hashes are being waited for.
     """
-    normal = _normal(password[: LONGEST * _WIDEST])
-    if hashed is None or min(len(password), len(normal)) > LONGEST:
+    is_possible = len(password) <= LONGEST * _WIDEST
+    normal = _normal(password) if is_possible else ""
+    if hashed is None or not is_possible or min(len(password), len(normal)) > LONGEST:
         await _queue.run(_matches, _DUMMY_WORD, _DUMMY_HASH)
         return False
     return await _queue.run(_matches, normal, hashed)
