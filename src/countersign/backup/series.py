@@ -27,6 +27,7 @@ class Series(NamedTuple):
     """The backups of a folder, the oldest first; and what is called like one of a moment that has not been, or of
     none: nobody can say whether it is newer than another, so that it is neither restored nor removed."""
 
+    folder: Path
     kept: list[Kept]
     passed_over: list[Path]
 
@@ -54,7 +55,7 @@ def found(folder: Path) -> Series:
     with unfinished.refusals(folder):
         names = sorted((name[1], path) for path in folder.iterdir() if (name := _NAME.fullmatch(path.name)))
     latest = clock.now() + AHEAD
-    series = Series([], [])
+    series = Series(folder, [], [])
     for stamp, path in names:
         moment = _moment(stamp)
         if moment is None or moment > latest:
@@ -73,7 +74,7 @@ def newest(series: Series, at: Instant | None) -> Kept:
     fitting = [each for each in series.kept if at is None or each.moment <= at]
     if not fitting:
         when = "" if at is None else f" of {clock.rfc3339(at)} or before"
-        raise NoBackup(f"the folder holds no backup{when}")
+        raise NoBackup(f"{series.folder} holds no backup{when}")
     return fitting[-1]
 
 
@@ -85,7 +86,7 @@ def expire(series: Series, keep: int, made: Path) -> list[Path]:
     """
     others = [each.path for each in series.kept if each.path.name != made.name]
     surplus = others[: max(len(others) - keep + 1, 0)]
-    with unfinished.refusals(made.parent):
+    with unfinished.refusals(series.folder):
         for path in surplus:
             path.unlink(missing_ok=True)
     return surplus
