@@ -70,7 +70,8 @@ class Desk:
         await page.fill("#username", name)
         await page.fill("#password", PASSWORD)
         await page.press("#password", "Enter")
-        await page.wait_for_selector(f"header.top .end span.quiet:has-text('{name}')")
+        # Not shown where the page is narrow.
+        await page.wait_for_selector(f"header.top .end span.quiet:has-text('{name}')", state="attached")
         if path != "/":
             await page.goto(path)
             await page.wait_for_selector("main h1")
