@@ -20,7 +20,7 @@ def test_an_issuer_is_added_listed_and_removed(run: Run, tmp_path: Path) -> None
     gone = run("issuers", "remove", ISSUER, *data)
 
     assert none.returncode == Exit.NOT_FOUND
-    assert "holds no store" in none.stderr
+    assert "holds no database" in none.stderr
     assert added.stdout == f"{ISSUER} is trusted as Example ID.\n", added.stderr
     assert (again.returncode, gone.returncode) == (Exit.CONFLICT, Exit.NOT_FOUND)
     assert "issuers remove" in again.stderr

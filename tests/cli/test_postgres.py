@@ -41,3 +41,37 @@ def test_without_a_master_key_postgresql_is_refused(run: Run, postgres_url: str,
     assert served_without.returncode == Exit.USAGE
     assert "COUNTERSIGN_MASTER_KEY" in served_without.stderr
     assert failed == ["master key"]
+
+
+def test_a_directory_that_postgresql_is_used_for_gets_no_database_of_its_own(
+    run: Run, postgres_url: str, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    settings = {"COUNTERSIGN_DATABASE_URL": postgres_url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+    with served(data, settings=settings):
+        forgotten = [
+            run("org", "create", "acme", "--name", "Acme", "--data", data),
+            run("token", "issue", "a@example.com", "--data", data),
+            run("user", "create", "a@example.com", "--role", "admin", "--data", data),
+            run("backup", data / "all.backup", "--data", data, COUNTERSIGN_BACKUP_PASSPHRASE="four words of chance"),
+            run("verify", data),
+        ]
+    served_without = run("serve", "distribution", "--port", "0", "--data", data)
+
+    for each in (*forgotten, served_without):
+        assert each.returncode == Exit.CONFLICT, [*each.args, each.stderr]
+        assert "COUNTERSIGN_DATABASE_URL" in each.stderr
+        assert MASTER_KEY not in each.stderr
+    assert not [*data.glob("*.sqlite*"), *data.glob("*.key")]
+
+
+def test_serving_postgresql_tells_of_databases_beside_it(run: Run, postgres_url: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    before = run("org", "create", "acme", "--name", "Acme", "--data", data)
+    settings = {"COUNTERSIGN_DATABASE_URL": postgres_url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+    with served(data, settings=settings) as server:
+        told = server.log.read_text()
+    after = run("org", "create", "zenith", "--name", "Zenith", "--data", data)
+
+    assert before.returncode == after.returncode == Exit.OK, after.stderr
+    assert "also holds SQLite databases" in told

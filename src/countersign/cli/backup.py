@@ -134,7 +134,7 @@ async def _made(settings: Settings, secret: str, holds_writes: bool, place: Plac
     databases = installation.databases(settings)
     if databases is None:
         remedy = "Say --data with the directory that is served."
-        raise Failure(DOING, why=f"{settings.data} holds no database", remedy=remedy, exit_code=Exit.NOT_FOUND)
+        raise store.missing(settings, DOING, remedy)
     files = await asyncio.to_thread(_files, settings)
     with place() as (sink, finish):
         sealing = await asyncio.to_thread(Sealing, sink.write, secret)

@@ -114,7 +114,7 @@ def _asked(settings: Settings, to: str, blobs_to: str) -> Move:
     databases = installation.databases(settings)
     if not isinstance(databases, SqliteDatabases):
         remedy = "Say --data with the directory that is served."
-        raise Failure(DOING, why=f"{settings.data} holds no database", remedy=remedy, exit_code=Exit.NOT_FOUND)
+        raise store.missing(settings, DOING, remedy)
     return Move(settings, to, blobs_to, databases)
 
 

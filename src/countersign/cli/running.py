@@ -3,9 +3,10 @@
 import errno
 import os
 import signal
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,6 +19,7 @@ from countersign.cli.starting import Service
 from countersign.declare import DeclarationError
 from countersign.kernel import telemetry
 from countersign.kernel.beside import beside
+from countersign.kernel.database import moved
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused
@@ -123,9 +125,8 @@ def run(start: Start, lock: DataLock) -> None:
         places = start.places(listeners)
         lock.announce({each.service.name: place.root_url for each, place in zip(start.wanted, places, strict=True)})
         click.echo(words.read())
-        for each, place in zip(start.wanted, places, strict=True):
-            if not each.service.url(settings) and not place.is_loopback:
-                output.note(f"  Set {each.service.setting} to the https address that others use: links name it.")
+        for hint in _hints(start, places):
+            output.note(f"  {hint}")
         operating.announce(own)
         click.echo("Stop with ctrl-C.")
         notify(READY)
@@ -143,6 +144,16 @@ def run(start: Start, lock: DataLock) -> None:
     if broken:
         remedy = "Check the disk under the data directory, then start again: what was acknowledged is there."
         raise Failure("cannot go on", why=f"{BROKEN} ({', '.join(broken)})", remedy=remedy)
+
+
+def _hints(start: Start, places: Sequence[Place]) -> Iterator[str]:
+    for each, place in zip(start.wanted, places, strict=True):
+        if not each.service.url(start.settings) and not place.is_loopback:
+            yield f"Set {each.service.setting} to the https address that others use: links name it."
+    data = start.settings.data
+    if start.settings.database_url and moved.is_ambiguous(Path(data)):
+        yield f"{data} also holds SQLite databases, which are not served: put them elsewhere,"
+        yield "for a command that lacks COUNTERSIGN_DATABASE_URL works on them."
 
 
 @asynccontextmanager

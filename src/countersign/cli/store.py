@@ -14,7 +14,7 @@ from countersign.cli.target import DEFAULT_SERVER
 from countersign.distribution import opening
 from countersign.distribution.context import Store
 from countersign.distribution.identity import keys
-from countersign.kernel.database import migrate, versions
+from countersign.kernel.database import migrate, moved, versions
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
@@ -39,13 +39,22 @@ def run(
     settings = configuration.load(data=data)
     if not makes and not has_database(settings):
         remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
-        raise Failure(doing, why=f"{settings.data} holds no store", remedy=remedy, exit_code=Exit.NOT_FOUND)
+        raise missing(settings, doing, remedy)
 
     async def open_and_work() -> ResultT:
         async with opening.opened(settings, root_url(settings), is_loopback=True) as store:
             return await work(store)
 
     return settled(open_and_work(), doing)
+
+
+def missing(settings: Settings, doing: str, remedy: str) -> Failure:
+    """Why there is no database in the data directory: it is in PostgreSQL, or was never made, which has the remedy."""
+    try:
+        moved.require_in_use(Path(settings.data), settings.database_url)
+    except moved.Moved as refused:
+        return Failure(doing, why=refused.detail, remedy=refused.remedy, exit_code=Exit.CONFLICT)
+    return Failure(doing, why=f"{settings.data} holds no database", remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
 def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:

@@ -61,7 +61,7 @@ def verify(*, file: str | None, tables: bool, passphrase_file: str | None, data:
     settings = configuration.load(data=file or data)
     if installation.databases(settings) is None:
         remedy = "Name a backup, or the directory that is served."
-        raise Failure(DOING, why=f"{settings.data} holds no database", remedy=remedy, exit_code=Exit.NOT_FOUND)
+        raise store.missing(settings, DOING, remedy)
     _directory(settings, record_store.settled(_digests(settings), DOING) if tables else {})
 
 

@@ -12,7 +12,7 @@ from countersign.distribution.issuers import keys as issuer_keys
 from countersign.distribution.uses import Uses
 from countersign.kernel import telemetry
 from countersign.kernel.blobs.open import open_blobs
-from countersign.kernel.database import postgres_lock
+from countersign.kernel.database import moved, postgres_lock
 from countersign.kernel.database.migrate import upgrade
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.versions import Versions
@@ -39,10 +39,12 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
 
     Raises:
         BadSetting: a setting cannot be used.
+        Moved: the directory's database is in PostgreSQL, and the setting for it is missing.
         Unavailable: database, blob store or key cannot be reached.
     """
     data = Path(settings.data)
     await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
+    await asyncio.to_thread(moved.require_in_use, data, settings.database_url)
     master = master_key(settings)
     async with AsyncExitStack() as stack:
         url = settings.database_url or f"sqlite:///{(data / DATABASE_FILE).absolute()}"
@@ -58,6 +60,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
         )
         stack.push_async_callback(database.close)
         await upgrade(database, MIGRATIONS)
+        await asyncio.to_thread(moved.settle, data, settings.database_url)
         await public.complete(database)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from countersign import __version__
+from countersign.kernel.database import moved
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
@@ -59,17 +60,20 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
     Raises:
         BadSetting: a setting cannot be used.
         DeclarationError: a module is declared wrongly.
+        Moved: the directory's database is in PostgreSQL, and the setting for it is missing.
         SchemaMismatch: the database was made by newer code, or its data do not fit what is declared.
         Unavailable: the database cannot be reached.
     """
     registry = modules.found(modules.names(settings.modules))
     data = Path(settings.data)
     await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
+    await asyncio.to_thread(moved.require_in_use, data, settings.database_url)
     master = master_key(settings)
     async with AsyncExitStack() as stack:
         database = await open_tables(settings)
         stack.push_async_callback(database.close)
         await install.upgrade(database, registry, master)
+        await asyncio.to_thread(moved.settle, data, settings.database_url)
         async with database.transaction() as transaction:
             await grants.seed_roles(transaction, registry)
         counters = SharedMemoryCounters(data)

@@ -19,7 +19,7 @@ async def test_nothing_is_written_or_opened_after_a_move(tmp_path: Path) -> None
         await transaction.run(INSERT, 1)
 
     moved.write(tmp_path, MARK)
-    with pytest.raises(Moved, match=r"moved to db\.example\.com"):
+    with pytest.raises(Moved, match=r"in db\.example\.com"):
         async with database.transaction() as transaction:
             await transaction.run(INSERT, 2)
     with pytest.raises(Moved):

@@ -1,7 +1,8 @@
-"""The mark that a folder's SQLite files were moved to PostgreSQL: nobody writes to them by accident from then on.
+"""The mark that a folder's databases are in PostgreSQL: nobody writes SQLite files there by accident from then on.
 
-The mark is written before the target becomes visible. So whoever is killed in between leaves files that are not
-served, and never two installations that both are.
+A move writes it before the target becomes visible. So whoever is killed in between leaves files that are not served,
+and never two installations that both are. A folder that never had such files gets it once PostgreSQL was opened for
+it: a command that lacks the setting would make an empty installation there, and back that one up.
 """
 
 import os
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import msgspec
 
+from countersign.kernel import clock, ids
+from countersign.kernel.database import address
 from countersign.kernel.errors import Refused
 
 FILE_NAME = "moved.json"
-_UNFINISHED = f"{FILE_NAME}.unfinished"
+FILES = "*.sqlite"
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -26,7 +29,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class Moved(Refused):
-    """The SQLite files are not in use any more: the installation was moved to PostgreSQL."""
+    """The folder's SQLite files are not in use: the installation is on PostgreSQL."""
 
     status = 409
     code = "database_moved"
@@ -60,10 +63,35 @@ def require_here(folder: Path) -> None:
         return
     back = f"To go back instead, see that nobody serves the other, then remove {folder / FILE_NAME}."
     if mark.is_complete:
-        text = f"these databases were moved to {mark.to} at {mark.at}"
+        text = f"the databases of {folder} are in {mark.to} since {mark.at}"
         raise Moved(text, resolution=f"Set COUNTERSIGN_DATABASE_URL to it. {back} What happened there is not here.")
     text = f"a move of these databases to {mark.to} began at {mark.at} and was cut off"
     raise Moved(text, resolution=f"Run the same `countersign db migrate` again, which ends it. {back}")
+
+
+def require_in_use(folder: Path, url: str) -> None:
+    """Insist that the folder's own files, which an empty address means, are the ones in use.
+
+    Raises:
+        Moved: they are not.
+    """
+    if not url:
+        require_here(folder)
+
+
+def settle(folder: Path, url: str) -> None:
+    """Mark a folder without files of its own as PostgreSQL's at the address, which was opened.
+
+    Raises:
+        OSError: the mark cannot be written.
+    """
+    if url and not (folder / FILE_NAME).exists() and not _has_files(folder):
+        write(folder, Mark(ids.new_uuid(), address.shown(url), clock.rfc3339(clock.now()), is_complete=True))
+
+
+def is_ambiguous(folder: Path) -> bool:
+    """Whether there are SQLite files in the folder that no mark keeps from being written."""
+    return _has_files(folder) and not (folder / FILE_NAME).exists()
 
 
 def write(folder: Path, mark: Mark) -> None:
@@ -72,7 +100,8 @@ def write(folder: Path, mark: Mark) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    path = folder / _UNFINISHED
+    # Several processes may begin in a new folder at once.
+    path = folder / f"{FILE_NAME}.{os.getpid()}.unfinished"
     with path.open("wb") as file:
         file.write(msgspec.json.encode(mark))
         file.flush()
@@ -85,6 +114,10 @@ def remove(folder: Path) -> None:
     """Take the mark away again."""
     (folder / FILE_NAME).unlink(missing_ok=True)
     _sync(folder)
+
+
+def _has_files(folder: Path) -> bool:
+    return any(folder.glob(FILES))
 
 
 def _sync(folder: Path) -> None:
