@@ -158,7 +158,7 @@ def test_an_installation_moves_and_goes_on(
     assert "Stop it" in refused.stderr
     for each in closed:
         assert each.returncode == Exit.CONFLICT, each.stdout + each.stderr
-        assert "these databases were moved to" in each.stderr
+        assert f"the databases of {here.data} are in" in each.stderr
     assert not (here.data.parent / "old.backup").exists()
     assert list(backups.iterdir()) == []
     assert "files are copied already" in refused.stderr
