@@ -10,7 +10,7 @@ import { Pager } from "./components/pager";
 import { Empty, Failed, Loading } from "./components/states";
 import { Table } from "./components/table";
 import { Tabs } from "./components/tabs";
-import { tell } from "./components/toast";
+import { tell } from "./news";
 import { Problem } from "./problem";
 import { say } from "./say";
 import { date, money, number, size } from "./words";

@@ -1,6 +1,6 @@
 // What a person notes about products for nobody but themselves: it stays in this browser, apart for each of its people.
 import { effect, signal } from "@preact/signals";
-import { tell } from "../shared/components/toast";
+import { tell } from "../shared/news";
 import { me } from "./me";
 import { say as own } from "./library/say";
 

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Button } from "../shared/components/button";
 import { Dialog } from "../shared/components/dialog";
-import { tell } from "../shared/components/toast";
+import { tell } from "../shared/news";
 import { known } from "./person";
 import { say } from "./say";
 import { Signing } from "./signing";

@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { say } from "../say";
-import { tell } from "./toast";
+import { tell } from "../news";
 
 export type Look = "strong" | "risky" | "plain";
 

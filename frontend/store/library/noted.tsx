@@ -2,7 +2,7 @@
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Field, TextField } from "../../shared/components/field";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import type { Schemas } from "../api";
 import { say as own } from "./say";
 import { newer, note, shelf } from "../shelf";

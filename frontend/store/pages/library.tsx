@@ -5,7 +5,7 @@ import { Chip } from "../../shared/components/chip";
 import { SelectField, TextField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { Empty, Failed, Loading } from "../../shared/components/states";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
 import { ask, query } from "../../shared/router";
 import { shortcut } from "../../shared/shortcuts";

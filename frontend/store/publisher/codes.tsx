@@ -7,7 +7,7 @@ import { Chip } from "../../shared/components/chip";
 import { Dialog } from "../../shared/components/dialog";
 import { Answer, Empty, Failed } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { date, number } from "../../shared/words";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";

@@ -2,14 +2,14 @@
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { go } from "../../shared/router";
 import { api } from "../api";
 import { Curl } from "../curl";
 import { say as store } from "../say";
 import { Conflict } from "./conflict";
 import { once, useDoing } from "./doing";
-import { known, type Known } from "./managed";
+import { known, type Known } from "./known";
 import { cleaned, complete, ProductForm, type Written } from "./product_form";
 import { say } from "./say";
 

@@ -5,21 +5,14 @@ import { Missing } from "../../shared/components/shell";
 import { Answer } from "../../shared/components/states";
 import { Tabs } from "../../shared/components/tabs";
 import { ask, query } from "../../shared/router";
-import { send } from "../../shared/client";
-import type { Schemas } from "../api";
 import { say as store } from "../say";
 import { Details } from "./details";
+import { known, type Known } from "./known";
 import { Media } from "./media";
 import { Status } from "./products";
 import { Publishers } from "./publishers";
 import { Releases } from "./releases";
 import { say } from "./say";
-
-export interface Known {
-  product: Schemas["ProductDetail"];
-  /** Names this state of it: whoever changes another one is told so. */
-  etag: string;
-}
 
 export function Managed({ slug }: { slug: string }) {
   const found = useAsked((signal) => known(slug, signal), [slug], { keeps: true });
@@ -59,9 +52,4 @@ function Tabbed({ product, etag, again }: Known & { again: () => void }) {
       ]}
     />
   );
-}
-
-export async function known(slug: string, signal?: AbortSignal): Promise<Known> {
-  const answer = await send("GET", `/api/v1/products/${encodeURIComponent(slug)}`, signal ? { signal } : {});
-  return { product: (await answer.json()) as Known["product"], etag: answer.headers.get("etag") ?? "" };
 }

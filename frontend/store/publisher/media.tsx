@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { SelectField, TextField } from "../../shared/components/field";
 import { Empty, Failed } from "../../shared/components/states";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
 import { api, type Schemas } from "../api";
 import { once, useDoing } from "./doing";

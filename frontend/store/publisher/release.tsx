@@ -10,7 +10,7 @@ import { api, type Schemas } from "../api";
 import { Markdown } from "../markdown";
 import { PLATFORMS } from "../platform";
 import { say as store } from "../say";
-import { known, type Known } from "./managed";
+import { known, type Known } from "./known";
 import { Publishers } from "./publishers";
 import { formerOf, ReleaseStatus } from "./releases";
 import { say } from "./say";

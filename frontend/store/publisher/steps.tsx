@@ -4,7 +4,7 @@ import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { SelectField, TextField } from "../../shared/components/field";
 import { Failed } from "../../shared/components/states";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { go } from "../../shared/router";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";

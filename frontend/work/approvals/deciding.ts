@@ -1,5 +1,5 @@
 // Decisions about plans: each is approved with the digest of what was shown, or rejected with a reason.
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { number } from "../../shared/words";
 import { Problem } from "../../shared/problem";
 import { call, run } from "../api";

@@ -4,7 +4,7 @@ import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Faults } from "../../shared/components/field";
 import { Table } from "../../shared/components/table";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
 import { counted, number } from "../../shared/words";
 import type { Meta, Model, Row } from "../api";

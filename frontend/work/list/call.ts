@@ -1,5 +1,5 @@
 // The list that is shown as a call of the API, for a terminal.
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { say as shared } from "../../shared/say";
 import type { Model } from "../api";
 

@@ -1,6 +1,6 @@
 // Changes one value where it stands: Enter saves, Escape leaves it.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import type { Field, Meta, Row } from "../api";
 import { Control } from "../values/control";
 import { read, typed } from "../values/typed";

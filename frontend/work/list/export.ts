@@ -1,5 +1,5 @@
 // Saves what a list shows as CSV: its records in its order, streamed by the API, cut to its columns.
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
 import { call, type Field, type Meta, type Model } from "../api";
 

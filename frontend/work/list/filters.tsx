@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Field as Asking, SelectField } from "../../shared/components/field";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import type { Field, Meta, Model } from "../api";
 import { fieldOf, ID } from "../models";
 import { Control } from "../values/control";

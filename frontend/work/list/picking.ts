@@ -1,6 +1,6 @@
 // Which records of a list are picked: by their ids, so that sorting, scrolling and other pages leave them picked.
 import { useRef, useState } from "preact/hooks";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
 import { number } from "../../shared/words";
 import type { Row } from "../api";

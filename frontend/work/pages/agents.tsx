@@ -9,7 +9,7 @@ import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
 import { Answer, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
 import { counted, moment } from "../../shared/words";
 import { type Command, commands, isReading, issue } from "../agents/commands";

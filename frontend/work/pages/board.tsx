@@ -6,7 +6,7 @@ import { SelectField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
 import { Answer } from "../../shared/components/states";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { ask, go, query } from "../../shared/router";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { Card } from "../board/card";

@@ -4,7 +4,7 @@ import { Button, LinkButton } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
 import { Empty, Failed } from "../../shared/components/states";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { go, query } from "../../shared/router";
 import { shortcut } from "../../shared/shortcuts";
 import { counted } from "../../shared/words";

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { go } from "../../shared/router";
 import type { Meta } from "../api";
 import { addressOf, may, modelOf } from "../models";

@@ -7,7 +7,7 @@ import { Dialog } from "../../shared/components/dialog";
 import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
 import { Answer } from "../../shared/components/states";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { go } from "../../shared/router";
 import { type Envelope, type Meta, type Model, type Row, run } from "../api";
 import { actionsOf, may, modelOf, titleOf } from "../models";

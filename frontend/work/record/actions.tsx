@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Faults } from "../../shared/components/field";
-import { tell } from "../../shared/components/toast";
+import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
 import type { Action, Meta, Model, Row } from "../api";
 import { actionsOf, fieldOf, governed, titleOf } from "../models";

@@ -2,18 +2,9 @@
 import { say as shared } from "../../shared/say";
 import type { Field, Meta } from "../api";
 import { modelOf } from "../models";
+import type { Given } from "./given";
 import { RefPicker } from "./ref_picker";
 import { say } from "./say";
-
-export interface Given {
-  id: string;
-  name: string;
-  class: string;
-  required?: boolean | undefined;
-  "aria-invalid"?: true | undefined;
-  "aria-describedby"?: string | undefined;
-  "aria-label"?: string;
-}
 
 interface Props {
   meta: Meta;

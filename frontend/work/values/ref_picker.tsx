@@ -5,8 +5,8 @@ import { type Meta, type Model, type Row, run } from "../api";
 import { canList, fieldOf, may, titleOf } from "../models";
 import { note, recent, referred, visited } from "../refs";
 import { Card } from "./card";
-import type { Given } from "./control";
 import { creating } from "./creating";
+import type { Given } from "./given";
 import { say } from "./say";
 
 const SHOWN = 8;

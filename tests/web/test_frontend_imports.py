@@ -1,0 +1,31 @@
+"""The frontend's files point one way: whoever reads one can follow its imports to an end."""
+
+import os
+import re
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+FRONTEND = Path(__file__).resolve().parents[2] / "frontend"
+IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?\bfrom\s+"(\.[^"]+)";|^import\s+"(\.[^"]+)";""", re.MULTILINE)
+
+
+def imported(file: Path) -> set[Path]:
+    """The files of the frontend that a file imports."""
+    named = [a or b for a, b in IMPORT.findall(file.read_text())]
+    stems = [Path(os.path.normpath(file.parent / name)) for name in named]
+    return {path for stem in stems for end in ("", ".ts", ".tsx") if (path := stem.with_name(stem.name + end)).is_file()}
+
+
+def test_no_file_imports_itself_through_others() -> None:
+    files = [
+        path
+        for path in FRONTEND.rglob("*.ts*")
+        if path.suffix in (".ts", ".tsx") and "node_modules" not in path.parts and not path.name.endswith(".d.ts")
+    ]
+    graph = {file: imported(file) for file in files}
+
+    order = list(TopologicalSorter(graph).static_order())
+
+    assert len(files) > 100
+    assert sum(map(len, graph.values())) > 500
+    assert set(order) >= set(files)
