@@ -12,8 +12,8 @@ IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?\bfrom\s+"(\.[^"]+)";|^import\
 def imported(file: Path) -> set[Path]:
     """The files of the frontend that a file imports."""
     named = [a or b for a, b in IMPORT.findall(file.read_text())]
-    stems = [Path(os.path.normpath(file.parent / name)) for name in named]
-    return {path for stem in stems for end in ("", ".ts", ".tsx") if (path := stem.with_name(stem.name + end)).is_file()}
+    bases = [os.path.normpath(file.parent / name) for name in named]
+    return {path for base in bases for end in ("", ".ts", ".tsx") if (path := Path(base + end)).is_file()}
 
 
 def test_no_file_imports_itself_through_others() -> None:
