@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ LONGEST_WAIT_S = 60
 LONGEST_ANSWER = 256 << 20
 REDIRECTS = 5
 
+_NEXT = re.compile(r'<([^>]+)>\s*;[^,]*\brel="?next"?')
 _AGAIN = {429, 502, 503, 504}
 _REDIRECTED = {301, 302, 303, 307, 308}
 
@@ -100,6 +102,11 @@ class Server:
         it gives out (a tunnel, another port) writes its own into its answers."""
         before, found, after = url.partition("/api/v1/")
         return f"{self.base}/{after}" if found and "?" not in before else url
+
+    def next_page(self, reply: Reply) -> str | None:
+        """The address of the page after this one (Link with rel=next, RFC 8288), or None."""
+        found = _NEXT.search(reply.headers.get("link", ""))
+        return self.reached(found[1]) if found else None
 
     def get(self, path: str, kind: type[AnswerT], doing: str) -> AnswerT:
         """The decoded answer of a GET; `doing` begins the failure's text.

@@ -53,6 +53,9 @@ COMMANDS = {
     "library": Entry("releases:library", "Use a server", "List what you own."),
     "pull": Entry("pull:pull", "Use a server", "Install or update a folder; fetches only what differs, and heals."),
     "download": Entry("download:download", "Use a server", "Fetch a release's file; continues after a cut."),
+    "api": Entry("api:api", "Use a server", "Make any call of an API, and print its answer."),
+    "completion": Entry("about:completion", "About this program", "Complete commands in bash, zsh or fish."),
+    "version": Entry("about:version", "About this program", "Versions of it, its databases and what it stands on."),
 }
 
 
@@ -73,6 +76,17 @@ class Commands(click.Group):
         if not isinstance(found, click.Command):
             raise TypeError(f"{entry.place} is no command")
         return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click, with the commands that a mistyped one may have meant."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            from difflib import get_close_matches
+
+            meant = " or ".join(f"'{each}'" for each in get_close_matches(args[0], COMMANDS))
+            raise click.UsageError(f"No such command '{args[0]}'.{f' Did you mean {meant}?' if meant else ''}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by part, without importing any."""

@@ -30,6 +30,7 @@ class Exit(IntEnum):
     CHECKSUM = 7
     STORAGE_FULL = 8
     RATE_LIMITED = 9
+    APPROVAL = 10
     INTERRUPTED = 130
 
 
@@ -44,6 +45,7 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.CHECKSUM: "The bytes are not the ones that were announced (422 `checksum_mismatch`).",
     Exit.STORAGE_FULL: "No room is left, here or on the server (507).",
     Exit.RATE_LIMITED: "Too many requests, even after waiting as the server asked (429).",
+    Exit.APPROVAL: "Nothing changed yet: a person must approve it (202 with a plan).",
     Exit.INTERRUPTED: "Interrupted with ctrl-C; `push`, `pull` and `download` continue when run again.",
 }
 

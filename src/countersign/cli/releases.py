@@ -1,6 +1,5 @@
 """`countersign publish`, `redeem` and `library`."""
 
-import re
 from collections.abc import Iterator
 
 import click
@@ -12,8 +11,6 @@ from countersign.cli.connection import Server, segment
 from countersign.cli.names import Product
 from countersign.cli.target import server_option
 from countersign.cli.transport import Request
-
-_NEXT = re.compile(r'<([^>]+)>\s*;[^,]*\brel="?next"?')
 
 
 @click.command()
@@ -73,5 +70,4 @@ def _owned(server: Server) -> Iterator[wire.Owned]:
     while url is not None:
         reply = server.settle(Request("GET", url, server.headers(url)), doing)
         yield from connection.decoded(reply, list[wire.Owned], doing)
-        following = _NEXT.search(reply.headers.get("link", ""))
-        url = server.reached(following[1]) if following else None
+        url = server.next_page(reply)

@@ -32,6 +32,9 @@ WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _PIECE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\w[\w$]*|\$(\d+)""", re.DOTALL)
 
 _CANNOT_OPEN = "The database file cannot be opened; check that the data directory exists and its owner."
+LIBRARY = apsw.sqlite_lib_version()
+"""The version of SQLite that comes with its driver."""
+
 _REMEDIES: list[tuple[type[apsw.Error], str]] = [
     (apsw.BusyError, "Another process kept the database locked for too long; find out which, or try again."),
     (apsw.LockedError, "Another process kept the database locked for too long; find out which, or try again."),

@@ -1,0 +1,53 @@
+"""`countersign version` and `completion`: what this program is made of, and how a shell completes its commands."""
+
+import platform
+import sys
+
+import click
+
+from countersign import __version__
+from countersign.cli import output
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command()
+@output.json_option
+def version() -> None:
+    """Tell the versions of the program, of the databases it makes, and of Python and SQLite."""
+    # These load both services, which no other question about the program should wait for.
+    from countersign.distribution import opening
+    from countersign.kernel.database import migrate, sqlite_connection
+    from countersign.records import app
+    from countersign.records.schema import install
+
+    packages = {opening.SCHEMA: opening.MIGRATIONS, app.SCHEMA: install.MIGRATIONS}
+    schemas = {schema: migrate.migrations(package)[-1].name for schema, package in packages.items()}
+    value = {
+        "version": __version__,
+        "schemas": schemas,
+        "python": platform.python_version(),
+        "sqlite": sqlite_connection.LIBRARY,
+        "system": f"{sys.platform} {platform.machine()}",
+    }
+    shown = {**value, "schemas": ", ".join(f"{schema} {name}" for schema, name in schemas.items())}
+    output.answer(value, "\n".join(f"{name}: {text}" for name, text in shown.items()))
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print what makes SHELL complete commands and options.
+
+    For bash, in ~/.bashrc (zsh and fish alike):
+
+        eval "$(countersign completion bash)"
+    """
+    from click.shell_completion import get_completion_class
+
+    from countersign.cli.main import commands
+
+    found = get_completion_class(shell)
+    if found is None:
+        raise LookupError(f"click completes nothing in {shell}")
+    click.echo(found(commands, {}, "countersign", "_COUNTERSIGN_COMPLETE").source())

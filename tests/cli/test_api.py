@@ -1,0 +1,167 @@
+"""`countersign api` makes any call; `completion` and `version` tell of the program itself."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from countersign.records import demo
+from tests.cli.conftest import Run, Scripted
+from tests.servers.countersign import Running, environment, served
+
+ALICE = {"username": "alice", "password": demo.PASSWORD}
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The root of a records service with demonstration data."""
+    data = tmp_path_factory.mktemp("api") / "data"
+    with served(data, "--demo", service="both") as running:
+        yield f"http://127.0.0.1:{running.records_port}"
+
+
+def test_a_call_prints_what_the_server_answers(run: Run, demo_store: Running) -> None:
+    page = run("api", "get", "products", "-f", "limit=2", "--server", demo_store.url)
+    again = run("api", "GET", "/api/v1/products", "-f", "limit=2", "--server", demo_store.url)
+
+    assert page.returncode == Exit.OK, page.stderr
+    assert len(json.loads(page.stdout)["items"]) == 2
+    assert again.stdout == page.stdout
+
+
+def test_all_pages_of_a_list_are_lines_of_items(run: Run, demo_store: Running) -> None:
+    whole = run("api", "GET", "products", "-f", "limit=100", "--server", demo_store.url)
+    lines = run("api", "GET", "products", "-f", "limit=2", "--pages", "--server", demo_store.url)
+
+    items = json.loads(whole.stdout)["items"]
+    assert len(items) > 4
+    assert [json.loads(line) for line in lines.stdout.splitlines()] == items
+
+
+def test_pages_of_an_array_follow_its_link(run: Run, scripted: Callable[[], Scripted]) -> None:
+    server = scripted()
+    server.say(200, [1, 2], Link='<http://elsewhere/api/v1/library?cursor=b>; rel="next"')
+    server.say(200, [3])
+
+    done = run("api", "GET", "library", "--pages", "--server", server.url)
+
+    assert done.stdout == "1\n2\n3\n"
+    assert [each.path for each in server.seen] == ["/api/v1/library", "/api/v1/library?cursor=b"]
+
+
+def test_fields_are_the_body_of_a_post(run: Run, scripted: Callable[[], Scripted]) -> None:
+    server = scripted()
+    server.say(503, {})
+    server.say(201, {"made": True})
+
+    done = run(
+        *("api", "POST", "redeem", "-f", "code=1", "-j", "many=[1]", "-H", "X-Extra: a", "--server", server.url),
+        COUNTERSIGN_TOKEN="secret",
+    )
+
+    first, second = server.seen
+    assert (done.returncode, done.stdout) == (Exit.OK, '{"made": true}')
+    assert json.loads(second.body) == {"code": "1", "many": [1]}
+    assert second.headers["authorization"] == "Bearer secret"
+    assert second.headers["x-extra"] == "a"
+    # Repeated as the same call.
+    assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
+
+
+def test_the_body_of_a_call_may_be_a_file(run: Run, scripted: Callable[[], Scripted]) -> None:
+    server = scripted()
+    server.say(200, {})
+
+    done = run("api", "PUT", "products/1", "--input", "-", "--server", server.url, stdin='{"title": "T"}')
+
+    assert done.returncode == Exit.OK, done.stderr
+    assert server.seen[0].body == b'{"title": "T"}'
+
+
+def test_a_refusal_ends_with_the_exit_code_of_its_kind(run: Run, demo_store: Running) -> None:
+    missing = run("api", "GET", "products/no-such-product", "--server", demo_store.url)
+    unknown = run("api", "GET", "library", "--server", demo_store.url)
+
+    assert (missing.returncode, missing.stdout) == (Exit.NOT_FOUND, "")
+    assert unknown.returncode == Exit.REFUSED
+    assert "countersign login" in unknown.stderr
+
+
+def test_what_needs_a_person_ends_with_a_code_of_its_own(run: Run, records: str) -> None:
+    login = run("api", "POST", "/api/auth/login", "--input", "-", "--server", records, stdin=json.dumps(ALICE))
+    session = json.loads(login.stdout)["token"]
+    body = ["-j", 'scopes=["lead.list", "lead.delete"]', "-f", "label=cli"]
+    agent = run("api", "POST", "/api/auth/agent-token", *body, "--server", records, COUNTERSIGN_TOKEN=session)
+    token = json.loads(agent.stdout)["token"]
+    leads = run("api", "POST", "/api/lead/list", "-j", "limit=1", "--server", records, COUNTERSIGN_TOKEN=token)
+    lead = json.loads(leads.stdout)["value"][0]["id"]
+
+    done = run("api", "POST", "/api/lead/delete", "-f", f"id={lead}", "--server", records, COUNTERSIGN_TOKEN=token)
+
+    assert done.returncode == Exit.APPROVAL, done.stderr
+    assert json.loads(done.stdout)["plan_id"] in done.stderr
+    assert f"{records}/approvals" in done.stderr
+
+
+def test_a_call_of_records_that_got_no_answer_is_not_made_twice(run: Run, scripted: Callable[[], Scripted]) -> None:
+    server = scripted()
+    server.answers.append(None)
+
+    done = run("api", "POST", "/api/lead/create", "-f", "name=A", "--server", server.url)
+
+    assert done.returncode == Exit.UNREACHABLE
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["POST", "redeem", "-f", "code"],
+        ["POST", "redeem", "-j", "code=abc"],
+        ["POST", "redeem", "--input", "-", "-f", "code=1"],
+        ["GET", "products", "--input", "-"],
+        ["POST", "products", "--pages"],
+        ["GET", "http://elsewhere/products"],
+        ["GET", "products?limit=2"],
+        ["TRACE", "products"],
+    ],
+)
+def test_a_call_that_makes_no_sense_is_a_usage_error(run: Run, arguments: list[str]) -> None:
+    done = run("api", *arguments)
+
+    assert done.returncode == Exit.USAGE, done.stderr
+    assert "Error: " in done.stderr
+
+
+def test_a_mistyped_command_is_told_what_it_may_have_meant(run: Run) -> None:
+    done = run("publsih")
+
+    assert done.returncode == Exit.USAGE
+    assert "Did you mean 'publish'" in done.stderr
+
+
+def test_version_names_schemas_and_what_it_stands_on(run: Run) -> None:
+    told = json.loads(run("version", "--json").stdout)
+
+    assert told["schemas"].keys() == {"distribution", "records"}
+    assert told["sqlite"].startswith("3.")
+
+
+def test_bash_completes_commands(run: Run, tmp_path: Path) -> None:
+    script = tmp_path / "completion.sh"
+    script.write_text(run("completion", "bash").stdout)
+    typed = "COMP_WORDS=(countersign pu); COMP_CWORD=1"
+    ask = f'source "$0"; {typed}; _countersign_completion countersign; echo "${{COMPREPLY[@]}}"'
+    binary = tmp_path / "bin"
+    binary.mkdir()
+    (binary / "countersign").write_text('#!/bin/sh\nexec "$PYTHON" -m countersign.cli.main "$@"\n')
+    (binary / "countersign").chmod(0o755)
+    variables = environment(PYTHON=sys.executable, PATH=f"{binary}:{os.environ['PATH']}")
+    done = subprocess.run(["bash", "-c", ask, script], env=variables, capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["push", "publish", "pull"]
