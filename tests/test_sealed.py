@@ -32,6 +32,7 @@ ROOT_URL = "http://127.0.0.1:8480"
 SOURCES = Path(__file__).parents[1] / "src"
 OLD = "old:dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
 NEW = "new:bmV3ZXIgbWFzdGVyIGtleSBvZiAzMiBieXRlcyAtLSA="
+THIRD = "third:dGhpcmQgbWFzdGVyIGtleSBvZiAzMiBieXRlcyAtLSA="
 BOTH = f"{NEW},{OLD}"
 RECEIVER = "https://receiver.example/hook"
 OWNER = "owner@example.com"
@@ -205,19 +206,18 @@ async def test_after_everything_was_sealed_anew_the_new_key_alone_opens_it(both:
 
 
 async def test_every_missing_key_is_named(both: Both) -> None:
-    third = "third:dGhpcmQgbWFzdGVyIGtleSBvZiAzMiBieXRlcyAtLSA="
     store_part, records_part = both.parts
     for column in store_sealed.COLUMNS[1:]:
         await sealing.seal_anew(both.store.database, column, parse_master_key(BOTH, "test"))
 
     with pytest.raises(CannotUnseal) as refusal:
-        await sealing.require_keys(*store_part, parse_master_key(third, "test"))
+        await sealing.require_keys(*store_part, parse_master_key(THIRD, "test"))
 
     assert "new, old" in refusal.value.detail
     assert "third" in refusal.value.detail
     assert "new, old" in refusal.value.remedy
     assert "nothing is damaged" in refusal.value.remedy
-    await sealing.require_keys(*records_part, parse_master_key(f"{third},{OLD}", "test"))
+    await sealing.require_keys(*records_part, parse_master_key(f"{THIRD},{OLD}", "test"))
 
 
 async def test_what_does_not_open_is_counted_and_left_as_it_is(both: Both) -> None:

@@ -2,20 +2,25 @@
 
 import asyncio
 import json
+import sqlite3
 import subprocess
 import threading
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Generator
+from contextlib import AsyncExitStack, closing, contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
 from countersign.cli.output import Exit
+from countersign.kernel import sealing
+from countersign.kernel.security.masterkey import parse_master_key
+from countersign.kernel.webhooks import receivers
 from countersign.settings import Settings
 from tests.cli.conftest import Run
+from tests.cli.test_operator import watched
 from tests.servers.countersign import Running, served
-from tests.test_sealed import BOTH, NEW, OWNER, filled
+from tests.test_sealed import BOTH, NEW, OLD, OWNER, THIRD, filled
 
 KEY = "COUNTERSIGN_MASTER_KEY"
 PASSPHRASE = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
@@ -46,7 +51,7 @@ def fill(data: Path, where: dict[str, str]) -> None:
 
 
 @contextmanager
-def signing(run: Run, server: Running, settings: dict[str, str]) -> Iterator[list[int]]:
+def signing(run: Run, server: Running, settings: dict[str, str]) -> Generator[list[int]]:
     """While the block lasts, the organisation's signing key is followed by one that it names, again and again."""
     token = run("token", "issue", OWNER, "--data", server.data, **settings).stdout.strip()
     answers: list[int] = []
@@ -127,3 +132,66 @@ def test_where_only_records_are_kept_their_key_is_sealed_anew_and_no_store_is_ma
     assert rotated.returncode == Exit.OK, rotated.stderr
     assert "records.service_key\t0 sealed anew\n" in rotated.stdout
     assert not (data / "distribution.sqlite").exists()
+
+
+def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_called_damaged(
+    run: Run, tmp_path: Path
+) -> None:
+    data, given = tmp_path / "data", {KEY: NEW}
+    asyncio.run(_seal_under_several(data))
+
+    with watched(data, **given) as server:
+        ready = server.ask("/readyz").json()
+    doctor = run("doctor", "--json", "--distribution-port", "0", "--data", data, **given)
+    verified = run("verify", "--json", "--data", data, **given)
+    said = run("verify", "--data", data, **given)
+    put_back = run("verify", "--data", data, **{KEY: f"{BOTH},{THIRD}"})
+
+    found = {each["name"]: each["detail"] for each in ready["checks"] if each["state"] == "failed"}
+    assert found.keys() == {"distribution master key", "records master key"}
+    assert "the master key old, third, which" in found["distribution master key"]
+    assert "the master key old, which" in found["records master key"]
+    failed = [each for each in json.loads(doctor.stdout)["checks"] if each["standing"] == "fail"]
+    assert [each["check"] for each in failed] == ["database"]
+    assert "old, third" in failed[0]["detail"]
+    assert "Put old, third back" in failed[0]["remedy"]
+    assert verified.returncode == Exit.CHECKSUM
+    assert {each["place"]: each["remedy"] for each in json.loads(verified.stdout)["findings"]}.keys() == {
+        *("distribution.signing_key", "distribution.webhook", "records.webhook")
+    }
+    assert "distribution.webhook: 1 sealed with the master key third, which is not given" in said.stdout
+    assert said.stderr.startswith("Put old, third back")
+    assert "restore" not in said.stderr
+    assert put_back.returncode == Exit.OK, put_back.stdout
+
+
+async def _seal_under_several(data: Path) -> None:
+    """The keys that a start opens under the new key, the store's webhooks under a third, the rest under the old."""
+    async with AsyncExitStack() as stack:
+        both = await filled(stack, Settings(data=str(data), reserve_mib=0))
+        for database, columns in both.parts:
+            await sealing.seal_anew(database, columns[0], parse_master_key(BOTH, "test"))
+        await sealing.seal_anew(both.store.database, receivers.SEALED, parse_master_key(f"{THIRD},{OLD}", "test"))
+
+
+def test_verify_tells_a_damaged_value_from_a_missing_key(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    fill(data, {})
+    with closing(sqlite3.connect(data / "records.sqlite")) as database:
+        database.execute("UPDATE webhook SET secrets = CAST(secrets || x'00' AS BLOB)")
+        database.commit()
+    other = OLD.removeprefix("old:")
+
+    damaged = run("verify", "--data", data, **{KEY: OLD})
+    state = run("keys", "status", "--data", data, **{KEY: OLD})
+    renamed = run("verify", "--data", data, **{KEY: NEW.replace("new:", "old:")})
+    unnamed = run("verify", "--data", data, **{KEY: other})
+
+    assert [each.returncode for each in (damaged, renamed, unnamed)] == [Exit.CHECKSUM] * 3
+    assert damaged.stdout == "records.webhook: 1 of 1 that name the master key old do not open\n"
+    assert "restore the newest backup" in damaged.stderr
+    assert state.returncode == Exit.FAILED
+    assert "records.webhook: 1 of key old do not open" in state.stderr
+    assert "records.service_key: 1 of 1 that name the master key old do not open" in renamed.stdout
+    assert renamed.stderr.startswith("Give the master key that sealed them, if another one has its id now.")
+    assert unnamed.stderr.startswith("Put old back")
