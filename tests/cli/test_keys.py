@@ -130,7 +130,7 @@ def test_where_only_records_are_kept_their_key_is_sealed_anew_and_no_store_is_ma
     assert none.returncode == dropped.returncode == Exit.NOT_FOUND
     assert tables_of(state).keys() == {"records.service_key"}
     assert rotated.returncode == Exit.OK, rotated.stderr
-    assert "records.service_key\t0 sealed anew\n" in rotated.stdout
+    assert "records.service_key: 0 sealed anew\n" in rotated.stdout
     assert not (data / "distribution.sqlite").exists()
 
 

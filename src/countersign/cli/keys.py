@@ -95,7 +95,7 @@ def rotate_keys(drop_previous: bool, data: str | None) -> None:
         value |= {"kid": current, "previous": previous}
         lines.append(f"Signing with {current}; {ended}.")
     value["sealed_anew"] = done.anew
-    lines += [f"{table}\t{count} sealed anew" for table, count in done.anew.items()]
+    lines += [f"{table}: {count} sealed anew" for table, count in done.anew.items()]
     _tell(value, lines, done.master, done.lots)
 
 
@@ -109,7 +109,7 @@ def status(data: str | None) -> None:
     """
     settings = configuration.load(data=data)
     master, lots = record_store.settled(_looked(settings), LOOKING)
-    lines = [f"{lot.table}\t{lot.key_id}\t{lot.values}" for lot in lots]
+    lines = [f"{lot.table}: {lot.values} under {lot.key_id or '?'}" for lot in lots]
     _tell({}, lines, master, lots)
 
 
