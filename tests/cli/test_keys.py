@@ -118,6 +118,20 @@ def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
     assert tables_of(state) == {table: ["new"] for table in TABLES}
 
 
+def test_nothing_is_sealed_under_a_key_that_the_running_services_do_not_have(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    fill(data, {})
+    with served(data, settings={KEY: OLD}):
+        refused = run("keys", "rotate", "--data", data, **{KEY: BOTH})
+        state = run("keys", "status", "--json", "--data", data, **{KEY: BOTH})
+        rotated = run("keys", "rotate", "--data", data, **{KEY: f"{OLD},{NEW}"})
+
+    assert refused.returncode == Exit.CONFLICT
+    assert "run without the master key new" in refused.stderr
+    assert keys_of(state) == {"new": ("seals", 0), "old": ("needed", 5)}
+    assert rotated.returncode == Exit.OK, rotated.stderr
+
+
 def test_where_only_records_are_kept_their_key_is_sealed_anew_and_no_store_is_made(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
     none = run("keys", "rotate", "--data", data)

@@ -5,11 +5,12 @@ import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import click
 
-from countersign.cli import configuration, installation, output, record_store, store
+from countersign.cli import configuration, installation, lock, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening
@@ -150,6 +151,7 @@ async def _rotated(settings: Settings, *, drop_previous: bool) -> Rotated:
             why = f"{settings.data} holds no store, whose tokens would end"
             raise Failure(ROTATING, why=why, remedy="Leave out --drop-previous.", exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
+        _require_served_with(settings, master)
         for part in parts:
             for column in part.columns:
                 changed = await sealing.seal_anew(part.database, column, master)
@@ -177,6 +179,14 @@ async def _require_ready(settings: Settings, parts: Sequence[Part], doing: str) 
         if pending:
             why = f"migrations of {part.schema} are to come: {', '.join(pending)}"
             raise Failure(doing, why=why, remedy="Run: countersign db upgrade", exit_code=Exit.CONFLICT)
+
+
+def _require_served_with(settings: Settings, master: MasterKey) -> None:
+    """Of several nodes, each knows of its own data directory alone."""
+    served = lock.served_keys(Path(settings.data))
+    if served is not None and master.current.id not in served:
+        why = f"the services run without the master key {master.current.id}, and could open nothing of what it seals"
+        raise Failure(ROTATING, why=why, remedy="Restart them, then rotate again.", exit_code=Exit.CONFLICT)
 
 
 @asynccontextmanager
