@@ -1,4 +1,4 @@
-"""`countersign org`, `person`, `client`, `token` and `keys`: administration of a data directory's own store."""
+"""`countersign org`, `person`, `client` and `token`: administration of a data directory's own store."""
 
 import sys
 from typing import get_args
@@ -9,7 +9,6 @@ from countersign.cli import output, store
 from countersign.cli.output import Exit, Failure
 from countersign.distribution.context import Store
 from countersign.distribution.identity import clients, organisations, people, queries, scopes, sessions, tokens
-from countersign.distribution.identity import keys as token_keys
 from countersign.kernel.database.port import Reader
 
 LONGEST_PASSWORD = 4096
@@ -158,26 +157,3 @@ def issue_token(email: str, scope: str | None, data: str | None) -> None:
     value = {"access_token": issued, "token_type": "Bearer", "expires_in": lasts_s, "scope": granted}
     output.answer({**value, "issuer": issuer}, issued)
     output.note(f"For {issuer}, valid for {lasts_s // 3600} hours, with: {granted}")
-
-
-@click.group()
-def keys() -> None:
-    """The keys that sign the store's tokens."""
-
-
-@keys.command("rotate")
-@click.option("--drop-previous", is_flag=True, help="Also end every token of the key before: the key may be known.")
-@data_option
-@output.json_option
-def rotate_keys(drop_previous: bool, data: str | None) -> None:
-    """Sign with a fresh key from now on; running servers take it at once.
-
-    Tokens of the key before hold on until they expire, those of older keys end."""
-
-    async def work(opened: Store) -> list[str]:
-        ring = await token_keys.rotate(opened.database, opened.master, drop_previous=drop_previous)
-        return [key.kid for key in ring.jwks().keys]
-
-    current, *previous = store.run(data, "cannot rotate the keys", work)
-    ended = "every token of before has ended" if drop_previous else "tokens of the key before hold on"
-    output.answer({"kid": current, "previous": previous}, f"Signing with {current}; {ended}.")

@@ -3,9 +3,11 @@
 import fcntl
 import json
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import msgspec
 
 from countersign.cli.output import Exit, Failure
 
@@ -18,10 +20,10 @@ class DataLock:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def announce(self, addresses: Mapping[str, str]) -> None:
-        """Write down the process and the public address of each service, for whoever finds the lock taken and for
-        commands that make tokens of this store."""
-        content = json.dumps({"process": os.getpid(), **addresses}).encode() + b"\n"
+    def announce(self, addresses: Mapping[str, str], key_ids: Sequence[str]) -> None:
+        """Write down the process, the public address of each service and the master keys they have, for whoever finds
+        the lock taken, and for commands that make tokens of this store or seal what it has to open."""
+        content = json.dumps({"process": os.getpid(), "keys": key_ids, **addresses}).encode() + b"\n"
         os.pwrite(self._descriptor, content, 0)
         os.ftruncate(self._descriptor, len(content))
 
@@ -63,6 +65,21 @@ def is_held(data: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def served_keys(data: Path) -> list[str] | None:
+    """The ids of the master keys that the process has which serves the data directory; None when none does."""
+    if not is_held(data):
+        return None
+    try:
+        return msgspec.json.decode((data / FILE_NAME).read_bytes(), type=_Announced).keys
+    except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+        # It has just begun, or something else holds the lock.
+        return None
+
+
+class _Announced(msgspec.Struct):
+    keys: list[str]
 
 
 def _take(descriptor: int, path: Path, doing: str) -> None:

@@ -28,6 +28,7 @@ from countersign.kernel.http.deadlines import Deadlines
 from countersign.kernel.http.notify import READY, notify
 from countersign.kernel.http.operator import Watched
 from countersign.kernel.http.server import ASGIApp, CannotListen, Listener, Server
+from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.traces import open as traces
 from countersign.settings import BadSetting, Settings
 
@@ -123,7 +124,8 @@ def run(start: Start, lock: DataLock) -> None:
 
     def ready(listeners: Sequence[Listener]) -> None:
         places = start.places(listeners)
-        lock.announce({each.service.name: place.root_url for each, place in zip(start.wanted, places, strict=True)})
+        addresses = {each.service.name: place.root_url for each, place in zip(start.wanted, places, strict=True)}
+        lock.announce(addresses, [key.id for key in master_key(settings).keys])
         click.echo(words.read())
         for hint in _hints(start, places):
             output.note(f"  {hint}")

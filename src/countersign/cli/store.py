@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 from countersign.cli import configuration, lock, output
 from countersign.cli.output import Exit, Failure
 from countersign.cli.target import DEFAULT_SERVER
-from countersign.distribution import opening
+from countersign.distribution import opening, sealed
 from countersign.distribution.context import Store
 from countersign.distribution.identity import keys
+from countersign.kernel import sealing
 from countersign.kernel.database import migrate, moved, versions
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.open import open_database
@@ -134,13 +135,14 @@ async def upgrade(settings: Settings) -> list[str]:
 
 
 async def require_keys(settings: Settings, master: MasterKey) -> None:
-    """Open what the database holds sealed.
+    """Insist that every master key which sealed anything in the database is present, and opens the store's own keys.
 
     Raises:
-        CannotUnseal: it was sealed with another master key.
+        CannotUnseal: keys are missing; it names each. Or the store's own keys do not open.
         Unavailable: the database cannot be opened or reached.
     """
     async with database(settings) as opened:
+        await sealing.require_keys(opened, sealed.COLUMNS, master)
         await keys.stored_keys(opened, master)
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from countersign.distribution import opening
+from countersign.distribution import opening, sealed
 from countersign.distribution.context import Store
 from countersign.distribution.identity import keys
 from countersign.distribution.jobs import queries as jobs
 from countersign.distribution.uploads import blobs
-from countersign.kernel import metrics
+from countersign.kernel import metrics, sealing
 from countersign.kernel.database import measured, migrate, versions
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.operator import Check, Watched
@@ -52,9 +52,10 @@ async def _current(store: Store) -> str:
 
 
 async def _opened(store: Store) -> str:
+    await sealing.require_keys(store.database, sealed.COLUMNS, store.master)
     if await keys.stored_keys(store.database, store.master) is None:
         raise Unavailable("the database holds no sealed keys: it is not the one that was started with")
-    return f"key {store.master.current.id} opens what is sealed"
+    return f"key {store.master.current.id} seals, and every key that sealed anything is present"
 
 
 async def _stored(store: Store) -> str:

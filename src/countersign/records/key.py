@@ -2,6 +2,7 @@
 
 from countersign.kernel import ids
 from countersign.kernel.database.port import Database
+from countersign.kernel.sealing import SealedColumn
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.security.sealed import seal, unseal
 from countersign.records.audit.chain import Chain
@@ -12,6 +13,15 @@ SECRET_BYTES = 32
 
 _STORED = "SELECT sealed FROM service_key WHERE name = $1"
 _STORE = "INSERT INTO service_key (name, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+
+SEALED = SealedColumn(
+    table="service_key",
+    purpose=PURPOSE,
+    page="SELECT sealed, name FROM service_key WHERE name > $2 ORDER BY name LIMIT $1",
+    first_key=("",),
+    smallest="SELECT sealed FROM service_key WHERE sealed >= $1 ORDER BY sealed LIMIT 1",
+    replace="UPDATE service_key SET sealed = $2 WHERE sealed = $1 AND name = $3",
+)
 
 
 async def secret(database: Database, master: MasterKey) -> bytes:

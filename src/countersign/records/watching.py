@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from functools import partial
 
-from countersign.kernel import clock, metrics
+from countersign.kernel import clock, metrics, sealing
 from countersign.kernel.database import measured, migrate, versions
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.operator import Check, Watched
 from countersign.kernel.metrics import Sample
-from countersign.records import app, key
+from countersign.records import app, key, sealed
 from countersign.records.context import Records
 from countersign.records.schema import install
 
@@ -45,9 +45,10 @@ async def _current(records: Records) -> str:
 
 
 async def _opened(records: Records) -> str:
+    await sealing.require_keys(records.database, sealed.COLUMNS, records.master)
     if await key.secret(records.database, records.master) != records.secret:
         raise Unavailable("the database holds another secret: it is not the one that was started with")
-    return f"key {records.master.current.id} opens what is sealed"
+    return f"key {records.master.current.id} seals, and every key that sealed anything is present"
 
 
 async def _measured(records: Records) -> Iterable[Sample]:

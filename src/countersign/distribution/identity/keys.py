@@ -7,6 +7,7 @@ from countersign.kernel import clock
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused
+from countersign.kernel.sealing import SealedColumn
 from countersign.kernel.security.jose import AccessTokens, KeyRing
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.security.sealed import seal, unseal
@@ -17,6 +18,15 @@ STORED = "SELECT sealed FROM service_key WHERE name = $1"
 STORE = "INSERT INTO service_key (name, sealed, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 FORGET = "DELETE FROM service_key WHERE name = $1"
 REPLACE = "UPDATE service_key SET sealed = $2, created_at = $3 WHERE name = $1 AND sealed = $4"
+
+SEALED = SealedColumn(
+    table="service_key",
+    purpose=PURPOSE,
+    page="SELECT sealed, name FROM service_key WHERE name > $2 ORDER BY name LIMIT $1",
+    first_key=("",),
+    smallest="SELECT sealed FROM service_key WHERE sealed >= $1 ORDER BY sealed LIMIT 1",
+    replace="UPDATE service_key SET sealed = $2 WHERE sealed = $1 AND name = $3",
+)
 
 
 class KeysChanged(Refused):

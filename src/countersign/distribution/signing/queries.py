@@ -5,6 +5,7 @@ import msgspec
 from countersign.distribution.webhooks import events
 from countersign.kernel import clock
 from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.sealing import SealedColumn
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.security.sealed import seal, unseal
 from countersign.updates.envelope import SigningKey, signing_key
@@ -19,6 +20,20 @@ ADD = """
     VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT DO NOTHING
 """
+
+SEALED = SealedColumn(
+    table="signing_key",
+    purpose=PURPOSE,
+    page="""
+    SELECT sealed, org_id, number FROM signing_key
+    WHERE (org_id, number) > ($2, $3)
+    ORDER BY org_id, number
+    LIMIT $1
+""",
+    first_key=("", 0),
+    smallest="SELECT sealed FROM signing_key WHERE sealed >= $1 ORDER BY sealed LIMIT 1",
+    replace="UPDATE signing_key SET sealed = $2 WHERE sealed = $1 AND org_id = $3 AND number = $4",
+)
 
 
 async def chain(reader: Reader, org_id: str) -> tuple[list[PublicKey], list[Envelope]]:

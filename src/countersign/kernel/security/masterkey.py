@@ -119,6 +119,11 @@ def parse_master_key(text: str, source: str) -> MasterKey:
     return MasterKey(keys)
 
 
+def is_key_id(text: str) -> bool:
+    """Whether a key may be called so."""
+    return _KEY_ID.fullmatch(text) is not None
+
+
 def written(master: MasterKey) -> str:
     """The keys as `parse_master_key` reads them, each with its id: for a backup, which is sealed itself."""
     return ",".join(f"{key.id}:{base64.b64encode(key.material).decode()}" for key in master.keys)
@@ -126,7 +131,7 @@ def written(master: MasterKey) -> str:
 
 def _parse_key(text: str, source: str) -> Key:
     name, colon, encoded = text.rpartition(":")
-    if colon and _KEY_ID.fullmatch(name) is None:
+    if colon and not is_key_id(name):
         raise MasterKeyRefused(
             f"{source} holds a malformed key id",
             resolution="Use 1 to 32 letters, digits, dots, dashes, underscores.",

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol, Self
 
@@ -12,7 +13,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from countersign.kernel import ids
 from countersign.kernel.errors import Refused
-from countersign.kernel.security.masterkey import KEY_BYTES, MasterKey
+from countersign.kernel.security.masterkey import KEY_BYTES, MasterKey, is_key_id
 
 SIGNATURE_BYTES = 16
 
@@ -32,8 +33,8 @@ class CannotUnseal(Refused):
     code = "cannot_unseal"
     title = "A stored value cannot be opened"
     resolution = (
-        "Start the service with the master key the value was sealed with (keep old keys after the new one, "
-        "separated by commas); with the right key, the stored value is damaged: restore it from a backup."
+        "Give the master key that sealed the value, under the id that it had then; with the right key, the stored "
+        "value is damaged: restore it from a backup."
     )
 
 
@@ -42,8 +43,7 @@ def seal(master: MasterKey, plaintext: bytes, purpose: str) -> bytes:
 
     Safe for 2^32 values per key and purpose (random 96-bit nonces, SP 800-38D §8.3).
     """
-    key_id = master.current.id.encode()
-    head = bytes((_MASTER_FORM, len(key_id))) + key_id
+    head = _head(master.current.id)
     nonce = ids.random_bytes(_NONCE_BYTES)
     return head + nonce + _cipher(master.current.material, purpose).encrypt(nonce, plaintext, head)
 
@@ -58,17 +58,38 @@ def unseal(master: MasterKey, sealed: bytes, purpose: str) -> bytes:
         raise CannotUnseal("the value is not sealed in a form this version knows")
     start = 2 + sealed[1]
     head, rest = sealed[:start], sealed[start:]
-    key = master.named(head[2:].decode("ascii", "replace"))
+    key_id = sealing_key_id(sealed)
+    if key_id is None:
+        raise CannotUnseal("the value does not name the key that sealed it")
+    key = master.named(key_id)
     if key is None:
-        raise CannotUnseal("the value was sealed with a key that is not among the present ones")
+        raise missing_keys([key_id], master)
     return _open(_cipher(key.material, purpose), rest, head)
 
 
 def sealing_key_id(sealed: bytes) -> str | None:
-    """The id of the key that sealed the value, to find what a rotation must seal anew, or None."""
-    if len(sealed) < 2 or sealed[0] != _MASTER_FORM:
+    """The id of the key that sealed the value, or None where it names none."""
+    if len(sealed) < 2 or sealed[0] != _MASTER_FORM or len(sealed) < 2 + sealed[1]:
         return None
-    return sealed[2 : 2 + sealed[1]].decode("ascii", "replace")
+    key_id = sealed[2 : 2 + sealed[1]].decode("ascii", "replace")
+    return key_id if is_key_id(key_id) else None
+
+
+def after_key(key_id: str) -> bytes:
+    """The smallest bytes above every value that the key of this id sealed."""
+    *start, last = _head(key_id)
+    return bytes((*start, last + 1))
+
+
+def missing_keys(key_ids: Sequence[str], master: MasterKey) -> CannotUnseal:
+    """The refusal that names keys which sealed something and are not among the present ones."""
+    named = ", ".join(key_ids)
+    present = ", ".join(key.id for key in master.keys)
+    return CannotUnseal(
+        f"sealed with the master key {named}, which is not among the present ones: {present}",
+        resolution=f"Put {named} back into the list of master keys, after the first one: nothing else opens what it "
+        "sealed, and nothing is damaged.",
+    )
 
 
 def seal_with(secret: bytes, salt: bytes, plaintext: bytes) -> bytes:
@@ -124,6 +145,10 @@ def signature(master_or_key: MasterKey | bytes, purpose: str) -> Signer:
 def derived(secret: bytes, salt: bytes, purpose: str) -> bytes:
     """A 32-byte key of its own for each salt and purpose (HKDF-SHA256, RFC 5869)."""
     return _derive(secret, salt, purpose)
+
+
+def _head(key_id: str) -> bytes:
+    return bytes((_MASTER_FORM, len(key_id))) + key_id.encode()
 
 
 def _sign(halves: tuple[_Hash, _Hash], message: bytes) -> bytes:

@@ -9,6 +9,7 @@ from countersign.kernel import clock, ids, outgoing
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused, invalid_member
+from countersign.kernel.sealing import SealedColumn
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.security.sealed import seal, unseal
 from countersign.kernel.webhooks import signing
@@ -34,6 +35,15 @@ HOLD = "UPDATE webhook SET url = url WHERE owner = $1 AND id = $2 RETURNING secr
 SET_SECRETS = "UPDATE webhook SET secrets = $2, rest_until = 0 WHERE id = $1"
 REMOVE = "DELETE FROM webhook WHERE owner = $1 AND id = $2"
 REMOVE_DELIVERIES = "DELETE FROM webhook_delivery WHERE webhook_id = $1"
+
+SEALED = SealedColumn(
+    table="webhook",
+    purpose=PURPOSE,
+    page="SELECT secrets, id FROM webhook WHERE id > $2 ORDER BY id LIMIT $1",
+    first_key=("",),
+    smallest="SELECT secrets FROM webhook WHERE secrets >= $1 ORDER BY secrets LIMIT 1",
+    replace="UPDATE webhook SET secrets = $2 WHERE secrets = $1 AND id = $3",
+)
 
 
 class WebhookNotFound(NotFound):

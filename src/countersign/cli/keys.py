@@ -1,0 +1,218 @@
+"""`countersign keys`: all that the master key seals is sealed anew, and which master keys are still needed."""
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import click
+
+from countersign.cli import configuration, installation, lock, output, record_store, store
+from countersign.cli.administration import data_option
+from countersign.cli.output import Exit, Failure
+from countersign.distribution import opening
+from countersign.distribution import sealed as store_sealed
+from countersign.distribution.identity import keys as token_keys
+from countersign.kernel import sealing
+from countersign.kernel.database import migrate, postgres_snapshot
+from countersign.kernel.database.port import Database
+from countersign.kernel.sealing import Lot, SealedColumn
+from countersign.kernel.security.jose import KeyRing
+from countersign.kernel.security.masterkey import MasterKey, master_key
+from countersign.records import app
+from countersign.records import sealed as records_sealed
+from countersign.records.schema import install
+from countersign.settings import Settings
+
+ROTATING, LOOKING = "cannot rotate the keys", "cannot tell which keys are needed"
+
+
+class Part(NamedTuple):
+    """A service's database as it is, and what it keeps sealed."""
+
+    schema: str
+    database: Database
+    migrations: str
+    columns: Sequence[SealedColumn]
+
+    async def lots(self, master: MasterKey) -> list[Lot]:
+        """All that is sealed, by table and key; tables are called as in `verify --tables`."""
+        found = [lot for column in self.columns for lot in await sealing.look(self.database, column, master)]
+        return [lot._replace(table=f"{self.schema}.{lot.table}") for lot in found]
+
+
+class Standing(NamedTuple):
+    """What becomes of a master key: how many values lie under it, and what that means."""
+
+    key_id: str
+    values: int
+    state: Literal["seals", "needed", "unneeded", "missing"]
+
+    @property
+    def words(self) -> str:
+        """A sentence for the operator."""
+        lie = f"{self.values} value{'' if self.values == 1 else 's'} under it"
+        return {
+            "seals": f"Key {self.key_id} seals: {lie}.",
+            "needed": f"Key {self.key_id} is needed: {lie}. `countersign keys rotate` seals them anew.",
+            "unneeded": f"Key {self.key_id} is not needed: nothing lies under it.",
+            "missing": f"Key {self.key_id} is missing: {lie}. Put it back into the list, after the first one.",
+        }[self.state]
+
+
+class Rotated(NamedTuple):
+    """The ring that signs tokens now (None: there is no store), what was sealed anew by table, and what lies where."""
+
+    ring: KeyRing | None
+    anew: dict[str, int]
+    master: MasterKey
+    lots: list[Lot]
+
+
+@click.group()
+def keys() -> None:
+    """The master keys, which seal, and the keys that sign the store's tokens."""
+
+
+@keys.command("rotate")
+@click.option("--drop-previous", is_flag=True, help="Also end every token of the key before: the key may be known.")
+@data_option
+@output.json_option
+def rotate_keys(drop_previous: bool, data: str | None) -> None:
+    """Seal everything anew under the first master key, then sign tokens with a fresh key; running servers take it.
+
+    Tokens of the key before hold on until they expire, those of older keys end. Cut off, it goes on when run again.
+    """
+    settings = configuration.load(data=data)
+    done = record_store.settled(_rotated(settings, drop_previous=drop_previous), ROTATING)
+    value: dict[str, object] = {}
+    lines: list[str] = []
+    if done.ring is not None:
+        current, *previous = [key.kid for key in done.ring.jwks().keys]
+        ended = "every token of before has ended" if drop_previous else "tokens of the key before hold on"
+        value |= {"kid": current, "previous": previous}
+        lines.append(f"Signing with {current}; {ended}.")
+    value["sealed_anew"] = done.anew
+    lines += [f"{table}: {count} sealed anew" for table, count in done.anew.items()]
+    _tell(value, lines, done.master, done.lots)
+
+
+@keys.command("status")
+@data_option
+@output.json_option
+def status(data: str | None) -> None:
+    """Tell which master keys are still needed, and by how many values of which tables; changes nothing.
+
+    Exit code 1 when one is missing, or something does not open.
+    """
+    settings = configuration.load(data=data)
+    master, lots = record_store.settled(_looked(settings), LOOKING)
+    lines = [f"{lot.table}: {lot.values} under {lot.key_id or '?'}" for lot in lots]
+    _tell({}, lines, master, lots)
+
+
+def _tell(value: dict[str, object], lines: list[str], master: MasterKey, lots: list[Lot]) -> None:
+    """Answer with what was done and with every key's standing; ends the process when something does not open."""
+    standings = list(standings_of(master, lots))
+    closed = [lot for lot in lots if lot.unopened and (not lot.key_id or master.named(lot.key_id))]
+    tables = [lot._asdict() for lot in lots]
+    shown = [each._asdict() for each in standings]
+    output.answer(value | {"keys": shown, "sealed": tables}, "\n".join(lines + [each.words for each in standings]))
+    for lot in closed:
+        output.note(f"{lot.table}: {lot.unopened} of key {lot.key_id or '?'} do not open, though it is here.")
+    if closed:
+        output.note("Another key has that id now, or they are damaged: `countersign verify` looks at everything.")
+    if closed or any(each.state == "missing" for each in standings):
+        sys.exit(Exit.FAILED)
+
+
+def standings_of(master: MasterKey, lots: Sequence[Lot]) -> Iterator[Standing]:
+    """Every key that is given, in their order, then those that are missing."""
+    counted: Counter[str] = Counter()
+    for lot in lots:
+        if lot.key_id:
+            counted[lot.key_id] += lot.values
+    yield Standing(master.current.id, counted[master.current.id], "seals")
+    for key in master.keys[1:]:
+        yield Standing(key.id, counted[key.id], "needed" if counted[key.id] else "unneeded")
+    for key_id in sorted(counted.keys() - {key.id for key in master.keys}):
+        yield Standing(key_id, counted[key_id], "missing")
+
+
+async def _rotated(settings: Settings, *, drop_previous: bool) -> Rotated:
+    anew: dict[str, int] = {}
+    ring: KeyRing | None = None
+    async with opened(settings) as parts:
+        await _require_ready(settings, parts, ROTATING)
+        if drop_previous and opening.SCHEMA not in {part.schema for part in parts}:
+            why = f"{settings.data} holds no store, whose tokens would end"
+            raise Failure(ROTATING, why=why, remedy="Leave out --drop-previous.", exit_code=Exit.NOT_FOUND)
+        master = await asyncio.to_thread(master_key, settings)
+        _require_served_with(settings, master)
+        for part in parts:
+            for column in part.columns:
+                changed = await sealing.seal_anew(part.database, column, master)
+                anew[f"{part.schema}.{column.table}"] = changed
+        # Last, so that a rotation which was cut off and is made again ends no more tokens than one.
+        for part in parts:
+            if part.schema == opening.SCHEMA:
+                ring = await token_keys.rotate(part.database, master, drop_previous=drop_previous)
+        return Rotated(ring, anew, master, [lot for part in parts for lot in await part.lots(master)])
+
+
+async def _looked(settings: Settings) -> tuple[MasterKey, list[Lot]]:
+    async with opened(settings) as parts:
+        await _require_ready(settings, parts, LOOKING)
+        master = await asyncio.to_thread(master_key, settings)
+        return master, [lot for part in parts for lot in await part.lots(master)]
+
+
+async def _require_ready(settings: Settings, parts: Sequence[Part], doing: str) -> None:
+    if not parts:
+        remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
+        raise Failure(doing, why=f"{settings.data} holds no database", remedy=remedy, exit_code=Exit.NOT_FOUND)
+    for part in parts:
+        pending = await migrate.pending(part.database, part.migrations)
+        if pending:
+            why = f"migrations of {part.schema} are to come: {', '.join(pending)}"
+            raise Failure(doing, why=why, remedy="Run: countersign db upgrade", exit_code=Exit.CONFLICT)
+
+
+def _require_served_with(settings: Settings, master: MasterKey) -> None:
+    """Of several nodes, each knows of its own data directory alone."""
+    served = lock.served_keys(Path(settings.data))
+    if served is not None and master.current.id not in served:
+        why = f"the services run without the master key {master.current.id}, and could open nothing of what it seals"
+        raise Failure(ROTATING, why=why, remedy="Restart them, then rotate again.", exit_code=Exit.CONFLICT)
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncGenerator[list[Part]]:
+    """The databases of the services that are there, not upgraded, until the block is left.
+
+    Raises:
+        Unavailable: one cannot be opened or reached.
+        ValueError: the setting is no database address.
+    """
+    there = await _schemas(settings)
+    parts: list[Part] = []
+    async with AsyncExitStack() as stack:
+        if opening.SCHEMA in there:
+            database = await stack.enter_async_context(store.database(settings))
+            parts.append(Part(opening.SCHEMA, database, opening.MIGRATIONS, store_sealed.COLUMNS))
+        if app.SCHEMA in there:
+            records = await app.open_tables(settings)
+            stack.push_async_callback(records.close)
+            parts.append(Part(app.SCHEMA, records, install.MIGRATIONS, records_sealed.COLUMNS))
+        yield parts
+
+
+async def _schemas(settings: Settings) -> Sequence[str]:
+    """PostgreSQL gets no schema by being asked."""
+    if not settings.database_url:
+        return list(installation.files(settings))
+    async with postgres_snapshot.held(settings.database_url, installation.SCHEMAS) as snapshot:
+        return list(snapshot.schemas)

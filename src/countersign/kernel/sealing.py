@@ -1,0 +1,133 @@
+"""What a service keeps sealed under the master key: which keys it needs, and all of it sealed anew under the first."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from countersign.kernel.database.port import Database, Row, Value
+from countersign.kernel.security import sealed
+from countersign.kernel.security.masterkey import MasterKey
+from countersign.kernel.security.sealed import CannotUnseal
+
+AT_ONCE = 100
+"""How many values one transaction seals anew, so that no other writer waits for long."""
+MOST_KEYS = 100
+"""How many keys are told apart in a column; more there are only where values are damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedColumn:
+    """A column of sealed values, declared beside the code that seals them; each service lists its own.
+
+    page        reads at most $1 values in the order of their rows' key, each with that key, after the key $2, …
+    first_key   comes before the key of every row
+    smallest    reads the smallest value that is not below $1
+    replace     puts $2 in the place of the value $1 in the row with the key $3, …; of another value it changes nothing
+    """
+
+    table: str
+    purpose: str
+    page: str
+    first_key: tuple[Value, ...]
+    smallest: str
+    replace: str
+
+
+class Lot(NamedTuple):
+    """The values of a table that lie under one key (empty: they name none), and how many of them do not open."""
+
+    table: str
+    key_id: str
+    values: int
+    unopened: int
+
+
+async def require_keys(database: Database, columns: Sequence[SealedColumn], master: MasterKey) -> None:
+    """Insist that every key which sealed anything is present; the values are not opened.
+
+    Raises:
+        CannotUnseal: keys are missing; it names each.
+        Unavailable: the database cannot be read.
+    """
+    needed = {key_id for column in columns for key_id in await _key_ids(database, column)}
+    missing = sorted(key_id for key_id in needed if master.named(key_id) is None)
+    if missing:
+        raise sealed.missing_keys(missing, master)
+
+
+async def _key_ids(database: Database, column: SealedColumn) -> list[str]:
+    """From each key's smallest value on to the next key's: as many reads as there are keys, however many values."""
+    found: list[str] = []
+    at = b""
+    for _ in range(MOST_KEYS):
+        rows = await database.scan(column.smallest, at)
+        if not rows:
+            break
+        value = bytes(rows[0][0])
+        key_id = sealed.sealing_key_id(value)
+        if key_id is None:
+            at = value + b"\0"
+            continue
+        found.append(key_id)
+        at = sealed.after_key(key_id)
+    return found
+
+
+async def look(database: Database, column: SealedColumn, master: MasterKey) -> list[Lot]:
+    """Open every value; by key, how many there are.
+
+    Raises:
+        Unavailable: the database cannot be read.
+    """
+    counts: dict[str, tuple[int, int]] = {}
+    async with aclosing(_pages(database, column)) as pages:
+        async for rows in pages:
+            for value, *_ in rows:
+                key_id = sealed.sealing_key_id(bytes(value)) or ""
+                values, unopened = counts.get(key_id, (0, 0))
+                is_open = _opened(bytes(value), column, master) is not None
+                counts[key_id] = (values + 1, unopened + (not is_open))
+    return [Lot(column.table, key_id, *counted) for key_id, counted in sorted(counts.items())]
+
+
+async def seal_anew(database: Database, column: SealedColumn, master: MasterKey) -> int:
+    """Seal under the first key what lies under another; how many values that were. Those that do not open, and those
+    that somebody changes at the same moment, stay as they are. Interrupted, the next call goes on from there.
+
+    Raises:
+        StorageFull, Unavailable: the database cannot be written.
+    """
+    changed = 0
+    async with aclosing(_pages(database, column)) as pages:
+        async for rows in pages:
+            anew = [each for row in rows if (each := _anew(row, column, master)) is not None]
+            if anew:
+                async with database.transaction() as transaction:
+                    for values in anew:
+                        changed += await transaction.run(column.replace, *values)
+    return changed
+
+
+async def _pages(database: Database, column: SealedColumn) -> AsyncGenerator[list[Row]]:
+    key = column.first_key
+    while rows := await database.fetch(column.page, AT_ONCE, *key):
+        yield rows
+        _, *last = rows[-1]
+        key = tuple(last)
+
+
+def _anew(row: Row, column: SealedColumn, master: MasterKey) -> tuple[Value, ...] | None:
+    """What `replace` takes for the row; None when it may stay, or does not open."""
+    before, *key = row
+    if sealed.sealing_key_id(bytes(before)) == master.current.id:
+        return None
+    plaintext = _opened(bytes(before), column, master)
+    return None if plaintext is None else (before, sealed.seal(master, plaintext, column.purpose), *key)
+
+
+def _opened(value: bytes, column: SealedColumn, master: MasterKey) -> bytes | None:
+    try:
+        return sealed.unseal(master, value, column.purpose)
+    except CannotUnseal:
+        return None

@@ -1,0 +1,6 @@
+"""All that the records service keeps sealed under the master key; the keys of all else derive from its secret."""
+
+from countersign.kernel.webhooks import receivers
+from countersign.records import key
+
+COLUMNS = (key.SEALED, receivers.SEALED)

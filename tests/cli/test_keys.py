@@ -1,0 +1,211 @@
+"""The master key is rotated: everything is sealed anew, and the old key may go."""
+
+import asyncio
+import json
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Generator
+from contextlib import AsyncExitStack, closing, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.cli.output import Exit
+from countersign.kernel import sealing
+from countersign.kernel.security.masterkey import parse_master_key
+from countersign.kernel.webhooks import receivers
+from countersign.settings import Settings
+from tests.cli.conftest import Run
+from tests.cli.test_operator import watched
+from tests.servers.countersign import Running, served
+from tests.test_sealed import BOTH, NEW, OLD, OWNER, THIRD, filled
+
+KEY = "COUNTERSIGN_MASTER_KEY"
+PASSPHRASE = {"COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
+TABLES = (
+    *("distribution.service_key", "distribution.signing_key", "distribution.webhook"),
+    *("records.service_key", "records.webhook"),
+)
+ENGINES = ["sqlite", "postgres"]
+
+
+def place(request: pytest.FixtureRequest, engine: str) -> dict[str, str]:
+    """The settings of an empty database but for the master key."""
+    if engine == "sqlite":
+        return {}
+    url: str = request.getfixturevalue("new_postgres_url")()
+    return {"COUNTERSIGN_DATABASE_URL": url}
+
+
+def fill(data: Path, where: dict[str, str]) -> None:
+    """Something of everything that is sealed, under the old key."""
+
+    async def work() -> None:
+        url = where.get("COUNTERSIGN_DATABASE_URL", "")
+        async with AsyncExitStack() as stack:
+            await filled(stack, Settings(data=str(data), database_url=url, reserve_mib=0))
+
+    asyncio.run(work())
+
+
+@contextmanager
+def signing(run: Run, server: Running, settings: dict[str, str]) -> Generator[list[int]]:
+    """While the block lasts, the organisation's signing key is followed by one that it names, again and again."""
+    token = run("token", "issue", OWNER, "--data", server.data, **settings).stdout.strip()
+    answers: list[int] = []
+    stopping = threading.Event()
+
+    def sign() -> None:
+        address = f"{server.url}/api/v1/org/signing-keys"
+        with httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=60) as http:
+            while not stopping.is_set() or not answers:
+                answers.append(http.post(address).status_code)
+
+    thread = threading.Thread(target=sign)
+    thread.start()
+    try:
+        yield answers
+    finally:
+        stopping.set()
+        thread.join()
+
+
+def keys_of(done: "subprocess.CompletedProcess[str]") -> dict[str, tuple[str, int]]:
+    """What a command says with --json of each key: its state, and how many values lie under it."""
+    return {each["key_id"]: (each["state"], each["values"]) for each in json.loads(done.stdout)["keys"]}
+
+
+def tables_of(done: "subprocess.CompletedProcess[str]") -> dict[str, list[str]]:
+    """What it says of each table: under which keys its values lie."""
+    tables: dict[str, list[str]] = {}
+    for lot in json.loads(done.stdout)["sealed"]:
+        tables.setdefault(lot["table"], []).append(lot["key_id"])
+    return tables
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
+    run: Run, tmp_path: Path, request: pytest.FixtureRequest, engine: str
+) -> None:
+    data, where, elsewhere = tmp_path / "data", place(request, engine), place(request, engine)
+    fill(data, where)
+    turning, after = {**where, KEY: BOTH}, {**where, KEY: NEW}
+
+    before = run("keys", "status", "--json", "--data", data, **turning)
+    too_early = run("keys", "status", "--data", data, **after)
+    with served(data, service="both", settings=turning) as server, signing(run, server, turning) as signed:
+        rotated = run("keys", "rotate", "--json", "--data", data, **turning)
+    with served(data, service="both", settings=after) as server, signing(run, server, after) as signed_later:
+        again = run("keys", "rotate", "--json", "--data", data, **after)
+    made = run("backup", "one.backup", "--data", data, **after, **PASSPHRASE)
+    restored = run("restore", "one.backup", "--to", "copy", **{**elsewhere, KEY: NEW}, **PASSPHRASE)
+    state = run("keys", "status", "--json", "--data", "copy", **{**elsewhere, KEY: NEW})
+    verified = run("verify", "copy", **{**elsewhere, KEY: NEW})
+
+    assert keys_of(before) == {"new": ("seals", 0), "old": ("needed", 5)}
+    assert tables_of(before) == {table: ["old"] for table in TABLES}
+    assert too_early.returncode == Exit.FAILED
+    assert "Key old is missing: 5 values under it" in too_early.stdout
+    assert rotated.returncode == again.returncode == Exit.OK, rotated.stderr + again.stderr
+    assert json.loads(rotated.stdout)["sealed_anew"] == dict.fromkeys(TABLES, 1)
+    assert keys_of(rotated)["old"] == ("unneeded", 0)
+    assert json.loads(again.stdout)["sealed_anew"] == dict.fromkeys(TABLES, 0)
+    assert {*signed, *signed_later} == {201}
+    assert made.returncode == restored.returncode == verified.returncode == Exit.OK, made.stderr + restored.stderr
+    assert keys_of(state) == {"new": ("seals", 5 + len(signed) + len(signed_later))}
+    assert tables_of(state) == {table: ["new"] for table in TABLES}
+
+
+def test_nothing_is_sealed_under_a_key_that_the_running_services_do_not_have(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    fill(data, {})
+    with served(data, settings={KEY: OLD}):
+        refused = run("keys", "rotate", "--data", data, **{KEY: BOTH})
+        state = run("keys", "status", "--json", "--data", data, **{KEY: BOTH})
+        rotated = run("keys", "rotate", "--data", data, **{KEY: f"{OLD},{NEW}"})
+
+    assert refused.returncode == Exit.CONFLICT
+    assert "run without the master key new" in refused.stderr
+    assert keys_of(state) == {"new": ("seals", 0), "old": ("needed", 5)}
+    assert rotated.returncode == Exit.OK, rotated.stderr
+
+
+def test_where_only_records_are_kept_their_key_is_sealed_anew_and_no_store_is_made(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    none = run("keys", "rotate", "--data", data)
+    run("modules", "apply", "--data", data)
+
+    state = run("keys", "status", "--json", "--data", data)
+    rotated = run("keys", "rotate", "--data", data)
+    dropped = run("keys", "rotate", "--drop-previous", "--data", data)
+
+    assert none.returncode == dropped.returncode == Exit.NOT_FOUND
+    assert tables_of(state).keys() == {"records.service_key"}
+    assert rotated.returncode == Exit.OK, rotated.stderr
+    assert "records.service_key: 0 sealed anew\n" in rotated.stdout
+    assert not (data / "distribution.sqlite").exists()
+
+
+def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_called_damaged(
+    run: Run, tmp_path: Path
+) -> None:
+    data, given = tmp_path / "data", {KEY: NEW}
+    asyncio.run(_seal_under_several(data))
+
+    with watched(data, **given) as server:
+        ready = server.ask("/readyz").json()
+    doctor = run("doctor", "--json", "--distribution-port", "0", "--data", data, **given)
+    verified = run("verify", "--json", "--data", data, **given)
+    said = run("verify", "--data", data, **given)
+    put_back = run("verify", "--data", data, **{KEY: f"{BOTH},{THIRD}"})
+
+    found = {each["name"]: each["detail"] for each in ready["checks"] if each["state"] == "failed"}
+    assert found.keys() == {"distribution master key", "records master key"}
+    assert "the master key old, third, which" in found["distribution master key"]
+    assert "the master key old, which" in found["records master key"]
+    failed = [each for each in json.loads(doctor.stdout)["checks"] if each["standing"] == "fail"]
+    assert [each["check"] for each in failed] == ["database"]
+    assert "old, third" in failed[0]["detail"]
+    assert "Put old, third back" in failed[0]["remedy"]
+    assert verified.returncode == Exit.CHECKSUM
+    assert {each["place"]: each["remedy"] for each in json.loads(verified.stdout)["findings"]}.keys() == {
+        *("distribution.signing_key", "distribution.webhook", "records.webhook")
+    }
+    assert "distribution.webhook: 1 sealed with the master key third, which is not given" in said.stdout
+    assert said.stderr.startswith("Put old, third back")
+    assert "restore" not in said.stderr
+    assert put_back.returncode == Exit.OK, put_back.stdout
+
+
+async def _seal_under_several(data: Path) -> None:
+    """The keys that a start opens under the new key, the store's webhooks under a third, the rest under the old."""
+    async with AsyncExitStack() as stack:
+        both = await filled(stack, Settings(data=str(data), reserve_mib=0))
+        for database, columns in both.parts:
+            await sealing.seal_anew(database, columns[0], parse_master_key(BOTH, "test"))
+        await sealing.seal_anew(both.store.database, receivers.SEALED, parse_master_key(f"{THIRD},{OLD}", "test"))
+
+
+def test_verify_tells_a_damaged_value_from_a_missing_key(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    fill(data, {})
+    with closing(sqlite3.connect(data / "records.sqlite")) as database:
+        database.execute("UPDATE webhook SET secrets = CAST(secrets || x'00' AS BLOB)")
+        database.commit()
+    other = OLD.removeprefix("old:")
+
+    damaged = run("verify", "--data", data, **{KEY: OLD})
+    state = run("keys", "status", "--data", data, **{KEY: OLD})
+    renamed = run("verify", "--data", data, **{KEY: NEW.replace("new:", "old:")})
+    unnamed = run("verify", "--data", data, **{KEY: other})
+
+    assert [each.returncode for each in (damaged, renamed, unnamed)] == [Exit.CHECKSUM] * 3
+    assert damaged.stdout == "records.webhook: 1 of 1 that name the master key old do not open\n"
+    assert "restore the newest backup" in damaged.stderr
+    assert state.returncode == Exit.FAILED
+    assert "records.webhook: 1 of key old do not open" in state.stderr
+    assert "records.service_key: 1 of 1 that name the master key old do not open" in renamed.stdout
+    assert renamed.stderr.startswith("Give the master key that sealed them, if another one has its id now.")
+    assert unnamed.stderr.startswith("Put old back")

@@ -1,0 +1,108 @@
+"""A rotation of the master key that is killed between two of its transactions is gone on with by the next one."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from countersign.kernel import ids, sealing
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
+from countersign.kernel.security.masterkey import parse_master_key
+from countersign.kernel.webhooks import receivers
+from countersign.kernel.webhooks.outbox import Outbox
+from countersign.settings import Settings
+from tests.servers.countersign import COMMAND, environment
+from tests.test_sealed import BOTH, NEW, OLD, filled, opened
+
+PAGES = 3
+MASTER = parse_master_key(BOTH, "test")
+
+# At the last value the rotation stands still, on any machine: it never ends, or waits for the row's lock.
+ENDLESS = """
+CREATE TRIGGER endless BEFORE UPDATE ON webhook WHEN OLD.id = '~last' BEGIN
+    SELECT count(1) FROM (WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n);
+END
+"""
+ENDS = "DROP TRIGGER endless"
+HOLD = "SELECT id FROM webhook WHERE id = '~last' FOR UPDATE"
+
+
+@asynccontextmanager
+async def stopped_at_the_last(database: Database) -> AsyncGenerator[None]:
+    """While the block lasts, nobody else gets beyond the last value."""
+    if database.dialect == "postgres":
+        async with database.transaction() as transaction:
+            await transaction.fetch(HOLD)
+            yield
+        return
+    async with database.transaction() as transaction:
+        await transaction.run(ENDLESS)
+    yield
+    async with database.transaction() as transaction:
+        await transaction.run(ENDS)
+
+
+async def fill(settings: Settings, database: Database) -> None:
+    """Everything that is sealed, and pages of receivers, under the old key."""
+    async with AsyncExitStack() as stack:
+        await filled(stack, settings)
+    box = Outbox(database, parse_master_key(OLD, "test"), "https://store.example", True, 14)
+    async with database.transaction() as transaction:
+        for _ in range(PAGES * sealing.AT_ONCE):
+            await receivers.add(transaction, box, ids.new_uuid(), "https://receiver.example/", ())
+        made, _ = await receivers.add(transaction, box, "last", "https://receiver.example/", ())
+        await transaction.run("UPDATE webhook SET id = '~last' WHERE id = $1", made.id)
+
+
+async def under_new(database: Database) -> tuple[int, int]:
+    """How many receivers' secrets lie under the new key, and how many do not open with the two."""
+    lots = await sealing.look(database, receivers.SEALED, MASTER)
+    return sum(lot.values for lot in lots if lot.key_id == "new"), sum(lot.unopened for lot in lots)
+
+
+async def kill_in_the_middle(command: list[str | Path], variables: dict[str, str], database: Database) -> int:
+    """Rotate, and end the process by SIGKILL when all it could do is done; how many values that was."""
+    async with stopped_at_the_last(database):
+        process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        try:
+            async with asyncio.timeout(120):
+                while (await under_new(database))[0] < PAGES * sealing.AT_ONCE:
+                    assert process.poll() is None, process.communicate()
+                    await asyncio.sleep(0.01)
+        finally:
+            process.kill()
+            process.communicate()
+    done, unopened = await under_new(database)
+    assert not unopened
+    return done
+
+
+async def test_a_killed_rotation_is_gone_on_with(database_url: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    url = database_url if database_url.startswith("postgres") else ""
+    settings = Settings(data=str(data), database_url=url, database_pool=3, reserve_mib=0)
+    variables = environment(COUNTERSIGN_DATABASE_URL=url, COUNTERSIGN_MASTER_KEY=BOTH)
+    command = [*COMMAND, "keys", "rotate", "--json", "--data", data]
+    data.mkdir()
+    database = await open_database(url or f"sqlite:///{data}/distribution.sqlite", schema="distribution")
+    try:
+        await fill(settings, database)
+
+        done = await kill_in_the_middle(command, variables, database)
+        again = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
+
+        assert done == PAGES * sealing.AT_ONCE
+        assert again.returncode == 0, again.stderr
+        answer = json.loads(again.stdout)
+        # The ring that signs tokens went last, so that the killed one ended no token.
+        assert answer["sealed_anew"]["distribution.service_key"] == 0
+        assert len(answer["previous"]) == 1
+        assert answer["sealed_anew"]["distribution.webhook"] == 2
+        assert {each["key_id"]: each["state"] for each in answer["keys"]} == {"new": "seals", "old": "unneeded"}
+    finally:
+        await database.close()
+    async with AsyncExitStack() as stack:
+        assert (await opened(stack, settings, NEW)).service.records.secret

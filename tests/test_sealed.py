@@ -1,0 +1,273 @@
+"""Everything that is sealed under the master key is declared, needed keys are named, and all of it is sealed anew."""
+
+import ast
+import importlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from countersign.distribution import app as store_app
+from countersign.distribution import sealed as store_sealed
+from countersign.distribution.context import Store
+from countersign.distribution.identity import organisations, people
+from countersign.distribution.signing import keys as signing
+from countersign.distribution.webhooks import events as store_events
+from countersign.kernel import sealing
+from countersign.kernel.database import canonical
+from countersign.kernel.database.port import Database
+from countersign.kernel.sealing import Lot, SealedColumn
+from countersign.kernel.security.masterkey import MasterKey, parse_master_key
+from countersign.kernel.security.sealed import CannotUnseal
+from countersign.kernel.webhooks import receivers
+from countersign.kernel.webhooks.outbox import Outbox
+from countersign.records import app as records_app
+from countersign.records import sealed as records_sealed
+from countersign.records.approvals import events as record_events
+from countersign.settings import Settings
+
+ROOT_URL = "http://127.0.0.1:8480"
+SOURCES = Path(__file__).parents[1] / "src"
+OLD = "old:dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
+NEW = "new:bmV3ZXIgbWFzdGVyIGtleSBvZiAzMiBieXRlcyAtLSA="
+THIRD = "third:dGhpcmQgbWFzdGVyIGtleSBvZiAzMiBieXRlcyAtLSA="
+BOTH = f"{NEW},{OLD}"
+RECEIVER = "https://receiver.example/hook"
+OWNER = "owner@example.com"
+EVERYTHING = (*store_sealed.COLUMNS, *records_sealed.COLUMNS)
+
+
+# What is declared ---------------------------------------------------------------------------------
+
+
+def unpurposed_seals(text: str) -> list[int]:
+    """The lines that seal under the master key for anything but the module's own PURPOSE; [0]: nothing is sealed."""
+    tree = ast.parse(text)
+    calls = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and (node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")) == "seal"
+    ]
+    if "kernel.security" not in text or not calls:
+        return [0]
+    return [call.lineno for call in calls if not (call.args and ast.unparse(call.args[-1]) == "PURPOSE")]
+
+
+def sealing_modules() -> list[str]:
+    """Every module that seals under the master key."""
+    found: list[str] = []
+    for path in SOURCES.rglob("*.py"):
+        name = ".".join(path.relative_to(SOURCES).with_suffix("").parts)
+        text = path.read_text()
+        is_user = "security.sealed import" in text or "security import sealed" in text
+        if is_user and name != "countersign.kernel.sealing" and unpurposed_seals(text) != [0]:
+            found.append(name)
+    return sorted(found)
+
+
+def test_whoever_seals_declares_the_column_and_its_service_lists_it() -> None:
+    modules = sealing_modules()
+
+    assert len(modules) == len({id(column) for column in EVERYTHING})
+    for name in modules:
+        module = importlib.import_module(name)
+        assert any(module.SEALED is column for column in EVERYTHING), f"{name}: list its SEALED in sealed.COLUMNS"
+        assert module.SEALED.purpose == module.PURPOSE
+        assert not unpurposed_seals(Path(module.__file__ or "").read_text()), f"{name}: one purpose for one column"
+
+
+def test_sealing_for_another_purpose_is_found() -> None:
+    start = "from countersign.kernel.security.sealed import seal\n"
+
+    assert unpurposed_seals(start + "a = seal(master, b'', PURPOSE)") == []
+    assert unpurposed_seals(start + "a = seal(master, b'', 'other')") == [2]
+    assert unpurposed_seals(start + "a = unseal(master, b'', PURPOSE)") == [0]
+
+
+# What lies in the databases -----------------------------------------------------------------------
+
+
+@dataclass
+class Both:
+    """Both services, opened with some master keys."""
+
+    settings: Settings
+    store: Store
+    service: records_app.Service
+
+    @property
+    def parts(self) -> tuple[tuple[Database, Sequence[SealedColumn]], ...]:
+        """Each service's database and what it declares."""
+        return (
+            (self.store.database, store_sealed.COLUMNS),
+            (self.service.records.database, records_sealed.COLUMNS),
+        )
+
+    async def lots(self, master: MasterKey) -> list[Lot]:
+        """All that is sealed."""
+        return [
+            lot
+            for database, columns in self.parts
+            for column in columns
+            for lot in await sealing.look(database, column, master)
+        ]
+
+    async def seal_anew(self, master: MasterKey) -> list[int]:
+        """Seal everything anew; how many values of each column that were."""
+        return [
+            await sealing.seal_anew(database, column, master)
+            for database, columns in self.parts
+            for column in columns
+        ]
+
+    async def tables_under(self, key_id: str) -> list[list[str]]:
+        """Of each database, the tables that hold anything which looks like sealed under that key, in any column."""
+        head = bytes((1, len(key_id))) + key_id.encode()
+        return [await _tables_with(database, head) for database, _ in self.parts]
+
+
+async def _tables_with(database: Database, head: bytes) -> list[str]:
+    found: set[str] = set()
+    for table, statement in await canonical.reads(database):
+        async with aclosing(database.stream(statement)) as batches:
+            async for rows in batches:
+                if any(isinstance(value, bytes) and value.startswith(head) for row in rows for value in row):
+                    found.add(table)
+    return sorted(found)
+
+
+async def opened(stack: AsyncExitStack, settings: Settings, keys: str) -> Both:
+    """Both services under these master keys, until the stack is closed."""
+    given = replace(settings, master_key=keys)
+    store = await stack.enter_async_context(store_app.opened(given, ROOT_URL, is_loopback=True))
+    service = await stack.enter_async_context(records_app.opened(given, ROOT_URL, is_loopback=True))
+    return Both(given, store, service)
+
+
+async def filled(stack: AsyncExitStack, settings: Settings) -> Both:
+    """Both services, with something of everything that is sealed, under the old key; OWNER owns an organisation."""
+    made = await opened(stack, settings, OLD)
+    async with made.store.database.transaction() as transaction:
+        org = await organisations.create_organisation(transaction, "acme", "Acme")
+        person = await people.create_person(transaction, OWNER, None)
+        await people.set_role(transaction, org.id, person.email, "owner")
+    await signing.current(made.store, org.id)
+    await _add_receiver(store_events.outbox_of(made.store), org.id)
+    await _add_receiver(record_events.outbox_of(made.service.records), record_events.OWNER)
+    return made
+
+
+@pytest.fixture
+async def both(tmp_path: Path, database_url: str) -> AsyncIterator[Both]:
+    """Both services filled."""
+    url = database_url if database_url.startswith("postgres") else ""
+    async with AsyncExitStack() as stack:
+        wanted = Settings(data=str(tmp_path / "data"), database_url=url, database_pool=2, reserve_mib=0)
+        yield await filled(stack, wanted)
+
+
+async def _add_receiver(box: Outbox, owner: str) -> str:
+    async with box.database.transaction() as transaction:
+        made, _ = await receivers.add(transaction, box, owner, RECEIVER, ())
+    return made.id
+
+
+async def test_every_sealed_value_lies_in_a_declared_column(both: Both) -> None:
+    lots = await both.lots(both.store.master)
+
+    declared = [sorted(column.table for column in columns) for _, columns in both.parts]
+    assert await both.tables_under("old") == declared, "declare what is sealed, and fill it here"
+    assert [(lot.key_id, lot.unopened) for lot in lots] == [("old", 0)] * len(EVERYTHING)
+
+
+async def test_after_everything_was_sealed_anew_the_new_key_alone_opens_it(both: Both) -> None:
+    org = (await both.store.database.fetch("SELECT id FROM organisation"))[0][0]
+    before = [await signing.current(both.store, org), both.service.records.secret, both.store.tokens.ring.jwks()]
+
+    anew = await both.seal_anew(parse_master_key(BOTH, "test"))
+    again = await both.seal_anew(parse_master_key(BOTH, "test"))
+
+    assert anew == [1] * len(EVERYTHING)
+    assert again == [0] * len(EVERYTHING)
+    assert await both.tables_under("old") == [[], []]
+    async with AsyncExitStack() as stack:
+        after = await opened(stack, both.settings, NEW)
+        assert [
+            await signing.current(after.store, org),
+            after.service.records.secret,
+            after.store.tokens.ring.jwks(),
+        ] == before
+        assert {(lot.key_id, lot.unopened) for lot in await after.lots(after.store.master)} == {("new", 0)}
+        for database, columns in after.parts:
+            await sealing.require_keys(database, columns, after.store.master)
+
+
+async def test_every_missing_key_is_named(both: Both) -> None:
+    store_part, records_part = both.parts
+    for column in store_sealed.COLUMNS[1:]:
+        await sealing.seal_anew(both.store.database, column, parse_master_key(BOTH, "test"))
+
+    with pytest.raises(CannotUnseal) as refusal:
+        await sealing.require_keys(*store_part, parse_master_key(THIRD, "test"))
+
+    assert "new, old" in refusal.value.detail
+    assert "third" in refusal.value.detail
+    assert "new, old" in refusal.value.remedy
+    assert "nothing is damaged" in refusal.value.remedy
+    await sealing.require_keys(*records_part, parse_master_key(f"{THIRD},{OLD}", "test"))
+
+
+async def test_what_does_not_open_is_counted_and_left_as_it_is(both: Both) -> None:
+    database, column = both.store.database, store_sealed.COLUMNS[1]
+    org = (await database.fetch("SELECT id FROM organisation"))[0][0]
+    other = await _another_organisation(both.store)
+    async with database.transaction() as transaction:
+        await transaction.run("UPDATE signing_key SET sealed = $1 WHERE org_id = $2", b"\x07damaged", org)
+    master = parse_master_key(BOTH, "test")
+
+    changed = await sealing.seal_anew(database, column, master)
+
+    assert changed == 1
+    assert await sealing.look(database, column, master) == [
+        Lot("signing_key", "", 1, 1),
+        Lot("signing_key", "new", 1, 0),
+    ]
+    await sealing.require_keys(database, (column,), master)
+    assert (await signing.current(replace(both.store, master=master), other)).private
+
+
+async def _another_organisation(store: Store) -> str:
+    async with store.database.transaction() as transaction:
+        made = await organisations.create_organisation(transaction, "other", "Other")
+    await signing.current(store, made.id)
+    return made.id
+
+
+async def test_a_value_that_somebody_changes_meanwhile_stays_theirs(both: Both) -> None:
+    box = record_events.outbox_of(both.service.records)
+    column = receivers.SEALED
+    ((before, webhook_id),) = await box.database.fetch(column.page, 1, *column.first_key)
+
+    async with box.database.transaction() as transaction:
+        secret = await receivers.rotate(transaction, box, record_events.OWNER, webhook_id)
+    async with box.database.transaction() as transaction:
+        changed = await transaction.run(column.replace, before, b"sealed anew from what was there before", webhook_id)
+
+    ((after, _),) = await box.database.fetch(column.page, 1, *column.first_key)
+    assert changed == 0
+    assert receivers.signing_secrets(box.master, bytes(after))[0] == secret
+
+
+async def test_values_of_many_pages_are_all_found_once(both: Both) -> None:
+    box = record_events.outbox_of(both.service.records)
+    for number in range(2 * sealing.AT_ONCE):
+        await _add_receiver(box, f"owner {number}")
+    master = parse_master_key(BOTH, "test")
+
+    changed = await sealing.seal_anew(box.database, receivers.SEALED, master)
+
+    assert changed == 2 * sealing.AT_ONCE + 1
+    assert await sealing.look(box.database, receivers.SEALED, master) == [Lot("webhook", "new", changed, 0)]
