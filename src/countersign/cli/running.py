@@ -181,8 +181,7 @@ def _serve(wanted: Server, otlp_url: str) -> None:
         remedy = "Stop what uses the address, or choose another --host or --port."
         raise Failure(DOING, why=str(error), remedy=remedy, exit_code=exit_code) from error
     except Refused as refused:
-        exit_code = output.exit_of(refused.status, refused.code)
-        raise Failure(DOING, why=refused.detail, remedy=refused.remedy, exit_code=exit_code) from refused
+        raise output.refusal(DOING, refused) from refused
     except SchemaMismatch as error:
         raise Failure(DOING, why=str(error), exit_code=Exit.CONFLICT) from error
     except DeclarationError as error:
