@@ -96,7 +96,9 @@ def refusal(doing: str, refused: Refused) -> Failure:
     asked = refused.headers.get("Retry-After", "")
     remedy = timed(refused.remedy, int(asked) if asked.isdecimal() else 0)
     exit_code = exit_of(refused.status, refused.code)
-    return Failure(doing, why=refused.detail, remedy=remedy, exit_code=exit_code, problem=refused.code)
+    # What is of the machine alone, like a path, is noted on the exception: the text is a caller's as well.
+    why = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
+    return Failure(doing, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)
 
 
 def timed(remedy: str, wait_s: int) -> str:
