@@ -114,7 +114,7 @@ def test_a_secret_may_lie_in_a_file_that_the_environment_names(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("environment", "named"),
     [
-        ({"COUNTERSIGN_SMTP_URL_FILE": "missing"}, "COUNTERSIGN_SMTP_URL_FILE: missing cannot be read"),
+        ({"COUNTERSIGN_SMTP_URL_FILE": "missing"}, "COUNTERSIGN_SMTP_URL_FILE: missing cannot be read as the user "),
         (
             {"COUNTERSIGN_SMTP_URL_FILE": "missing", "COUNTERSIGN_SMTP_URL": "discard:"},
             "COUNTERSIGN_SMTP_URL and COUNTERSIGN_SMTP_URL_FILE are both set",

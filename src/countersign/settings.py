@@ -6,11 +6,17 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from countersign.reach import denied
+
 PREFIX = "COUNTERSIGN_"
 
 
 class BadSetting(Exception):
     """A setting's value cannot be used; the text names it and the remedy."""
+
+
+class Unreadable(BadSetting):
+    """A file that holds settings cannot be read; the text says which, why and as whom."""
 
 
 def _setting(default: Any, meaning: str, unit: str = "", *, secret: bool = False, among: tuple[str, ...] = ()) -> Any:
@@ -292,8 +298,10 @@ def _secrets_in_files(variables: Mapping[str, str]) -> dict[str, object]:
             raise BadSetting(f"{PREFIX}{name.upper()} and {variable} are both set; remove one of them")
         try:
             text = Path(path).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadSetting(f"{variable}: {path} cannot be read: {type(error).__name__}") from error
+        except OSError as error:
+            raise Unreadable(f"{variable}: {denied(Path(path), error)}") from error
+        except UnicodeDecodeError as error:
+            raise BadSetting(f"{variable}: {path} is no text in UTF-8") from error
         if not text:
             # Else a service whose secret was not written yet would start on an empty database of its own.
             raise BadSetting(f"{variable}: {path} is empty; write the value into it, or remove the variable")
@@ -319,7 +327,9 @@ def _read_file(path: Path, *, required: bool) -> dict[str, object]:
         if required:
             raise BadSetting(f"{path}: no such file; correct COUNTERSIGN_CONFIG") from error
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise Unreadable(denied(path, error)) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadSetting(f"{path}: cannot be read as TOML: {error}") from error
 
 

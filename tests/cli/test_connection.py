@@ -5,7 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
+from countersign.cli import output
 from countersign.cli.output import Exit
+from countersign.distribution import app as distribution
+from countersign.kernel.errors import Refused, Unavailable
+from countersign.records import app as records
 from tests.cli.conftest import Run, Scripted
 
 Make = Callable[[], Scripted]
@@ -88,6 +92,33 @@ def test_a_server_that_is_busy_for_ever_ends_as_rate_limited(run: Run, scripted:
     done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
     assert done.returncode == Exit.RATE_LIMITED
+
+
+@pytest.mark.parametrize(("asked", "told"), [("61", "61 seconds"), ("3600", "60 minutes")])
+def test_the_wait_is_told_and_not_the_header_that_holds_it(run: Run, scripted: Make, asked: str, told: str) -> None:
+    server = scripted()
+    server.say(503, problem(503, "unavailable", resolution=Unavailable.resolution), Retry_After=asked)
+
+    done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
+
+    assert f"Next:  Try again after {told}." in done.stderr
+    assert "Retry-After" not in done.stderr
+
+
+def test_no_remedy_names_a_header_on_the_command_line() -> None:
+    refusals = [each for each in known_refusals() if "Retry-After" in each.resolution]
+
+    told = [output.timed(each.resolution, 5) for each in refusals]
+
+    assert len(told) > 3
+    assert not [text for text in told if "Retry-After" in text or "5 seconds" not in text]
+
+
+def known_refusals(of: type[Refused] = Refused) -> list[type[Refused]]:
+    """Every kind of refusal of both services."""
+    assert distribution.ROUTES
+    assert records.SCHEMA
+    return [of, *(found for each in of.__subclasses__() for found in known_refusals(each))]
 
 
 def test_no_server_at_all_is_unreachable(run: Run) -> None:

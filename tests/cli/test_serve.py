@@ -69,12 +69,41 @@ def test_what_cannot_be_served_so_is_a_usage_error(run: Run, tmp_path: Path, arg
     assert not (tmp_path / "data").exists()
 
 
-def test_a_port_that_is_taken_is_explained(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "whose", "option"),
+    [
+        (["distribution", "--port"], "the service distribution: ", "--port"),
+        (["records", "--port"], "the service records: ", "--port"),
+        (["--records-port", "0", "--distribution-port"], "the service distribution: ", "--distribution-port"),
+        (["--distribution-port", "0", "--records-port"], "the service records: ", "--records-port"),
+    ],
+)
+def test_a_port_that_is_taken_is_told_with_its_service_and_option(
+    run: Run, tmp_path: Path, words: list[str], whose: str, option: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        done = run("serve", "distribution", "--data", tmp_path / "data", "--port", str(taken.getsockname()[1]))
+        port = taken.getsockname()[1]
+        done = run("serve", *words, str(port), "--data", tmp_path / "data")
 
     assert done.returncode == Exit.CONFLICT
-    assert "in use" in done.stderr
+    assert f"{whose}127.0.0.1:{port} cannot be listened on: Address already in use" in done.stderr
+    assert f"another port by {option}.\n" in done.stderr
+
+
+def test_an_operators_port_that_is_taken_is_told_with_its_setting(run: Run, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        wanted = {"COUNTERSIGN_OPERATOR_PORT": str(taken.getsockname()[1])}
+        done = run("serve", "records", "--port", "0", "--data", tmp_path / "data", **wanted)
+
+    assert done.returncode == Exit.CONFLICT
+    assert "another port by COUNTERSIGN_OPERATOR_PORT." in done.stderr
+
+
+def test_a_host_that_is_not_this_machines_is_told_with_its_option(run: Run, tmp_path: Path) -> None:
+    done = run("serve", "records", "--port", "0", "--host", "192.0.2.1", "--data", tmp_path / "data")
+
+    assert done.returncode == Exit.USAGE
+    assert "an address of this machine by --host" in done.stderr
 
 
 def test_the_lock_tells_the_address_that_is_served(demo_store: Running) -> None:

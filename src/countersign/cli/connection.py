@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus, urljoin, urlsplit
 import msgspec
 
 from countersign.cli import credentials, target, wire
-from countersign.cli.output import Exit, Failure, exit_of
+from countersign.cli.output import Exit, Failure, exit_of, timed, waited
 from countersign.cli.transport import Request, Response, Unreachable, explain, send
 from countersign.kernel import ids
 
@@ -181,7 +181,7 @@ class Server:
         code = problem.code or problem.error
         exit_code = exit_of(reply.status, code)
         why = problem.detail or problem.error_description or f"{self.root} answered {reply.status} without a reason"
-        remedy = _remedy(reply, code) or problem.resolution
+        remedy = _remedy(reply, code) or timed(problem.resolution, _asked_s(reply.headers))
         return Failure(doing, why=f"{why} ({reply.status} {code})", remedy=remedy, exit_code=exit_code, problem=code)
 
     def stream(self, url: str, headers: Mapping[str, str], doing: str) -> Response:
@@ -281,7 +281,7 @@ def _remedy(reply: Reply, code: str) -> str:
     wait_s = _asked_s(reply.headers) if reply.status == 429 else 0
     if not wait_s:
         return ""
-    return f"Try again in {wait_s} seconds." if wait_s < 120 else f"Try again in {-(-wait_s // 60)} minutes."
+    return f"Try again in {waited(wait_s)}."
 
 
 def _asked_s(headers: Mapping[str, str]) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from countersign import reach
 from countersign.cli.output import Exit, Failure
 
 FILE_NAME = "serve.lock"
@@ -43,8 +44,8 @@ def held(data: Path, doing: str = "") -> Generator[DataLock]:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        remedy = "Make the directory writable, or choose another with --data."
-        raise Failure(doing, why=f"{error.filename or path}: {error.strerror}", remedy=remedy) from error
+        remedy = "Let that user write there, or choose another directory with --data."
+        raise Failure(doing, why=reach.denied(Path(error.filename or path), error, "written"), remedy=remedy) from error
     try:
         _take(descriptor, path, doing)
         yield DataLock(descriptor)

@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 import click
 
 from countersign.kernel import clock
+from countersign.kernel.clock import Instant
 
 CHANNELS = ("stable", "beta", "nightly", "alpha")
 PLATFORMS = ("windows", "macos", "linux", "android", "ios", "web")
 
 _SLUG = re.compile(r"[a-z0-9-]{1,64}")
+_DAY_S = 86_400
 _DAYS = re.compile(r"([0-9]{1,5})d")
 
 
@@ -61,13 +63,31 @@ def moment(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     Raises:
         BadParameter: it is something else.
     """
+    found = _instant(ctx, param, value, day_s=_DAY_S)
+    return None if found is None else clock.rfc3339(found)
+
+
+def past(ctx: click.Context, param: click.Parameter, value: str | None) -> Instant | None:
+    """Reads a moment as `moment` does; a number of days like 3d is so long ago.
+
+    Raises:
+        BadParameter: it is something else.
+    """
+    return _instant(ctx, param, value, day_s=-_DAY_S)
+
+
+def _instant(ctx: click.Context, param: click.Parameter, value: str | None, *, day_s: int) -> Instant | None:
     if value is None:
         return None
-    if days := _DAYS.fullmatch(value):
-        return clock.rfc3339(clock.later(clock.now(), seconds=int(days[1]) * 86_400))
     try:
+        if days := _DAYS.fullmatch(value):
+            return clock.later(clock.now(), seconds=int(days[1]) * day_s)
         parsed = datetime.fromisoformat(value)
-    except ValueError as error:
-        text = f"{value!r} is no moment; write 2026-12-31, 2026-12-31T18:00:00Z or 30d"
+        return clock.from_datetime(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC))
+    except (ValueError, OverflowError) as error:
+        way = "from now" if day_s > 0 else "ago"
+        text = (
+            f"{value!r} is no moment; write it by ISO 8601 (RFC 3339) as 2026-12-31T18:00:00Z, a date as 2026-12-31 "
+            f"(its beginning in UTC), or days {way} as 30d"
+        )
         raise click.BadParameter(text, ctx, param) from error
-    return clock.rfc3339(clock.from_datetime(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)))

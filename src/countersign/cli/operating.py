@@ -21,6 +21,8 @@ from countersign.kernel.metrics import Sample
 from countersign.kernel.repeated import repeated
 from countersign.settings import Settings
 
+OPERATOR = "operator"
+
 FREE = metrics.gauge("countersign_disk_free_bytes", "What is free on the volume of the data directory.")
 RESERVE = metrics.gauge("countersign_disk_reserve_bytes", "Below so much free, every write is refused with 507.")
 
@@ -29,7 +31,7 @@ def listeners(settings: Settings) -> list[Listener]:
     """The operator's, where one is wanted."""
     if not settings.operator_port:
         return []
-    return [Listener("operator", settings.operator_host, settings.operator_port, outlasts=True)]
+    return [Listener(OPERATOR, settings.operator_host, settings.operator_port, outlasts=True)]
 
 
 def announce(own: Sequence[Listener]) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
@@ -9,12 +10,15 @@ from typing import Any, TypeVar
 
 import click
 
+from countersign.kernel.errors import Refused
+
 COMMAND = TypeVar("COMMAND", bound=Callable[..., Any])
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """System errors which say that no room is left."""
 
 _JSON = "countersign.json"
+_WAIT = re.compile(r"the (?:time|seconds) in `?Retry-After`?")
 
 
 class Exit(IntEnum):
@@ -87,6 +91,28 @@ class Failure(Exception):
         if self._as_json:
             told = {"what": self.what, "why": self.why, "next": self.remedy, "code": self.problem}
             click.echo(json.dumps({"error": {**told, "exit_code": int(self.exit_code)}}))
+
+
+def refusal(doing: str, refused: Refused) -> Failure:
+    """The refusal of work on this machine as the failure of a command."""
+    asked = refused.headers.get("Retry-After", "")
+    remedy = timed(refused.remedy, int(asked) if asked.isdecimal() else 0)
+    exit_code = exit_of(refused.status, refused.code)
+    # What is of the machine alone, like a path, is noted on the exception: the text is a caller's as well.
+    why = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
+    return Failure(doing, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)
+
+
+def timed(remedy: str, wait_s: int) -> str:
+    """The remedy with the wait itself where it names the header Retry-After, which nobody sees here; 0: not known."""
+    return _WAIT.sub(waited(wait_s) if wait_s else "a while", remedy)
+
+
+def waited(wait_s: int) -> str:
+    """How long that is, in words: "1 second", "90 seconds", "2 minutes"."""
+    if wait_s >= 120:
+        return f"{-(-wait_s // 60)} minutes"
+    return "1 second" if wait_s == 1 else f"{wait_s} seconds"
 
 
 def json_option(command: COMMAND) -> COMMAND:

@@ -1,6 +1,5 @@
 """A server from its start to its stop: what is opened in each worker, what is told when it is ready."""
 
-import errno
 import os
 import signal
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -142,7 +141,7 @@ def run(start: Start, lock: DataLock) -> None:
         on_ready=ready,
     )
     with closing(mailboxes):
-        _serve(served, settings.otlp_url)
+        _serve(served, start)
     if broken:
         remedy = "Check the disk under the data directory, then start again: what was acknowledged is there."
         raise Failure("cannot go on", why=f"{BROKEN} ({', '.join(broken)})", remedy=remedy)
@@ -182,20 +181,31 @@ def _deadlines(settings: Settings) -> Deadlines:
     )
 
 
-def _serve(wanted: Server, otlp_url: str) -> None:
+def _unheard(error: CannotListen, start: Start) -> Failure:
+    """The failure of a service, or the operator, whose address cannot be had; it names what chooses that."""
+    name = error.listener.name
+    if name == operating.OPERATOR:
+        whose, port, host = "the operator's port", "COUNTERSIGN_OPERATOR_PORT", "COUNTERSIGN_OPERATOR_HOST"
+    else:
+        whose, host = f"the service {name}", "--host"
+        port = "--port" if len(start.wanted) == 1 else f"--{name}-port"
+    if error.is_taken:
+        remedy = f"Stop what listens there, or choose another port by {port}."
+    else:
+        remedy = f"Choose an address of this machine by {host}, or a port that this user may have by {port}."
+    exit_code = Exit.CONFLICT if error.is_taken else Exit.USAGE
+    return Failure(DOING, why=f"{whose}: {error}", remedy=remedy, exit_code=exit_code)
+
+
+def _serve(wanted: Server, start: Start) -> None:
     try:
-        if otlp_url:
-            traces.require(otlp_url)
+        if start.settings.otlp_url:
+            traces.require(start.settings.otlp_url)
         server.run(wanted)
     except CannotListen as error:
-        cause = error.__cause__
-        is_taken = isinstance(cause, OSError) and cause.errno == errno.EADDRINUSE
-        exit_code = Exit.CONFLICT if is_taken else Exit.USAGE
-        remedy = "Stop what uses the address, or choose another --host or --port."
-        raise Failure(DOING, why=str(error), remedy=remedy, exit_code=exit_code) from error
+        raise _unheard(error, start) from error
     except Refused as refused:
-        exit_code = output.exit_of(refused.status, refused.code)
-        raise Failure(DOING, why=refused.detail, remedy=refused.remedy, exit_code=exit_code) from refused
+        raise output.refusal(DOING, refused) from refused
     except SchemaMismatch as error:
         raise Failure(DOING, why=str(error), exit_code=Exit.CONFLICT) from error
     except DeclarationError as error:

@@ -60,9 +60,9 @@ def serve(
 def _ports(service: str | None, port: int | None, by_name: Mapping[str, int | None]) -> dict[str, int]:
     """The services to start with their ports; which option says a port depends on whether a service is named."""
     if service is None and port is not None:
-        raise click.UsageError("--port needs a service; say --distribution-port or --records-port")
+        raise click.UsageError("--port is of one service: name it, or say --distribution-port and --records-port")
     if service is not None and any(given is not None for given in by_name.values()):
-        raise click.UsageError(f"`serve {service}` takes --port")
+        raise click.UsageError(f"`serve {service}` is of one service, whose port is --port")
     if service is not None:
         return {service: PORTS[service] if port is None else port}
     return {name: PORTS[name] if given is None else given for name, given in by_name.items()}

@@ -67,10 +67,7 @@ def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
     try:
         return asyncio.run(work)
     except Refused as refused:
-        exit_code = output.exit_of(refused.status, refused.code)
-        raise Failure(
-            doing, why=refused.detail, remedy=refused.remedy, exit_code=exit_code, problem=refused.code
-        ) from refused
+        raise output.refusal(doing, refused) from refused
     except SchemaMismatch as error:
         raise Failure(doing, why=str(error), exit_code=Exit.CONFLICT) from error
     except (BadSetting, ValueError) as error:

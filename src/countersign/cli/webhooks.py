@@ -1,18 +1,19 @@
 """`countersign webhooks`: who is told of plans, or with --org of what happens to an organisation's things."""
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from ipaddress import ip_address
 from typing import NamedTuple, TypeVar, get_args
+from urllib.parse import urlsplit
 
 import click
 
-from countersign.cli import output, record_store, store
+from countersign.cli import names, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries
 from countersign.distribution.webhooks import events as store_events
-from countersign.kernel import clock
+from countersign.kernel import clock, outgoing
 from countersign.kernel.clock import Instant
 from countersign.kernel.webhooks import deliveries, outbox, receivers
 from countersign.kernel.webhooks.deliveries import Delivery, Replayed
@@ -24,6 +25,7 @@ from countersign.records.approvals import events as record_events
 ResultT = TypeVar("ResultT")
 
 DOING = "cannot see to the webhooks"
+SINCE = "Every event since, like 2026-11-20T22:13:00Z, 2026-11-20, or 3d for three days ago."
 
 org_option = click.option("--org", metavar="SLUG", help="Of this organisation of the store. Default: of the records.")
 
@@ -85,12 +87,45 @@ def add_webhook(url: str, types: tuple[str, ...], org: str | None, data: str | N
         if unknown:
             remedy = f"Name some of: {', '.join(mine.types)}"
             raise Failure(DOING, why=f"no event is called {unknown[0]}", remedy=remedy, exit_code=Exit.USAGE)
+        if not mine.outbox.is_private:
+            _require_public(url)
         async with mine.outbox.database.transaction() as transaction:
             return await receivers.add(transaction, mine.outbox, mine.owner, url, types)
 
     made, secret = _run(data, org, work)
     output.answer({**_value(made), "secret": secret}, f"{made.id}\n{secret}")
     output.note("Give the secret to the receiver: it is not shown again.")
+
+
+def _require_public(url: str) -> None:
+    """Insist that the address is not of one's own network, as far as it tells without its name being looked up.
+
+    Raises:
+        Failure: it is, or begins with http://, which only those may.
+    """
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").lower()
+    except ValueError:
+        return
+    if parts.scheme == "http":
+        why = f"{url} would be sent to without TLS"
+    elif host == "localhost" or host.endswith(".localhost") or _is_private(host):
+        why = f"{host} is not of the public internet, and nothing is sent there"
+    else:
+        return
+    remedy = (
+        "Name a public address by https://. For networks of your own set COUNTERSIGN_PRIVATE_WEBHOOKS=true, here and "
+        "for the server: then everyone who may add webhooks can have requests sent in them."
+    )
+    raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.USAGE)
+
+
+def _is_private(host: str) -> bool:
+    try:
+        return not outgoing.is_public(ip_address(host))
+    except ValueError:
+        return False
 
 
 @webhooks.command("list")
@@ -194,21 +229,20 @@ def list_deliveries(
 @webhooks.command("replay")
 @click.argument("webhook_id", metavar="ID")
 @click.option("--event", "event_id", metavar="ID", help="This event alone.")
-@click.option("--since", metavar="MOMENT", help="Every event since, like 2026-11-20T22:13:00Z.")
+@click.option("--since", metavar="MOMENT", callback=names.past, help=SINCE)
 @org_option
 @data_option
 @output.json_option
-def replay(webhook_id: str, *, event_id: str | None, since: str | None, org: str | None, data: str | None) -> None:
+def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org: str | None, data: str | None) -> None:
     """Have a running server deliver again: one event, or all since a moment, 10,000 at most."""
     if (event_id is None) == (since is None):
         raise click.UsageError("say either --event or --since")
-    start = None if since is None else _read_moment(since)
 
     async def work(mine: Mine) -> Replayed:
         async with mine.outbox.database.transaction() as transaction:
             receiver = await receivers.one(transaction, mine.owner, webhook_id)
-            if start is not None:
-                return await deliveries.replay_since(transaction, mine.owner, receiver.id, receiver.types, start)
+            if since is not None:
+                return await deliveries.replay_since(transaction, mine.owner, receiver.id, receiver.types, since)
             await deliveries.replay(transaction, receiver.id, event_id or "")
             return Replayed(1, None)
 
@@ -217,13 +251,6 @@ def replay(webhook_id: str, *, event_id: str | None, since: str | None, org: str
     output.answer({"deliveries": begun.deliveries, "next_since": through}, f"{begun.deliveries} on their way again.")
     if through is not None:
         output.note(f"There are more: go on with --since {through}.")
-
-
-def _read_moment(text: str) -> Instant:
-    try:
-        return clock.from_datetime(datetime.fromisoformat(text))
-    except ValueError as error:
-        raise click.UsageError(f"--since {text}: {error}") from error
 
 
 def _moment(instant: Instant | None) -> str | None:

@@ -3,13 +3,16 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+import socket
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from socket import gaierror
 
 import pytest
 from redis.asyncio import Redis
 
 from countersign.kernel import clock
+from countersign.kernel.http import counters_valkey
 from countersign.kernel.http.counters import Quota, SharedMemoryCounters
 from countersign.kernel.http.counters_valkey import ValkeyCounters
 from tests.servers import process
@@ -173,3 +176,50 @@ def test_an_address_whose_password_is_cut_is_refused_without_showing_it(
 def test_an_address_of_another_kind_is_an_error(url: str, tmp_path: Path, warnings: list[str]) -> None:
     with pytest.raises(ValueError, match="scheme"):
         ValkeyCounters(url, SharedMemoryCounters(tmp_path), warnings.append)
+
+
+@pytest.fixture
+def guarded(redis_port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Host and port of the server, with the users `counter`, who may do what counting takes, and `reader`."""
+    monkeypatch.setattr(counters_valkey, "PATIENCE_S", 30)
+    with socket.create_connection(("127.0.0.1", redis_port), timeout=30) as server, server.makefile("rw") as lines:
+
+        def run(command: str) -> None:
+            lines.write(command + "\r\n")
+            lines.flush()
+            assert lines.readline()[0] in "+:"
+
+        run(f"ACL SETUSER counter reset on >right {counters_valkey.RIGHTS}")
+        run("ACL SETUSER reader reset on >right ~* +get")
+        yield f"127.0.0.1:{redis_port}"
+        run("ACL DELUSER counter reader")
+
+
+async def warning(url: str, folder: Path) -> str:
+    """What is warned of when the server of the address is to count; nothing when it does."""
+    said: list[str] = []
+    counters = ValkeyCounters(url, SharedMemoryCounters(folder), said.append)
+    await counters.hit("k", 2, _WINDOW_S)
+    await counters.close()
+    return "".join(said)
+
+
+async def test_why_the_server_cannot_be_asked_is_told_apart_without_the_password(guarded: str, tmp_path: Path) -> None:
+    async def told(login: str, rest: str = "", *, at: str = guarded) -> str:
+        said = await warning(f"redis://{login}@{at}{rest}", tmp_path)
+        assert "wr0ng" not in said
+        return said
+
+    assert await told("counter:right") == ""
+    assert "correct them in COUNTERSIGN_COUNTERS_URL" in await told("counter:wr0ng")
+    assert "~countersign:* +evalsha" in await told("reader:right")
+    assert "the database's number" in await told(":wr0ng", "/9999")
+    assert "does not listen" in await told(":wr0ng", at=f"127.0.0.1:{process.free_port()}")
+
+
+def test_a_name_that_is_not_known_and_a_silent_server_are_told_apart() -> None:
+    error = ConnectionError()
+    error.__cause__ = gaierror(-2, "Name or service not known")
+
+    assert "correct the host" in counters_valkey.why_down(error)
+    assert "TLS (rediss://)" in counters_valkey.why_down(TimeoutError())

@@ -9,8 +9,9 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
+from countersign.kernel.blobs import bucket
 from countersign.kernel.blobs.layout import PIECE_BYTES
-from countersign.kernel.errors import Refused, StorageFull, Unavailable
+from countersign.kernel.errors import Refused
 
 _PAGE = 1_000
 _PIECES_WAITING = 2
@@ -32,22 +33,17 @@ class _Abandoned(Exception):
     """Makes the client end its multipart upload, which a cancelled call would leave open."""
 
 
-def _no_bucket() -> Refused:
-    return Unavailable("The bucket of the blobs is not there.")
-
-
 @contextmanager
-def refusals(missing: Callable[[], Refused] = _no_bucket) -> Generator[None, None, None]:
+def refusals(missing: Callable[[], Refused] | None = None) -> Generator[None, None, None]:
     """Turn the client's errors into StorageFull and Unavailable, a missing object into what `missing` makes."""
     try:
         yield
     except FileNotFoundError as error:
+        if missing is None or bucket.is_missing(error):
+            raise bucket.refusal(error) from error
         raise missing() from error
     except BaseError as error:
-        # The client names no class for it; servers with a disk of their own answer 507.
-        if "507 Insufficient Storage" in str(error):
-            raise StorageFull("The bucket of the blobs has no room left.") from error
-        raise Unavailable(f"The bucket of the blobs cannot be used ({type(error).__name__}).") from error
+        raise bucket.refusal(error) from error
 
 
 async def listed(store: S3Store, prefix: str) -> AsyncGenerator[Sequence["obstore.ObjectMeta"], None]:

@@ -15,13 +15,13 @@ from countersign.kernel import clock
 from countersign.kernel.database import measured
 from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
 from countersign.kernel.database.port import Dialect, Row, Value
+from countersign.kernel.database.postgres_connecting import CONNECT_S, connected
 from countersign.kernel.database.postgres_driver import Connection, Lease, Pool, driver
 from countersign.kernel.database.settled import settled
 from countersign.kernel.errors import InvalidRequest, Refused, StorageFull, Unavailable
 
 BATCH = 500
 CACHED_STATEMENTS = 500
-CONNECT_S = 10.0
 LOCK_WAIT_MS = 10_000
 
 # The driver raises InternalClientError on a connection that the server ended while it was idle, until it notices.
@@ -265,7 +265,7 @@ async def open_postgres(
     numbers call it, when that is not its schema.
 
     Raises:
-        Unavailable: the server cannot be reached, or refuses the user.
+        Unavailable: the server cannot be reached, or refuses the user; the text tells which.
     """
     settings = {
         "default_transaction_read_only": "on",
@@ -297,7 +297,7 @@ async def _keep(_connection: object) -> None:
 
 async def _prepare_schema(url: str, schema: str) -> str:
     """Create the schema when it is missing; its name, quoted."""
-    connection = await driver.connect(url, timeout=CONNECT_S)
+    connection = await connected(driver.connect(url, timeout=CONNECT_S), url)
     try:
         ((quoted, create, is_there),) = await connection.fetch(_SCHEMA, schema)
         # Looked up first, so that a user without the right to create one may use one that is there.

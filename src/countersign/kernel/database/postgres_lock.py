@@ -10,11 +10,10 @@ import asyncpg
 
 from countersign.kernel import clock
 from countersign.kernel.database import address
-from countersign.kernel.errors import Unavailable
+from countersign.kernel.database.postgres_connecting import CONNECT_S, connected
 
 TRY = "SELECT pg_try_advisory_lock($1)"
 POLL_S = 0.2
-CONNECT_S = 10.0
 
 
 class _Connection(Protocol):
@@ -41,10 +40,7 @@ async def held(url: str, name: str, *, patience_s: float) -> AsyncGenerator[bool
     """
     address.require_postgres(url)
     number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
-    try:
-        connection = await _connect(url, timeout=CONNECT_S)
-    except (asyncpg.PostgresError, OSError, TimeoutError) as error:
-        raise Unavailable("PostgreSQL cannot be reached; check that it runs and the database address") from error
+    connection = await connected(_connect(url, timeout=CONNECT_S), url)
     try:
         deadline_s = clock.monotonic_s() + patience_s
         has_it = await connection.fetchval(TRY, number)

@@ -16,10 +16,10 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database import address
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.postgres import LOCK_WAIT_MS, PostgresTransaction, refusal
+from countersign.kernel.database.postgres_connecting import CONNECT_S, connected
 from countersign.kernel.database.snapshot import NotEmpty, Table, Take
 from countersign.kernel.errors import Unavailable
 
-CONNECT_S = 10.0
 CLOSE_S = 5.0
 LOCKED_S, AGAIN_S = 60.0, 0.05
 """How long writes are tried to be held, and the pause between two tries, in which the others go on."""
@@ -382,7 +382,7 @@ async def _connected(url: str) -> AsyncGenerator[_Connection]:
     }
     address.require_postgres(url)
     try:
-        connection = await _connect(url, timeout=CONNECT_S, server_settings=settings)
+        connection = await connected(_connect(url, timeout=CONNECT_S, server_settings=settings), url)
         try:
             yield connection
         finally:

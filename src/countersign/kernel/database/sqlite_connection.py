@@ -14,6 +14,7 @@ from countersign.kernel import clock
 from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
 from countersign.kernel.database.port import Row, Value
 from countersign.kernel.errors import Refused, StorageFull, Unavailable
+from countersign.reach import denied
 
 CACHED_STATEMENTS = 500
 LONGEST_KEPT = 16 * 1024
@@ -32,6 +33,12 @@ WAL_LIMIT_BYTES = 64 * 1024 * 1024
 _PIECE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\w[\w$]*|\$(\d+)""", re.DOTALL)
 
 _CANNOT_OPEN = "The database file cannot be opened; check that the data directory exists and its owner."
+_LET_WRITE = "Let the user who runs this write to the data directory."
+_RESTORE = (
+    "Keep the file as it is: `countersign verify` of its directory tells what is damaged, and `countersign restore` "
+    "makes it anew from the newest backup that is whole."
+)
+
 LIBRARY = apsw.sqlite_lib_version()
 """The version of SQLite that comes with its driver."""
 
@@ -69,6 +76,11 @@ class Cursor(Protocol):
 
 class Connection(Protocol):
     """The part of `apsw.Connection` used here, with the types of the port."""
+
+    @property
+    def filename(self) -> str:
+        """The whole path of the file."""
+        ...
 
     @property
     def in_transaction(self) -> bool:
@@ -140,7 +152,7 @@ def connect(path: Path, *, use: Literal["write", "read"], most_bytes: int = 0) -
         elif most_bytes:
             connection.pragma("max_page_count", max(1, most_bytes // PAGE_BYTES))
     except apsw.Error as error:
-        refuse(error)
+        refuse(error, file=str(path))
     return connection
 
 
@@ -152,7 +164,9 @@ def _create_private(path: Path) -> None:
     except FileExistsError:
         return
     except OSError as error:
-        raise Unavailable(_CANNOT_OPEN) from error
+        refused = Unavailable(_CANNOT_OPEN, resolution=_LET_WRITE)
+        refused.add_note(denied(path, error, "made"))
+        raise refused from error
 
 
 def _keep_log(connection: Connection) -> None:
@@ -185,7 +199,7 @@ def empty_log(connection: Connection) -> None:
         # There is no room to copy it to. What is read is right, and a later start does the same.
         return
     except apsw.Error as error:
-        refuse(error)
+        refuse(error, connection)
 
 
 def numbered(statement: str) -> str:
@@ -247,12 +261,13 @@ def fetch_one(connection: Connection, statement: str, values: Sequence[Value]) -
     return row
 
 
-def refuse(error: apsw.Error, connection: Connection | None = None) -> NoReturn:
+def refuse(error: apsw.Error, connection: Connection | None = None, *, file: str = "") -> NoReturn:
     """Raise what the error means to a caller; an error of the statement itself as it is.
 
     Raises:
         StorageFull: no room on the volume.
-        Unavailable: the file is locked, damaged or cannot be reached; the text names the remedy, never the path.
+        Unavailable: the file is locked, damaged or cannot be reached; the text names the remedy, never the path, which
+            a note to the exception does.
         ConstraintViolation: a rule of the schema was broken.
         WrittenOutsideTransaction: the connection is a reader's.
     """
@@ -260,17 +275,22 @@ def refuse(error: apsw.Error, connection: Connection | None = None) -> NoReturn:
         raise ConstraintViolation(str(error)) from error
     if isinstance(error, apsw.ReadOnlyError) and connection is not None and connection.pragma("query_only"):
         raise WrittenOutsideTransaction(str(error)) from error
-    meaning = refusal(error)
+    meaning = refusal(error, connection, file=file)
     if meaning is None:
         raise error
     raise meaning from error
 
 
-def refusal(error: apsw.Error) -> Refused | None:
-    """What the error means to a caller, or None when the statement itself is at fault."""
+def refusal(error: apsw.Error, connection: Connection | None = None, *, file: str = "") -> Refused | None:
+    """What the error means to a caller, or None when the statement itself is at fault. Notes are for the operator."""
     if isinstance(error, apsw.FullError):
         return StorageFull("There is no room left for the database.")
-    for kind, remedy in _REMEDIES:
-        if isinstance(error, kind):
-            return Unavailable(remedy)
-    return None
+    found = next((text for kind, text in _REMEDIES if isinstance(error, kind)), None)
+    if found is None:
+        return None
+    is_damaged = isinstance(error, apsw.CorruptError | apsw.NotADBError)
+    refused = Unavailable(found, resolution=_RESTORE if is_damaged else None)
+    file = file or (connection.filename if connection is not None else "")
+    if file:
+        refused.add_note(f"The file is {file}.")
+    return refused

@@ -66,7 +66,7 @@ class SqliteMoment:
             while batch := await asyncio.to_thread(lambda: list(islice(cursor, ROWS_AT_ONCE))):
                 yield batch
         except apsw.Error as error:
-            sqlite.refuse(error)
+            sqlite.refuse(error, self._connection)
 
 
 class SqliteSnapshot:
@@ -169,7 +169,7 @@ def _begun(path: Path, begin: str) -> sqlite.Connection:
         connection.execute("SELECT count(1) FROM sqlite_schema").fetchall()
     except apsw.Error as error:
         connection.close(True)
-        sqlite.refuse(error)
+        sqlite.refuse(error, file=str(path))
     return connection
 
 
@@ -188,4 +188,4 @@ def _copied(connection: sqlite.Connection, path: Path, told: Callable[[int], Non
         finally:
             target.close(True)
     except apsw.Error as error:
-        sqlite.refuse(error)
+        sqlite.refuse(error, connection)

@@ -78,7 +78,7 @@ class SqliteTransaction:
             try:
                 connection.executemany(sqlite.numbered(statement), rows)
             except apsw.Error as error:
-                sqlite.refuse(error)
+                sqlite.refuse(error, connection)
 
         await self._writer.in_thread(lambda: self._writer.act(self, run))
 
@@ -195,7 +195,7 @@ class SqliteWriter:
                 self._connection.execute("ROLLBACK TO member; RELEASE member")
                 return
         except apsw.Error as error:
-            self._ended_by = sqlite.refusal(error)
+            self._ended_by = sqlite.refusal(error, self._connection)
         self._roll_back()
         self._end(group, self._ended_by or Unavailable(_GONE))
 
@@ -236,9 +236,9 @@ class SqliteWriter:
                 break
             except apsw.BusyError as error:
                 if clock.monotonic_s() >= deadline_s:
-                    sqlite.refuse(error)
+                    sqlite.refuse(error, self._connection)
             except apsw.Error as error:
-                sqlite.refuse(error)
+                sqlite.refuse(error, self._connection)
             # Another process writes. SQLite's own waiting sleeps up to 0.1 s at a time and starves beside a busy one.
             await asyncio.sleep(BUSY_POLL_S)
         self._require_here()
@@ -285,7 +285,7 @@ class SqliteWriter:
             if isinstance(error, apsw.IOError):
                 self._break()
             self._roll_back()
-            return sqlite.refusal(error) or Unavailable(_GONE)
+            return sqlite.refusal(error, self._connection) or Unavailable(_GONE)
         return None
 
     def _roll_back(self) -> None:

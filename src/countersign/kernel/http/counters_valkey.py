@@ -2,22 +2,27 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from socket import gaierror
+from ssl import SSLError
 from typing import Protocol, cast
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import AuthenticationError, NoPermissionError, RedisError, ResponseError
+from redis.exceptions import TimeoutError as ServerTimeout
 
 from countersign.kernel import addresses, clock
 from countersign.kernel.http.counters import Quota, SharedMemoryCounters
 
+SETTING = "COUNTERSIGN_COUNTERS_URL"
 PATIENCE_S = 0.25
 PAUSE_S = 1.0
 WARN_EVERY_S = 60.0
 _MOST_CONNECTIONS = 16
 _KEY_PREFIX = "countersign:quota:"
+RIGHTS = "~countersign:* +evalsha +script|load +get +set +incrby +pttl +pexpire"
 
 # A key without an end (PTTL -1: damage), or with a later end than a window from now (the limit was changed, the
 # server's clock went back), is put right by the way. Answers allowed, count, milliseconds left.
@@ -108,12 +113,32 @@ class ValkeyCounters:
         self._ask_again_s = now_s + PAUSE_S
         if now_s >= self._warn_again_s:
             self._warn_again_s = now_s + WARN_EVERY_S
-            # Only the kind of error: its text may hold the address with its password.
-            self._warn(f"the rate-limit store does not answer ({type(error).__name__}); this node counts alone")
+            self._warn(f"the rate-limit store {why_down(error)}; this node counts alone")
+
+
+def why_down(error: Exception) -> str:
+    """Why the server cannot be asked, and the remedy; nothing of its text, which may hold the address's password."""
+    if isinstance(error, AuthenticationError):
+        return f"refuses user and password: correct them in {SETTING}"
+    if isinstance(error, NoPermissionError):
+        return f"does not let this user count: allow {RIGHTS} there"
+    if isinstance(error, ResponseError):
+        return f"refuses what it is asked: correct the database's number in {SETTING}, or look into its log"
+    # The client raises its own error while it handles the system's.
+    cause = error.__cause__ or error.__context__ or error
+    if isinstance(cause, gaierror):
+        return f"cannot be found: correct the host in {SETTING}"
+    if isinstance(cause, ConnectionRefusedError):
+        return f"does not listen: start it, or correct host and port in {SETTING}"
+    if isinstance(cause, SSLError):
+        return f"cannot be spoken to by TLS: correct the certificate there, or the scheme of {SETTING}"
+    if isinstance(error, TimeoutError | ServerTimeout):
+        return f"does not answer in {PATIENCE_S} s: look at it, or correct host, port and TLS (rediss://) in {SETTING}"
+    return f"does not answer ({type(error).__name__})"
 
 
 def _connect(url: str) -> _Client:
-    addresses.require_readable(url, "COUNTERSIGN_COUNTERS_URL")
+    addresses.require_readable(url, SETTING)
     spoken = url.replace("valkey", "redis", 1) if url.startswith(("valkey://", "valkeys://")) else url
     pool = BlockingConnectionPool(
         max_connections=_MOST_CONNECTIONS,

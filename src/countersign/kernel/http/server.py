@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import gc
 import resource
 import signal
@@ -48,7 +49,12 @@ class Accepting(NamedTuple):
 
 
 class CannotListen(OSError):
-    """A listener's address cannot be had; the text says why and what to do."""
+    """A listener's address cannot be had; the text says why."""
+
+    def __init__(self, listener: Listener, error: OSError) -> None:
+        super().__init__(f"{listener.host}:{listener.port} cannot be listened on: {error.strerror or error}")
+        self.listener = listener
+        self.is_taken = error.errno == errno.EADDRINUSE
 
 
 class Server(NamedTuple):
@@ -114,15 +120,8 @@ def _bound(listener: Listener) -> socket.socket:
         made.bind(address)
         made.setblocking(False)
     except OSError as error:
-        raise _cannot_listen(listener, error) from error
+        raise CannotListen(listener, error) from error
     return made
-
-
-def _cannot_listen(listener: Listener, error: OSError) -> CannotListen:
-    return CannotListen(
-        f"{listener.name} cannot listen on {listener.host}:{listener.port} ({error.strerror or error}); "
-        "stop what uses the address, or choose another host or port"
-    )
 
 
 async def _serve(
@@ -197,7 +196,7 @@ async def _accepting(
         return Accepting(await loop.create_server(connection, sock=bound.dup(), backlog=BACKLOG), connection)
     except OSError as error:
         # Two may bind the same address as long as neither listens; the second to listen learns it here.
-        raise _cannot_listen(listener, error) from error
+        raise CannotListen(listener, error) from error
 
 
 async def _stop_listening(

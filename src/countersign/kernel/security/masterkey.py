@@ -11,6 +11,7 @@ from pathlib import Path
 
 from countersign.kernel import ids
 from countersign.kernel.errors import Refused
+from countersign.reach import denied
 from countersign.settings import BadSetting, Settings
 
 KEY_BYTES = 32
@@ -151,7 +152,7 @@ def _read(path: Path) -> MasterKey:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise MasterKeyRefused(
-            f"the key file {path} cannot be read: {error.strerror}",
+            f"the master key: {denied(path, error)}",
             resolution="Correct its path, owner or mode.",
         ) from error
     try:
@@ -189,8 +190,8 @@ def _create(path: Path) -> None:
         _sync_directory(path.parent)
     except OSError as error:
         raise MasterKeyRefused(
-            f"the key file {path} cannot be made: {error.strerror}",
-            resolution="Make the data directory writable, or set COUNTERSIGN_MASTER_KEY.",
+            f"the master key: {denied(path, error, 'made')}",
+            resolution="Let that user write to the data directory, or set COUNTERSIGN_MASTER_KEY.",
         ) from error
 
 

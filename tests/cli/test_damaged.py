@@ -1,0 +1,55 @@
+"""A damaged database is told with its file and the remedy, to whoever runs the command."""
+
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from countersign.kernel.database.open import open_database
+from countersign.kernel.errors import Unavailable
+from tests.cli.conftest import Run
+
+PAGE = 4096
+
+
+@pytest.fixture
+def data(run: Run, tmp_path: Path) -> Path:
+    """A data directory with a store."""
+    made = run("org", "create", "acme", "--name", "Acme", "--data", tmp_path / "data")
+    assert made.returncode == Exit.OK
+    return tmp_path / "data"
+
+
+def spoil(file: Path, start: int) -> None:
+    """Write over the file from there on."""
+    with file.open("r+b") as opened:
+        opened.seek(start)
+        opened.write(b"\xff" * (file.stat().st_size - start))
+
+
+@pytest.mark.parametrize(("start", "why"), [(0, "is not a SQLite database"), (PAGE, "is damaged")])
+@pytest.mark.parametrize("words", [["serve", "distribution", "--port", "0"], ["org", "create", "b", "--name", "B"]])
+def test_a_damaged_database_is_told_with_its_file_and_the_remedy(
+    run: Run, data: Path, words: list[str], start: int, why: str
+) -> None:
+    spoil(data / "distribution.sqlite", start)
+
+    done = run(*words, "--data", data)
+
+    assert done.returncode == Exit.UNREACHABLE
+    assert why in done.stderr
+    assert f"The file is {data}/distribution.sqlite." in done.stderr
+    assert "countersign verify" in done.stderr
+    assert "countersign restore" in done.stderr
+    assert "Try again" not in done.stderr
+
+
+async def test_a_caller_is_not_told_the_path(tmp_path: Path) -> None:
+    file = tmp_path / "secret-place.db"
+    file.write_bytes(b"no database" * PAGE)
+
+    with pytest.raises(Unavailable) as refused:
+        await open_database(f"sqlite:///{file}", schema="")
+
+    assert "secret-place" not in refused.value.detail + refused.value.remedy
+    assert f"The file is {file}." in refused.value.__notes__

@@ -1,0 +1,79 @@
+"""Whoever may not read or write something is told what it is, and as whom they tried."""
+
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from tests.servers.countersign import COMMAND, environment
+
+Bound = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def bound(tmp_path: Path) -> Bound:
+    """Run the command line as someone whom the modes of files bind: root as root without its power over them."""
+    setpriv = shutil.which("setpriv")
+    if os.geteuid() == 0 and setpriv is None:
+        pytest.skip("root is bound by modes with setpriv alone (Debian: apt install util-linux)")
+    less = [str(setpriv), "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+
+    def run(*arguments: str | Path, **variables: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*less, *COMMAND, *arguments],
+            env=environment(**variables),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+def closed(path: Path, mode: int) -> Path:
+    """The path with the mode."""
+    path.chmod(mode)
+    return path
+
+
+ME = pwd.getpwuid(os.geteuid()).pw_name
+
+
+def test_a_closed_data_directory_is_named_and_no_file_that_is_not_there(bound: Bound, tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir()
+    folder = closed(tmp_path / "closed", 0)
+
+    done = bound("serve", "--data", folder / "data")
+
+    assert done.returncode == Exit.USAGE
+    assert f"the directory {folder} cannot be entered as the user {ME}: Permission denied" in done.stderr
+    assert "countersign.toml" not in done.stderr
+
+
+def test_a_data_directory_that_cannot_be_written_is_told(bound: Bound, tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    folder = closed(tmp_path / "kept", 0o500)
+
+    done = bound("serve", "--data", folder)
+
+    assert done.returncode == Exit.FAILED
+    assert f"{folder}/serve.lock cannot be written as the user {ME}: Permission denied" in done.stderr
+
+
+@pytest.mark.parametrize("variable", ["COUNTERSIGN_CONFIG", "COUNTERSIGN_SMTP_URL_FILE"])
+def test_a_file_of_settings_that_cannot_be_read_is_told(bound: Bound, tmp_path: Path, variable: str) -> None:
+    (tmp_path / "file").write_text("")
+    file = closed(tmp_path / "file", 0)
+
+    done = bound("config", **{variable: str(file)})
+
+    assert done.returncode == Exit.USAGE
+    assert f"{file} cannot be read as the user {ME}: Permission denied" in done.stderr
+    assert "TOML" not in done.stderr

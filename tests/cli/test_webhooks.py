@@ -1,0 +1,51 @@
+"""What `webhooks` refuses says what would be right."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+
+
+@pytest.mark.parametrize("url", ["http://hooks.example/", "https://10.0.0.5/a", "https://LOCALHOST/"])
+def test_an_address_of_ones_own_network_is_refused_with_the_setting_that_allows_it(
+    run: Run, tmp_path: Path, url: str
+) -> None:
+    words = ["webhooks", "add", url, "--data", str(tmp_path / "data")]
+
+    refused = run(*words)
+    added = run(*words, COUNTERSIGN_PRIVATE_WEBHOOKS="true")
+
+    assert refused.returncode == Exit.USAGE
+    assert "COUNTERSIGN_PRIVATE_WEBHOOKS=true" in refused.stderr
+    assert added.returncode == Exit.OK, added.stderr
+
+
+def test_a_public_address_needs_no_setting(run: Run, tmp_path: Path) -> None:
+    for url in ("https://hooks.example/a", "https://93.184.216.34/"):
+        assert run("webhooks", "add", url, "--data", tmp_path / "data").returncode == Exit.OK
+
+
+def test_a_moment_that_is_none_is_refused_with_what_is_understood(run: Run, tmp_path: Path) -> None:
+    for text in ("yesterday", "2026-13-01"):
+        done = run("webhooks", "replay", "any", "--since", text, "--data", tmp_path / "data")
+
+        assert done.returncode == Exit.USAGE
+        assert f"'{text}' is no moment" in done.stderr
+        assert "ISO 8601" in done.stderr
+        assert "2026-12-31T18:00:00Z" in done.stderr
+        assert "30d" in done.stderr
+
+
+def test_a_moment_is_a_date_a_time_or_days_ago(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    added = json.loads(run("webhooks", "add", "https://hooks.example/", "--json", "--data", data).stdout)
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+
+    for since in ("1d", yesterday.date().isoformat(), yesterday.isoformat()):
+        done = run("webhooks", "replay", added["id"], "--since", since, "--json", "--data", data)
+
+        assert json.loads(done.stdout)["deliveries"] == 0, done.stderr

@@ -1,0 +1,169 @@
+"""Each reason why a bucket cannot be used has words and a remedy of its own, and no secret in them."""
+
+import re
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from countersign.kernel.blobs import bucket
+from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.errors import Unavailable
+from tests.servers.process import answers, free_port, serving
+
+POLICY = '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"*"}]}'
+
+
+class Guarded(NamedTuple):
+    """A service that looks at keys, with a bucket `there` and a user who may only read."""
+
+    endpoint: str
+    key: str
+    secret: str
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Guarded]:
+    """A service of this module alone."""
+    folder = Path(tempfile.mkdtemp(prefix="countersign-s3-"))
+    port = free_port()
+    command = [sys.executable, "-W", "ignore", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    try:
+        with serving(command, is_ready=lambda: answers(port), log=folder / "log"):
+            endpoint = f"http://127.0.0.1:{port}"
+            scope = "Credential=any/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=any"
+            said = {"Authorization": f"AWS4-HMAC-SHA256 {scope}"}
+            with httpx.Client(base_url=endpoint, headers=said, trust_env=False) as client:
+                asked = {"Version": "2010-05-08", "UserName": "reader"}
+                for more in (
+                    {"Action": "CreateUser"},
+                    {"Action": "PutUserPolicy", "PolicyName": "read", "PolicyDocument": POLICY},
+                ):
+                    client.post("/", data={**asked, **more}).raise_for_status()
+                made = client.post("/", data={**asked, "Action": "CreateAccessKey"}).raise_for_status()
+                httpx.put(f"{endpoint}/there", trust_env=False).raise_for_status()
+                client.post("/moto-api/reset-auth", content="0").raise_for_status()
+            yield Guarded(endpoint, _member(made.text, "AccessKeyId"), _member(made.text, "SecretAccessKey"))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _member(document: str, name: str) -> str:
+    found = re.search(f"<{name}>([^<]+)<", document)
+    assert found
+    return found[1]
+
+
+@pytest.fixture
+def answered() -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """A service that refuses everything with the status and the code that the list holds."""
+    refusal: list[tuple[int, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        """Refuses as S3 does."""
+
+        def do_PUT(self) -> None:
+            """Answer the one request of a check."""
+            self.rfile.read(int(self.headers["Content-Length"]))
+            status, code = refusal[0]
+            body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>No.</Message></Error>".encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", refusal
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key in the environment."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDNOBODY")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wr0ng")
+
+
+async def told(endpoint: str, name: str = "there") -> Unavailable:
+    """What a check of the bucket says."""
+    store = open_blobs(f"s3://{name}?endpoint={endpoint}&region=us-east-1&allow_http=true", Path())
+    with pytest.raises(Unavailable) as caught:
+        await store.check()
+    assert "wr0ng" not in caught.value.detail + caught.value.remedy
+    return caught.value
+
+
+async def test_an_unknown_key_a_wrong_secret_and_a_missing_right_are_told_apart(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nobody = await told(guarded.endpoint)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", guarded.key)
+    somebody = await told(guarded.endpoint)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", guarded.secret)
+    reader = await told(guarded.endpoint)
+
+    assert "access key that its server does not know" in nobody.detail
+    assert "AWS_ACCESS_KEY_ID" in nobody.remedy
+    assert "secret that is not the access key's" in somebody.detail
+    assert "AWS_SECRET_ACCESS_KEY" in somebody.remedy
+    assert "may not be used so" in reader.detail
+    assert "s3:PutObject" in reader.remedy
+
+
+async def test_a_missing_bucket_is_told_and_not_taken_for_a_missing_blob(s3_endpoint: str) -> None:
+    missing = await told(s3_endpoint, "nowhere")
+    address = f"s3://nowhere?endpoint={s3_endpoint}&region=us-east-1&allow_http=true"
+
+    with pytest.raises(Unavailable, match="is not there"):
+        await open_blobs(address, Path()).seal("up", [], 0, None)
+
+    assert missing.detail == "The bucket of the blobs is not there."
+    assert "COUNTERSIGN_BLOBS_URL" in missing.remedy
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "why", "remedy"),
+    [
+        (403, "RequestTimeTooSkewed", "clock", "NTP"),
+        (400, "ExpiredToken", "expired", "AWS_SESSION_TOKEN"),
+        (400, "AuthorizationHeaderMalformed", "another region", "region"),
+        (301, "PermanentRedirect", "another region", "region"),
+        (403, "SomethingOfItsOwn", "may not be used so", "s3:PutObject"),
+        (400, "SomethingOfItsOwn", "does not answer as S3 does", "endpoint"),
+    ],
+)
+async def test_a_service_that_refuses_is_told_with_its_reason(
+    answered: tuple[str, list[tuple[int, str]]], status: int, code: str, why: str, remedy: str
+) -> None:
+    endpoint, refusal = answered
+    refusal.append((status, code))
+
+    said = await told(endpoint)
+
+    assert why in said.detail
+    assert remedy in said.remedy
+    assert "Retry-After" not in said.remedy
+
+
+async def test_an_endpoint_that_cannot_be_reached_is_told_with_its_reason(
+    answered: tuple[str, list[tuple[int, str]]],
+) -> None:
+    silent = await told(f"http://127.0.0.1:{free_port()}")
+    unknown = bucket.refusal(Exception('error sending request: ConnectError("dns error")'))
+    plain = await told(answered[0].replace("http:", "https:"))
+
+    assert "nobody listens" in silent.detail
+    assert "cannot be found" in unknown.detail
+    assert "does not speak TLS" in plain.detail

@@ -1,0 +1,129 @@
+"""Each reason why PostgreSQL cannot be connected to has words and a remedy of its own, and no password in them."""
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.postgres_connecting import connected
+from countersign.kernel.database.postgres_lock import held
+from countersign.kernel.database.postgres_snapshot import held as snapshot_held
+from countersign.kernel.errors import Unavailable
+from tests.servers.postgres import Cluster
+from tests.servers.process import free_port
+
+HBA = (
+    "host all scrammed 127.0.0.1/32 scram-sha-256\n"
+    "hostssl all tls_only 127.0.0.1/32 trust\n"
+    "host all tls_only 127.0.0.1/32 reject\n"
+)
+
+
+@pytest.fixture(scope="module")
+def strict(postgres_cluster: Cluster) -> Iterator[Cluster]:
+    """The cluster, with a user who needs a password, one who needs TLS, and a database that is not for all."""
+    hba = postgres_cluster.data / "pg_hba.conf"
+    before = hba.read_text()
+    hba.write_text(HBA + before)
+    roles = ("scrammed LOGIN PASSWORD 'right'", "tls_only LOGIN", "no_login", "plain LOGIN")
+    made = [f"CREATE ROLE {each}" for each in roles]
+    closed = ("CREATE DATABASE closed", "REVOKE CONNECT ON DATABASE closed FROM PUBLIC")
+    postgres_cluster.sql(*made, *closed, "SELECT pg_reload_conf()")
+    yield postgres_cluster
+    hba.write_text(before)
+    dropped = [f"DROP ROLE {each.partition(' ')[0]}" for each in roles]
+    postgres_cluster.sql("SELECT pg_reload_conf()", "DROP DATABASE closed", *dropped)
+
+
+async def refused(url: str) -> Unavailable:
+    """What opening the database says."""
+    with pytest.raises(Unavailable) as caught:
+        await open_database(url, schema="s")
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("login", "rest", "why", "remedy"),
+    [
+        ("scrammed:wr0ng", "postgres", 'password authentication failed for user "scrammed"', "Correct user"),
+        ("nobody_here:wr0ng", "postgres", 'role "nobody_here" does not exist', "CREATE ROLE"),
+        ("no_login:wr0ng", "postgres", "not permitted to log in", "ALTER ROLE"),
+        ("tls_only:wr0ng", "postgres", "no encryption", "sslmode=require"),
+        ("plain:wr0ng", "closed", "permission denied for database", "GRANT CONNECT"),
+        ("plain:wr0ng", "missing", 'database "missing" does not exist', "CREATE DATABASE"),
+        ("plain:wr0ng", "postgres?sslmode=require", "does not speak TLS", "sslmode"),
+        ("plain:wr0ng", "postgres?sslmode=sometimes", "`sslmode` parameter", "TLS mode"),
+    ],
+)
+async def test_a_server_that_refuses_is_told_with_its_reason(
+    strict: Cluster, login: str, rest: str, why: str, remedy: str
+) -> None:
+    told = await refused(f"postgresql://{login}@127.0.0.1:{strict.port}/{rest}")
+
+    assert why in told.detail
+    assert f"127.0.0.1:{strict.port}" in told.detail
+    assert remedy in told.remedy
+    assert "wr0ng" not in told.detail + told.remedy
+
+
+async def test_a_port_where_nobody_listens_is_told() -> None:
+    port = free_port()
+
+    told = await refused(f"postgresql://me:wr0ng@127.0.0.1:{port}/app")
+
+    assert "connection was refused" in told.detail
+    assert f"127.0.0.1:{port}/app" in told.detail
+    assert "host and port in the database's address (COUNTERSIGN_DATABASE_URL)" in told.remedy
+    assert "wr0ng" not in told.detail + told.remedy
+
+
+async def test_a_port_where_something_else_listens_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        answering = threading.Thread(target=answer_as_a_page, args=(listener,))
+        answering.start()
+
+        told = await refused(f"postgresql://me:wr0ng@127.0.0.1:{listener.getsockname()[1]}/app")
+
+        answering.join()
+    assert "does not answer as PostgreSQL does" in told.detail
+
+
+def answer_as_a_page(listener: socket.socket) -> None:
+    """What a web server says to PostgreSQL's first words."""
+    client, _ = listener.accept()
+    with client:
+        client.recv(64)
+        client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "why", "remedy"),
+    [
+        (socket.gaierror(-2, "Name or service not known"), "no such host is known", "Correct the host"),
+        (TimeoutError(), "did not answer within 10 s", "firewall"),
+        (ssl.SSLCertVerificationError(1, "bad"), "certificate that is not believed", "sslrootcert"),
+        (OSError(113, "No route to host"), "No route to host", "host, port"),
+    ],
+)
+async def test_what_the_network_says_is_told_apart(error: OSError, why: str, remedy: str) -> None:
+    async def connecting() -> None:
+        raise error
+
+    with pytest.raises(Unavailable) as told:
+        await connected(connecting(), "postgresql://me:wr0ng@db.example/app")
+
+    assert why in told.value.detail
+    assert "db.example:5432/app" in told.value.detail
+    assert remedy in told.value.remedy
+
+
+async def test_locks_and_backups_say_the_same(strict: Cluster) -> None:
+    url = f"postgresql://scrammed:wr0ng@127.0.0.1:{strict.port}/postgres"
+
+    for opening in (held(url, "a", patience_s=0), snapshot_held(url, ("s",))):
+        with pytest.raises(Unavailable, match="password authentication failed"):
+            await asyncio.wait_for(opening.__aenter__(), 30)
