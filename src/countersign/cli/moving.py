@@ -18,7 +18,7 @@ from countersign.distribution.uploads import blobs
 from countersign.distribution.uploads import queries as uploads
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs
-from countersign.kernel.database import address, moved, postgres_snapshot
+from countersign.kernel.database import address, moved, postgres_filling, postgres_snapshot
 from countersign.kernel.database import migrate as migrations
 from countersign.kernel.database.canonical import Digest
 from countersign.kernel.database.moved import Mark
@@ -178,7 +178,7 @@ async def _moved(move: Move) -> Moved:
             if app.SCHEMA in snapshot.schemas:
                 await tables.require_same(snapshot.of(app.SCHEMA), services.installed)
             mark = Mark(ids.new_uuid(), move.target, clock.rfc3339(clock.now()), is_complete=False)
-            async with postgres_snapshot.filling(move.to, installation.SCHEMAS) as filling:
+            async with postgres_filling.filling(move.to, installation.SCHEMAS) as filling:
                 digests = await moving.move(snapshot, filling, services.of, installation.teller())
                 for schema in services.of:
                     await filling.stamp(schema, mark.id)
@@ -201,7 +201,7 @@ async def _was_there(move: Move) -> bool:
         return False
     if mark.is_complete or mark.to != move.target:
         moved.require_here(move.folder)
-    if await postgres_snapshot.stamp(move.to, move.databases.schemas[0]) == mark.id:
+    if await postgres_filling.stamp(move.to, move.databases.schemas[0]) == mark.id:
         moved.write(move.folder, msgspec.structs.replace(mark, is_complete=True))
         return True
     moved.remove(move.folder)
