@@ -114,14 +114,32 @@ def test_db_upgrade_tells_what_it_would_do_and_does_it_once(run: Run, tmp_path: 
     data = tmp_path / "data"
 
     planned = run("db", "upgrade", "--dry-run", "--json", "--data", data)
-    untouched = not (data / "distribution.sqlite").exists()
+    untouched = not data.exists()
     done = run("db", "upgrade", "--json", "--data", data)
     again = run("db", "upgrade", "--json", "--data", data)
+    used = [
+        run("org", "create", "acme", "--name", "Acme", "--data", data),
+        run("user", "create", "bob", "--data", data),
+    ]
 
-    assert json.loads(planned.stdout)["pending"]
+    assert json.loads(planned.stdout)["services"] == ["distribution", "records"]
+    assert {each.partition(":")[0] for each in json.loads(planned.stdout)["pending"]} == {"distribution", "records"}
     assert untouched
     assert json.loads(done.stdout)["applied"] == json.loads(planned.stdout)["pending"]
     assert json.loads(again.stdout)["applied"] == []
+    assert [each.returncode for each in used] == [Exit.OK, Exit.OK], [each.stderr for each in used]
+
+
+def test_db_upgrade_makes_no_service_that_is_not_kept_unless_it_is_named(run: Run, tenant: Path) -> None:
+    plain = run("db", "upgrade", "--data", tenant)
+    untouched = not (tenant / "records.sqlite").exists()
+    named = run("db", "upgrade", "records", "--json", "--data", tenant)
+
+    assert plain.stdout == "Were up to date: distribution.\n"
+    assert "countersign db upgrade records" in plain.stderr
+    assert untouched
+    assert json.loads(named.stdout)["services"] == ["records"]
+    assert (tenant / "records.sqlite").exists()
 
 
 def test_codes_are_issued_redeemed_and_owned(run: Run, demo_store: Running, tmp_path: Path) -> None:

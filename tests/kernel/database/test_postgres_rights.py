@@ -7,7 +7,7 @@ import pytest
 
 from countersign.kernel.database import migrate
 from countersign.kernel.database.open import open_database
-from countersign.kernel.database.postgres_rights import Rights, RightMissing
+from countersign.kernel.database.postgres_rights import RightMissing, Rights
 from countersign.kernel.database.postgres_session import rights_at
 from countersign.kernel.database.snapshot import NotEmpty
 from countersign.kernel.errors import Unavailable
