@@ -178,7 +178,7 @@ Check = Callable[[Path], None]
 
 
 def test_doctor_finds_nothing_wrong_before_the_first_start(run: Run, tmp_path: Path) -> None:
-    done = run("doctor", "--json", "--distribution-port", "0", "--data", tmp_path / "none")
+    done = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", tmp_path / "none")
 
     told = json.loads(done.stdout)
     assert done.returncode == Exit.OK
@@ -204,12 +204,17 @@ def _change_key(data: Path) -> None:
 
 @pytest.mark.parametrize(
     ("damage", "check"),
-    [(_corrupt, "database"), (_open_key, "master key"), (_lose_key, "master key"), (_change_key, "database")],
+    [
+        (_corrupt, "distribution database"),
+        (_open_key, "master key"),
+        (_lose_key, "master key"),
+        (_change_key, "distribution database"),
+    ],
 )
 def test_doctor_names_what_is_wrong_and_the_remedy(run: Run, tenant: Path, damage: Check, check: str) -> None:
     damage(tenant)
 
-    done = run("doctor", "--json", "--distribution-port", "0", "--data", tenant)
+    done = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", tenant)
 
     failed = [each for each in json.loads(done.stdout)["checks"] if each["standing"] == "fail"]
     assert done.returncode == Exit.FAILED
@@ -220,7 +225,9 @@ def test_doctor_names_what_is_wrong_and_the_remedy(run: Run, tenant: Path, damag
 def test_doctor_names_a_variable_that_is_no_setting(run: Run, tmp_path: Path) -> None:
     client = {"COUNTERSIGN_CLIENT_ID": "a", "COUNTERSIGN_CLIENT_SECRET": "b", "COUNTERSIGN_TOKEN": "c"}
 
-    done = run("doctor", "--distribution-port", "0", "--data", tmp_path / "none", COUNTERSIGN_RATE_PRESON="9", **client)
+    done = run(
+        "doctor", "records", "--records-port", "0", "--data", tmp_path / "none", COUNTERSIGN_RATE_PRESON="9", **client
+    )
 
     assert done.returncode == Exit.OK
     assert "no setting is called COUNTERSIGN_RATE_PRESON\n" in done.stdout

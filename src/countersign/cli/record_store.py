@@ -12,11 +12,11 @@ from countersign.cli import configuration, lock, store
 from countersign.cli.output import Exit, Failure
 from countersign.declare import DeclarationError
 from countersign.declare.registry import Registry
-from countersign.kernel.database import migrate
+from countersign.kernel.database import migrate, versions
 from countersign.kernel.database.port import Database
 from countersign.kernel.database.postgres_session import rights_at
-from countersign.kernel.security.masterkey import master_key
-from countersign.records import app, modules
+from countersign.kernel.security.masterkey import MasterKey, master_key
+from countersign.records import app, key, modules
 from countersign.records.schema import install
 from countersign.settings import Settings
 
@@ -136,6 +136,27 @@ async def _opened(settings: Settings) -> AsyncGenerator[Database]:
         yield database
     finally:
         await database.close()
+
+
+async def require_keys(settings: Settings, master: MasterKey) -> None:
+    """Open what the database holds sealed.
+
+    Raises:
+        CannotUnseal: it was sealed with another master key.
+        Unavailable: the database cannot be opened or reached.
+    """
+    async with _opened(settings) as database:
+        await key.require(database, master)
+
+
+async def require_writable(settings: Settings) -> None:
+    """Write to the database without changing anything in it.
+
+    Raises:
+        Unavailable, StorageFull: it cannot be written.
+    """
+    async with _opened(settings) as database, database.transaction() as transaction:
+        await versions.check_writable(transaction)
 
 
 def root_url(settings: Settings) -> str:
