@@ -115,12 +115,15 @@ def test_the_counters_are_counted_with(run: Run, data: Path, guarded_redis: int)
         found = asked(run, data, "distribution", *FREE, COUNTERSIGN_COUNTERS_URL=url)
         return found.standing["counters"], found.detail["counters"]
 
-    assert counters(f"redis://:{PASSWORD}@{place}/0") == ("ok", f"{place} counts")
-    for url in (f"redis://{place}/0", f"redis://:wrong-{PASSWORD}@{place}/0"):
-        assert counters(url) == ("fail", f"the rate-limit store {place} refuses the user or password")
-    assert counters(f"redis://reader:{PASSWORD}@{place}/0")[0] == "fail"
-    standing, detail = counters(f"valkey://:{PASSWORD}@127.0.0.1:{free_port()}/0")
-    assert (standing, "does not answer" in detail) == ("fail", True)
+    assert counters(f"redis://:{PASSWORD}@{place}/0") == ("ok", "the rate-limit store counts")
+    for url in (
+        f"redis://{place}/0",
+        f"redis://:wrong-{PASSWORD}@{place}/0",
+        f"redis://reader:{PASSWORD}@{place}/0",
+        f"valkey://:{PASSWORD}@127.0.0.1:{free_port()}/0",
+    ):
+        standing, detail = counters(url)
+        assert (standing, "this node counts alone" in detail) == ("fail", True), url
 
 
 def test_the_bucket_is_written_read_and_emptied_again(run: Run, data: Path, s3_url: Bucket) -> None:

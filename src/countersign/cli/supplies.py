@@ -1,20 +1,26 @@
 """What `countersign doctor` looks at of what the services stand on: master key, databases, files, counters, mail."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from countersign.cli import databases, installation, record_store, store
 from countersign.cli.finding import Finding
 from countersign.declare import DeclarationError
 from countersign.distribution import opening
+from countersign.kernel import ids
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.postgres_session import rights_at
 from countersign.kernel.errors import Refused
+from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.mail.open import open_mail
 from countersign.kernel.mail.outbox import FOLDER
 from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
 from countersign.kernel.security.masterkey import MasterKey, MasterKeyRefused, load_master_key
 from countersign.settings import BadSetting, Settings
+
+SLOTS = 8
+"""Of counters that nothing is counted in."""
 
 
 def master_key(settings: Settings) -> Finding:
@@ -120,15 +126,22 @@ async def counters(settings: Settings) -> Finding:
     if not settings.counters_url:
         return Finding(name, "ok", "rate limits are counted on this node")
     # Its client takes a fifth of a second to import, which only those who configure it should wait for.
-    from countersign.kernel.http import counters_valkey
+    from countersign.kernel.http.counters_valkey import ValkeyCounters
 
-    try:
-        where = await counters_valkey.check(settings.counters_url)
-    except Refused as refused:
-        return Finding(name, "fail", refused.detail, refused.remedy)
-    except ValueError as error:
-        return Finding(name, "fail", str(error), "Correct COUNTERSIGN_COUNTERS_URL.")
-    return Finding(name, "ok", f"{where} counts")
+    warned: list[str] = []
+    with TemporaryDirectory() as folder:
+        try:
+            asked = ValkeyCounters(settings.counters_url, SharedMemoryCounters(Path(folder), SLOTS), warned.append)
+        except ValueError as error:
+            return Finding(name, "fail", str(error), "Correct COUNTERSIGN_COUNTERS_URL.")
+        try:
+            await asked.peek(f"doctor-{ids.new_uuid()}", 1, 1)
+        finally:
+            await asked.close()
+    if warned:
+        remedy = "Correct COUNTERSIGN_COUNTERS_URL, or see to that server: until then each limit holds for each node."
+        return Finding(name, "fail", warned[0], remedy)
+    return Finding(name, "ok", "the rate-limit store counts")
 
 
 async def mail(settings: Settings) -> Finding:

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager, suppress
 
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.postgres import PostgresTransaction
-from countersign.kernel.database.postgres_session import SEARCH, Session, connected, count
+from countersign.kernel.database.postgres_session import SEARCH, Session, count, session
 from countersign.kernel.database.snapshot import NotEmpty, Table
 
 ROWS_AT_ONCE = 500
@@ -141,7 +141,7 @@ async def stamp(url: str, schema: str) -> str | None:
     Raises:
         Unavailable: PostgreSQL cannot be reached, or one is under way for longer than that.
     """
-    async with connected(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
+    async with session(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
         await connection.fetch(_ONE_FILLING)
         row = await connection.fetchrow(_STAMPED, schema)
     return None if row is None else row[0]
@@ -161,7 +161,7 @@ async def filling(url: str, schemas: Sequence[str], *, keeps: bool = True) -> As
         StorageFull, Unavailable: the server has no room, cannot be reached, or gave up.
     """
     with suppress(_Undone):
-        async with connected(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
+        async with session(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
             await connection.fetch(_ONE_FILLING)
             for schema in schemas:
                 if await connection.fetch(_ANYTHING, schema):

@@ -54,7 +54,7 @@ _connect = cast(_Connect, asyncpg.connect)
 
 
 @asynccontextmanager
-async def connected(url: str) -> AsyncGenerator[Session]:
+async def session(url: str) -> AsyncGenerator[Session]:
     """A connection until the block is left, which waits for no lock for long, and ends no statement for its time.
 
     Raises:
@@ -90,7 +90,7 @@ async def rights_at(url: str, schemas: Sequence[str]) -> list[Rights]:
     Raises:
         Unavailable: PostgreSQL cannot be reached.
     """
-    async with connected(url) as connection:
+    async with session(url) as connection:
         return [await rights(connection, schema) for schema in schemas]
 
 

@@ -13,7 +13,7 @@ import asyncpg
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Row, Value
-from countersign.kernel.database.postgres_session import SEARCH, Session, connected, count
+from countersign.kernel.database.postgres_session import SEARCH, Session, count, session
 from countersign.kernel.database.snapshot import Table, Take
 from countersign.kernel.errors import Unavailable
 
@@ -127,7 +127,7 @@ async def held(url: str, schemas: Sequence[str], *, holds_writes: bool = False) 
         Unavailable: PostgreSQL cannot be reached, or ended the transaction; others write without a pause.
     """
     mode = "EXCLUSIVE" if holds_writes else "ACCESS SHARE"
-    async with connected(url) as connection:
+    async with session(url) as connection:
         for _ in range(MOST_UPGRADES):
             # Outside of the transaction, whose moment must not be fixed before the locks are held.
             names = await _names(connection, schemas)

@@ -8,21 +8,16 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, RedisError
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.exceptions import RedisError
 
-from countersign.kernel import addresses, clock, ids
-from countersign.kernel.errors import Unavailable
+from countersign.kernel import addresses, clock
 from countersign.kernel.http.counters import Quota, SharedMemoryCounters
 
 PATIENCE_S = 0.25
 PAUSE_S = 1.0
-CHECK_S = 5.0
 WARN_EVERY_S = 60.0
 _MOST_CONNECTIONS = 16
 _KEY_PREFIX = "countersign:quota:"
-_SETTING = "COUNTERSIGN_COUNTERS_URL"
 
 # A key without an end (PTTL -1: damage), or with a later end than a window from now (the limit was changed, the
 # server's clock went back), is put right by the way. Answers allowed, count, milliseconds left.
@@ -117,37 +112,8 @@ class ValkeyCounters:
             self._warn(f"the rate-limit store does not answer ({type(error).__name__}); this node counts alone")
 
 
-async def check(url: str) -> str:
-    """Count once, in a counter that ends at once: where that was, without user and password.
-
-    Raises:
-        Unavailable: the server does not answer in time, lets nobody in so, or may not be written.
-        ValueError: as `ValkeyCounters`.
-    """
-    parts = addresses.require_readable(url, _SETTING)
-    where = parts.path if parts.scheme == "unix" else f"{parts.hostname or 'localhost'}:{parts.port or 6379}"
-    client = _connect(url)
-    try:
-        async with asyncio.timeout(CHECK_S):
-            await client.register_script(_HIT)([f"{_KEY_PREFIX}check-{ids.new_uuid()}"], [1, 1, 0])
-    except AuthenticationError as error:
-        text = f"the rate-limit store {where} refuses the user or password"
-        raise Unavailable(text, resolution=f"Correct {_SETTING}.") from error
-    except (RedisConnectionError, RedisTimeoutError, OSError) as error:
-        remedy = f"See that it runs and can be reached from here, or correct {_SETTING}."
-        text = f"the rate-limit store {where} does not answer within {PATIENCE_S} s"
-        raise Unavailable(text, resolution=remedy) from error
-    except RedisError as error:
-        remedy = f"The user needs EVALSHA, SCRIPT LOAD, PTTL, GET, SET, INCRBY and PEXPIRE on {_KEY_PREFIX}*."
-        text = f"the rate-limit store {where} does not count ({type(error).__name__})"
-        raise Unavailable(text, resolution=remedy) from error
-    finally:
-        await client.aclose()
-    return where
-
-
 def _connect(url: str) -> _Client:
-    addresses.require_readable(url, _SETTING)
+    addresses.require_readable(url, "COUNTERSIGN_COUNTERS_URL")
     spoken = url.replace("valkey", "redis", 1) if url.startswith(("valkey://", "valkeys://")) else url
     pool = BlockingConnectionPool(
         max_connections=_MOST_CONNECTIONS,
