@@ -39,6 +39,7 @@ NEVER_A_PROBLEM = {
     "archive_damaged": "shown by the command line",
     "not_empty": "shown by the command line",
     "database_moved": "the start ends with it",
+    "database_right_missing": "the start ends with it",
 }
 
 

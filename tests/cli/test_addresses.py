@@ -40,7 +40,7 @@ def test_serve_names_the_setting_and_not_the_password(name: str, run: Run, tmp_p
         ("verify",),
         ("db", "upgrade"),
         ("audit", "verify"),
-        ("doctor", "--distribution-port", "0"),
+        ("doctor", "--distribution-port", "0", "--records-port", "0"),
     ],
     ids=" ".join,
 )

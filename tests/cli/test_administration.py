@@ -114,14 +114,32 @@ def test_db_upgrade_tells_what_it_would_do_and_does_it_once(run: Run, tmp_path: 
     data = tmp_path / "data"
 
     planned = run("db", "upgrade", "--dry-run", "--json", "--data", data)
-    untouched = not (data / "distribution.sqlite").exists()
+    untouched = not data.exists()
     done = run("db", "upgrade", "--json", "--data", data)
     again = run("db", "upgrade", "--json", "--data", data)
+    used = [
+        run("org", "create", "acme", "--name", "Acme", "--data", data),
+        run("user", "create", "bob", "--data", data),
+    ]
 
-    assert json.loads(planned.stdout)["pending"]
+    assert json.loads(planned.stdout)["services"] == ["distribution", "records"]
+    assert {each.partition(":")[0] for each in json.loads(planned.stdout)["pending"]} == {"distribution", "records"}
     assert untouched
     assert json.loads(done.stdout)["applied"] == json.loads(planned.stdout)["pending"]
     assert json.loads(again.stdout)["applied"] == []
+    assert [each.returncode for each in used] == [Exit.OK, Exit.OK], [each.stderr for each in used]
+
+
+def test_db_upgrade_makes_no_service_that_is_not_kept_unless_it_is_named(run: Run, tenant: Path) -> None:
+    plain = run("db", "upgrade", "--data", tenant)
+    untouched = not (tenant / "records.sqlite").exists()
+    named = run("db", "upgrade", "records", "--json", "--data", tenant)
+
+    assert plain.stdout == "Were up to date: distribution.\n"
+    assert "countersign db upgrade records" in plain.stderr
+    assert untouched
+    assert json.loads(named.stdout)["services"] == ["records"]
+    assert (tenant / "records.sqlite").exists()
 
 
 def test_codes_are_issued_redeemed_and_owned(run: Run, demo_store: Running, tmp_path: Path) -> None:
@@ -160,7 +178,7 @@ Check = Callable[[Path], None]
 
 
 def test_doctor_finds_nothing_wrong_before_the_first_start(run: Run, tmp_path: Path) -> None:
-    done = run("doctor", "--json", "--distribution-port", "0", "--data", tmp_path / "none")
+    done = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", tmp_path / "none")
 
     told = json.loads(done.stdout)
     assert done.returncode == Exit.OK
@@ -186,12 +204,17 @@ def _change_key(data: Path) -> None:
 
 @pytest.mark.parametrize(
     ("damage", "check"),
-    [(_corrupt, "database"), (_open_key, "master key"), (_lose_key, "master key"), (_change_key, "database")],
+    [
+        (_corrupt, "distribution database"),
+        (_open_key, "master key"),
+        (_lose_key, "master key"),
+        (_change_key, "distribution database"),
+    ],
 )
 def test_doctor_names_what_is_wrong_and_the_remedy(run: Run, tenant: Path, damage: Check, check: str) -> None:
     damage(tenant)
 
-    done = run("doctor", "--json", "--distribution-port", "0", "--data", tenant)
+    done = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", tenant)
 
     failed = [each for each in json.loads(done.stdout)["checks"] if each["standing"] == "fail"]
     assert done.returncode == Exit.FAILED
@@ -202,7 +225,9 @@ def test_doctor_names_what_is_wrong_and_the_remedy(run: Run, tenant: Path, damag
 def test_doctor_names_a_variable_that_is_no_setting(run: Run, tmp_path: Path) -> None:
     client = {"COUNTERSIGN_CLIENT_ID": "a", "COUNTERSIGN_CLIENT_SECRET": "b", "COUNTERSIGN_TOKEN": "c"}
 
-    done = run("doctor", "--distribution-port", "0", "--data", tmp_path / "none", COUNTERSIGN_RATE_PRESON="9", **client)
+    done = run(
+        "doctor", "records", "--records-port", "0", "--data", tmp_path / "none", COUNTERSIGN_RATE_PRESON="9", **client
+    )
 
     assert done.returncode == Exit.OK
     assert "no setting is called COUNTERSIGN_RATE_PRESON\n" in done.stdout

@@ -77,17 +77,17 @@ def test_a_file_that_is_no_letter_is_named(run: Run, data: Path) -> None:
 def test_doctor_names_a_mail_server_that_is_away_without_its_password(run: Run, tmp_path: Path) -> None:
     away = "smtp://somebody:hunter2hunter2@127.0.0.1:9"
 
-    done = run("doctor", "--distribution-port", "0", "--data", tmp_path / "none", COUNTERSIGN_SMTP_URL=away)
+    done = run("doctor", "records", "--records-port", "0", "--data", tmp_path / "none", COUNTERSIGN_SMTP_URL=away)
 
     assert done.returncode == Exit.FAILED
-    assert "fail  mail          the mail server 127.0.0.1:9 cannot be reached" in done.stdout
+    assert "fail  mail                   the mail server 127.0.0.1:9 cannot be reached" in done.stdout
     assert "hunter2" not in done.stdout + done.stderr
 
 
 def test_doctor_names_an_address_that_is_none(run: Run, tmp_path: Path) -> None:
     done = run(
-        "doctor", "--distribution-port", "0", "--data", tmp_path / "none", COUNTERSIGN_SMTP_URL="mail.example.com"
+        "doctor", "records", "--records-port", "0", "--data", tmp_path / "none", COUNTERSIGN_SMTP_URL="mail.example.com"
     )
 
     assert done.returncode == Exit.FAILED
-    assert "fail  mail          COUNTERSIGN_SMTP_URL must be like" in done.stdout
+    assert "fail  mail                   COUNTERSIGN_SMTP_URL must be like" in done.stdout

@@ -19,7 +19,7 @@ from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch
 from countersign.kernel.database import canonical
 from countersign.kernel.database.canonical import Digest, Digesting
 from countersign.kernel.database.port import Row
-from countersign.kernel.database.postgres_snapshot import PostgresFilling
+from countersign.kernel.database.postgres_filling import PostgresFilling
 from countersign.kernel.database.snapshot import NotEmpty, Snapshot
 from countersign.kernel.database.sqlite_snapshot import SqliteMoment, SqliteSnapshot
 from countersign.kernel.errors import NotFound, Refused

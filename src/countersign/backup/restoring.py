@@ -17,7 +17,7 @@ from countersign.kernel.database import migrate, sqlite_snapshot
 from countersign.kernel.database.open import SQLITE as SQLITE_ADDRESS
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.database.postgres_snapshot import PostgresFilling
+from countersign.kernel.database.postgres_filling import PostgresFilling
 from countersign.kernel.database.snapshot import NotEmpty
 from countersign.kernel.errors import Refused
 

@@ -1,11 +1,30 @@
 """`countersign db`: the databases of both services upgraded, or moved to PostgreSQL."""
 
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
 import click
 
 from countersign.cli import configuration, moving, output, record_store, store
 from countersign.cli.administration import data_option
+from countersign.distribution import opening
+from countersign.kernel.database.postgres_session import rights_at
 from countersign.records import app
 from countersign.settings import Settings
+
+
+class Kept(NamedTuple):
+    """A service's tables: whether they were ever begun, what is to come for them, and how it is applied."""
+
+    is_there: Callable[[Settings], Awaitable[bool]]
+    pending: Callable[[Settings], Awaitable[list[str]]]
+    upgrade: Callable[[Settings], Awaitable[list[str]]]
+
+
+SERVICES = {
+    opening.SCHEMA: Kept(store.is_kept, store.pending, store.upgrade),
+    app.SCHEMA: Kept(record_store.is_kept, record_store.pending, record_store.upgrade),
+}
 
 
 @click.group()
@@ -14,36 +33,58 @@ def db() -> None:
 
 
 @db.command("upgrade")
+@click.argument("service", type=click.Choice(tuple(SERVICES)), required=False)
 @click.option("--dry-run", is_flag=True, help="Tell what would be applied, and change nothing.")
 @data_option
 @output.json_option
-def upgrade_db(dry_run: bool, data: str | None) -> None:
-    """Apply the migrations that are to come to the databases of both services; `serve` does so too.
+def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:
+    """Apply the migrations that are to come to the database of the service, or without a name of both; `serve` does so
+    too.
 
-    Where there is none yet, that of the store is made. What would lose data is refused: see `modules plan`.
+    A service that is named, and both where neither was ever served, get their tables here. What would lose data is
+    refused: see `modules plan`.
     """
     settings = configuration.load(data=data)
     if dry_run:
-        names = record_store.settled(_pending(settings), "cannot tell what is to come")
-        output.answer({"pending": names}, "\n".join(names) or "The databases are up to date.")
-        return
-    names = record_store.settled(_upgraded(settings), "cannot upgrade the databases")
-    output.answer({"applied": names}, "\n".join(names) or "The databases were up to date.")
+        wanted, names = record_store.settled(_pending(settings, service), "cannot tell what is to come")
+        value, words = {"pending": names}, f"Up to date: {', '.join(wanted)}."
+    else:
+        wanted, names = record_store.settled(_upgraded(settings, service), "cannot upgrade the databases")
+        value, words = {"applied": names}, f"Were up to date: {', '.join(wanted)}."
+    output.answer({**value, "services": wanted}, "\n".join(names) or words)
+    for each in SERVICES:
+        if service is None and each not in wanted:
+            output.note(f"There are no tables of {each} here; to make them: countersign db upgrade {each}")
 
 
-async def _pending(settings: Settings) -> list[str]:
-    own = await store.pending(settings) if _is_of_store(settings) else []
-    return own + await record_store.pending(settings)
+async def _wanted(settings: Settings, service: str | None) -> list[str]:
+    """The service that was named, else those that are there, else both."""
+    if service is not None:
+        return [service]
+    return [name for name, each in SERVICES.items() if await each.is_there(settings)] or list(SERVICES)
 
 
-async def _upgraded(settings: Settings) -> list[str]:
-    own = await store.upgrade(settings) if _is_of_store(settings) else []
-    return own + await record_store.upgrade(settings)
+async def _pending(settings: Settings, service: str | None) -> tuple[list[str], list[str]]:
+    """The services that are meant, and what is to come for them.
+
+    Raises:
+        RightMissing: PostgreSQL's role may not apply it.
+    """
+    wanted, names = await _wanted(settings, service), list[str]()
+    for each in wanted:
+        found = await SERVICES[each].pending(settings)
+        if found and settings.database_url:
+            (there,) = await rights_at(settings.database_url, (each,))
+            there.require_upgrade()
+        names += found
+    return wanted, names
 
 
-def _is_of_store(settings: Settings) -> bool:
-    """Not where records alone are kept."""
-    return store.has_database(settings) or not app.database_file(settings).exists()
+async def _upgraded(settings: Settings, service: str | None) -> tuple[list[str], list[str]]:
+    wanted, names = await _wanted(settings, service), list[str]()
+    for each in wanted:
+        names += await SERVICES[each].upgrade(settings)
+    return wanted, names
 
 
 db.add_command(moving.migrate)

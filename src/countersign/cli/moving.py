@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 import msgspec
@@ -18,12 +19,12 @@ from countersign.distribution.uploads import blobs
 from countersign.distribution.uploads import queries as uploads
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs
-from countersign.kernel.database import address, moved, postgres_snapshot
+from countersign.kernel.database import address, moved, postgres_filling
 from countersign.kernel.database import migrate as migrations
 from countersign.kernel.database.canonical import Digest
 from countersign.kernel.database.moved import Mark
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.database.snapshot import NotEmpty
+from countersign.kernel.database.postgres_session import rights_at
 from countersign.kernel.security import masterkey
 from countersign.records import app, key, modules
 from countersign.records.schema import install
@@ -49,8 +50,13 @@ class Move:
 
     @property
     def target(self) -> str:
-        """The database in words, without its password."""
+        """The database in words, with its user, without its password."""
         return address.shown(self.to)
+
+    @property
+    def place(self) -> str:
+        """The database, whoever comes to it."""
+        return address.place(self.to)
 
 
 class Moved(msgspec.Struct):
@@ -121,7 +127,8 @@ def _asked(settings: Settings, to: str, blobs_to: str) -> Move:
 def _settings(move: Move) -> tuple[str, ...]:
     """The settings to serve with; the password is not repeated."""
     settings = move.settings
-    found = [f"COUNTERSIGN_DATABASE_URL=postgresql://…@{move.target}"]
+    user, at, place = move.target.rpartition("@")
+    found = [f"COUNTERSIGN_DATABASE_URL=postgresql://{quote(user)}{':…' if at else '…'}@{place}"]
     if not (settings.master_key or settings.master_key_file):
         found.append(f"COUNTERSIGN_MASTER_KEY_FILE={move.folder / masterkey.FILE_NAME}")
     if move.blobs_to:
@@ -133,6 +140,7 @@ async def _planned(move: Move) -> Moved:
     moved.require_here(move.folder)
     await _installed(move)
     await _require_empty(move)
+    await _tried(move)
     told = installation.teller()
     found: dict[str, Digest] = {}
     async with move.databases.taken() as snapshot:
@@ -142,6 +150,22 @@ async def _planned(move: Move) -> Moved:
             return Moved(found)
         referred = installation.referred(move.settings)
         return Moved(found, *await moving.sizes(referred.store, snapshot, referred))
+
+
+async def _tried(move: Move) -> None:
+    """Make the tables there, and undo it; write, read and remove a few bytes in the place for files.
+
+    Raises:
+        Refused: it would not do.
+    """
+    services = await _services(move)
+    async with postgres_filling.filling(move.to, installation.SCHEMAS, keeps=False) as filling:
+        for schema, service in services.of.items():
+            await service.make(await filling.make(schema))
+            await filling.stamp(schema, "")
+    blobs_there = _moving_blobs(move)
+    if blobs_there:
+        await blobs_there.require_own(blobs.KNOWN)
 
 
 def _tell_plan(move: Move, plan: Moved) -> None:
@@ -177,8 +201,8 @@ async def _moved(move: Move) -> Moved:
                 await under_way.end(snapshot)
             if app.SCHEMA in snapshot.schemas:
                 await tables.require_same(snapshot.of(app.SCHEMA), services.installed)
-            mark = Mark(ids.new_uuid(), move.target, clock.rfc3339(clock.now()), is_complete=False)
-            async with postgres_snapshot.filling(move.to, installation.SCHEMAS) as filling:
+            mark = Mark(ids.new_uuid(), move.place, clock.rfc3339(clock.now()), is_complete=False)
+            async with postgres_filling.filling(move.to, installation.SCHEMAS) as filling:
                 digests = await moving.move(snapshot, filling, services.of, installation.teller())
                 for schema in services.of:
                     await filling.stamp(schema, mark.id)
@@ -199,9 +223,9 @@ async def _was_there(move: Move) -> bool:
     mark = moved.read(move.folder)
     if mark is None:
         return False
-    if mark.is_complete or mark.to != move.target:
+    if mark.is_complete or mark.to != move.place:
         moved.require_here(move.folder)
-    if await postgres_snapshot.stamp(move.to, move.databases.schemas[0]) == mark.id:
+    if await postgres_filling.stamp(move.to, move.databases.schemas[0]) == mark.id:
         moved.write(move.folder, msgspec.structs.replace(mark, is_complete=True))
         return True
     moved.remove(move.folder)
@@ -209,19 +233,27 @@ async def _was_there(move: Move) -> bool:
 
 
 async def _require_empty(move: Move) -> None:
-    async with postgres_snapshot.held(move.to, installation.SCHEMAS) as there:
-        if there.schemas:
-            remedy = "Name a database that nobody uses, or drop these schemas if an attempt left them."
-            raise NotEmpty(f"{move.target} has tables in {', '.join(there.schemas)}", resolution=remedy)
+    """Insist that the schemas there are not, or are empty and the role's own.
+
+    Raises:
+        NotEmpty, RightMissing: they are not, or cannot be made.
+    """
+    for each in await rights_at(move.to, installation.SCHEMAS):
+        each.require_new()
 
 
-async def _blobs_begun(move: Move) -> MovingBlobs | None:
+def _moving_blobs(move: Move) -> MovingBlobs | None:
     if not move.blobs_to or opening.SCHEMA not in move.databases.schemas:
         return None
     target = open_blobs(move.blobs_to, move.folder, reserve_bytes=0)
-    under_way = MovingBlobs(move.databases, installation.referred(move.settings), target, installation.teller())
-    await under_way.require_own(blobs.KNOWN)
-    await under_way.begin()
+    return MovingBlobs(move.databases, installation.referred(move.settings), target, installation.teller())
+
+
+async def _blobs_begun(move: Move) -> MovingBlobs | None:
+    under_way = _moving_blobs(move)
+    if under_way:
+        await under_way.require_own(blobs.KNOWN)
+        await under_way.begin()
     return under_way
 
 

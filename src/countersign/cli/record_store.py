@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,10 +11,12 @@ from urllib.parse import urlsplit
 from countersign.cli import configuration, lock, store
 from countersign.cli.output import Exit, Failure
 from countersign.declare import DeclarationError
-from countersign.kernel.database import migrate, postgres_snapshot
+from countersign.declare.registry import Registry
+from countersign.kernel.database import migrate, versions
 from countersign.kernel.database.port import Database
-from countersign.kernel.security.masterkey import master_key
-from countersign.records import app, modules
+from countersign.kernel.database.postgres_session import rights_at
+from countersign.kernel.security.masterkey import MasterKey, master_key
+from countersign.records import app, key, modules
 from countersign.records.schema import install
 from countersign.settings import Settings
 
@@ -62,22 +64,35 @@ async def tables(settings: Settings) -> AsyncGenerator[Database | None]:
     if not settings.database_url and not app.database_file(settings).exists():
         yield None
         return
-    database = await app.open_tables(settings)
-    try:
+    async with _opened(settings) as database:
         yield database
-    finally:
-        await database.close()
+
+
+async def is_kept(settings: Settings) -> bool:
+    """Whether records were ever kept here; nothing is made by asking.
+
+    Raises:
+        Unavailable, ValueError: as `tables`.
+    """
+    if not settings.database_url:
+        return app.database_file(settings).exists()
+    (there,) = await rights_at(settings.database_url, (app.SCHEMA,))
+    return there.has_tables
 
 
 async def pending(settings: Settings) -> list[str]:
-    """Migrations and steps of modules that are to come in records that are there, in words; changes nothing.
+    """Migrations and steps of modules that are to come, in words; neither a SQLite file nor a schema is made for that.
 
     Raises:
         Unavailable, ValueError: as `tables`.
         WouldDestroy, DataInTheWay, SchemaMismatch: see `install.upgrade`.
     """
-    async with _there(settings) as database:
-        return [] if database is None else await _pending(settings, database)
+    if not await is_kept(settings):
+        names = [migration.name for migration in migrate.migrations(install.MIGRATIONS)]
+        dialect = "postgres" if settings.database_url else "sqlite"
+        return _called(names, install.from_empty(_registry(settings), dialect))
+    async with _opened(settings) as database:
+        return await _pending(settings, database)
 
 
 async def upgrade(settings: Settings) -> list[str]:
@@ -85,34 +100,63 @@ async def upgrade(settings: Settings) -> list[str]:
 
     Raises:
         Unavailable, ValueError, WouldDestroy, DataInTheWay, SchemaMismatch: as `pending`.
+        RightMissing: PostgreSQL's role may not make or alter tables.
+        BadSetting, MasterKeyRefused: no master key was given, or it cannot be read or made.
         CannotUnseal: the master key is not the one of the database.
     """
-    async with _there(settings) as database:
-        names = [] if database is None else await _pending(settings, database)
-        if database is not None and names:
-            registry = modules.found(modules.names(settings.modules))
-            await install.upgrade(database, registry, await asyncio.to_thread(master_key, settings))
+    await asyncio.to_thread(Path(settings.data).mkdir, mode=0o700, parents=True, exist_ok=True)
+    # First, since beside a database without one no key would ever be made.
+    master = await asyncio.to_thread(master_key, settings)
+    async with _opened(settings) as database:
+        names = await _pending(settings, database)
+        if names:
+            await install.upgrade(database, _registry(settings), master)
         return names
 
 
 async def _pending(settings: Settings, database: Database) -> list[str]:
     names = await migrate.pending(database, install.MIGRATIONS)
-    planned = await install.plan(database, modules.found(modules.names(settings.modules)))
+    planned = await install.plan(database, _registry(settings))
     planned.require(destroy=False)
-    return [f"records: {name}" for name in (*names, *(step.sentence for step in planned.steps))]
+    return _called(names, planned)
+
+
+def _called(names: Iterable[str], planned: install.Plan) -> list[str]:
+    return [f"{app.SCHEMA}: {name}" for name in (*names, *(step.sentence for step in planned.steps))]
+
+
+def _registry(settings: Settings) -> Registry:
+    return modules.found(modules.names(settings.modules))
 
 
 @asynccontextmanager
-async def _there(settings: Settings) -> AsyncGenerator[Database | None]:
-    """The database if records were ever kept in it; PostgreSQL gets no schema by being asked."""
-    if settings.database_url:
-        async with postgres_snapshot.held(settings.database_url, (app.SCHEMA,)) as snapshot:
-            is_there = bool(snapshot.schemas)
-        if not is_there:
-            yield None
-            return
-    async with tables(settings) as database:
+async def _opened(settings: Settings) -> AsyncGenerator[Database]:
+    database = await app.open_tables(settings)
+    try:
         yield database
+    finally:
+        await database.close()
+
+
+async def require_keys(settings: Settings, master: MasterKey) -> None:
+    """Open what the database holds sealed.
+
+    Raises:
+        CannotUnseal: it was sealed with another master key.
+        Unavailable: the database cannot be opened or reached.
+    """
+    async with _opened(settings) as database:
+        await key.require(database, master)
+
+
+async def require_writable(settings: Settings) -> None:
+    """Write to the database without changing anything in it.
+
+    Raises:
+        Unavailable, StorageFull: it cannot be written.
+    """
+    async with _opened(settings) as database, database.transaction() as transaction:
+        await versions.check_writable(transaction)
 
 
 def root_url(settings: Settings) -> str:

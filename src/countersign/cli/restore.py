@@ -19,7 +19,7 @@ from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening, restored
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
-from countersign.kernel.database import postgres_snapshot
+from countersign.kernel.database import postgres_filling
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.security import masterkey
@@ -196,7 +196,7 @@ async def _target(settings: Settings, folder: Path, reading: Reading) -> AsyncGe
     if not settings.database_url:
         yield SqliteTarget(folder, reading.about.schemas)
         return
-    async with postgres_snapshot.filling(settings.database_url, installation.SCHEMAS) as filling:
+    async with postgres_filling.filling(settings.database_url, installation.SCHEMAS) as filling:
         yield PostgresTarget(filling, reading.about.schemas)
 
 

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+import os
+import pwd
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,8 +21,9 @@ from countersign.kernel.database import migrate, moved, versions
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
-from countersign.kernel.errors import Refused
-from countersign.kernel.security.masterkey import MasterKey
+from countersign.kernel.database.postgres_session import rights_at
+from countersign.kernel.errors import Refused, StorageFull
+from countersign.kernel.security.masterkey import MasterKey, master_key
 from countersign.settings import BadSetting, Settings
 
 ResultT = TypeVar("ResultT")
@@ -62,7 +65,7 @@ def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
     """The result of the work; refusals become the failure of a command.
 
     Raises:
-        Failure: the work was refused, or a setting cannot be used.
+        Failure: the work was refused, or a setting, file or folder cannot be used.
     """
     try:
         return asyncio.run(work)
@@ -73,6 +76,25 @@ def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
     except (BadSetting, ValueError) as error:
         remedy = "Correct it; `countersign config` explains every setting."
         raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
+    except OSError as error:
+        raise _unusable(error, doing) from error
+
+
+def _unusable(error: OSError, doing: str) -> Failure:
+    """What a file or folder that cannot be used means to whoever runs the command."""
+    why = f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}"
+    if error.errno in output.NO_ROOM:
+        return Failure(doing, why=why, remedy=StorageFull.resolution, exit_code=Exit.STORAGE_FULL)
+    user = f"the user {os.geteuid()}" if (name := _user()) is None else name
+    return Failure(doing, why=why, remedy=f"Let {user} read and write there, or choose another directory with --data.")
+
+
+def _user() -> str | None:
+    """This process's user, where the machine has a name for it."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return None
 
 
 def root_url(settings: Settings) -> str:
@@ -107,17 +129,29 @@ async def database(settings: Settings) -> AsyncGenerator[Database]:
         await opened.close()
 
 
+async def is_kept(settings: Settings) -> bool:
+    """Whether the store's tables were ever begun here; nothing is made by asking.
+
+    Raises:
+        Unavailable, ValueError: as `database`.
+    """
+    if not settings.database_url:
+        return has_database(settings)
+    (there,) = await rights_at(settings.database_url, (opening.SCHEMA,))
+    return there.has_tables
+
+
 async def pending(settings: Settings) -> list[str]:
-    """The migrations that are to come; a SQLite file is not made for that.
+    """The migrations that are to come; neither a SQLite file nor a schema is made for that.
 
     Raises:
         Unavailable, ValueError: as `database`.
         SchemaMismatch: the database belongs to another version.
     """
-    if not has_database(settings):
-        return [migration.name for migration in migrate.migrations(opening.MIGRATIONS)]
+    if not await is_kept(settings):
+        return _called(migration.name for migration in migrate.migrations(opening.MIGRATIONS))
     async with database(settings) as opened:
-        return await migrate.pending(opened, opening.MIGRATIONS)
+        return _called(await migrate.pending(opened, opening.MIGRATIONS))
 
 
 async def upgrade(settings: Settings) -> list[str]:
@@ -125,10 +159,19 @@ async def upgrade(settings: Settings) -> list[str]:
 
     Raises:
         Unavailable, ValueError, SchemaMismatch: as `pending`.
+        RightMissing: PostgreSQL's role may not make or alter tables.
+        MasterKeyRefused: there are databases without the key that sealed them, or it cannot be made.
     """
     await asyncio.to_thread(Path(settings.data).mkdir, mode=0o700, parents=True, exist_ok=True)
+    if not settings.database_url:
+        # Beside a database without one, no key would ever be made.
+        await asyncio.to_thread(master_key, settings)
     async with database(settings) as opened:
-        return await migrate.upgrade(opened, opening.MIGRATIONS)
+        return _called(await migrate.upgrade(opened, opening.MIGRATIONS))
+
+
+def _called(names: Iterable[str]) -> list[str]:
+    return [f"{opening.SCHEMA}: {name}" for name in names]
 
 
 async def require_keys(settings: Settings, master: MasterKey) -> None:

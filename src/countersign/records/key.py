@@ -41,3 +41,14 @@ async def secret(database: Database, master: MasterKey) -> bytes:
     if row is None:
         raise LookupError("the secret was removed while it was read")
     return unseal(master, bytes(row[0]), PURPOSE)
+
+
+async def require(database: Database, master: MasterKey) -> None:
+    """Open the secret if there is one; none is made.
+
+    Raises:
+        CannotUnseal: the master key is not the one it was sealed with.
+    """
+    row = await database.fetch_one(_STORED, NAME)
+    if row is not None:
+        unseal(master, bytes(row[0]), PURPOSE)

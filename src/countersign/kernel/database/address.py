@@ -1,7 +1,7 @@
 """The address of a PostgreSQL database, as both of its drivers read it."""
 
 import re
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 from countersign.kernel import addresses
 
@@ -26,7 +26,18 @@ def require_postgres(url: str, setting: str = SETTING) -> None:
 
 
 def shown(url: str) -> str:
-    """Hosts, ports and name of the database, without user and password.
+    """The database in words: user, where the address names one, hosts, ports and name; never the password.
+
+    Raises:
+        ValueError: as `require_postgres`.
+    """
+    parts = addresses.require_readable(url, SETTING)
+    user = parts.username or "".join(parse_qs(parts.query).get("user", ()))
+    return f"{unquote(user)}@{place(url)}" if user else place(url)
+
+
+def place(url: str) -> str:
+    """Hosts, ports and name of the database, the same whoever comes.
 
     Raises:
         ValueError: as `require_postgres`.

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from countersign.kernel import clock
 from countersign.kernel.database.dialect import in_dialect
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
+from countersign.kernel.database.postgres_rights import rights
 from countersign.kernel.database.snapshot import NotEmpty
 
 _NAME = re.compile(r"(\d{4})_\w+\.sql")
@@ -89,10 +90,12 @@ async def upgrade(database: Database, package: str) -> list[str]:
     Raises:
         SchemaMismatch: an applied file was changed, or the database was made by newer code.
         NotPortable: a file says something the two engines do not both do.
+        RightMissing: PostgreSQL's role may not make or alter tables.
     """
     known = migrations(package)
     if not await pending(database, package):
         return []
+    await require_rights(database)
     applied: list[str] = []
     while True:
         async with database.transaction() as transaction:
@@ -103,6 +106,16 @@ async def upgrade(database: Database, package: str) -> list[str]:
                 return applied
             await _apply(transaction, left[0], database.dialect)
         applied.append(left[0].name)
+
+
+async def require_rights(database: Database) -> None:
+    """Insist that tables can be made and altered; on SQLite whoever writes may.
+
+    Raises:
+        RightMissing: PostgreSQL's role may not.
+    """
+    if database.dialect == "postgres":
+        (await rights(database)).require_upgrade()
 
 
 async def create_within(transaction: Transaction, package: str, dialect: Dialect) -> None:

@@ -17,6 +17,7 @@ from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsi
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.postgres_connecting import CONNECT_S, connected
 from countersign.kernel.database.postgres_driver import Connection, Lease, Pool, driver
+from countersign.kernel.database.postgres_rights import rights
 from countersign.kernel.database.settled import settled
 from countersign.kernel.errors import InvalidRequest, Refused, StorageFull, Unavailable
 
@@ -34,10 +35,7 @@ _LOST = (
     ConnectionError,
 )
 
-_SCHEMA = """
-SELECT quote_ident($1), format('CREATE SCHEMA IF NOT EXISTS %I', $1::text),
-    EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)
-"""
+_MAKE_SCHEMA = "SELECT format('CREATE SCHEMA IF NOT EXISTS %I', $1::text)"
 
 # SQLSTATE, or its class (PostgreSQL documentation, appendix A), and the remedy.
 _REMEDIES = {
@@ -45,6 +43,7 @@ _REMEDIES = {
     "25P03": "The transaction was idle for too long and PostgreSQL ended it; try again.",
     "28": "PostgreSQL refuses the user or password of the database address; correct the setting.",
     "3D": "PostgreSQL has no such database; create it, or correct the setting.",
+    "42501": "The database's role may not do that; `countersign doctor` names the GRANT that is missing.",
     "40": "The transaction collided with another one; try again.",
     "53": "PostgreSQL has no connection or memory left; raise its limits, or lower the pool's size.",
     "55P03": "Another transaction kept a row or table locked for too long; try again.",
@@ -266,6 +265,7 @@ async def open_postgres(
 
     Raises:
         Unavailable: the server cannot be reached, or refuses the user; the text tells which.
+        RightMissing: the schema cannot be made, or used.
     """
     settings = {
         "default_transaction_read_only": "on",
@@ -299,15 +299,17 @@ async def _prepare_schema(url: str, schema: str) -> str:
     """Create the schema when it is missing; its name, quoted."""
     connection = await connected(driver.connect(url, timeout=CONNECT_S), url)
     try:
-        ((quoted, create, is_there),) = await connection.fetch(_SCHEMA, schema)
+        found = await rights(connection, schema)
+        found.require_use()
         # Looked up first, so that a user without the right to create one may use one that is there.
-        if not is_there:
+        if not found.has_schema:
+            ((create,),) = await connection.fetch(_MAKE_SCHEMA, schema)
             # Even with IF NOT EXISTS two at once collide in the catalogue.
             with suppress(asyncpg.UniqueViolationError, asyncpg.DuplicateSchemaError):
                 await connection.execute(create)
     finally:
         await connection.close()
-    return quoted
+    return found.schema
 
 
 async def _returned(lease: Lease) -> None:

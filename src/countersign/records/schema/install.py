@@ -106,12 +106,14 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
         WouldDestroy, DataInTheWay: as `Plan.require`; nothing was changed, unless the rows changed meanwhile.
         SchemaMismatch: the database was made by newer code.
         CannotUnseal: the master key is not the database's.
+        RightMissing: PostgreSQL's role may not make or alter tables.
     """
     await migrate.upgrade(database, MIGRATIONS)
     planned = await plan(database, registry)
     planned.require(destroy=destroy)
     if not planned.steps:
         return []
+    await migrate.require_rights(database)
     upgrading = _Upgrading(database.dialect, registry, Vault(await key.secret(database, master)))
     taken: list[Step] = []
     while True:

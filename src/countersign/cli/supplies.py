@@ -1,0 +1,159 @@
+"""What `countersign doctor` looks at of what the services stand on: master key, databases, files, counters, mail."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from countersign.cli import databases, installation, record_store, store
+from countersign.cli.finding import Finding
+from countersign.declare import DeclarationError
+from countersign.distribution import opening
+from countersign.kernel import ids
+from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.database.migrate import SchemaMismatch
+from countersign.kernel.database.postgres_session import rights_at
+from countersign.kernel.errors import Refused
+from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.kernel.mail.open import open_mail
+from countersign.kernel.mail.outbox import FOLDER
+from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
+from countersign.kernel.security.masterkey import MasterKey, MasterKeyRefused, load_master_key
+from countersign.settings import BadSetting, Settings
+
+SLOTS = 8
+"""Of counters that nothing is counted in."""
+
+
+def master_key(settings: Settings) -> Finding:
+    """Whether there is a key that could be read; whether it opens anything, the databases tell."""
+    name, data = "master key", Path(settings.data)
+    if settings.database_url and not _is_given(settings):
+        remedy = "Set COUNTERSIGN_MASTER_KEY or _FILE, for example from: openssl rand -base64 32"
+        return Finding(name, "fail", "with PostgreSQL every node needs the same master key", remedy)
+    if _has_key(settings):
+        return _present_key(settings)
+    if installation.files(settings):
+        remedy = "Put your copy of it back: another key opens nothing of what they hold."
+        return Finding(name, "fail", f"{data / KEY_FILE}, which sealed the databases, is missing", remedy)
+    return Finding(name, "ok", f"{data / KEY_FILE} will be made at the first start")
+
+
+def _present_key(settings: Settings) -> Finding:
+    name, is_given = "master key", _is_given(settings)
+    try:
+        key = _key(settings)
+    except Refused as refused:
+        return Finding(name, "fail", refused.detail, refused.remedy)
+    remedy = "" if is_given else "Keep a copy of it away from this machine: without it sealed values are lost."
+    return Finding(name, "ok" if is_given else "warn", f"key {key.current.id} seals", remedy)
+
+
+def _is_given(settings: Settings) -> bool:
+    return bool(settings.master_key or settings.master_key_file)
+
+
+def _has_key(settings: Settings) -> bool:
+    return _is_given(settings) or (Path(settings.data) / KEY_FILE).exists()
+
+
+def _key(settings: Settings) -> MasterKey:
+    file = Path(settings.master_key_file) if settings.master_key_file else None
+    return load_master_key(settings.master_key or None, file, Path(settings.data))
+
+
+async def database(settings: Settings, service: str) -> Finding:
+    """Whether the service's database can be reached, written, upgraded where that is to come, and unsealed."""
+    name = f"{service} database"
+    where = "PostgreSQL" if settings.database_url else str(Path(settings.data) / f"{service}.sqlite")
+    try:
+        return await _database(settings, service, Finding(name, "ok", where))
+    except MasterKeyRefused as refused:
+        return Finding(name, "warn", "what it holds sealed was not looked at", refused.remedy)
+    except Refused as refused:
+        return Finding(name, "fail", refused.detail, refused.remedy)
+    except DeclarationError as error:
+        return Finding(name, "fail", str(error), "Correct the module, or leave it out of COUNTERSIGN_MODULES.")
+    except BadSetting as error:
+        return Finding(name, "fail", str(error), "Correct it; `countersign config` explains every setting.")
+    except (SchemaMismatch, ValueError) as error:
+        return Finding(name, "fail", str(error), "Check COUNTERSIGN_DATABASE_URL and the installed version.")
+
+
+async def _database(settings: Settings, service: str, found: Finding) -> Finding:
+    kept = databases.SERVICES[service]
+    rights = None
+    if settings.database_url:
+        (rights,) = await rights_at(settings.database_url, (service,))
+        rights.require_write()
+    is_there = await kept.is_there(settings)
+    pending = await kept.pending(settings)
+    if rights and pending:
+        rights.require_upgrade()
+    if not is_there:
+        found.detail += " will be made at the first start"
+        return found
+    if pending:
+        found.standing = "warn"
+        found.detail += f": {len(pending)} migrations to come, first {pending[0].partition(': ')[2]}"
+        found.remedy = "The next start applies them; or run: countersign db upgrade"
+        return found
+    opened = store if service == opening.SCHEMA else record_store
+    await opened.require_writable(settings)
+    if _has_key(settings):
+        await opened.require_keys(settings, _key(settings))
+        found.detail += ": readable, writable, up to date, opened by the master key"
+    else:
+        found.detail += ": readable, writable, up to date"
+    return found
+
+
+async def blobs(settings: Settings) -> Finding:
+    """Whether files can be written, read and removed where the store keeps them."""
+    name, folder = "blob store", Path(settings.data) / opening.BLOBS_FOLDER
+    if not settings.blobs_url and not folder.exists():
+        return Finding(name, "ok", f"{folder} will be made at the first start")
+    try:
+        await open_blobs(settings.blobs_url or None, folder).check()
+    except Refused as refused:
+        return Finding(name, "fail", refused.detail, refused.remedy)
+    except (BadSetting, ValueError) as error:
+        return Finding(name, "fail", str(error), "Correct COUNTERSIGN_BLOBS_URL.")
+    return Finding(name, "ok", f"{settings.blobs_url or folder}: written, read and removed")
+
+
+async def counters(settings: Settings) -> Finding:
+    """Whether the server that counts requests for all nodes does so; where none is configured, this node does."""
+    name = "counters"
+    if not settings.counters_url:
+        return Finding(name, "ok", "rate limits are counted on this node")
+    # Its client takes a fifth of a second to import, which only those who configure it should wait for.
+    from countersign.kernel.http.counters_valkey import ValkeyCounters
+
+    warned: list[str] = []
+    with TemporaryDirectory() as folder:
+        try:
+            asked = ValkeyCounters(settings.counters_url, SharedMemoryCounters(Path(folder), SLOTS), warned.append)
+        except ValueError as error:
+            return Finding(name, "fail", str(error), "Correct COUNTERSIGN_COUNTERS_URL.")
+        try:
+            await asked.peek(f"doctor-{ids.new_uuid()}", 1, 1)
+        finally:
+            await asked.close()
+    if warned:
+        remedy = "Correct COUNTERSIGN_COUNTERS_URL, or see to that server: until then each limit holds for each node."
+        return Finding(name, "fail", warned[0], remedy)
+    return Finding(name, "ok", "the rate-limit store counts")
+
+
+async def mail(settings: Settings) -> Finding:
+    """Whether the mail server takes mail; without one, letters stay in a folder."""
+    data = Path(settings.data)
+    try:
+        await open_mail(settings.smtp_url, settings.mail_from, data).check()
+    except Refused as refused:
+        remedy = "Correct COUNTERSIGN_SMTP_URL, or see to the mail server." if settings.smtp_url else refused.remedy
+        return Finding("mail", "fail", refused.detail, remedy)
+    except BadSetting as error:
+        return Finding("mail", "fail", str(error), "Correct the setting; `countersign config` explains it.")
+    if settings.smtp_url:
+        return Finding("mail", "ok", "the mail server takes mail")
+    return Finding("mail", "ok", f"letters stay in {data / FOLDER}: `countersign mail` shows them")

@@ -1,0 +1,171 @@
+"""Schemas of a PostgreSQL database made and filled in one transaction: nobody sees anything before it is over."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from countersign.kernel.database.port import Dialect, Row, Value
+from countersign.kernel.database.postgres import PostgresTransaction
+from countersign.kernel.database.postgres_session import SEARCH, Session, count, session
+from countersign.kernel.database.snapshot import NotEmpty, Table
+
+ROWS_AT_ONCE = 500
+
+_MAKE_SCHEMA = "SELECT format('CREATE SCHEMA IF NOT EXISTS %I', $1::text)"
+_ANYTHING = "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident($1)) LIMIT 1"
+_COLUMNS = """
+SELECT a.attname
+FROM pg_attribute AS a
+WHERE a.attrelid = to_regclass(quote_ident($1)) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attname COLLATE "C"
+"""
+_DELETIONS = """
+SELECT format('DELETE FROM %I', c.relname)
+FROM pg_class AS c
+WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relkind = 'r'
+"""
+_LOOSENED = """
+SELECT format('ALTER TABLE %I DROP CONSTRAINT %I', c.relname, k.conname),
+    format('ALTER TABLE %I ADD CONSTRAINT %I %s', c.relname, k.conname, pg_get_constraintdef(k.oid))
+FROM pg_constraint AS k
+JOIN pg_class AS c ON c.oid = k.conrelid
+WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND k.contype = 'f'
+ORDER BY c.relname COLLATE "C", k.conname COLLATE "C"
+"""
+_STAMP = "SELECT format('COMMENT ON SCHEMA %I IS %L', $1::text, $2::text)"
+_STAMPED = "SELECT obj_description(to_regnamespace(quote_ident($1)), 'pg_namespace')"
+_ONE_FILLING = "SELECT pg_advisory_xact_lock(hashtext('countersign.filling'))"
+
+
+class PostgresFilling:
+    """Schemas being made in one transaction: nobody sees anything of them before it is over."""
+
+    def __init__(self, connection: Session, transaction: PostgresTransaction) -> None:
+        self._connection = connection
+        self._transaction = transaction
+
+    async def begin(self, schema: str, tables: Sequence[Table]) -> None:
+        """Make the schema where it is missing, and the tables, without their rules."""
+        await self._connection.execute(await self._connection.fetchval(_MAKE_SCHEMA, schema))
+        await self.transaction(schema)
+        for table in tables:
+            await self._connection.execute(table.create)
+
+    async def add(self, schema: str, table: Table, lines: AsyncIterator[bytes]) -> int:
+        """Add rows from lines of COPY's text format; how many."""
+        return count(
+            await self._connection.copy_to_table(
+                table.name, schema_name=schema, columns=table.columns, source=lines, format="text"
+            )
+        )
+
+    async def finish(self, schema: str, tables: Sequence[Table]) -> None:
+        """Give the tables their keys, rules and indexes, then their references to each other."""
+        await self.transaction(schema)
+        finishing = [each for table in tables for each in table.finish]
+        for statement in [*finishing, *(each for table in tables for each in table.references)]:
+            await self._connection.execute(statement)
+
+    async def make(self, schema: str) -> PostgresTransaction:
+        """Make the schema where it is missing: the transaction under way, to make its tables."""
+        await self._connection.execute(await self._connection.fetchval(_MAKE_SCHEMA, schema))
+        return await self.transaction(schema)
+
+    async def open(self, schema: str) -> list[str]:
+        """Empty the tables that were made, and take their references away, so that rows may come in any order; the
+        statements that give the references back."""
+        await self.transaction(schema)
+        references: list[str] = []
+        for drop, give_back in await self._connection.fetch(_LOOSENED, schema):
+            await self._connection.execute(drop)
+            references.append(give_back)
+        for (deletion,) in await self._connection.fetch(_DELETIONS, schema):
+            await self._connection.execute(deletion)
+        return references
+
+    async def columns(self, schema: str, table: str) -> list[str]:
+        """The columns of a table that was made, by name."""
+        await self.transaction(schema)
+        return [row[0] for row in await self._connection.fetch(_COLUMNS, table)]
+
+    async def add_rows(self, schema: str, table: str, columns: Sequence[str], rows: AsyncIterator[Row]) -> int:
+        """Add rows; how many."""
+        tag = await self._connection.copy_records_to_table(table, schema_name=schema, columns=columns, records=rows)
+        return count(tag)
+
+    async def close(self, schema: str, references: Sequence[str]) -> None:
+        """Give the references back; all rows are compared with them."""
+        await self.transaction(schema)
+        for statement in references:
+            await self._connection.execute(statement)
+
+    async def of(self, schema: str) -> "PostgresMoment":
+        """What one schema's tables hold within the transaction; until another schema is asked for."""
+        await self.transaction(schema)
+        return PostgresMoment(self._connection)
+
+    async def stamp(self, schema: str, text: str) -> None:
+        """Give the schema a text, which others see with everything else."""
+        await self._connection.execute(await self._connection.fetchval(_STAMP, schema, text))
+
+    async def transaction(self, schema: str) -> PostgresTransaction:
+        """The transaction under way as one that works on this schema."""
+        await self._connection.fetch(SEARCH, schema)
+        return self._transaction
+
+
+class PostgresMoment:
+    """What a transaction sees of one schema: see canonical.Readable."""
+
+    def __init__(self, connection: Session) -> None:
+        self._connection = connection
+
+    @property
+    def dialect(self) -> Dialect:
+        """PostgreSQL's."""
+        return "postgres"
+
+    async def fetch(self, statement: str, *values: Value) -> list[Row]:
+        """All rows."""
+        return await self._connection.fetch(statement, *values)
+
+    async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
+        """The rows in batches."""
+        cursor = await self._connection.cursor(statement, *values)
+        while batch := await cursor.fetch(ROWS_AT_ONCE):
+            yield batch
+
+
+async def stamp(url: str, schema: str) -> str | None:
+    """The text that a filling gave the schema; a filling under way is waited for.
+
+    Raises:
+        Unavailable: PostgreSQL cannot be reached, or one is under way for longer than that.
+    """
+    async with session(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
+        await connection.fetch(_ONE_FILLING)
+        row = await connection.fetchrow(_STAMPED, schema)
+    return None if row is None else row[0]
+
+
+class _Undone(Exception):
+    """Ends a transaction that was but a trial."""
+
+
+@asynccontextmanager
+async def filling(url: str, schemas: Sequence[str], *, keeps: bool = True) -> AsyncGenerator[PostgresFilling]:
+    """A transaction that makes the schemas; durable when the block has been left, undone by an exception. Without
+    `keeps` it is a trial, and always undone.
+
+    Raises:
+        NotEmpty: one of them has tables already.
+        StorageFull, Unavailable: the server has no room, cannot be reached, or gave up.
+    """
+    with suppress(_Undone):
+        async with session(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
+            await connection.fetch(_ONE_FILLING)
+            for schema in schemas:
+                if await connection.fetch(_ANYTHING, schema):
+                    raise NotEmpty(f"the schema {schema} of the database is not empty")
+            yield PostgresFilling(connection, PostgresTransaction(connection))
+            if not keeps:
+                raise _Undone

@@ -1,0 +1,144 @@
+"""What the role of a database's address may do there, looked at before it is needed: a refusal names the GRANT."""
+
+from typing import NamedTuple, NoReturn, Protocol
+
+from countersign.kernel.database.port import Row, Value
+from countersign.kernel.database.snapshot import NotEmpty
+from countersign.kernel.errors import Refused
+
+# Tables of a job engine's own begin so, and do not tell that the service was ever there.
+_RIGHTS = """
+SELECT quote_ident(current_user), quote_ident(current_database()), quote_ident(s.name),
+    s.oid IS NOT NULL,
+    has_database_privilege(current_database(), 'CREATE'),
+    coalesce(has_schema_privilege(s.oid, 'USAGE'), false),
+    coalesce(has_schema_privilege(s.oid, 'CREATE'), false),
+    coalesce((SELECT quote_ident(pg_get_userbyid(n.nspowner)) FROM pg_namespace AS n
+        WHERE n.oid = s.oid AND NOT pg_has_role(n.nspowner, 'USAGE')), ''),
+    EXISTS (SELECT 1 FROM pg_class AS c
+        WHERE c.relnamespace = s.oid AND c.relkind = 'r' AND c.relname NOT LIKE 'procrastinate%'),
+    NOT EXISTS (SELECT 1 FROM pg_class AS c WHERE c.relnamespace = s.oid)
+        AND NOT EXISTS (SELECT 1 FROM pg_proc AS p WHERE p.pronamespace = s.oid),
+    NOT EXISTS (SELECT 1 FROM pg_class AS c
+        WHERE c.relnamespace = s.oid AND c.relkind = 'r' AND NOT (
+            has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
+            AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))),
+    coalesce((SELECT string_agg(DISTINCT quote_ident(pg_get_userbyid(c.relowner)), ', ') FROM pg_class AS c
+        WHERE c.relnamespace = s.oid AND c.relkind = 'r' AND NOT pg_has_role(c.relowner, 'USAGE')), '')
+FROM (
+    SELECT asked.name, (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = asked.name) AS oid
+    FROM (SELECT coalesce($1::text, current_schema()::text) AS name) AS asked
+) AS s
+"""
+
+
+class RightMissing(Refused):
+    """PostgreSQL gives the role of the database's address too few rights; the resolution is the statement that gives
+    them."""
+
+    status = 500
+    code = "database_right_missing"
+    title = "Right missing"
+
+
+class Asked(Protocol):
+    """A connection, or a database."""
+
+    async def fetch(self, statement: str, /, *values: Value) -> list[Row]:
+        """All rows."""
+        ...
+
+
+class Rights(NamedTuple):
+    """What the role may do with one schema. Names are quoted as SQL wants them.
+
+    has_schema, has_tables  whether the schema is there; whether a service ever made its tables in it
+    is_empty                nothing at all is in it
+    schema_owner            whom it belongs to, where that is another role; else empty
+    owners                  other roles that tables in it belong to
+    """
+
+    role: str
+    database: str
+    schema: str
+    has_schema: bool
+    may_make_schema: bool
+    may_use: bool
+    may_create: bool
+    schema_owner: str
+    has_tables: bool
+    is_empty: bool
+    may_write: bool
+    owners: str
+
+    def require_use(self) -> None:
+        """Insist that the schema can be used, or made.
+
+        Raises:
+            RightMissing: it cannot.
+        """
+        if not self.has_schema and not self.may_make_schema:
+            raise RightMissing(
+                f"the role {self.role} may not make the schema {self.schema} in the database {self.database}",
+                resolution=f"As the database's owner run: GRANT CREATE ON DATABASE {self.database} TO {self.role};",
+            )
+        if self.has_schema and not self.may_use:
+            self._refuse("use", f"GRANT USAGE, CREATE ON SCHEMA {self.schema} TO {self.role};")
+
+    def require_write(self) -> None:
+        """Insist that the tables that are there can be read and written, too.
+
+        Raises:
+            RightMissing: they cannot.
+        """
+        self.require_use()
+        if not self.may_write:
+            statement = f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {self.schema} TO {self.role};"
+            self._refuse("read and write every table of", statement)
+
+    def require_upgrade(self) -> None:
+        """Insist that tables can be made and altered, too.
+
+        Raises:
+            RightMissing: they cannot.
+        """
+        self.require_write()
+        if self.has_schema and not self.may_create:
+            self._refuse("make tables in", f"GRANT CREATE ON SCHEMA {self.schema} TO {self.role};")
+        if self.owners:
+            raise RightMissing(
+                f"tables of the schema {self.schema} belong to {self.owners}, and {self.role} may not alter them",
+                resolution=f"Name the role {self.owners} in the address, or give each of them away: "
+                f"ALTER TABLE … OWNER TO {self.role};",
+            )
+
+    def require_new(self) -> None:
+        """Insist that the schema is not there, or empty and the role's own, and that it can be filled.
+
+        Raises:
+            NotEmpty: something is in it, or it is another role's.
+            RightMissing: it cannot be made.
+        """
+        if not self.is_empty:
+            whose = f", of the role {self.owners}" if self.owners else ""
+            remedy = "Name a database that nobody uses, or drop the schema if an attempt left it."
+            text = f"the database {self.database} has something in the schema {self.schema}{whose}"
+            raise NotEmpty(text, resolution=remedy)
+        self.require_use()
+        if self.schema_owner:
+            statement = f"ALTER SCHEMA {self.schema} OWNER TO {self.role};"
+            remedy = f"Drop it; or, as that role or a superuser, run: {statement}"
+            text = f"the schema {self.schema} of the database {self.database} belongs to the role {self.schema_owner}"
+            raise NotEmpty(text, resolution=remedy)
+
+    def _refuse(self, what: str, statement: str) -> NoReturn:
+        raise RightMissing(
+            f"the role {self.role} may not {what} the schema {self.schema} of the database {self.database}",
+            resolution=f"As its owner run: {statement}",
+        )
+
+
+async def rights(asked: Asked, schema: str | None = None) -> Rights:
+    """What the role may do with the schema; None: with the one that is worked in."""
+    (row,) = await asked.fetch(_RIGHTS, schema)
+    return Rights(*row)

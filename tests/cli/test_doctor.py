@@ -1,0 +1,202 @@
+"""`countersign doctor` looks at all that both services stand on, and names what is missing with its remedy."""
+
+import json
+import shutil
+import socket
+import subprocess
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+from tests.servers.postgres import Cluster
+from tests.servers.process import answers, free_port, installed, serving
+from tests.servers.s3 import Bucket
+
+FREE = ("--distribution-port", "0", "--records-port", "0")
+MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
+PASSWORD = "not-to-be-seen"
+KEYS = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
+_numbers = count(1)
+
+
+class Said(NamedTuple):
+    """What the doctor found, by the name of the check."""
+
+    standing: dict[str, str]
+    detail: dict[str, str]
+    remedy: dict[str, str]
+
+    @property
+    def failed(self) -> list[str]:
+        """What is wrong."""
+        return [name for name, standing in self.standing.items() if standing == "fail"]
+
+
+@pytest.fixture
+def data(run: Run, tmp_path: Path) -> Path:
+    """A data directory with both services."""
+    folder = tmp_path / "data"
+    assert run("db", "upgrade", "--data", folder).returncode == Exit.OK
+    return folder
+
+
+def asked(run: Run, data: Path, *options: str, **settings: str) -> Said:
+    """What the doctor says; its exit code agrees with it, and it says no password."""
+    done = run("doctor", *options, "--json", "--data", data, **settings)
+    assert PASSWORD not in done.stdout + done.stderr
+    checks = json.loads(done.stdout)["checks"]
+    said = Said(*({each["check"]: each[member] for each in checks} for member in ("standing", "detail", "remedy")))
+    assert done.returncode == (Exit.FAILED if said.failed else Exit.OK), done.stderr
+    assert all(said.remedy[name] for name in said.failed)
+    return said
+
+
+def test_both_services_are_looked_at_or_the_one_that_is_named(run: Run, data: Path) -> None:
+    (data / "records.sqlite").write_bytes(b"no database at all" * 1000)
+
+    both = asked(run, data, *FREE)
+    store = asked(run, data, "distribution", *FREE)
+    records = asked(run, data, "records", *FREE)
+
+    ports = {"distribution port", "records port"}
+    assert ports | {"distribution database", "records database", "blob store", "counters"} <= both.standing.keys()
+    assert both.failed == records.failed == ["records database"]
+    assert store.failed == []
+    assert "opened by the master key" in store.detail["distribution database"]
+    assert not {"records database", "records port"} & store.standing.keys()
+    assert not {"distribution database", "distribution port", "blob store"} & records.standing.keys()
+
+
+def test_a_master_key_that_is_not_the_databases_opens_neither(run: Run, data: Path) -> None:
+    made = run("org", "create", "acme", "--name", "Acme", "--data", data)
+
+    found = asked(run, data, *FREE, COUNTERSIGN_MASTER_KEY=MASTER_KEY)
+
+    assert made.returncode == Exit.OK
+    assert found.failed == ["distribution database", "records database"]
+
+
+def test_a_port_that_is_taken_is_named_for_each_service_and_the_operator(run: Run, data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        found = asked(run, data, "--distribution-port", port, "--records-port", port, COUNTERSIGN_OPERATOR_PORT=port)
+    elsewhere = asked(run, data, *FREE, "--host", "192.0.2.1")
+
+    assert found.failed == ["distribution port", "records port", "operator port"]
+    assert f"127.0.0.1:{port}: address already in use" in found.detail["records port"]
+    assert elsewhere.failed == ["distribution port", "records port"]
+
+
+@pytest.fixture
+def guarded_redis() -> Iterator[int]:
+    """The port of a Redis that wants a password, and knows a user who may only read."""
+    program = installed("redis-server", "redis-server")
+    folder, port = Path(tempfile.mkdtemp(prefix="countersign-redis-")), free_port()
+    options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--requirepass", PASSWORD]
+    options += ["--user", "reader", "on", f">{PASSWORD}", "~*", "+@read", "+@connection", "--dir", str(folder)]
+    try:
+        with serving([program, *options], is_ready=lambda: answers(port), log=folder / "log"):
+            yield port
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_the_counters_are_counted_with(run: Run, data: Path, guarded_redis: int) -> None:
+    place = f"127.0.0.1:{guarded_redis}"
+
+    def counters(url: str) -> tuple[str, str]:
+        found = asked(run, data, "distribution", *FREE, COUNTERSIGN_COUNTERS_URL=url)
+        return found.standing["counters"], found.detail["counters"]
+
+    assert counters(f"redis://:{PASSWORD}@{place}/0") == ("ok", "the rate-limit store counts")
+    for url in (
+        f"redis://{place}/0",
+        f"redis://:wrong-{PASSWORD}@{place}/0",
+        f"redis://reader:{PASSWORD}@{place}/0",
+        f"valkey://:{PASSWORD}@127.0.0.1:{free_port()}/0",
+    ):
+        standing, detail = counters(url)
+        assert (standing, "this node counts alone" in detail) == ("fail", True), url
+
+
+def test_the_bucket_is_written_read_and_emptied_again(run: Run, data: Path, s3_url: Bucket) -> None:
+    query = f"endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
+
+    there = asked(run, data, *FREE, COUNTERSIGN_BLOBS_URL=f"s3://{s3_url.name}/here?{query}", **KEYS)
+    missing = asked(run, data, *FREE, COUNTERSIGN_BLOBS_URL=f"s3://{s3_url.name}-missing/here?{query}", **KEYS)
+    with urllib.request.urlopen(f"{s3_url.endpoint}/{s3_url.name}?list-type=2", timeout=30) as answer:
+        listed = answer.read()
+
+    assert there.failed == []
+    assert "written, read and removed" in there.detail["blob store"]
+    assert missing.failed == ["blob store"]
+    assert b"<Key>" not in listed
+
+
+class Poor:
+    """A database and a role that may do nothing with it yet."""
+
+    def __init__(self, cluster: Cluster, url: str) -> None:
+        self._cluster = cluster
+        self.name, self.role = url.rpartition("/")[2], f"patient_{next(_numbers)}"
+        cluster.sql(f"CREATE ROLE {self.role} LOGIN")
+        url = url.replace("postgres@", f"{self.role}:{PASSWORD}@", 1)
+        self.settings = {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+
+    def sql(self, *statements: str) -> str:
+        """Run the statements in the database as the superuser."""
+        command = [
+            self._cluster.programs / "psql",
+            "-XAtq",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-d",
+            self._cluster.url(self.name),
+        ]
+        for statement in statements:
+            command += ["-c", statement]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def poor(postgres_cluster: Cluster, postgres_url: str) -> Poor:
+    """A role without rights."""
+    return Poor(postgres_cluster, postgres_url)
+
+
+def test_a_right_that_is_missing_is_found_before_it_is_needed(run: Run, tmp_path: Path, poor: Poor) -> None:
+    databases = ["distribution database", "records database"]
+
+    before = asked(run, tmp_path, *FREE, **poor.settings)
+    refused = [
+        run(*command, "--data", tmp_path, **poor.settings)
+        for command in (("db", "upgrade", "--dry-run"), ("db", "upgrade"), ("serve", "--distribution-port", "0"))
+    ]
+    grant = f"GRANT CREATE ON DATABASE {poor.name} TO {poor.role};"
+    poor.sql(grant)
+    granted = asked(run, tmp_path, *FREE, **poor.settings)
+    made = poor.sql("SELECT count(*) FROM pg_namespace WHERE nspname IN ('distribution', 'records')")
+    upgraded = run("db", "upgrade", "--data", tmp_path, **poor.settings)
+    whole = asked(run, tmp_path, *FREE, **poor.settings)
+    poor.sql(f"REVOKE ALL ON records.lead FROM {poor.role}")
+    less = asked(run, tmp_path, *FREE, **poor.settings)
+
+    assert before.failed == databases
+    assert all(grant in before.remedy[name] for name in databases)
+    for each in refused:
+        assert each.returncode == Exit.FAILED
+        assert grant in each.stderr
+        assert "Traceback" not in each.stderr
+    assert granted.failed == []
+    assert made == "0\n", "nothing is made by asking"
+    assert upgraded.returncode == Exit.OK, upgraded.stderr
+    assert whole.failed == []
+    assert less.failed == ["records database"]
+    assert "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA records" in less.remedy["records database"]

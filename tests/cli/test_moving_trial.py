@@ -1,0 +1,117 @@
+"""`db migrate --dry-run` tries what a move needs, the rights there and the bucket too, and leaves nothing behind."""
+
+import subprocess
+import urllib.request
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+from tests.servers.postgres import Cluster
+from tests.servers.s3 import Bucket
+
+KEYS = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
+SCHEMAS = "SELECT count(*) FROM pg_namespace WHERE nspname IN ('distribution', 'records')"
+PASSWORD = "not-to-be-seen"
+_numbers = count(1)
+
+
+@pytest.fixture
+def here(run: Run, tmp_path: Path) -> Path:
+    """A data directory with both services."""
+    data = tmp_path / "data"
+    assert run("db", "upgrade", "--data", data).returncode == Exit.OK
+    return data
+
+
+class Target:
+    """A database, and a role that may do nothing in it yet."""
+
+    def __init__(self, cluster: Cluster, url: str) -> None:
+        self._cluster = cluster
+        self.name = url.rpartition("/")[2]
+        self.role, self.other = f"mover_{next(_numbers)}", f"owner_{next(_numbers)}"
+        cluster.sql(f"CREATE ROLE {self.role} LOGIN", f"CREATE ROLE {self.other}")
+        self.url = url.replace("postgres@", f"{self.role}:{PASSWORD}@", 1)
+
+    def sql(self, *statements: str) -> str:
+        """Run the statements in the database as the superuser."""
+        command = [
+            self._cluster.programs / "psql",
+            "-XAtq",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-d",
+            self._cluster.url(self.name),
+        ]
+        for statement in statements:
+            command += ["-c", statement]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def target(postgres_cluster: Cluster, postgres_url: str) -> Target:
+    """A place to move to without rights there."""
+    return Target(postgres_cluster, postgres_url)
+
+
+def require_refused(done: "subprocess.CompletedProcess[str]", *words: str) -> None:
+    """The command has named the words, and no password."""
+    assert done.returncode in (Exit.FAILED, Exit.CONFLICT, Exit.UNREACHABLE), done.stdout
+    assert "Traceback" not in done.stderr
+    assert PASSWORD not in done.stdout + done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+def test_rights_are_tried_and_nothing_stays(run: Run, here: Path, target: Target) -> None:
+    command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", here]
+
+    refused = run(*command, "--dry-run")
+    target.sql(f"GRANT CREATE ON DATABASE {target.name} TO {target.role}")
+    planned = run(*command, "--dry-run")
+    left = target.sql(SCHEMAS)
+    done = run(*command)
+
+    require_refused(refused, f"GRANT CREATE ON DATABASE {target.name} TO {target.role};")
+    assert planned.returncode == done.returncode == Exit.OK, planned.stderr + done.stderr
+    assert left == "0\n"
+    for each in (planned, done):
+        assert f"to {target.role}@127.0.0.1:" in each.stdout
+        assert PASSWORD not in each.stdout + each.stderr
+    assert f"COUNTERSIGN_DATABASE_URL=postgresql://{target.role}:…@127.0.0.1:" in done.stderr
+
+
+@pytest.mark.parametrize("option", [["--dry-run"], []], ids=["planned", "done"])
+def test_what_is_another_roles_is_refused(run: Run, here: Path, target: Target, option: list[str]) -> None:
+    command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", here, *option]
+    target.sql(
+        f"CREATE SCHEMA records AUTHORIZATION {target.other}",
+        f"GRANT CREATE ON DATABASE {target.name} TO {target.role}",
+        f"GRANT USAGE, CREATE ON SCHEMA records TO {target.role}",
+    )
+
+    schema = run(*command)
+    target.sql(f"SET ROLE {target.other}; CREATE TABLE records.lead (id text); GRANT ALL ON records.lead TO PUBLIC")
+    table = run(*command)
+
+    require_refused(schema, f"belongs to the role {target.other}", f"ALTER SCHEMA records OWNER TO {target.role};")
+    require_refused(table, "something in the schema records", f"of the role {target.other}", "drop the schema")
+
+
+def test_the_bucket_is_tried_and_nothing_stays(run: Run, here: Path, target: Target, s3_url: Bucket) -> None:
+    target.sql(f"GRANT CREATE ON DATABASE {target.name} TO {target.role}")
+    command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", here, "--dry-run", "--blobs-to"]
+    query = f"endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
+
+    missing = run(*command, f"s3://{s3_url.name}-missing/here?{query}", **KEYS)
+    there = run(*command, f"s3://{s3_url.name}/here?{query}", **KEYS)
+    with urllib.request.urlopen(f"{s3_url.endpoint}/{s3_url.name}?list-type=2", timeout=30) as answer:
+        listed = answer.read()
+
+    require_refused(missing, "bucket")
+    assert there.returncode == Exit.OK, there.stderr
+    assert b"<Key>" not in listed
+    assert target.sql(SCHEMAS) == "0\n"

@@ -1,0 +1,58 @@
+"""Folders that may not be written: the error names them and whoever may not, and is never a traceback."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from tests.servers.countersign import COMMAND, environment
+
+POWERS = "--bounding-set=-dac_override,-dac_read_search"
+"""What lets root write where its own mode forbids it."""
+
+
+@pytest.fixture
+def run_plain() -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Run the command line as somebody to whom modes of files apply."""
+    setpriv = shutil.which("setpriv")
+    if os.geteuid() == 0 and setpriv is None:
+        pytest.skip("root needs setpriv to be refused anything (Debian: apt install util-linux)")
+    powerless = [str(setpriv), POWERS] if os.geteuid() == 0 else []
+
+    def run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+        command = [*powerless, *COMMAND, *arguments]
+        return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+
+    return run
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> Iterator[Path]:
+    """A folder in which nothing can be made."""
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0o555)
+    yield folder
+    folder.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("org", "create", "acme", "--name", "Acme"), ("user", "create", "bob"), ("db", "upgrade"), ("serve",)],
+    ids=" ".join,
+)
+def test_a_command_that_makes_a_folder_says_where_it_may_not(
+    run_plain: Callable[..., "subprocess.CompletedProcess[str]"], closed: Path, command: tuple[str, ...]
+) -> None:
+    below = run_plain(*command, "--data", closed / "data")
+    inside = run_plain(*command, "--data", closed)
+
+    for done in (below, inside):
+        assert done.returncode == Exit.FAILED
+        assert "Traceback" not in done.stderr
+        assert str(closed) in done.stderr
+        assert "Permission denied" in done.stderr
+        assert "--data" in done.stderr or "COUNTERSIGN_MASTER_KEY" in done.stderr

@@ -1,0 +1,141 @@
+"""A role that may do too little: every refusal is the statement that gives the right, and that statement suffices."""
+
+from itertools import count
+
+import asyncpg
+import pytest
+
+from countersign.kernel.database import migrate
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.postgres_rights import RightMissing, Rights
+from countersign.kernel.database.postgres_session import rights_at
+from countersign.kernel.database.snapshot import NotEmpty
+from countersign.kernel.errors import Unavailable
+from tests.servers.postgres import Cluster
+
+MIGRATIONS = "countersign.distribution.migrations"
+_numbers = count(1)
+
+
+class Poor:
+    """A role that may do nothing yet with a database of its own, and whoever gives it rights."""
+
+    def __init__(self, cluster: Cluster, url: str) -> None:
+        self._owners_url = url
+        self.role = f"Poor-{next(_numbers)}"
+        self.other = f"other_{next(_numbers)}"
+        cluster.sql(f'CREATE ROLE "{self.role}" LOGIN', f"CREATE ROLE {self.other}")
+        self.url = url.replace("postgres@", f"{self.role}@", 1)
+
+    async def give(self, *statements: str) -> None:
+        """Run the statements as the superuser."""
+        connection = await asyncpg.connect(self._owners_url)
+        for statement in statements:
+            await connection.execute(statement)
+        await connection.close()
+
+    async def rights(self) -> Rights:
+        """What the role may do."""
+        (found,) = await rights_at(self.url, ["shop"])
+        return found
+
+    async def upgraded(self) -> list[str]:
+        """Open the database and bring it up to date."""
+        database = await open_database(self.url, schema="shop", pool=1)
+        try:
+            return await migrate.upgrade(database, MIGRATIONS)
+        finally:
+            await database.close()
+
+
+@pytest.fixture
+def poor(postgres_cluster: Cluster, postgres_url: str) -> Poor:
+    """A role without rights."""
+    return Poor(postgres_cluster, postgres_url)
+
+
+async def test_each_missing_right_is_named_by_the_statement_that_gives_it(poor: Poor) -> None:
+    with pytest.raises(RightMissing) as schemaless:
+        await poor.upgraded()
+    await poor.give("CREATE SCHEMA shop")
+    with pytest.raises(RightMissing) as unusable:
+        await poor.upgraded()
+    await poor.give(f'GRANT USAGE ON SCHEMA shop TO "{poor.role}"')
+    with pytest.raises(RightMissing) as tableless:
+        await poor.upgraded()
+    statement = tableless.value.remedy.partition("run: ")[2]
+    await poor.give(statement)
+    done = await poor.upgraded()
+
+    assert "GRANT CREATE ON DATABASE test_" in schemaless.value.remedy
+    assert schemaless.value.remedy.endswith(f' TO "{poor.role}";')
+    assert unusable.value.remedy.endswith(f'GRANT USAGE, CREATE ON SCHEMA shop TO "{poor.role}";')
+    assert statement == f'GRANT CREATE ON SCHEMA shop TO "{poor.role}";'
+    assert done[0] == "0001_initial"
+
+
+async def test_the_right_to_make_a_schema_is_enough(poor: Poor) -> None:
+    with pytest.raises(RightMissing) as refused:
+        (await poor.rights()).require_use()
+    await poor.give(refused.value.remedy.partition("run: ")[2])
+
+    (await poor.rights()).require_new()
+    done = await poor.upgraded()
+
+    found = await poor.rights()
+    found.require_upgrade()
+    assert done
+    assert found.has_tables
+    with pytest.raises(NotEmpty):
+        found.require_new()
+
+
+async def test_nothing_is_made_by_asking(poor: Poor) -> None:
+    await poor.give(f'GRANT CREATE ON DATABASE {poor.url.rpartition("/")[2]} TO "{poor.role}"')
+
+    found = [await poor.rights(), await poor.rights()]
+
+    assert [(each.has_schema, each.has_tables, each.is_empty) for each in found] == [(False, False, True)] * 2
+
+
+async def test_tables_of_another_role_are_neither_written_nor_altered(poor: Poor) -> None:
+    await poor.give(
+        f"CREATE SCHEMA shop AUTHORIZATION {poor.other}",
+        f'GRANT USAGE, CREATE ON SCHEMA shop TO "{poor.role}"',
+        f"SET ROLE {poor.other}",
+        "CREATE TABLE shop.thing (id int)",
+    )
+    database = await open_database(poor.url, schema="shop", pool=1)
+    with pytest.raises(Unavailable) as denied:
+        await database.fetch("SELECT id FROM thing")
+    await database.close()
+
+    found = await poor.rights()
+    with pytest.raises(RightMissing) as unwritable:
+        found.require_write()
+    with pytest.raises(NotEmpty) as taken:
+        found.require_new()
+    await poor.give(unwritable.value.remedy.partition("run: ")[2])
+    found = await poor.rights()
+    found.require_write()
+    with pytest.raises(RightMissing) as unaltered:
+        found.require_upgrade()
+
+    assert "countersign doctor" in denied.value.detail
+    assert f"of the role {poor.other}" in taken.value.detail
+    assert poor.other in unaltered.value.detail
+    assert f'OWNER TO "{poor.role}"' in unaltered.value.remedy
+
+
+async def test_a_schema_of_another_role_is_no_place_to_move_to(poor: Poor) -> None:
+    await poor.give(
+        f"CREATE SCHEMA shop AUTHORIZATION {poor.other}", f'GRANT USAGE, CREATE ON SCHEMA shop TO "{poor.role}"'
+    )
+
+    found = await poor.rights()
+    found.require_upgrade()
+    with pytest.raises(NotEmpty) as refused:
+        found.require_new()
+    await poor.give(refused.value.remedy.partition("run: ")[2])
+
+    (await poor.rights()).require_new()
