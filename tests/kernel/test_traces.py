@@ -56,7 +56,7 @@ def collecting(answer: Callable[[socket.socket], None]) -> Generator[tuple[Trace
         serving.start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1/traces"
         tracer = require(url)(url, "0")
-        tracer.record(Span("distribution", "/products", "GET", 200, 0.1, "request", None))
+        tracer.record(Span("distribution", "/products", "GET", 200, 0.1, "request", None, False))
         yield tracer, serving
 
 

@@ -3,11 +3,13 @@
 import threading
 
 import requests
+from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import (
+    Link,
     NonRecordingSpan,
     SpanContext,
     SpanKind,
@@ -37,12 +39,7 @@ class Sender:
     def record(self, span: Span) -> None:
         """See Tracer."""
         began_ns, ended_ns = moments_ns(span.elapsed_s)
-        parent = parent_of(span.traceparent)
-        context = None
-        if parent is not None:
-            flags = TraceFlags(TraceFlags.SAMPLED if parent.is_sampled else TraceFlags.DEFAULT)
-            remote = SpanContext(parent.trace_id, parent.span_id, is_remote=True, trace_flags=flags)
-            context = set_span_in_context(NonRecordingSpan(remote))
+        context, links = _of_caller(span)
         attributes: dict[str, str | int] = {
             "http.request.method": span.method,
             "countersign.request_id": span.request_id,
@@ -55,6 +52,7 @@ class Sender:
             context=context,
             kind=SpanKind.SERVER,
             attributes=attributes,
+            links=links,
             start_time=began_ns,
         )
         if "error.type" in attributes:
@@ -87,6 +85,18 @@ class Sender:
             )
             self._providers[service] = found
         return found
+
+
+def _of_caller(span: Span) -> tuple[Context | None, list[Link]]:
+    """What the span is a part of, and what it is linked to."""
+    parent = parent_of(span.traceparent)
+    if parent is None:
+        return None, []
+    flags = TraceFlags(TraceFlags.SAMPLED if parent.is_sampled else TraceFlags.DEFAULT)
+    remote = SpanContext(parent.trace_id, parent.span_id, is_remote=True, trace_flags=flags)
+    if not span.is_believed:
+        return None, [Link(remote)]
+    return set_span_in_context(NonRecordingSpan(remote)), []
 
 
 def _session() -> requests.Session:
