@@ -79,7 +79,9 @@ class Settings:
         "URL",
         secret=True,
     )
-    trusted_proxies: str = _setting("", "Addresses whose X-Forwarded-For is believed, separated by commas.")
+    trusted_proxies: str = _setting(
+        "", "Addresses whose X-Forwarded-For and traceparent are believed, separated by commas."
+    )
     rate_anonymous: int = _setting(120, "Requests of one address without credentials.", "per minute")
     rate_community: int = _setting(600, "Requests of one community key.", "per minute")
     rate_agent: int = _setting(1200, "Requests of one agent key.", "per minute")
@@ -198,6 +200,11 @@ class Settings:
     )
     log_level: str = _setting("info", "Least level that is logged: debug, info, warning, error.")
     log_requests: bool = _setting(False, "Log a line for every request.")
+
+    @property
+    def proxies(self) -> frozenset[str]:
+        """The addresses of `trusted_proxies`."""
+        return frozenset(part.strip() for part in self.trusted_proxies.split(",") if part.strip())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Spans at a collector of traces: a server with COUNTERSIGN_OTLP_URL, and a collector that reads what it sends."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +39,14 @@ def attributes(span: Any) -> dict[str, str | int]:
 def test_each_request_of_both_services_is_a_span_by_its_template(collector: Collector, tmp_path: Path) -> None:
     marker = "Zq7w"
     headers = {"traceparent": f"00-{TRACE}-{CALLER}-01", "X-Marker": marker, "Authorization": f"Bearer {marker}"}
-    told = {"COUNTERSIGN_OTLP_URL": collector.url}
+    told = {"COUNTERSIGN_OTLP_URL": collector.url, "COUNTERSIGN_TRUSTED_PROXIES": "127.0.0.1"}
     with served(tmp_path / "data", service="both", settings=told) as server:
         answer = httpx.get(f"{server.url}/api/v1/products/{marker}", params={"q": marker}, headers=headers)
         login = f"http://127.0.0.1:{server.records_port}/api/auth/login"
         httpx.post(login, json={"username": marker, "password": marker})
         httpx.get(f"{server.url}/{marker}")
 
-    (product,) = [span for service, span in collector.spans if span.name == "GET /products/{id}"]
+    (product,) = [span for _, span in collector.spans if span.name == "GET /products/{id}"]
     assert attributes(product) == {
         "http.request.method": "GET",
         "http.route": "/products/{id}",
@@ -61,6 +61,51 @@ def test_each_request_of_both_services_is_a_span_by_its_template(collector: Coll
         ("records", "POST /api/auth/login"),
     }
     assert not [body for body in collector.bodies if marker.encode() in body]
+
+
+def asked(tmp_path: Path, settings: Mapping[str, str], *traceparents: str) -> None:
+    """Each service is asked once with each header, by this machine."""
+    with served(tmp_path / "data", service="both", settings=settings) as server:
+        for each in traceparents:
+            for port in (server.port, server.records_port):
+                httpx.get(f"http://127.0.0.1:{port}/nowhere", headers={"traceparent": each})
+
+
+def test_a_stranger_hides_no_request_from_the_traces_and_chooses_no_trace(collector: Collector, tmp_path: Path) -> None:
+    told = {"COUNTERSIGN_OTLP_URL": collector.url, "COUNTERSIGN_TRUSTED_PROXIES": "192.0.2.1"}
+
+    asked(tmp_path, told, f"00-{TRACE}-{CALLER}-00")
+
+    found = {service: span for service, span in collector.spans if span.links}
+    assert {*found} == {"distribution", "records"}
+    for span in found.values():
+        assert span.trace_id.hex() != TRACE
+        assert not span.parent_span_id
+        assert [(link.trace_id.hex(), link.span_id.hex()) for link in span.links] == [(TRACE, CALLER)]
+
+
+def test_a_stranger_has_nothing_sampled_that_the_operator_does_not_sample(collector: Collector, tmp_path: Path) -> None:
+    told = {"COUNTERSIGN_OTLP_URL": collector.url, "OTEL_TRACES_SAMPLER": "parentbased_always_off"}
+
+    asked(tmp_path, told, f"00-{TRACE}-{CALLER}-01")
+
+    assert collector.spans == []
+
+
+def test_a_trusted_proxy_decides_what_is_sampled(collector: Collector, tmp_path: Path) -> None:
+    told = {
+        "COUNTERSIGN_OTLP_URL": collector.url,
+        "COUNTERSIGN_TRUSTED_PROXIES": "127.0.0.1",
+        "OTEL_TRACES_SAMPLER": "parentbased_always_off",
+    }
+    unsampled = "f" * 32
+
+    asked(tmp_path, told, f"00-{TRACE}-{CALLER}-01", f"00-{unsampled}-{CALLER}-00")
+
+    assert [(service, span.trace_id.hex()) for service, span in sorted(collector.spans, key=lambda each: each[0])] == [
+        ("distribution", TRACE),
+        ("records", TRACE),
+    ]
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -1,4 +1,4 @@
-"""A collector of traces that means ill: it costs no memory and holds up no stop."""
+"""A collector of traces that means ill: it costs no memory, keeps no thread and holds up no stop."""
 
 import socket
 import threading
@@ -56,7 +56,7 @@ def collecting(answer: Callable[[socket.socket], None]) -> Generator[tuple[Trace
         serving.start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1/traces"
         tracer = require(url)(url, "0")
-        tracer.record(Span("distribution", "/products", "GET", 200, 0.1, "request", None))
+        tracer.record(Span("distribution", "/products", "GET", 200, 0.1, "request", None, False))
         yield tracer, serving
 
 
@@ -75,6 +75,13 @@ def test_an_answer_without_end_is_not_read(hostile: Hostile) -> None:
         serving.join(30)
 
     assert hostile.gave < MOST_MIB
+
+
+def test_a_header_that_drips_is_cut_off_when_its_time_is_over(hostile: Hostile) -> None:
+    with collecting(hostile.dripping) as (_, serving):
+        serving.join(60)
+
+    assert hostile.gave < HEADERS
 
 
 def test_a_stop_does_not_wait_for_an_answer_that_drips(hostile: Hostile) -> None:

@@ -115,7 +115,7 @@ def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Seque
         workers=workers,
     )
     app = _application(store, routes, store.root_url)
-    return Front(app, store, put_together, _limiter(store), _proxies(store.settings))
+    return Front(app, store, put_together, _limiter(store), store.settings.proxies)
 
 
 def _application(
@@ -126,7 +126,7 @@ def _application(
         root_url=problems_url,
         prefix=PREFIX,
         service=service,
-        trusted_proxies=_proxies(settings),
+        trusted_proxies=settings.proxies,
         log_requests=settings.log_requests,
         pages_bytes=settings.page_cache_mib << 20,
         max_age_s=settings.catalog_max_age_s,
@@ -153,10 +153,6 @@ def _limiter(store: Store) -> RateLimiter:
         "token": settings.rate_token,
     }
     return RateLimiter(store.counters, quotas)
-
-
-def _proxies(settings: Settings) -> frozenset[str]:
-    return frozenset(part.strip() for part in settings.trusted_proxies.split(",") if part.strip())
 
 
 @asynccontextmanager

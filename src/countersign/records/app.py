@@ -171,7 +171,13 @@ def create(service: Service) -> edge.Edge[Caller]:
         edge.Endpoint("GET", "/setup", page.show, needs_token=False),
         edge.Endpoint("POST", "/setup", page.send, needs_token=False, media_type=FORM),
     )
-    return edge.Edge(endpoints, service.callers.caller_of, log_requests=service.records.settings.log_requests)
+    settings = service.records.settings
+    return edge.Edge(
+        endpoints,
+        service.callers.caller_of,
+        trusted_proxies=settings.proxies,
+        log_requests=settings.log_requests,
+    )
 
 
 @asynccontextmanager

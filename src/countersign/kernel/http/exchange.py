@@ -22,6 +22,7 @@ class Exchange:
         "address",
         "deprecations",
         "headers",
+        "is_proxied",
         "limits",
         "method",
         "names_its_host",
@@ -52,6 +53,8 @@ class Exchange:
         # RFC 9112 §3.2; what a proxy reads differently from us must not pass.
         hosts = sum(name == b"host" for name, _ in scope["headers"])
         self.names_its_host = hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
+        client = scope.get("client")
+        self.is_proxied: bool = client is not None and client[0] in trusted_proxies
         self.address = _address(scope, self.headers, trusted_proxies)
         self.request_id = ids.random_bytes(8).hex()
         self.principal = ""

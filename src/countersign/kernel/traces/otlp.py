@@ -1,13 +1,15 @@
 """Sending spans with OpenTelemetry's SDK; imported only when a collector is configured."""
 
 import threading
+from collections.abc import Sequence
 
-import requests
+from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from opentelemetry.trace import (
+    Link,
     NonRecordingSpan,
     SpanContext,
     SpanKind,
@@ -17,6 +19,7 @@ from opentelemetry.trace import (
 )
 
 from countersign.kernel import clock
+from countersign.kernel.traces import exchanges
 from countersign.kernel.traces.span import SCOPE, Span, moments_ns, parent_of
 
 SEND_EVERY_MS = 2_000
@@ -37,12 +40,7 @@ class Sender:
     def record(self, span: Span) -> None:
         """See Tracer."""
         began_ns, ended_ns = moments_ns(span.elapsed_s)
-        parent = parent_of(span.traceparent)
-        context = None
-        if parent is not None:
-            flags = TraceFlags(TraceFlags.SAMPLED if parent.is_sampled else TraceFlags.DEFAULT)
-            remote = SpanContext(parent.trace_id, parent.span_id, is_remote=True, trace_flags=flags)
-            context = set_span_in_context(NonRecordingSpan(remote))
+        context, links = _of_caller(span)
         attributes: dict[str, str | int] = {
             "http.request.method": span.method,
             "countersign.request_id": span.request_id,
@@ -55,6 +53,7 @@ class Sender:
             context=context,
             kind=SpanKind.SERVER,
             attributes=attributes,
+            links=links,
             start_time=began_ns,
         )
         if "error.type" in attributes:
@@ -76,10 +75,9 @@ class Sender:
         if found is None:
             names = {"service.namespace": SCOPE, "service.name": service, "service.version": self._version}
             found = TracerProvider(resource=Resource(names), shutdown_on_exit=False)
-            exporter = OTLPSpanExporter(endpoint=self._endpoint, timeout=PATIENCE_S, session=_session())
             found.add_span_processor(
                 BatchSpanProcessor(
-                    exporter,
+                    _Exporter(self._endpoint),
                     max_queue_size=MOST_WAITING,
                     schedule_delay_millis=SEND_EVERY_MS,
                     export_timeout_millis=PATIENCE_S * 1000,
@@ -89,13 +87,25 @@ class Sender:
         return found
 
 
-def _session() -> requests.Session:
-    """Takes an answer's status and header and never its body, which may be endless and tells nothing that is needed."""
-    made = requests.Session()
-    made.stream = True
-    made.hooks["response"] = [_left]
-    return made
+class _Exporter(OTLPSpanExporter):
+    """Sends a batch within PATIENCE_S, or drops it."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._own = exchanges.session()
+        super().__init__(endpoint=endpoint, timeout=PATIENCE_S, session=self._own)
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        with exchanges.limited(self._own, PATIENCE_S):
+            return super().export(spans)
 
 
-def _left(answer: requests.Response, *_: object, **__: object) -> None:
-    answer.close()
+def _of_caller(span: Span) -> tuple[Context | None, list[Link]]:
+    """What the span is a part of, and what it is linked to."""
+    parent = parent_of(span.traceparent)
+    if parent is None:
+        return None, []
+    flags = TraceFlags(TraceFlags.SAMPLED if parent.is_sampled else TraceFlags.DEFAULT)
+    remote = SpanContext(parent.trace_id, parent.span_id, is_remote=True, trace_flags=flags)
+    if not span.is_believed:
+        return None, [Link(remote)]
+    return set_span_in_context(NonRecordingSpan(remote)), []

@@ -2,7 +2,8 @@
 
 It says what an access line says: route template, method, status, request id (OpenTelemetry's stable semantic
 conventions for HTTP servers). Addresses, queries, headers, bodies and whoever calls are never in it. A `traceparent`
-that came along (W3C Trace Context) makes it part of the caller's trace.
+that came along (W3C Trace Context) makes it part of the caller's trace where the caller is believed. Anybody else's is
+only linked to: whoever chose the trace's id, or that it is sampled, would decide what is kept of an attack of theirs.
 """
 
 import re
@@ -17,7 +18,8 @@ SCOPE = "countersign"
 
 
 class Span(NamedTuple):
-    """A request that was answered. `traceparent` is the header as it came; `status` 0 where no answer began."""
+    """A request that was answered. `traceparent` is the header as it came, and `is_believed` whether a trusted proxy
+    sent it; `status` 0 where no answer began."""
 
     service: str
     route: str
@@ -26,6 +28,7 @@ class Span(NamedTuple):
     elapsed_s: float
     request_id: str
     traceparent: str | None
+    is_believed: bool
 
 
 class Tracer(Protocol):
