@@ -10,6 +10,7 @@ import pytest
 
 pytest_plugins = [
     "tests.figures",
+    "tests.passwords",
     *(f"tests.servers.{each}" for each in ("chromium", "postgres", "redis", "s3")),
 ]
 
