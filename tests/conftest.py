@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.memory import quick_folder
+
 pytest_plugins = [
     "tests.figures",
+    "tests.passwords",
     *(f"tests.servers.{each}" for each in ("chromium", "postgres", "redis", "s3")),
 ]
 
@@ -19,13 +22,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run the tests that take long, too")
 
 
-def pytest_configure() -> None:
-    """Close the way out of this machine for the whole run.
+def pytest_configure(config: pytest.Config) -> None:
+    """Close the way out of this machine for the whole run, and keep the tests' folders in memory.
+
+    A process that is killed leaves the same there as on a disk, and no test waits for one. The figures of --full are
+    of the disk.
 
     What is served keeps its compiled code, as an installation does: a third of each start would be compiling.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.addaudithook(refuse_the_outside)
+    quick = None if config.getoption("--full") else quick_folder()
+    if quick:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(quick))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -87,10 +87,9 @@ def pair(
     """Two nodes that serve the demonstration, each on a cable that can be cut."""
     folder = tmp_path_factory.mktemp("nodes")
     name = f"nodes_{os.getpid()}"
-    postgres_cluster.sql(f"CREATE DATABASE {name}")
     httpx.put(f"{s3_endpoint}/{name.replace('_', '-')}").raise_for_status()
     address = {
-        "database": postgres_cluster.url(name),
+        "database": postgres_cluster.create(name),
         "counters": f"redis://127.0.0.1:{redis_port}/0",
         "blobs": f"s3://{name.replace('_', '-')}/x?region=us-east-1&endpoint={s3_endpoint}&allow_http=true",
     }

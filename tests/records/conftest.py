@@ -36,9 +36,9 @@ def sqlite_office(tmp_path_factory: pytest.TempPathFactory) -> Furnished:
 def postgres_office(postgres_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Furnished:
     """The seeded office on PostgreSQL."""
     name = f"office_{next(_numbers)}"
-    postgres_cluster.sql(f"CREATE DATABASE {name} TEMPLATE template0")
+    url = postgres_cluster.create(name)
     folder = tmp_path_factory.mktemp("office")
-    return Furnished(name, asyncio.run(furnish(settings(str(folder), postgres_cluster.url(name)))))
+    return Furnished(name, asyncio.run(furnish(settings(str(folder), url))))
 
 
 class Rooms(NamedTuple):
@@ -60,9 +60,8 @@ def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rooms]:
     made = request.getfixturevalue("postgres_office")
     cluster: Cluster = request.getfixturevalue("postgres_cluster")
     name = f"{made.place}_{next(_numbers)}"
-    cluster.sql(f"CREATE DATABASE {name} TEMPLATE {made.place}")
-    yield Rooms(settings(str(data), cluster.url(name)), dict(made.tokens))
-    cluster.sql(f"DROP DATABASE {name} WITH (FORCE)")
+    yield Rooms(settings(str(data), cluster.create(name, made.place)), dict(made.tokens))
+    cluster.drop(name)
 
 
 @pytest.fixture

@@ -7,15 +7,16 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+import psycopg
 import pytest
 
+from tests.servers.memory import quick_folder
 from tests.servers.process import free_port, installed, plain_user, serving, user_group
-
-MEMORY_BYTES = 4 << 30
 
 
 class PostgresFactory(Protocol):
@@ -45,9 +46,28 @@ class Cluster(NamedTuple):
             raise RuntimeError(done.stderr)
         return done.stdout
 
+    def create(self, name: str, template: str = "template0") -> str:
+        """Make a database, empty or like the template, which nobody may be connected to; its address."""
+        # Copying a folder in memory costs a third of copying it through the log.
+        way = "file_copy" if quick_folder() in self.data.parents else "wal_log"
+        statement = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY {way}"
+        _administrator(self.url("postgres")).execute(statement.encode())
+        return self.url(name)
+
+    def drop(self, *names: str) -> None:
+        """Remove the databases that are there, whoever is connected to them."""
+        for name in names:
+            _administrator(self.url("postgres")).execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)".encode())
+
     def url(self, database: str) -> str:
         """The address of one of its databases."""
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+
+@cache
+def _administrator(url: str) -> psycopg.Connection[tuple[object, ...]]:
+    """The connection that makes and drops databases, held: a psql for each takes longer than the work."""
+    return psycopg.connect(url, autocommit=True)
 
 
 def _folders() -> list[Path]:
@@ -65,21 +85,12 @@ def _programs() -> Path:
     return folder
 
 
-def _quick_folder() -> Path | None:
-    """A folder in memory where there is room: thousands of databases are made and dropped in half the time, and
-    nothing of the settings is another."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK) or shutil.disk_usage(memory).free < MEMORY_BYTES:
-        return None
-    return memory
-
-
 @pytest.fixture(scope="session")
 def postgres_cluster() -> Iterator[Cluster]:
     """A PostgreSQL 15 or newer of this run alone, on a loopback port, durable as in production (fsync)."""
     programs = _programs()
     user = plain_user()
-    folder = Path(tempfile.mkdtemp(prefix="countersign-postgres-", dir=_quick_folder()))
+    folder = Path(tempfile.mkdtemp(prefix="countersign-postgres-", dir=quick_folder()))
     try:
         if user:
             shutil.chown(folder, user, user_group(user))
@@ -119,6 +130,7 @@ def postgres_cluster() -> Iterator[Cluster]:
             stop=signal.SIGINT,
         ):
             yield cluster
+            _administrator(cluster.url("postgres")).close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -133,13 +145,11 @@ def new_postgres_url(postgres_cluster: Cluster) -> Iterator[PostgresFactory]:
 
     def create(template: str = "template0") -> str:
         name = f"test_{os.getpid()}_{next(_numbers)}"
-        postgres_cluster.sql(f"CREATE DATABASE {name} TEMPLATE {template}")
         made.append(name)
-        return postgres_cluster.url(name)
+        return postgres_cluster.create(name, template)
 
     yield create
-    if made:
-        postgres_cluster.sql(*(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)" for name in made))
+    postgres_cluster.drop(*made)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 
 from countersign import declare
@@ -31,13 +31,15 @@ def found(wanted: Sequence[str]) -> Registry:
     Raises:
         DeclarationError: one is not installed, is no module, or is declared wrongly; the text names the remedy.
     """
-    return Registry([base.MODULE, *(_module(name) for name in wanted if name != base.MODULE.name)])
+    # Once for all: it reads a file of every package that is installed.
+    offered = entry_points(group=GROUP)
+    return Registry([base.MODULE, *(_module(name, offered) for name in wanted if name != base.MODULE.name)])
 
 
-def _module(name: str) -> Module:
-    points = [point for point in entry_points(group=GROUP) if point.name == name]
+def _module(name: str, offered: EntryPoints) -> Module:
+    points = [point for point in offered if point.name == name]
     if not points:
-        known = ", ".join(sorted(installed())) or "none"
+        known = ", ".join(sorted({point.name for point in offered})) or "none"
         raise DeclarationError(
             f"COUNTERSIGN_MODULES names {name!r}, which no installed package offers (installed: {known}): install its "
             "package, or leave it out"

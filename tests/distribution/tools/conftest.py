@@ -11,7 +11,7 @@ import pytest
 
 from countersign.distribution import app as distribution
 from countersign.settings import Settings
-from tests.distribution.conftest import MASTER_KEY, ROOT_URL
+from tests.distribution.conftest import MASTER_KEY, ROOT_URL, begun
 from tests.distribution.world import World
 from tests.records.mcp.desk import Desk
 from tests.records.office import Office
@@ -69,6 +69,7 @@ async def both(settings: Settings) -> AsyncIterator[Desk]:
 def on_sqlite(data: Path, **changes: Any) -> Settings:
     """The settings of a store of the test's own, where the database does not matter."""
     free = {"rate_anonymous": 1_000_000, "rate_person": 1_000_000, "reserve_mib": 0, "master_key": MASTER_KEY}
+    begun(data)
     return replace(Settings(data=str(data)), **{**free, **changes})
 
 

@@ -11,6 +11,7 @@ from zxcvbn import matching
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.security import guesses, passwords
 
+pytestmark = pytest.mark.usefixtures("full_price")
 _WORD = "correct horse battery"
 
 

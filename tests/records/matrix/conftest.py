@@ -25,8 +25,7 @@ def rooms(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         shutil.copytree(made.place, data)
         return Rooms(settings(str(data)), dict(made.tokens))
     cluster: Cluster = request.getfixturevalue("postgres_cluster")
-    cluster.sql(f"CREATE DATABASE {MATRIX} TEMPLATE {made.place}")
-    return Rooms(settings(str(data), cluster.url(MATRIX)), dict(made.tokens))
+    return Rooms(settings(str(data), cluster.create(MATRIX, made.place)), dict(made.tokens))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

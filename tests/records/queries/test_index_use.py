@@ -3,10 +3,10 @@
 import random
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from countersign.declare import Bool, Date, Grant, Model, Money, Number, Ref, Select, Text, where
 from countersign.kernel import ids
@@ -16,7 +16,9 @@ from countersign.records.commands.select import Statement
 from countersign.records.commands.stored import insertion, insertion_values
 from tests.records import inside
 from tests.records.inside import Inside
+from tests.servers.postgres import Cluster
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 ROWS = 20_000
 # PostgreSQL says how many rows it expects to sort; SQLite does not, and sorts what no index found or all of it.
 BIG_SORT = re.compile(r"(?<!Incremental )\bSort  \(.*rows=([0-9]+)")
@@ -95,10 +97,16 @@ async def fill(opened: Inside) -> None:
             await transaction.run('ANALYZE "thing"')
 
 
-@pytest.fixture
-async def things(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
-    """20,000 things: once on SQLite, once on PostgreSQL."""
-    async with inside.opened(database_url, tmp_path, Place, Thing, deadline_s=60) as opened:
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["sqlite", "postgres"])
+async def things(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Inside]:
+    """20,000 things: once on SQLite, once on PostgreSQL. They are asked alone, so all tests share them."""
+    folder, name = tmp_path_factory.mktemp("things"), "things"
+    url = f"sqlite:///{folder}/{name}.db"
+    if request.param == "postgres":
+        cluster: Cluster = request.getfixturevalue("postgres_cluster")
+        cluster.drop(name)
+        url = cluster.create(name)
+    async with inside.opened(url, folder, Place, Thing, deadline_s=60) as opened:
         await fill(opened)
         yield opened
 

@@ -104,9 +104,8 @@ class Copies:
             return f"sqlite:///{path}"
         name = f"killed_{number}"
         gone = (name, f"killed_{max(number - 2, 0)}")
-        self._cluster.sql(*(f"DROP DATABASE IF EXISTS {each} WITH (FORCE)" for each in gone))
-        self._cluster.sql(f"CREATE DATABASE {name} TEMPLATE killed_furnished")
-        return self._cluster.url(name)
+        self._cluster.drop(*gone)
+        return self._cluster.create(name, "killed_furnished")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -116,8 +115,8 @@ def copies(request: pytest.FixtureRequest, tmp_path: Path) -> Copies:
         made = Copies(f"sqlite:///{tmp_path}/furnished.sqlite", tmp_path, None)
     else:
         cluster: Cluster = request.getfixturevalue("postgres_cluster")
-        cluster.sql("DROP DATABASE IF EXISTS killed_furnished", "CREATE DATABASE killed_furnished TEMPLATE template0")
-        made = Copies(cluster.url("killed_furnished"), tmp_path, cluster)
+        cluster.drop("killed_furnished")
+        made = Copies(cluster.create("killed_furnished"), tmp_path, cluster)
     asyncio.run(furnish(made.url))
     return made
 

@@ -1,5 +1,6 @@
 """What a browser shows depends only on what its person may see: two worlds that differ in nothing else look alike."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -105,7 +106,7 @@ async def test_two_worlds_look_the_same(browser: Browser, sqlite_worlds: Pairs, 
     ):
         renaming = Renaming(sorted(first.service.records.registry.labels))
         for path in PAGES:
-            seen = [await shown(page, path) for page in (here, there)]
+            seen = await asyncio.gather(shown(here, path), shown(there, path))
 
             assert NOTHING not in seen[0], path
             assert renaming.match(seen[0], seen[1], ""), (path, *_differing(*seen))
