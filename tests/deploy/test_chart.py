@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from countersign.cli import passphrase
+
 CHART = Path(__file__).parents[2] / "deploy/helm/countersign"
 SEVERAL = {
     "database.urlSecret": "database",
@@ -15,6 +17,7 @@ SEVERAL = {
     "blobs.url": "s3://files/countersign",
     "counters.url": "redis://counters",
 }
+BACKUP = {"backup.schedule": "17 2 * * *", "backup.passphraseSecret": "backups"}
 HELM = shutil.which("helm")
 
 needs_helm = pytest.mark.skipif(HELM is None, reason="helm is not on this machine")
@@ -37,6 +40,10 @@ def pods(objects: list[dict[str, Any]]) -> dict[str, Any]:
         each["metadata"]["name"]: each["spec"]["template"]["spec"]
         for each in objects
         if each["kind"] in ("Deployment", "StatefulSet")
+    } | {
+        each["metadata"]["name"]: each["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        for each in objects
+        if each["kind"] == "CronJob"
     }
 
 
@@ -59,13 +66,16 @@ def test_with_a_database_there_are_several_of_each_service_and_workers() -> None
 
 
 @needs_helm
-@pytest.mark.parametrize("values", [{}, SEVERAL], ids=["one", "several"])
+@pytest.mark.parametrize(
+    "values", [{}, SEVERAL, BACKUP, {**SEVERAL, **BACKUP}], ids=["one", "several", "one, kept", "several, kept"]
+)
 def test_no_pod_has_a_right_it_does_not_need_and_each_service_finds_its_pods(values: dict[str, str]) -> None:
     objects = made(**values)
 
     for name, pod in pods(objects).items():
         (container,) = pod["containers"]
         assert pod["securityContext"]["runAsNonRoot"] is True, name
+        assert pod["securityContext"]["fsGroupChangePolicy"] == "OnRootMismatch", name
         assert pod["automountServiceAccountToken"] is False, name
         assert container["securityContext"]["readOnlyRootFilesystem"] is True, name
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}, name
@@ -95,3 +105,44 @@ def test_an_address_that_sign_in_would_refuse_is_refused(value: str) -> None:
 @needs_helm
 def test_a_name_that_is_no_value_is_refused() -> None:
     assert template(**{"databse.urlSecret": "database"}).returncode != 0
+
+
+def volumes(pod: dict[str, Any]) -> dict[str, Any]:
+    """By where they are mounted."""
+    (container,) = pod["containers"]
+    sources = {each["name"]: each for each in pod["volumes"]}
+    return {each["mountPath"]: sources[each["name"]] for each in container["volumeMounts"]}
+
+
+@needs_helm
+def test_of_one_pod_the_backup_reads_its_volume_on_its_node() -> None:
+    objects = made(**BACKUP)
+    (claim,) = [each for each in objects if each["kind"] == "PersistentVolumeClaim"]
+    (single,) = [each for each in objects if each["kind"] == "StatefulSet"]
+    backup = pods(objects)["shop-backup"]
+
+    assert volumes(backup)["/data"]["persistentVolumeClaim"]["claimName"] == "data-shop-0"
+    assert volumes(backup)["/backups"]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    assert claim["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    (near,) = backup["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    wanted = near["labelSelector"]["matchLabels"].items()
+    assert wanted <= single["spec"]["template"]["metadata"]["labels"].items()
+
+
+@needs_helm
+def test_of_several_pods_the_backup_has_their_settings_and_the_claim_that_is_named() -> None:
+    objects = made(**SEVERAL, **BACKUP, **{"backup.claim": "elsewhere"})
+    backup, store = pods(objects)["shop-backup"], pods(objects)["shop-store"]
+
+    assert [each for each in objects if each["kind"] == "PersistentVolumeClaim"] == []
+    assert volumes(backup)["/backups"]["persistentVolumeClaim"]["claimName"] == "elsewhere"
+    assert volumes(backup)["/data"]["emptyDir"] == {}
+    named = {each["name"] for each in backup["containers"][0]["env"]}
+    others = {each["name"] for each in store["containers"][0]["env"] if "OPERATOR" not in each["name"]}
+    assert others - named == {"COUNTERSIGN_JOB_WORKERS"}
+    assert named - others == {passphrase.VARIABLE}
+
+
+@needs_helm
+def test_a_backup_without_a_passphrase_is_refused() -> None:
+    assert "backup.passphraseSecret" in template(**{"backup.schedule": "17 2 * * *"}).stderr

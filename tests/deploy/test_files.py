@@ -2,21 +2,25 @@
 
 import re
 import shutil
+import socket
 import subprocess
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
+from countersign.cli import passphrase
 from countersign.cli.serve import PORTS
 from countersign.kernel.security.masterkey import parse_master_key
 from countersign.settings import PREFIX, Settings, file_variables, load
+from tests.servers.process import answers, free_port, installed, serving
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE = DEPLOY / "compose"
-NOT_SETTINGS = {"COUNTERSIGN_IMAGE"}
+NOT_SETTINGS = {"COUNTERSIGN_IMAGE", passphrase.VARIABLE}
 PLACES = sorted(path for path in DEPLOY.rglob("*") if path.is_file() and "secrets" not in path.parent.parts)
 
 
@@ -54,13 +58,14 @@ def test_compose_has_two_nodes_of_each_service_workers_and_what_they_need() -> N
     services = compose()["services"]
 
     assert set(services) == {
-        "store-1", "store-2", "records-1", "records-2", "worker", "proxy", "database", "counters", "objects", "bucket",
+        "store-1", "store-2", "records-1", "records-2", "worker", "backup", "proxy", "database", "counters",
+        "objects", "bucket",
     }  # fmt: skip
     for name, service in services.items():
         assert set(service.get("depends_on", {})) <= set(services), name
 
 
-@pytest.mark.parametrize("name", ["store-1", "store-2", "records-1", "records-2", "worker"])
+@pytest.mark.parametrize("name", ["store-1", "store-2", "records-1", "records-2", "worker", "backup"])
 def test_a_node_has_no_right_it_does_not_need(name: str) -> None:
     node = compose()["services"][name]
 
@@ -79,22 +84,79 @@ def test_the_proxy_alone_is_reached_from_outside_and_believed() -> None:
     assert services["store-1"]["environment"]["COUNTERSIGN_TRUSTED_PROXIES"] == address
 
 
-def test_the_secrets_that_are_made_open_the_store_and_are_never_replaced(tmp_path: Path) -> None:
-    script = shutil.copy(COMPOSE / "secrets.sh", tmp_path)
-    first = subprocess.run([script], capture_output=True, text=True, check=False, timeout=30)
-    made = tmp_path / "secrets/countersign.env"
-    before = made.read_bytes()
-    again = subprocess.run([script], capture_output=True, text=True, check=False, timeout=30)
+class Made(NamedTuple):
+    """A copy of the compose folder in which secrets.sh was run."""
 
-    environment = dict(line.split("=", 1) for line in before.decode().splitlines())
-    settings = load(environment, data=str(tmp_path))
-    password = (tmp_path / "secrets/database.env").read_text().strip().partition("=")[2]
+    folder: Path
+
+    def again(self) -> subprocess.CompletedProcess[str]:
+        """Run it."""
+        return subprocess.run([self.folder / "secrets.sh"], capture_output=True, text=True, check=False, timeout=30)
+
+    def environment(self, service: str) -> dict[str, str]:
+        """What the files that a service names put into its environment."""
+        files = compose()["services"][service]["env_file"]
+        lines = [line for name in files for line in (self.folder / name).read_text().splitlines()]
+        return dict(line.split("=", 1) for line in lines)
+
+    def contents(self) -> dict[str, bytes]:
+        """Every secret by its file's name."""
+        return {path.name: path.read_bytes() for path in (self.folder / "secrets").iterdir()}
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Made:
+    """Run for the first time."""
+    shutil.copy(COMPOSE / "secrets.sh", tmp_path)
+    made = Made(tmp_path)
+    first = made.again()
     assert first.returncode == 0, first.stderr
+    return made
+
+
+def test_the_secrets_that_are_made_open_the_store_and_are_for_their_owner_alone(secrets: Made) -> None:
+    settings = load(secrets.environment("store-1"), data=str(secrets.folder))
+    password = secrets.environment("database")["POSTGRES_PASSWORD"]
+
     assert len(parse_master_key(settings.master_key, "it").keys) == 1
     assert settings.database_url == f"postgresql://countersign:{password}@database/countersign"
-    assert made.stat().st_mode & 0o077 == 0
-    assert again.returncode == 1
-    assert made.read_bytes() == before
+    assert len(secrets.environment("backup")[passphrase.VARIABLE]) >= passphrase.SHORTEST
+    assert passphrase.VARIABLE not in secrets.environment("store-1")
+    assert {path.stat().st_mode & 0o077 for path in (secrets.folder / "secrets").iterdir()} == {0}
+
+
+def test_secrets_are_never_replaced_and_missing_ones_of_a_newer_version_are_added(secrets: Made) -> None:
+    before = secrets.contents()
+    unchanged = secrets.again()
+    for name in ("counters.env", "backup.env"):
+        (secrets.folder / "secrets" / name).unlink()
+    added = secrets.again()
+
+    after = secrets.contents()
+    assert (unchanged.returncode, added.returncode) == (1, 0)
+    assert set(after) == set(before)
+    assert {name for name in before if before[name] != after[name]} == {"counters.env", "backup.env"}
+
+
+def test_the_counters_ask_for_the_password_that_the_nodes_have(
+    secrets: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell, option, script = compose()["services"]["counters"]["command"]
+    server = installed("redis-server", "redis-server")
+    port = free_port()
+    script = script.replace("$$", "$").replace("valkey-server -", f"{server} - --port {port} --bind 127.0.0.1")
+    monkeypatch.setenv("REDISCLI_AUTH", secrets.environment("counters")["REDISCLI_AUTH"])
+    url = load(secrets.environment("store-1"), data=str(secrets.folder)).counters_url
+
+    def said(*commands: str) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            connection.sendall("".join(f"{each}\r\n" for each in commands).encode())
+            connection.shutdown(socket.SHUT_WR)
+            return b"".join(iter(lambda: connection.recv(4096), b""))
+
+    with serving([shell, option, script], is_ready=lambda: answers(port), log=secrets.folder / "log"):
+        assert said("PING").startswith(b"-NOAUTH")
+        assert said(f"AUTH {urlsplit(url).password}", "PING") == b"+OK\r\n+PONG\r\n"
 
 
 CHECKS = {

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 UNITS = Path(__file__).parents[2] / "deploy/systemd"
-NAMES = ("countersign.service", "countersign-worker@.service", "countersign-backup.service")
+NAMES = (
+    "countersign.service", "countersign-worker@.service", "countersign-backup.service", "countersign-restore@.service",
+)  # fmt: skip
 GUIDE = UNITS.parents[1] / "docs/how-to/deploy-with-systemd.md"
 SECRETS = "secrets.conf"
 PROGRAM = "/opt/countersign/bin/countersign"
@@ -59,13 +61,21 @@ def test_each_unit_takes_the_secrets_beside_its_own(name: str, tmp_path: Path) -
 
 def test_the_guide_gives_every_unit_the_secrets() -> None:
     guide = GUIDE.read_text()
-    units = re.search(r"for unit in (.+); do\n +install -D -m 644 (\S+) /etc/systemd/system/\$unit\.d/", guide)
+    loop = r"units='(.+)'\n +for unit in \$units; do\n +install -D -m 644 (\S+) /etc/systemd/system/\$unit\.d/"
+    units = re.search(loop, guide)
 
     assert units is not None
     assert sorted(units[1].split()) == sorted(NAMES)
     assert (UNITS / units[2]).is_file()
     for variable in ("COUNTERSIGN_DATABASE_URL_FILE", "COUNTERSIGN_MASTER_KEY_FILE"):
         assert f"Environment={variable}=%d/" in (UNITS / units[2]).read_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_unit_names_no_file_that_nothing_installs(name: str) -> None:
+    named = re.findall(r"(?:file:|=)(/opt/countersign/[^\s]*)", (UNITS / name).read_text())
+
+    assert set(named) == {PROGRAM}
 
 
 @analyzed

@@ -16,6 +16,11 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end }}
 
+{{/* The claim that backups lie in. */}}
+{{- define "countersign.backups" -}}
+{{- .Values.backup.claim | default (printf "%s-backups" (include "countersign.name" .)) -}}
+{{- end }}
+
 {{/* What must be given together, said before anything is installed. */}}
 {{- define "countersign.check" -}}
 {{- if .Values.database.urlSecret }}
@@ -24,9 +29,11 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- if not (or .Values.counters.url .Values.counters.urlSecret) }}{{ fail "database.urlSecret needs counters.url or counters.urlSecret: pods would count rate limits apart" }}{{ end }}
 {{- else if or .Values.counters.url .Values.counters.urlSecret }}{{ fail "counters belong to database.urlSecret: one pod counts by itself" }}
 {{- end }}
+{{- if and .Values.backup.schedule (not .Values.backup.passphraseSecret) }}{{ fail "backup.schedule needs backup.passphraseSecret: a backup is sealed" }}{{ end }}
 {{- end }}
 
-{{/* Metadata and spec of a pod. Takes root, part, args, ports, resources, data (a volume's source; nothing: claimed). */}}
+{{/* Metadata and spec of a pod. Takes root, part, args, ports, resources, data (a volume's source; nothing: claimed),
+restartPolicy, affinity. */}}
 {{- define "countersign.pod" -}}
 {{- $values := .root.Values -}}
 metadata:
@@ -38,6 +45,9 @@ metadata:
   {{- end }}
 spec:
   automountServiceAccountToken: false
+  {{- with .restartPolicy }}
+  restartPolicy: {{ . }}
+  {{- end }}
   {{- with $values.imagePullSecrets }}
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
@@ -49,6 +59,8 @@ spec:
     runAsUser: 10001
     runAsGroup: 10001
     fsGroup: 10001
+    # A volume that fits is left as it is: else each start would open the master key to the group, and be refused for it.
+    fsGroupChangePolicy: OnRootMismatch
     seccompProfile:
       type: RuntimeDefault
   containers:
@@ -93,6 +105,10 @@ spec:
         - name: COUNTERSIGN_MASTER_KEY
           valueFrom: {secretKeyRef: {name: {{ . }}, key: key}}
         {{- end }}
+        {{- if eq .part "backup" }}
+        - name: COUNTERSIGN_BACKUP_PASSPHRASE
+          valueFrom: {secretKeyRef: {name: {{ $values.backup.passphraseSecret }}, key: passphrase}}
+        {{- end }}
         {{- range $name, $value := $values.settings }}
         - {name: {{ $name }}, value: {{ $value | toString | quote }}}
         {{- end }}
@@ -130,9 +146,16 @@ spec:
       volumeMounts:
         - {name: data, mountPath: /data}
         - {name: tmp, mountPath: /tmp}
+        {{- if eq .part "backup" }}
+        - {name: backups, mountPath: /backups}
+        {{- end }}
   volumes:
     - name: tmp
       emptyDir: {}
+    {{- if eq .part "backup" }}
+    - name: backups
+      persistentVolumeClaim: {claimName: {{ include "countersign.backups" .root }}}
+    {{- end }}
     {{- with .data }}
     - name: data
       {{- toYaml . | nindent 6 }}
@@ -145,7 +168,7 @@ spec:
   tolerations:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- with $values.affinity }}
+  {{- with .affinity | default $values.affinity }}
   affinity:
     {{- toYaml . | nindent 4 }}
   {{- end }}
