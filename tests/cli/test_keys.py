@@ -179,6 +179,20 @@ def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_calle
     assert put_back.returncode == Exit.OK, put_back.stdout
 
 
+def test_a_backup_is_restored_with_all_of_its_keys_or_not_at_all(run: Run, tmp_path: Path) -> None:
+    data, every = tmp_path / "data", {KEY: f"{BOTH},{THIRD}"}
+    asyncio.run(_seal_under_several(data))
+    run("backup", "one.backup", "--data", data, **every, **PASSPHRASE)
+
+    refused = run("restore", "one.backup", "--to", "copy", **{KEY: NEW}, **PASSPHRASE)
+    restored = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
+    verified = run("verify", "copy")
+
+    assert refused.returncode == Exit.CONFLICT
+    assert "lack some of the backup's: old, third" in refused.stderr
+    assert restored.returncode == verified.returncode == Exit.OK, restored.stderr + verified.stdout
+
+
 async def _seal_under_several(data: Path) -> None:
     """The keys that a start opens under the new key, the store's webhooks under a third, the rest under the old."""
     async with AsyncExitStack() as stack:

@@ -117,16 +117,20 @@ def status(data: str | None) -> None:
 def _tell(value: dict[str, object], lines: list[str], master: MasterKey, lots: list[Lot]) -> None:
     """Answer with what was done and with every key's standing; ends the process when something does not open."""
     standings = list(standings_of(master, lots))
-    closed = [lot for lot in lots if lot.unopened and (not lot.key_id or master.named(lot.key_id))]
-    tables = [lot._asdict() for lot in lots]
-    shown = [each._asdict() for each in standings]
-    output.answer(value | {"keys": shown, "sealed": tables}, "\n".join(lines + [each.words for each in standings]))
+    value |= {"keys": [each._asdict() for each in standings], "sealed": [lot._asdict() for lot in lots]}
+    output.answer(value, "\n".join([*lines, *(each.words for each in standings)]))
+    closed = _closed(master, lots)
     for lot in closed:
         output.note(f"{lot.table}: {lot.unopened} of key {lot.key_id or '?'} do not open, though it is here.")
     if closed:
         output.note("Another key has that id now, or they are damaged: `countersign verify` looks at everything.")
-    if closed or any(each.state == "missing" for each in standings):
+    if closed or standings[-1].state == "missing":
         sys.exit(Exit.FAILED)
+
+
+def _closed(master: MasterKey, lots: list[Lot]) -> list[Lot]:
+    """Where values do not open although their key is given, or name none."""
+    return [lot for lot in lots if lot.unopened and (not lot.key_id or master.named(lot.key_id))]
 
 
 def standings_of(master: MasterKey, lots: Sequence[Lot]) -> Iterator[Standing]:

@@ -159,17 +159,18 @@ def _undecided(into: Into, error: Refused) -> Failure:
 
 
 def _master_key(folder: Path, settings: Settings) -> MasterKey:
-    """The key that the backup's secrets are sealed with.
+    """The keys that the backup's secrets are sealed with.
 
     Raises:
-        Failure: the settings name a key, and it is not that one.
+        Failure: the settings name keys, and not all of those are among them.
     """
     own = masterkey.load_master_key(None, folder / KEY, None)
     if settings.master_key or settings.master_key_file:
-        given = masterkey.master_key(settings).named(own.current.id)
-        if given != own.current:
-            why = f"the configured master key is another one than the backup's, {own.current.id}"
-            remedy = "Unset COUNTERSIGN_MASTER_KEY and _FILE: the backup brings its key along."
+        given = masterkey.master_key(settings)
+        missing = [key.id for key in own.keys if given.named(key.id) != key]
+        if missing:
+            why = f"the configured master keys lack some of the backup's: {', '.join(missing)}"
+            remedy = "Unset COUNTERSIGN_MASTER_KEY and _FILE: the backup brings its keys along."
             raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
     return own
 

@@ -51,6 +51,12 @@ class Finding(NamedTuple):
     is_harm: bool = True
     remedy: str = RESTORE
 
+    @property
+    def members(self) -> dict[str, object]:
+        """The finding as JSON has it."""
+        remedy = self.remedy if self.is_harm else ""
+        return {"place": self.place, "detail": self.detail, "harm": self.is_harm, "remedy": remedy}
+
 
 @click.command()
 @click.argument("file", metavar="[FILE|DIR]", required=False)
@@ -119,28 +125,23 @@ async def _archive_read(path: Path, secret: str) -> tuple[Reading | None, list[t
 def _directory(settings: Settings, tables: dict[str, Digest]) -> None:
     findings = record_store.settled(_looked_through(settings), DOING)
     is_whole = not any(each.is_harm for each in findings)
-    remedies = {each.remedy: None for each in findings if each.is_harm and each.remedy}
-    shown = [
-        {
-            "place": each.place,
-            "detail": each.detail,
-            "harm": each.is_harm,
-            "remedy": each.remedy if each.is_harm else "",
-        }
-        for each in findings
-    ]
     lines = [f"{name}\t{each.rows}\t{each.sha256}" for name, each in tables.items()]
     lines += [f"{each.place}: {each.detail}" for each in findings]
     if is_whole:
         lines.append(f"{settings.data} is whole: databases, files, keys and audit.")
-    value: dict[str, object] = {"ok": is_whole, "data": settings.data, "findings": shown}
+    value: dict[str, object] = {"ok": is_whole, "data": settings.data, "findings": [each.members for each in findings]}
     if tables:
         value["tables"] = {name: {"rows": each.rows, "sha256": each.sha256} for name, each in tables.items()}
     output.answer(value, "\n".join(lines))
     if not is_whole:
-        for remedy in remedies:
-            output.note(remedy)
+        _advise(findings)
         sys.exit(Exit.CHECKSUM)
+
+
+def _advise(findings: list[Finding]) -> None:
+    """Each remedy once."""
+    for remedy in dict.fromkeys(each.remedy for each in findings if each.is_harm and each.remedy):
+        output.note(remedy)
 
 
 async def _digests(settings: Settings) -> dict[str, Digest]:
