@@ -177,7 +177,7 @@ def test_a_right_that_is_missing_is_found_before_it_is_needed(run: Run, tmp_path
     before = asked(run, tmp_path, *FREE, **poor.settings)
     refused = [
         run(*command, "--data", tmp_path, **poor.settings)
-        for command in (("db", "upgrade", "--dry-run"), ("db", "upgrade"), ("serve", "--distribution-port", "0"))
+        for command in (("db", "upgrade", "--dry-run"), ("db", "upgrade"), ("serve", *FREE))
     ]
     grant = f"GRANT CREATE ON DATABASE {poor.name} TO {poor.role};"
     poor.sql(grant)

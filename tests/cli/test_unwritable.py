@@ -1,5 +1,6 @@
 """Folders that may not be written: the error names them and whoever may not, and is never a traceback."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -23,9 +24,10 @@ def run_plain() -> Callable[..., "subprocess.CompletedProcess[str]"]:
         pytest.skip("root needs setpriv to be refused anything (Debian: apt install util-linux)")
     powerless = [str(setpriv), POWERS] if os.geteuid() == 0 else []
 
-    def run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    def run(*arguments: str | Path, **variables: str) -> "subprocess.CompletedProcess[str]":
         command = [*powerless, *COMMAND, *arguments]
-        return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+        env = environment(**variables)
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
 
     return run
 
@@ -56,3 +58,22 @@ def test_a_command_that_makes_a_folder_says_where_it_may_not(
         assert str(closed) in done.stderr
         assert "Permission denied" in done.stderr
         assert "--data" in done.stderr or "COUNTERSIGN_MASTER_KEY" in done.stderr
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o555], ids=oct)
+def test_the_doctor_names_the_folder_and_goes_on(
+    run_plain: Callable[..., "subprocess.CompletedProcess[str]"], closed: Path, tmp_path: Path, mode: int
+) -> None:
+    (tmp_path / "settings.toml").touch()
+    closed.chmod(mode)
+
+    done = run_plain(
+        *("doctor", "--distribution-port", "0", "--records-port", "0", "--json", "--data", closed),
+        COUNTERSIGN_CONFIG=str(tmp_path / "settings.toml"),
+    )
+
+    failed = [each for each in json.loads(done.stdout)["checks"] if each["standing"] == "fail"]
+    assert done.returncode == Exit.FAILED, done.stderr
+    assert [each["check"] for each in failed] == ["data"]
+    assert str(closed) in failed[0]["detail"]
+    assert "--data" in failed[0]["remedy"]

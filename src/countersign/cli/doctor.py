@@ -53,8 +53,18 @@ def checked(settings: Settings, host: str, ports: Mapping[str, int]) -> Iterator
     data = Path(settings.data)
     directory = machine.directory(data)
     yield directory
+    # Of what cannot be entered, everything else would fail for the same reason.
     if directory.standing != "fail":
         yield machine.disk(data, settings.reserve_mib)
+        yield from _supplied(settings, ports)
+    if lock.is_held(data):
+        yield from _served(settings, ports)
+    else:
+        yield from _listening(settings, host, ports)
+    yield machine.time(data)
+
+
+def _supplied(settings: Settings, ports: Mapping[str, int]) -> Iterator[Finding]:
     yield supplies.master_key(settings)
     for service in ports:
         yield asyncio.run(supplies.database(settings, service))
@@ -62,11 +72,6 @@ def checked(settings: Settings, host: str, ports: Mapping[str, int]) -> Iterator
         yield asyncio.run(supplies.blobs(settings))
         yield asyncio.run(supplies.counters(settings))
     yield asyncio.run(supplies.mail(settings))
-    if lock.is_held(data):
-        yield from _served(settings, ports)
-    else:
-        yield from _listening(settings, host, ports)
-    yield machine.time(data)
 
 
 def _served(settings: Settings, ports: Mapping[str, int]) -> Iterator[Finding]:

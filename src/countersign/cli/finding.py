@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from countersign.cli import output
+from countersign.kernel.errors import Refused, Unavailable
 
 Standing: TypeAlias = Literal["ok", "warn", "fail"]
 
@@ -29,3 +30,12 @@ class Finding:
     def members(self) -> dict[str, str]:
         """It as an object of JSON."""
         return {"check": self.name, "standing": self.standing, "detail": self.detail, "remedy": self.remedy}
+
+
+def failed(name: str, refused: Refused, remedy: str = "") -> Finding:
+    """What a refusal means to whoever runs the services, with a remedy of the check's own where it has one."""
+    # Waiting helps callers alone.
+    known = "See to it, and check again." if refused.remedy == Unavailable.resolution else refused.remedy
+    # What is of the machine alone, like a path, is noted on the exception.
+    detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
+    return Finding(name, "fail", detail, remedy or known)

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import os
-import pwd
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,6 +22,7 @@ from countersign.kernel.database.port import Database
 from countersign.kernel.database.postgres_session import rights_at
 from countersign.kernel.errors import Refused, StorageFull
 from countersign.kernel.security.masterkey import MasterKey, master_key
+from countersign.reach import denied
 from countersign.settings import BadSetting, Settings
 
 ResultT = TypeVar("ResultT")
@@ -82,19 +81,11 @@ def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
 
 def _unusable(error: OSError, doing: str) -> Failure:
     """What a file or folder that cannot be used means to whoever runs the command."""
-    why = f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}"
+    reason = error.strerror or type(error).__name__
+    why = denied(Path(error.filename), error, "used") if isinstance(error.filename, str) else reason
     if error.errno in output.NO_ROOM:
         return Failure(doing, why=why, remedy=StorageFull.resolution, exit_code=Exit.STORAGE_FULL)
-    user = f"the user {os.geteuid()}" if (name := _user()) is None else name
-    return Failure(doing, why=why, remedy=f"Let {user} read and write there, or choose another directory with --data.")
-
-
-def _user() -> str | None:
-    """This process's user, where the machine has a name for it."""
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return None
+    return Failure(doing, why=why, remedy="Let that user read and write there, or choose another with --data.")
 
 
 def root_url(settings: Settings) -> str:

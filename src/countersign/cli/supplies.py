@@ -4,7 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from countersign.cli import databases, installation, record_store, store
-from countersign.cli.finding import Finding
+from countersign.cli.finding import Finding, failed
 from countersign.declare import DeclarationError
 from countersign.distribution import opening
 from countersign.kernel import ids
@@ -42,7 +42,7 @@ def _present_key(settings: Settings) -> Finding:
     try:
         key = _key(settings)
     except Refused as refused:
-        return Finding(name, "fail", refused.detail, refused.remedy)
+        return failed(name, refused)
     remedy = "" if is_given else "Keep a copy of it away from this machine: without it sealed values are lost."
     return Finding(name, "ok" if is_given else "warn", f"key {key.current.id} seals", remedy)
 
@@ -69,7 +69,7 @@ async def database(settings: Settings, service: str) -> Finding:
     except MasterKeyRefused as refused:
         return Finding(name, "warn", "what it holds sealed was not looked at", refused.remedy)
     except Refused as refused:
-        return Finding(name, "fail", refused.detail, refused.remedy)
+        return failed(name, refused)
     except DeclarationError as error:
         return Finding(name, "fail", str(error), "Correct the module, or leave it out of COUNTERSIGN_MODULES.")
     except BadSetting as error:
@@ -114,7 +114,7 @@ async def blobs(settings: Settings) -> Finding:
     try:
         await open_blobs(settings.blobs_url or None, folder).check()
     except Refused as refused:
-        return Finding(name, "fail", refused.detail, refused.remedy)
+        return failed(name, refused)
     except (BadSetting, ValueError) as error:
         return Finding(name, "fail", str(error), "Correct COUNTERSIGN_BLOBS_URL.")
     return Finding(name, "ok", f"{settings.blobs_url or folder}: written, read and removed")
@@ -150,8 +150,9 @@ async def mail(settings: Settings) -> Finding:
     try:
         await open_mail(settings.smtp_url, settings.mail_from, data).check()
     except Refused as refused:
-        remedy = "Correct COUNTERSIGN_SMTP_URL, or see to the mail server." if settings.smtp_url else refused.remedy
-        return Finding("mail", "fail", refused.detail, remedy)
+        return failed(
+            "mail", refused, "Correct COUNTERSIGN_SMTP_URL, or see to the mail server." if settings.smtp_url else ""
+        )
     except BadSetting as error:
         return Finding("mail", "fail", str(error), "Correct the setting; `countersign config` explains it.")
     if settings.smtp_url:

@@ -126,8 +126,7 @@ class Rights(NamedTuple):
             raise NotEmpty(text, resolution=remedy)
         self.require_use()
         if self.schema_owner:
-            statement = f"ALTER SCHEMA {self.schema} OWNER TO {self.role};"
-            remedy = f"Drop it; or, as that role or a superuser, run: {statement}"
+            remedy = f"Drop it; or, as that role or a superuser, run: ALTER SCHEMA {self.schema} OWNER TO {self.role};"
             text = f"the schema {self.schema} of the database {self.database} belongs to the role {self.schema_owner}"
             raise NotEmpty(text, resolution=remedy)
 
