@@ -74,12 +74,13 @@ def api(
 
         countersign api POST /api/lead/list -j limit=5 --server http://127.0.0.1:8080
     """
-    call = _asked(method.upper(), path, (*fields, *values), file, headers)
-    call = _with_fields(call, fields, values)
+    method = method.upper()
+    _require_sense(method, path, has_fields=bool(fields or values), has_file=file is not None, pages=pages)
+    named = dict(_pair(each, ":", "-H takes NAME:VALUE") for each in headers)
+    body = None if method in WITHOUT_BODY else b"{}" if file is None else file.read()
+    call = _with_fields(Call(method, path, (), body, named), fields, values)
     server = connection.chosen()
     if pages:
-        if call.method != "GET":
-            raise click.UsageError("--pages goes with GET")
         for item in _items(server, call):
             click.echo(json.dumps(item, ensure_ascii=True))
         return
@@ -91,16 +92,20 @@ def api(
         sys.exit(Exit.APPROVAL)
 
 
-def _asked(method: str, path: str, given: Sequence[str], file: IO[bytes] | None, headers: Sequence[str]) -> Call:
-    if "://" in path or "?" in path or "#" in path:
+def _require_sense(method: str, path: str, *, has_fields: bool, has_file: bool, pages: bool) -> None:
+    """Insist that what was said goes together.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if any(sign in path for sign in ("://", "?", "#")):
         raise click.UsageError("PATH is a path alone; --server names the server, -f NAME=TEXT a part of the query")
-    if file is not None and given:
+    if has_file and has_fields:
         raise click.UsageError("say the body's fields or --input, not both")
-    if file is not None and method in WITHOUT_BODY:
+    if has_file and method in WITHOUT_BODY:
         raise click.UsageError(f"{method} has no body")
-    named = dict(_pair(each, ":", "-H takes NAME:VALUE") for each in headers)
-    body = None if method in WITHOUT_BODY else b"{}" if file is None else file.read()
-    return Call(method, path, (), body, named)
+    if pages and method != "GET":
+        raise click.UsageError("--pages goes with GET")
 
 
 def _with_fields(call: Call, fields: Sequence[str], values: Sequence[str]) -> Call:
