@@ -55,4 +55,6 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
+    if not os.environ.get("WEBHOOK_SECRET", "").startswith("whsec_"):
+        sys.exit("WEBHOOK_SECRET holds no secret: set it to the whsec_… that was printed when the webhook was added.")
     ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1]) if sys.argv[1:] else 9000), Receiver).serve_forever()

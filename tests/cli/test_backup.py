@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from countersign.backup.restoring import RESTORED_SETTINGS
+from countersign.cli import progress
 from countersign.cli.output import Exit
 from countersign.kernel.security.age import Sealing
 from tests.cli.conftest import Run
@@ -164,6 +165,31 @@ def test_a_changed_archive_is_refused_and_the_place_is_named(run: Run, data: Pat
     assert place["start"] <= 200_000 < place["stop"]
     assert verified.returncode == restored.returncode == Exit.CHECKSUM
     assert sorted(path.name for path in tmp_path.iterdir()) == ["changed", "data", "one.backup"]
+
+
+def test_a_backup_is_verified_as_it_comes_by_stdin(data: Path, tmp_path: Path) -> None:
+    def piped(*words: str | Path, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+        command = [*COMMAND, *words]
+        return subprocess.run(command, env=environment(**PASSPHRASE), input=stdin, capture_output=True, check=False)
+
+    made = piped("backup", "-", "--data", data)
+    archive = made.stdout
+    changed = bytearray(archive)
+    for place in (100_000, 400_000):
+        changed[place] ^= 1
+
+    whole = piped("verify", "-", stdin=archive)
+    damaged = piped("verify", "-", "--json", stdin=bytes(changed))
+    cut = piped("verify", "-", stdin=archive[:-100])
+    nothing = piped("verify", "-")
+
+    assert f"-: {progress.size(len(archive))}, with 0 B in 0 files." in made.stderr.decode()
+    assert whole.returncode == Exit.OK
+    assert whole.stdout.startswith(b"stdin is whole: 0 files")
+    assert [each.returncode for each in (damaged, cut, nothing)] == [Exit.CHECKSUM] * 3
+    (place,) = json.loads(damaged.stdout)["damage"]
+    assert place["start"] <= 100_000 < place["stop"]
+    assert b"keep the backup in a file" in damaged.stderr
 
 
 def test_damage_of_a_data_directory_is_named(run: Run, data: Path) -> None:

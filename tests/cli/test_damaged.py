@@ -1,5 +1,6 @@
 """A damaged database is told with its file and the remedy, to whoever runs the command."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,17 @@ def test_a_damaged_database_is_told_with_its_file_and_the_remedy(
     assert "countersign verify" in done.stderr
     assert "countersign restore" in done.stderr
     assert "Try again" not in done.stderr
+
+
+def test_the_doctor_names_the_file_too(run: Run, data: Path) -> None:
+    spoil(data / "distribution.sqlite", 0)
+
+    done = run("doctor", "--json", "--data", data)
+
+    (found,) = [each for each in json.loads(done.stdout)["checks"] if each["check"] == "distribution database"]
+    assert found["standing"] == "fail"
+    assert f"The file is {data}/distribution.sqlite." in found["detail"]
+    assert "countersign restore" in found["remedy"]
 
 
 async def test_a_caller_is_not_told_the_path(tmp_path: Path) -> None:

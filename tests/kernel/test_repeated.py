@@ -1,7 +1,11 @@
 """Work beside an application goes on after a failure, and ends with the application."""
 
 import asyncio
+from pathlib import Path
 
+from structlog.testing import capture_logs
+
+from countersign.kernel.database.open import open_database
 from countersign.kernel.repeated import repeated
 
 
@@ -22,3 +26,24 @@ async def test_a_failing_round_is_followed_by_the_next() -> None:
     ended = len(done)
     await asyncio.sleep(0.01)
     assert len(done) == ended >= 3
+
+
+async def test_many_rounds_on_a_full_disk_are_one_line_of_the_log(tmp_path: Path) -> None:
+    database = await open_database(f"sqlite:///{tmp_path}/full.db", schema="", reserve_bytes=1 << 60)
+    rounds = asyncio.Semaphore(0)
+
+    async def work() -> None:
+        rounds.release()
+        async with database.transaction() as transaction:
+            await transaction.run("CREATE TABLE t (n INTEGER)")
+
+    with capture_logs() as lines:
+        async with repeated(work, every_s=0), asyncio.timeout(30):
+            for _ in range(50):
+                await rounds.acquire()
+    await database.close()
+
+    (line,) = lines
+    assert (line["log_level"], line["event"]) == ("warning", "tending failed")
+    assert "are free on the volume" in line["reason"]
+    assert "exc_info" not in line

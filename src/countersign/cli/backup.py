@@ -98,7 +98,8 @@ def _once(settings: Settings, secret: str, holds_writes: bool, place: Place, kee
         "blobs_bytes": manifest.blobs_bytes,
         "unreadable": list(manifest.unreadable),
     }
-    words = f"{name}: {progress.size(size)}, {manifest.blobs} files. All that was acknowledged before {manifest.at}."
+    held = f"{progress.size(manifest.blobs_bytes)} in {manifest.blobs} files"
+    words = f"{name}: {progress.size(size)}, with {held}. All that was acknowledged before {manifest.at}."
     if name == STDOUT:
         output.note(words)
     else:
@@ -231,7 +232,8 @@ class _Stdout:
         try:
             sys.stdout.buffer.write(data)
         except OSError as error:
-            raise Unavailable("Nobody reads what is written to stdout.") from error
+            remedy = "Send it to a file, or to a program that reads it to its end."
+            raise Unavailable("Nobody reads what is written to stdout.", resolution=remedy) from error
         self.size += len(data)
 
     def flush(self) -> None:

@@ -79,7 +79,7 @@ class Failure(Exception):
         self.what = what
         self.exit_code = exit_code
         self.why = why
-        self.remedy = remedy
+        self.remedy = timed(remedy, 0)
         self.problem = problem
         self._as_json = wants_json()
 

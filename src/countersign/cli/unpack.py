@@ -8,7 +8,7 @@ import click
 from countersign.archives.apart import extract_apart
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused
-from countersign.cli import output
+from countersign.cli import output, progress
 from countersign.cli.output import Exit, Failure
 from countersign.kernel.errors import Refused
 
@@ -38,7 +38,7 @@ def unpack(*, archive: Path, folder: Path, compatible: bool) -> None:
         raise Failure(DOING, why=why, remedy="Choose a folder that you may write to.") from error
     output.answer(
         {"path": str(folder), "files": done.files, "folders": done.folders, "links": done.links, "size": done.size},
-        f"{folder} has {done.files} files ({done.size} bytes), {done.folders} folders, {done.links} links.",
+        f"{folder} has {done.files} files ({progress.size(done.size)}), {done.folders} folders, {done.links} links.",
     )
 
 

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple, TypeAlias
 
 import click
 
@@ -28,12 +28,16 @@ from countersign.records.schema import install
 from countersign.settings import Settings
 
 DOING = "cannot verify"
+STDIN = "-"
 RESTORE = "Keep it as it is, and restore the newest backup that `countersign verify` finds whole."
 
 OPEN_NOT = (
     "Give the master key that sealed them, if another one has its id now. If it is the right one, they are damaged: "
     "restore the newest backup that `countersign verify` finds whole."
 )
+
+Place: TypeAlias = tuple[int, int, str]
+"""Where an archive is damaged: the first byte, the one after the last, and in words."""
 
 MEANINGS: dict[checking.What, str] = {
     "missing": "the database refers to it, and the blob store does not have it",
@@ -65,12 +69,12 @@ class Finding(NamedTuple):
 @data_option
 @output.json_option
 def verify(*, file: str | None, tables: bool, passphrase_file: str | None, data: str | None) -> None:
-    """Read all of the backup FILE, or of the data directory DIR (default: --data), and name what is damaged.
+    """Read all of the backup FILE (`-`: stdin), or of the data directory DIR (default: --data); name what is damaged.
 
     Exit code 7 when anything is. A data directory may be served meanwhile.
     """
-    if file is not None and Path(file).is_file():
-        _archive(Path(file), passphrase.given(passphrase_file, DOING))
+    if file is not None and (file == STDIN or Path(file).is_file()):
+        _archive(file, passphrase.given(passphrase_file, DOING))
         return
     if file is not None and not Path(file).is_dir():
         raise Failure(DOING, why=f"there is no {file}", remedy="Correct the name.", exit_code=Exit.NOT_FOUND)
@@ -81,45 +85,61 @@ def verify(*, file: str | None, tables: bool, passphrase_file: str | None, data:
     _directory(settings, record_store.settled(_digests(settings), DOING) if tables else {})
 
 
-def _archive(path: Path, secret: str) -> None:
-    reading, places = record_store.settled(_archive_read(path, secret), DOING)
+def _archive(file: str, secret: str) -> None:
+    reading, places = record_store.settled(_archive_read(file, secret), DOING)
     shown = [{"start": start, "stop": stop, "detail": detail} for start, stop, detail in places]
     manifest = None if reading is None else reading.manifest
-    value: dict[str, object] = {"ok": not places, "file": str(path), "damage": shown}
-    words = "\n".join(f"{path}: {detail}" for _, _, detail in places)
+    value: dict[str, object] = {"ok": not places, "file": file, "damage": shown}
+    name = "stdin" if file == STDIN else file
+    words = "\n".join(f"{name}: {detail}" for _, _, detail in places)
     if manifest is not None:
         value |= {"moment": manifest.at, "blobs": manifest.blobs, "unreadable": list(manifest.unreadable)}
-        words = f"{path} is whole: {manifest.blobs} files, and all that was acknowledged before {manifest.at}."
+        words = f"{name} is whole: {manifest.blobs} files, and all that was acknowledged before {manifest.at}."
     output.answer(value, words)
+    if places and file == STDIN:
+        output.note("What came after it was not read: keep the backup in a file to have every damaged place named.")
     if places:
         sys.exit(Exit.CHECKSUM)
 
 
-async def _archive_read(path: Path, secret: str) -> tuple[Reading | None, list[tuple[int, int, str]]]:
-    """The archive read to its end; or the places where it is damaged."""
+async def _archive_read(file: str, secret: str) -> tuple[Reading | None, list[Place]]:
+    """The archive read to its end; or the places where it is damaged, of what comes by stdin the first alone."""
 
-    def read() -> tuple[Reading | None, list[tuple[int, int, str]]]:
-        with unfinished.refusals(path), path.open("rb") as file:
+    def read() -> tuple[Reading | None, list[Place]]:
+        if file == STDIN:
+            reading, first = _read_once(sys.stdin.buffer, secret)
+            return reading, first
+        with unfinished.refusals(Path(file)), Path(file).open("rb") as archive:
+            reading, first = _read_once(archive, secret)
+            if not first:
+                return reading, first
+            archive.seek(0)
             try:
-                reading = Reading(Opening(file.read, secret), installation.SCHEMAS)
-                for _ in reading.members():
-                    continue
+                places = list(damage(archive.read, secret))
             except Damaged as error:
-                first = error
-            else:
-                return reading, []
-            file.seek(0)
-            try:
-                places = list(damage(file.read, secret))
-            except Damaged as error:
-                return None, [(error.start, error.stop, error.detail)]
+                return None, [_place(error)]
             texts = [(start, stop, f"bytes {start} to {stop} are not as they were written") for start, stop in places]
-            return None, texts or [(first.start, first.stop, first.detail)]
+            return None, texts or first
 
     try:
         return await asyncio.to_thread(read)
     except WrongPassphrase as error:
         raise Failure(DOING, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
+
+
+def _read_once(archive: BinaryIO, secret: str) -> tuple[Reading | None, list[Place]]:
+    """The archive read to its end, or the first place where it is damaged."""
+    try:
+        reading = Reading(Opening(archive.read, secret), installation.SCHEMAS)
+        for _ in reading.members():
+            continue
+    except Damaged as error:
+        return None, [_place(error)]
+    return reading, []
+
+
+def _place(error: Damaged) -> Place:
+    return error.start, error.stop, error.detail
 
 
 def _directory(settings: Settings, tables: dict[str, Digest]) -> None:

@@ -4,22 +4,24 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from countersign.kernel import telemetry
 from countersign.kernel.beside import beside
+from countersign.kernel.trouble import Trouble
 
 
 @asynccontextmanager
 async def repeated(work: Callable[[], Awaitable[None]], *, every_s: float) -> AsyncGenerator[None]:
-    """While the block lasts, the work is done again and again; a failure is logged, and the next round tries again."""
+    """While the block lasts, the work is done again and again, also after it failed; `Trouble` tells of that."""
     async with beside(_rounds(work, every_s)):
         yield
 
 
 async def _rounds(work: Callable[[], Awaitable[None]], every_s: float) -> None:
-    log = telemetry.logger("tending")
+    trouble = Trouble("tending", "tending failed")
     while True:
         await asyncio.sleep(every_s)
         try:
             await work()
         except Exception as error:  # the edge of a background task
-            log.error("tending failed", exc_info=error)
+            trouble.failed(error)
+        else:
+            trouble.over()

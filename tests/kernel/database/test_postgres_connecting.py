@@ -77,7 +77,7 @@ async def test_a_port_where_nobody_listens_is_told() -> None:
 
     assert "connection was refused" in told.detail
     assert f"127.0.0.1:{port}/app" in told.detail
-    assert "host and port in the database's address (COUNTERSIGN_DATABASE_URL)" in told.remedy
+    assert "host and port in the database's address (COUNTERSIGN_DATABASE_URL, " in told.remedy
     assert "wr0ng" not in told.detail + told.remedy
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from countersign.distribution.context import Store
 from countersign.distribution.jobs import claims, queries, runner, scratch
 from countersign.distribution.jobs.kinds import AnyJobType
-from countersign.kernel import ids, telemetry
+from countersign.kernel import ids
 from countersign.kernel.beside import beside
 from countersign.kernel.errors import Refused
+from countersign.kernel.trouble import Trouble
 
 SEEN_EVERY_S = 10
 SWEEP_EVERY = 6
@@ -46,6 +47,7 @@ async def work(store: Store, types: Sequence[AnyJobType], stopping: asyncio.Even
 async def _seen(store: Store) -> None:
     """Be seen, see to it that no job waits for a time that is not to come, and clean up now and then."""
     worker_id = ids.new_uuid()
+    trouble = Trouble("jobs", "the worker could not say that it lives")
     times = 0
     try:
         while True:
@@ -56,7 +58,9 @@ async def _seen(store: Store) -> None:
                 if times % SWEEP_EVERY == 0:
                     await scratch.sweep(Path(store.settings.data), store.database)
             except Refused as refused:
-                telemetry.logger("jobs").warning("the worker could not say that it lives", reason=refused.detail)
+                trouble.failed(refused)
+            else:
+                trouble.over()
             times += 1
             await asyncio.sleep(SEEN_EVERY_S)
     finally:

@@ -18,7 +18,7 @@ ConnectionT = TypeVar("ConnectionT")
 CONNECT_S = 10.0
 
 _ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError, UnicodeError)
-ADDRESS = f"the database's address ({SETTING})"
+ADDRESS = f"the database's address ({SETTING}, or what the command was given)"
 
 _HBA = f"Add a line for this machine, user and database to pg_hba.conf there and reload it, or correct {ADDRESS}."
 

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from countersign.kernel import telemetry
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.jobs.port import Take
+from countersign.kernel.trouble import Trouble
 
 LOOK_EVERY_S = 0.04
 """On SQLite a look takes some 20 µs; a hundredth of a second's wait would not be noticed by anybody."""
@@ -21,13 +21,15 @@ class EmbeddedEngine:
 
     async def serve(self, take: Take, stopping: asyncio.Event) -> None:
         """Look, and look again; a database that is away for a while is waited for."""
+        trouble = Trouble("jobs", "no job could be taken")
         while not stopping.is_set():
             try:
                 has_done = await take()
             except Refused as refused:
-                telemetry.logger("jobs").warning("no job could be taken", reason=refused.detail)
+                trouble.failed(refused)
                 await paused(stopping, AWAY_S)
                 continue
+            trouble.over()
             if not has_done:
                 await paused(stopping, LOOK_EVERY_S)
 

@@ -15,12 +15,13 @@ import procrastinate
 from procrastinate.exceptions import ConnectorException
 from procrastinate.worker import Worker
 
-from countersign.kernel import clock, telemetry
+from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.jobs.embedded import paused
 from countersign.kernel.jobs.port import Take
+from countersign.kernel.trouble import Trouble
 
 QUEUE, TASK = "countersign", "take"
 LOOK_EVERY_S = 5.0
@@ -94,6 +95,7 @@ class ProcrastinateEngine:
             Unavailable: PostgreSQL cannot be reached.
         """
         one_at_a_time = asyncio.Lock()
+        trouble = Trouble("jobs", "no job could be taken")
 
         async def drain() -> None:
             async with one_at_a_time:
@@ -101,7 +103,9 @@ class ProcrastinateEngine:
                     while not stopping.is_set() and await take():
                         continue
                 except Refused as refused:
-                    telemetry.logger("jobs").warning("no job could be taken", reason=refused.detail)
+                    trouble.failed(refused)
+                else:
+                    trouble.over()
 
         app = self._app(drain)
         try:

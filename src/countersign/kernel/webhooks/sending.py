@@ -8,6 +8,7 @@ from countersign.kernel import clock, outgoing, telemetry
 from countersign.kernel.errors import Refused
 from countersign.kernel.outgoing import TooSlow, Unreachable
 from countersign.kernel.repeated import repeated
+from countersign.kernel.trouble import Trouble
 from countersign.kernel.webhooks import leases, receivers, signing
 from countersign.kernel.webhooks.leases import Due, Held, LeaseLost, Outcome
 from countersign.kernel.webhooks.outbox import Outbox
@@ -30,6 +31,7 @@ class Lanes:
         self._lanes: dict[str, asyncio.Task[None]] = {}
         self._is_closing = False
         self._log = telemetry.logger("webhooks")
+        self._troubles: dict[str, Trouble] = {}
 
     async def open(self) -> None:
         """Begin to send to every receiver that something is due for, as far as there are lanes.
@@ -82,7 +84,11 @@ class Lanes:
         except LeaseLost:
             self._log.warning("a receiver was taken over by another node", webhook=webhook_id)
         except Refused as refused:
-            self._log.warning("a receiver was left alone", webhook=webhook_id, reason=refused.detail)
+            trouble = self._troubles.setdefault(webhook_id, Trouble("webhooks", "a receiver was left alone"))
+            trouble.failed(refused, webhook=webhook_id)
+        else:
+            if trouble := self._troubles.pop(webhook_id, None):
+                trouble.over(webhook=webhook_id)
 
     async def _attempt(self, held: Held, secrets: list[str], due: Due) -> Outcome:
         """What the receiver says to the event. Neither its address nor anything it says is logged."""

@@ -1,0 +1,60 @@
+"""What fails again and again takes few lines of the log."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from countersign.kernel import trouble
+from countersign.kernel.errors import StorageFull, Unavailable
+from countersign.kernel.trouble import Trouble
+
+FULL = StorageFull("Less than 64 MiB are free.")
+
+
+def test_a_full_disk_is_told_when_it_begins_and_when_it_is_over() -> None:
+    one = Trouble("tending", "tending failed")
+
+    with capture_logs() as lines:
+        one.over()
+        for _ in range(100):
+            one.failed(FULL)
+        one.over()
+        one.over()
+
+    begun, over = lines
+    assert (begun["log_level"], begun["event"], begun["reason"]) == ("warning", "tending failed", FULL.detail)
+    assert "exc_info" not in begun
+    assert (over["log_level"], over["event"], over["failures"]) == ("info", "tending failed: over", 100)
+
+
+def test_it_is_told_again_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trouble, "AGAIN_S", 0.0)
+    one = Trouble("tending", "tending failed")
+
+    with capture_logs() as lines:
+        one.failed(FULL)
+        one.failed(FULL)
+
+    assert [line["failures"] for line in lines] == [1, 2]
+
+
+def test_another_kind_of_failure_is_told_at_once_and_a_fault_with_its_traceback() -> None:
+    one = Trouble("tending", "tending failed")
+    fault = RuntimeError("a fault of ours")
+
+    with capture_logs() as lines:
+        for error in (FULL, FULL, Unavailable("The disk failed."), fault, fault):
+            one.failed(error)
+
+    assert [line["log_level"] for line in lines] == ["warning", "warning", "error"]
+    assert lines[2]["exc_info"] is fault
+
+
+def test_trouble_after_trouble_is_told_anew() -> None:
+    one = Trouble("tending", "tending failed")
+
+    with capture_logs() as lines:
+        for _ in range(2):
+            one.failed(FULL)
+            one.over()
+
+    assert len(lines) == 4
