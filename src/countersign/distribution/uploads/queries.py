@@ -14,20 +14,36 @@ from countersign.kernel.errors import NotFound
 from countersign.kernel.security.secrets import digest, new_secret
 
 PurposeName: TypeAlias = Literal["artifact", "media"]
+SCOPES: dict[PurposeName, str] = {"artifact": "write:releases", "media": "write:products"}
+"""What an agent or a program has to hold for its uploads to go on."""
 
 INSERT_UPLOAD = """
     INSERT INTO upload (id, token_hash, org_id, announced_by, purpose, subject_id, size, sha256, created_at, expires_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 """
-# An address works as long as whoever announced it may still write for the organisation: `person:` and `client:`
-# are followed by the id.
+# An address works as long as whoever announced it may still write for the organisation. `person:` and `client:` are
+# followed by the id; after a person's comes the registration or consent, if an agent or a program acted for them, which
+# has to hold the scope still ($4, a pattern).
 BY_ADDRESS = """
     SELECT id, org_id, purpose, subject_id, size, sha256, finished_at
     FROM upload
     WHERE token_hash = $1 AND purpose = $2 AND expires_at > $3
       AND (EXISTS (
             SELECT 1 FROM membership m
-            WHERE 'person:' || m.person_id = announced_by AND m.org_id = upload.org_id AND m.role <> 'viewer'
+            WHERE m.org_id = upload.org_id AND m.role <> 'viewer'
+              AND substr(announced_by, 1, 7 + length(m.person_id)) = 'person:' || m.person_id
+              AND (
+                announced_by = 'person:' || m.person_id
+                OR EXISTS (
+                    SELECT 1 FROM registration r
+                    WHERE r.person_id = m.person_id AND announced_by = 'person:' || m.person_id || ':' || r.id
+                      AND r.status = 'claimed' AND ' ' || r.scopes || ' ' LIKE $4
+                ) OR EXISTS (
+                    SELECT 1 FROM consent c JOIN oauth_client o ON o.id = c.client_id
+                    WHERE c.person_id = m.person_id AND announced_by = 'person:' || m.person_id || ':' || c.id
+                      AND ' ' || c.scopes || ' ' LIKE $4 AND ' ' || o.scopes || ' ' LIKE $4
+                )
+              )
         ) OR EXISTS (
             SELECT 1 FROM oauth_client c
             WHERE 'client:' || c.id = announced_by AND c.org_id = upload.org_id
@@ -117,7 +133,7 @@ async def by_token(reader: Reader, purpose: PurposeName, token: str) -> Upload:
     Raises:
         UploadNotFound: none for this purpose has it, or it has expired.
     """
-    row = await reader.fetch_one(BY_ADDRESS, digest(token), purpose, clock.now())
+    row = await reader.fetch_one(BY_ADDRESS, digest(token), purpose, clock.now(), f"% {SCOPES[purpose]} %")
     if row is None:
         raise UploadNotFound("no upload has this address any more")
     return Upload(*row)
