@@ -63,10 +63,11 @@ def answered(done: "subprocess.CompletedProcess[str]") -> dict[str, object]:
 
 def test_a_backup_is_restored_verified_and_used(run: Run, data: Path, tmp_path: Path) -> None:
     (data / "countersign.toml").write_text('resource_name = "Ours"\n')
+    alike = ("--keep-sessions", "--keep-sending")
 
     made = run("backup", "one.backup", "--data", data, "--json", **PASSPHRASE)
     whole = run("verify", "one.backup", "--json", **PASSPHRASE)
-    restored = run("restore", "one.backup", "--to", "copy", "--keep-sessions", "--json", **PASSPHRASE)
+    restored = run("restore", "one.backup", "--to", "copy", *alike, "--json", **PASSPHRASE)
     verified = run("verify", "copy", "--tables", "--json")
     original = run("verify", data, "--tables", "--json")
     again = run("org", "create", "acme", "--name", "Acme", "--data", "copy")

@@ -15,7 +15,7 @@ import click
 import httpx
 import msgspec
 
-from countersign.cli import configuration, lock, operating, output, store
+from countersign.cli import configuration, lock, operating, output, record_store, store
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs
@@ -26,6 +26,7 @@ from countersign.kernel.mail.open import open_mail
 from countersign.kernel.mail.outbox import FOLDER
 from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
 from countersign.kernel.security.masterkey import MasterKey, MasterKeyRefused, load_master_key
+from countersign.kernel.webhooks import holding
 from countersign.settings import PREFIX, BadSetting, Settings, file_variables
 
 Standing: TypeAlias = Literal["ok", "warn", "fail"]
@@ -54,7 +55,7 @@ class Finding:
 @click.option("--distribution-port", type=click.IntRange(0, 65535), default=8480, show_default=True)
 @output.json_option
 def doctor(data: str | None, distribution_port: int) -> None:
-    """Check Python, settings, disk, keys, database, blob store, mail, port and clock; nothing is changed.
+    """Check Python, settings, disk, keys, database, blob store, mail, deliveries, port and clock; nothing is changed.
 
     A server that runs and has an operator's port is asked as well.
 
@@ -99,6 +100,7 @@ def checked(settings: Settings, port: int) -> Iterator[Finding]:
     yield asyncio.run(_database(settings, data))
     yield asyncio.run(_blobs(settings, data))
     yield asyncio.run(_mail(settings, data))
+    yield asyncio.run(_deliveries(settings))
     yield _port(data, port)
     if settings.operator_port and lock.is_held(data):
         yield _ready(settings)
@@ -227,6 +229,18 @@ async def _mail(settings: Settings, data: Path) -> Finding:
     if settings.smtp_url:
         return Finding("mail", "ok", "the mail server takes mail")
     return Finding("mail", "ok", f"letters stay in {data / FOLDER}: `countersign mail` shows them")
+
+
+async def _deliveries(settings: Settings) -> Finding:
+    try:
+        found = {"distribution": await store.held_since(settings), "records": await record_store.held_since(settings)}
+    except (Refused, SchemaMismatch, ValueError) as error:
+        return Finding("deliveries", "warn", "not looked at", f"See to the database first: {type(error).__name__}")
+    held = [f"{name} since {clock.rfc3339(at)}" for name, at in found.items() if at is not None]
+    if held:
+        remedy = f"This was restored: look through its webhooks, then run `{holding.COMMAND}`."
+        return Finding("deliveries", "warn", f"webhooks and letters are held: {', '.join(held)}", remedy)
+    return Finding("deliveries", "ok", "webhooks and letters go out")
 
 
 def _port(data: Path, port: int) -> Finding:

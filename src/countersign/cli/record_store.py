@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 from countersign.cli import configuration, lock, store
 from countersign.cli.output import Exit, Failure
 from countersign.declare import DeclarationError
+from countersign.kernel.clock import Instant
 from countersign.kernel.database import migrate, postgres_snapshot
 from countersign.kernel.database.port import Database
 from countersign.kernel.security.masterkey import master_key
+from countersign.kernel.webhooks import holding
 from countersign.records import app, modules
 from countersign.records.schema import install
 from countersign.settings import Settings
@@ -51,6 +53,11 @@ def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
         raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
 
 
+def has_database(settings: Settings) -> bool:
+    """Whether there may be a database: always with PostgreSQL; with SQLite once its file was made."""
+    return bool(settings.database_url) or app.database_file(settings).exists()
+
+
 @asynccontextmanager
 async def tables(settings: Settings) -> AsyncGenerator[Database | None]:
     """The database as it is, not upgraded, until the block is left; None while SQLite's file was not made.
@@ -59,7 +66,7 @@ async def tables(settings: Settings) -> AsyncGenerator[Database | None]:
         Unavailable: it cannot be opened or reached.
         ValueError: the setting is no database address.
     """
-    if not settings.database_url and not app.database_file(settings).exists():
+    if not has_database(settings):
         yield None
         return
     database = await app.open_tables(settings)
@@ -78,6 +85,18 @@ async def pending(settings: Settings) -> list[str]:
     """
     async with _there(settings) as database:
         return [] if database is None else await _pending(settings, database)
+
+
+async def held_since(settings: Settings) -> Instant | None:
+    """Since when restored records send no webhooks and letters; None: they do, or are not there, or to be upgraded.
+
+    Raises:
+        Unavailable, ValueError, SchemaMismatch: as `pending`.
+    """
+    async with _there(settings) as database:
+        if database is None or await migrate.pending(database, install.MIGRATIONS):
+            return None
+        return await holding.since(database)
 
 
 async def upgrade(settings: Settings) -> list[str]:

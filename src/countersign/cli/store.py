@@ -14,12 +14,14 @@ from countersign.cli.target import DEFAULT_SERVER
 from countersign.distribution import opening
 from countersign.distribution.context import Store
 from countersign.distribution.identity import keys
+from countersign.kernel.clock import Instant
 from countersign.kernel.database import migrate, versions
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused
 from countersign.kernel.security.masterkey import MasterKey
+from countersign.kernel.webhooks import holding
 from countersign.settings import BadSetting, Settings
 
 ResultT = TypeVar("ResultT")
@@ -111,6 +113,18 @@ async def pending(settings: Settings) -> list[str]:
         return [migration.name for migration in migrate.migrations(opening.MIGRATIONS)]
     async with database(settings) as opened:
         return await migrate.pending(opened, opening.MIGRATIONS)
+
+
+async def held_since(settings: Settings) -> Instant | None:
+    """Since when a restored store sends nothing to webhooks; None: it sends, or is not there, or is to be upgraded.
+
+    Raises:
+        Unavailable, ValueError, SchemaMismatch: as `pending`.
+    """
+    if not has_database(settings):
+        return None
+    async with database(settings) as opened:
+        return None if await migrate.pending(opened, opening.MIGRATIONS) else await holding.since(opened)
 
 
 async def upgrade(settings: Settings) -> list[str]:

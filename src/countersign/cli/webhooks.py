@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar, get_args
 
 import click
 
-from countersign.cli import output, record_store, store
+from countersign.cli import configuration, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.distribution.context import Store
@@ -14,7 +14,7 @@ from countersign.distribution.identity import queries
 from countersign.distribution.webhooks import events as store_events
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
-from countersign.kernel.webhooks import deliveries, outbox, receivers
+from countersign.kernel.webhooks import deliveries, holding, outbox, receivers
 from countersign.kernel.webhooks.deliveries import Delivery, Replayed
 from countersign.kernel.webhooks.outbox import Outbox
 from countersign.kernel.webhooks.receivers import Receiver, WebhookNotFound
@@ -217,6 +217,30 @@ def replay(webhook_id: str, *, event_id: str | None, since: str | None, org: str
     output.answer({"deliveries": begun.deliveries, "next_since": through}, f"{begun.deliveries} on their way again.")
     if through is not None:
         output.note(f"There are more: go on with --since {through}.")
+
+
+@webhooks.command("release")
+@data_option
+@output.json_option
+def release(data: str | None) -> None:
+    """Let webhooks and letters about plans go out, of both services: `restore` holds them."""
+
+    async def of_store(opened: Store) -> bool:
+        async with opened.database.transaction() as transaction:
+            return await holding.release(transaction)
+
+    async def of_records(service: app.Service) -> bool:
+        async with service.records.database.transaction() as transaction:
+            return await holding.release(transaction)
+
+    settings = configuration.load(data=data)
+    released: list[str] = []
+    if store.has_database(settings) and store.run(data, DOING, of_store):
+        released.append("distribution")
+    if record_store.has_database(settings) and record_store.run(data, DOING, of_records):
+        released.append("records")
+    said = f"What waits goes out: {', '.join(released)}." if released else "Nothing was held."
+    output.answer({"released": released}, said)
 
 
 def _read_moment(text: str) -> Instant:
