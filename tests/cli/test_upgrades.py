@@ -8,7 +8,8 @@ import apsw
 import httpx
 import pytest
 
-from countersign.cli import record_store, store
+from countersign.backup import foreign
+from countersign.cli import record_store, restore, store
 from countersign.distribution import opening
 from countersign.kernel.database import migrate, sqlite_snapshot
 from countersign.kernel.database.dialect import in_dialect
@@ -112,6 +113,14 @@ def then(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return data
 
 
+async def require_own(path: Path, service: str, folder: Path) -> None:
+    """Insist that a restore would take the database."""
+    database = await open_sqlite(path, reserve_bytes=0)
+    tables = {"distribution": restore.no_tables, "records": install.tables}[service]
+    await foreign.require_own(database, PACKAGES[service], tables, beside=folder)
+    await database.close()
+
+
 @pytest.mark.parametrize(("service", "number"), EARLIER)
 def test_an_earlier_database_comes_up_to_date_with_its_rows(
     service: str, number: int, template: Path, then: Path, tmp_path: Path
@@ -119,6 +128,7 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
     path = then / f"{service}.sqlite"
     asyncio.run(of_then(service, number, tmp_path, path))
     fill(path, template / path.name)
+    asyncio.run(require_own(path, service, tmp_path))
     before = held(apsw.Connection(str(path)))
     settings = Settings(data=str(then), reserve_mib=0)
     side = store if service == "distribution" else record_store

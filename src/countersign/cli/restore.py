@@ -20,7 +20,7 @@ from countersign.distribution import opening, restored
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import postgres_snapshot
-from countersign.kernel.database.port import Transaction
+from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase
@@ -199,9 +199,14 @@ def _endings(master: MasterKey, into: Into) -> dict[str, Ending]:
             await holding.hold(transaction)
 
     return {
-        opening.SCHEMA: Ending(opening.MIGRATIONS, end_store),
-        app.SCHEMA: Ending(install.MIGRATIONS, end_records),
+        opening.SCHEMA: Ending(opening.MIGRATIONS, no_tables, end_store),
+        app.SCHEMA: Ending(install.MIGRATIONS, install.tables, end_records),
     }
+
+
+async def no_tables(_: Reader) -> frozenset[str]:
+    """The store has those of its migrations alone."""
+    return frozenset()
 
 
 @asynccontextmanager
