@@ -78,7 +78,7 @@ def wait_to_send(run: Run, hooks: Hooks, told: dict[str, str]) -> None:
     assert run("backup", "one.backup", "--data", "data", **told).returncode == Exit.OK
 
 
-def test_a_restored_copy_sends_nothing_until_it_is_released(
+def test_a_restored_copy_sends_nothing_until_it_is_resumed(
     run: Run, hooks: Hooks, settings: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
     wait_to_send(run, hooks, settings["original"])
@@ -93,19 +93,19 @@ def test_a_restored_copy_sends_nothing_until_it_is_released(
             ready = httpx.get(f"http://127.0.0.1:{watched['COUNTERSIGN_OPERATOR_PORT']}/readyz").json()
             assert hooks.heard == []
     with served(tmp_path / "copy", service="both", settings=told):
-        released = run("webhooks", "release", "--data", "copy", "--json", **told)
+        resumed = run("webhooks", "resume", "--data", "copy", "--json", **told)
         wait_until(lambda: len(hooks.heard) == 2)
 
     assert json.loads(restored.stdout)["deliveries_held"] is True
-    assert "countersign webhooks release" in restored.stderr
+    assert "countersign webhooks resume" in restored.stderr
     (found,) = [each for each in json.loads(looked.stdout)["checks"] if each["check"] == "deliveries"]
     assert (found["standing"], looked.returncode) == ("warn", Exit.OK)
     details = [each["detail"] for each in ready["checks"] if each["name"].endswith("deliveries")]
     assert (len(details), ready["status"]) == (2, "ready")
-    assert all("countersign webhooks release" in each for each in details)
-    assert json.loads(released.stdout) == {"released": ["distribution", "records"]}
+    assert all("countersign webhooks resume" in each for each in details)
+    assert json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}
     assert sorted(hooks.heard) == ["/records webhook.ping", "/store webhook.ping"]
-    again = run("webhooks", "release", "--data", "copy", **told)
+    again = run("webhooks", "resume", "--data", "copy", **told)
     assert again.stdout == "Nothing was held.\n"
     assert "webhooks and letters go out" in run("doctor", "--distribution-port", "0", "--data", "copy", **told).stdout
 
@@ -136,8 +136,8 @@ def test_a_hold_outlives_a_move_and_the_next_backup(
     url = new_postgres_url()
     moved = run("db", "migrate", "--to", url, "--data", "copy", **key)
     there = {**key, "COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY_FILE": str(tmp_path / "copy/master.key")}
-    second = run("webhooks", "release", "--data", "second", "--json", **key)
-    released = run("webhooks", "release", "--data", "copy", "--json", **there)
+    second = run("webhooks", "resume", "--data", "second", "--json", **key)
+    resumed = run("webhooks", "resume", "--data", "copy", "--json", **there)
 
     assert moved.returncode == Exit.OK, moved.stderr
-    assert json.loads(second.stdout) == json.loads(released.stdout) == {"released": ["distribution", "records"]}
+    assert json.loads(second.stdout) == json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}

@@ -93,9 +93,14 @@ def fill(path: Path, today: Path, number: int) -> None:
         if both:
             database.execute(f'DELETE FROM "{table}"')
             database.execute(f'INSERT INTO "{table}" ({quoted(both)}) SELECT {quoted(both)} FROM today."{table}"')
-    if path.stem == "distribution" and number < EIGHTH:
-        database.execute(OF_THE_EIGHTH)
+    _undo(database, path.stem, number)
     database.close()
+
+
+def _undo(database: apsw.Connection, service: str, number: int) -> None:
+    """Take away the rows that a later migration makes."""
+    if service == "distribution" and number < EIGHTH:
+        database.execute(OF_THE_EIGHTH)
 
 
 def _made_by(package: str) -> set[str]:

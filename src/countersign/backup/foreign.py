@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from countersign.backup.statements import is_plain
-from countersign.kernel import ids
 from countersign.kernel.database import migrate
 from countersign.kernel.database.describe import by_table, in_words
 from countersign.kernel.database.open import SQLITE, open_database
@@ -27,6 +26,11 @@ _TABLE = re.compile(
     rf"(?:{_COLUMN})*\) STRICT"
 )
 _INDEX = re.compile(rf"CREATE (?:UNIQUE )?INDEX {_NAME} ON {_NAME} (\(.*\))( WHERE {_NAME} IS NOT NULL)?")
+
+# Seen by nobody: they begin and end within the transaction that restores.
+_MADE = "countersign_made"
+_MAKE = "CREATE SCHEMA countersign_made"
+_DROP = "DROP SCHEMA countersign_made CASCADE"
 
 OwnTables = Callable[[Reader], Awaitable[frozenset[str]]]
 """The tables that a service has beside those of its migrations, by what its database says is installed."""
@@ -79,11 +83,11 @@ async def require_own_within(filling: PostgresFilling, schema: str, migrations: 
     if migrate.LEDGER not in found:
         raise _otherwise(migrate.LEDGER)
     leaving = await migrate.left_within(restored, migrations)
-    name = f"made-{ids.new_uuid()}"
-    scratch = await filling.make(name)
+    await restored.run(_MAKE)
+    scratch = await filling.transaction(_MADE)
     await migrate.create_scratch(scratch, migrations, "postgres", leaving=leaving)
     made = await by_table(scratch, "postgres")
-    await filling.drop(name)
+    await scratch.run(_DROP)
     await _beside(found, made, own_tables, await filling.transaction(schema))
 
 

@@ -219,28 +219,28 @@ def replay(webhook_id: str, *, event_id: str | None, since: str | None, org: str
         output.note(f"There are more: go on with --since {through}.")
 
 
-@webhooks.command("release")
+@webhooks.command("resume")
 @data_option
 @output.json_option
-def release(data: str | None) -> None:
+def resume(data: str | None) -> None:
     """Let webhooks and letters about plans go out, of both services: `restore` holds them."""
 
     async def of_store(opened: Store) -> bool:
         async with opened.database.transaction() as transaction:
-            return await holding.release(transaction)
+            return await holding.resume(transaction)
 
     async def of_records(service: app.Service) -> bool:
         async with service.records.database.transaction() as transaction:
-            return await holding.release(transaction)
+            return await holding.resume(transaction)
 
     settings = configuration.load(data=data)
-    released: list[str] = []
+    resumed: list[str] = []
     if store.has_database(settings) and store.run(data, DOING, of_store):
-        released.append("distribution")
+        resumed.append("distribution")
     if record_store.has_database(settings) and record_store.run(data, DOING, of_records):
-        released.append("records")
-    said = f"What waits goes out: {', '.join(released)}." if released else "Nothing was held."
-    output.answer({"released": released}, said)
+        resumed.append("records")
+    said = f"What waits goes out: {', '.join(resumed)}." if resumed else "Nothing was held."
+    output.answer({"resumed": resumed}, said)
 
 
 def _read_moment(text: str) -> Instant:

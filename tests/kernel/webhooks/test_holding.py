@@ -13,13 +13,13 @@ async def hold(post: Post) -> None:
         await holding.hold(transaction)
 
 
-async def release(post: Post) -> bool:
+async def resume(post: Post) -> bool:
     """End it, as the operator does."""
     async with post.outbox.database.transaction() as transaction:
-        return await holding.release(transaction)
+        return await holding.resume(transaction)
 
 
-async def test_what_is_held_goes_out_in_its_order_when_it_is_released(post: Post, receiver: Receiver) -> None:
+async def test_what_is_held_goes_out_in_its_order_when_it_is_resumed(post: Post, receiver: Receiver) -> None:
     await post.add(receiver.url)
     await post.emit("a")
     await hold(post)
@@ -27,7 +27,7 @@ async def test_what_is_held_goes_out_in_its_order_when_it_is_released(post: Post
 
     await post.deliver()
     assert receiver.messages == []
-    assert await release(post)
+    assert await resume(post)
     await post.deliver()
 
     assert [each.event["subject"] for each in receiver.messages] == ["a", "b"]
@@ -41,7 +41,7 @@ async def test_nothing_is_given_up_for_the_time_that_it_was_held(post: Post, rec
     with clock.fixed(Instant(clock.now() + 10 * DAY)):
         async with post.outbox.database.transaction() as transaction:
             await deliveries.forget_old(transaction, 1)
-        await release(post)
+        await resume(post)
         async with post.outbox.database.transaction() as transaction:
             await deliveries.forget_old(transaction, 1)
         assert [each.state for each in await post.deliveries(webhook_id)] == ["waiting"]
@@ -60,5 +60,5 @@ async def test_it_is_told_since_when_all_is_held_and_what_ends_that(post: Post) 
 
     assert clock.rfc3339(moment) in said
     assert holding.COMMAND in said
-    assert [await release(post), await release(post)] == [True, False]
+    assert [await resume(post), await resume(post)] == [True, False]
     assert await holding.told(post.outbox.database) == "not held"

@@ -84,7 +84,7 @@ async def test_five_minutes_after_the_first_plan_one_letter_tells_of_all(office:
         assert f"{ROOT_URL}/approvals" in text
 
 
-async def test_restored_records_send_no_letter_until_they_are_released(office: Office) -> None:
+async def test_restored_records_send_no_letter_until_they_are_resumed(office: Office) -> None:
     database = office.service.records.database
     async with database.transaction() as transaction:
         await holding.hold(transaction)
@@ -94,7 +94,7 @@ async def test_restored_records_send_no_letter_until_they_are_released(office: O
     await deliver(office, 86_400)
     assert sent(office) == []
     async with database.transaction() as transaction:
-        await holding.release(transaction)
+        await holding.resume(transaction)
     await deliver(office, 86_401)
 
     assert sorted(each[0] for each in sent(office)) == ["alice@example.com", "root@example.com"]

@@ -84,7 +84,6 @@ _SOON = "SET LOCAL lock_timeout = '300ms'"
 _LOCK = "SELECT format('LOCK TABLE %I.%I IN %s MODE', $1::text, $2::text, $3::text)"
 _ROWS = "SELECT format('SELECT %s FROM %I.%I', $3::text, $1::text, $2::text)"
 _MAKE_SCHEMA = "SELECT format('CREATE SCHEMA IF NOT EXISTS %I', $1::text)"
-_DROP_SCHEMA = "SELECT format('DROP SCHEMA %I CASCADE', $1::text)"
 _ANYTHING = "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident($1)) LIMIT 1"
 _QUOTED = "SELECT quote_ident($1)"
 _COLUMNS = """
@@ -213,10 +212,6 @@ class PostgresFilling:
         """Make the schema where it is missing: the transaction under way, to make its tables."""
         await self._connection.execute(await self._connection.fetchval(_MAKE_SCHEMA, schema))
         return await self.transaction(schema)
-
-    async def drop(self, schema: str) -> None:
-        """Take a schema away again, with all that was made in it."""
-        await self._connection.execute(await self._connection.fetchval(_DROP_SCHEMA, schema))
 
     async def open(self, schema: str) -> list[str]:
         """Empty the tables that were made, and take their references away, so that rows may come in any order; the

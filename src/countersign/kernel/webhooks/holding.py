@@ -9,12 +9,12 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
 
-COMMAND = "countersign webhooks release"
+COMMAND = "countersign webhooks resume"
 """What ends it, for those who are told of it."""
 
 SINCE = "SELECT since FROM delivery_hold"
 HOLD = "INSERT INTO delivery_hold (id, since) VALUES (1, $1) ON CONFLICT (id) DO NOTHING"
-RELEASE = "DELETE FROM delivery_hold"
+RESUME = "DELETE FROM delivery_hold"
 BEGIN_ANEW = "UPDATE webhook_delivery SET queued_at = $1 WHERE state = 'waiting'"
 
 
@@ -29,9 +29,9 @@ async def hold(transaction: Transaction) -> None:
     await transaction.run(HOLD, clock.now())
 
 
-async def release(transaction: Transaction) -> bool:
+async def resume(transaction: Transaction) -> bool:
     """Let go out what waits, none of which is given up for the time that it was held; False: nothing was held."""
-    if not await transaction.run(RELEASE):
+    if not await transaction.run(RESUME):
         return False
     await transaction.run(BEGIN_ANEW, clock.now())
     return True
