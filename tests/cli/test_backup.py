@@ -4,7 +4,9 @@ import io
 import json
 import resource
 import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -64,10 +66,11 @@ def answered(done: "subprocess.CompletedProcess[str]") -> dict[str, object]:
 
 def test_a_backup_is_restored_verified_and_used(run: Run, data: Path, tmp_path: Path) -> None:
     (data / "countersign.toml").write_text('resource_name = "Ours"\n')
+    alike = ("--keep-sessions", "--keep-sending")
 
     made = run("backup", "one.backup", "--data", data, "--json", **PASSPHRASE)
     whole = run("verify", "one.backup", "--json", **PASSPHRASE)
-    restored = run("restore", "one.backup", "--to", "copy", "--keep-sessions", "--json", **PASSPHRASE)
+    restored = run("restore", "one.backup", "--to", "copy", *alike, "--json", **PASSPHRASE)
     verified = run("verify", "copy", "--tables", "--json")
     original = run("verify", data, "--tables", "--json")
     again = run("org", "create", "acme", "--name", "Acme", "--data", "copy")
@@ -326,3 +329,44 @@ def test_an_archive_that_asks_for_more_memory_than_there_is_says_so(tmp_path: Pa
     assert most.returncode == Exit.UNREACHABLE
     assert "1024 MiB" in most.stderr
     assert more.returncode == Exit.CHECKSUM
+
+
+def test_a_database_with_foreign_parts_is_not_restored(run: Run, data: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(data / "records.sqlite")) as connection:
+        connection.execute("CREATE TABLE other (n INTEGER CHECK (zeroblob(n) IS NOT NULL))")
+    assert run("backup", "one.backup", "--data", data, **PASSPHRASE).returncode == Exit.OK
+
+    restored = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
+
+    assert restored.returncode == Exit.FAILED
+    assert "none that Countersign or a module makes" in restored.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "one.backup"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE records.other (n bigint)",
+        "ALTER TABLE distribution.delivery_hold ADD CHECK (since < 5)",
+        "CREATE UNIQUE INDEX slow ON distribution.organisation (lower(name))",
+        "DROP TABLE records.plan_notice",
+    ],
+)
+def test_postgresql_with_foreign_parts_is_not_restored(
+    run: Run, new_postgres_url: PostgresFactory, postgres_cluster: Cluster, tmp_path: Path, statement: str
+) -> None:
+    here, there = (
+        {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY, **PASSPHRASE}
+        for _ in range(2)
+    )
+    prepare(tmp_path / "data", here)
+    postgres_cluster.sql(f"\\connect {here['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", statement)
+    run("backup", "one.backup", "--data", "data", **here)
+
+    restored = run("restore", "one.backup", "--to", "copy", **there)
+
+    assert restored.returncode == Exit.FAILED, restored.stderr
+    assert "as Countersign makes it" in restored.stderr or "is none that Countersign" in restored.stderr
+    assert not (tmp_path / "copy").exists()
+    # The target is as empty as it was.
+    prepare(tmp_path / "other", there)

@@ -22,8 +22,9 @@ from tests.servers.process import free_port
 
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="[^"]*",?)*)\})? (\S+)')
 CHECKS = (
-    *("workers", "disk", "distribution database", "distribution migrations", "distribution master key", "blob store"),
-    *("records database", "records migrations", "records master key"),
+    *("workers", "disk", "distribution database", "distribution migrations", "distribution master key"),
+    *("distribution deliveries", "blob store"),
+    *("records database", "records migrations", "records master key", "records deliveries"),
 )
 
 

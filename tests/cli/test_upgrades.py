@@ -8,7 +8,8 @@ import apsw
 import httpx
 import pytest
 
-from countersign.cli import record_store, store
+from countersign.backup import foreign
+from countersign.cli import record_store, restore, store
 from countersign.distribution import opening
 from countersign.kernel.database import migrate, sqlite_snapshot
 from countersign.kernel.database.dialect import in_dialect
@@ -27,6 +28,7 @@ TABLES = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT 
 INDEXES = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL"
 OF_MIGRATIONS = ("schema_migration", "version")
 """Migrations write their rows themselves."""
+EIGHTH = 8
 OF_THE_EIGHTH = "DELETE FROM catalog_facet WHERE facet LIKE 'access:%' OR facet LIKE 'channel:%'"
 
 Held = dict[str, tuple[list[str], list[tuple[object, ...]]]]
@@ -73,9 +75,9 @@ async def of_then(service: str, number: int, folder: Path, path: Path) -> None:
     await database.close()
 
 
-def fill(path: Path, today: Path) -> None:
-    """Put the rows of today's database into one of an earlier migration, as far as it has tables and columns for them;
-    tables of modules, which no migration makes, come as they are."""
+def fill(path: Path, today: Path, number: int) -> None:
+    """Put the rows of today's database into one of this earlier migration, as far as it has tables and columns for
+    them; tables of modules, which no migration makes, come as they are."""
     database = apsw.Connection(str(path))
     database.execute("ATTACH ? AS today", (f"{today}",))
     made = database.execute(TABLES.replace("sqlite_schema", "today.sqlite_schema")).fetchall()
@@ -91,9 +93,14 @@ def fill(path: Path, today: Path) -> None:
         if both:
             database.execute(f'DELETE FROM "{table}"')
             database.execute(f'INSERT INTO "{table}" ({quoted(both)}) SELECT {quoted(both)} FROM today."{table}"')
-    if path.stem == "distribution":
-        database.execute(OF_THE_EIGHTH)
+    _undo(database, path.stem, number)
     database.close()
+
+
+def _undo(database: apsw.Connection, service: str, number: int) -> None:
+    """Take away the rows that a later migration makes."""
+    if service == "distribution" and number < EIGHTH:
+        database.execute(OF_THE_EIGHTH)
 
 
 def _made_by(package: str) -> set[str]:
@@ -112,13 +119,22 @@ def then(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return data
 
 
+async def require_own(path: Path, service: str, folder: Path) -> None:
+    """Insist that a restore would take the database."""
+    database = await open_sqlite(path, reserve_bytes=0)
+    tables = {"distribution": restore.no_tables, "records": install.tables}[service]
+    await foreign.require_own(database, PACKAGES[service], tables, beside=folder)
+    await database.close()
+
+
 @pytest.mark.parametrize(("service", "number"), EARLIER)
 def test_an_earlier_database_comes_up_to_date_with_its_rows(
     service: str, number: int, template: Path, then: Path, tmp_path: Path
 ) -> None:
     path = then / f"{service}.sqlite"
     asyncio.run(of_then(service, number, tmp_path, path))
-    fill(path, template / path.name)
+    fill(path, template / path.name, number)
+    asyncio.run(require_own(path, service, tmp_path))
     before = held(apsw.Connection(str(path)))
     settings = Settings(data=str(then), reserve_mib=0)
     side = store if service == "distribution" else record_store
@@ -144,7 +160,7 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
 def test_the_oldest_of_both_are_served(template: Path, then: Path, tmp_path: Path) -> None:
     for service in PACKAGES:
         asyncio.run(of_then(service, 1, tmp_path, then / f"{service}.sqlite"))
-        fill(then / f"{service}.sqlite", template / f"{service}.sqlite")
+        fill(then / f"{service}.sqlite", template / f"{service}.sqlite", 1)
 
     with served(then, service="both") as server:
         found = httpx.get(f"{server.url}/api/v1/products", params={"limit": 1, "q": "a"})

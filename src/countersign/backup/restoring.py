@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from countersign.backup import unfinished
+from countersign.backup import foreign, unfinished
 from countersign.backup.archive import BLOBS, KEY, SETTINGS, Manifest, Member
 from countersign.backup.databases import POSTGRES, SQLITE, Tables, Told, file_name, segment_name, tables_name
+from countersign.backup.foreign import OwnTables
 from countersign.backup.making import AT_ONCE, SMALL_BYTES
 from countersign.backup.reading import Reading, blob_of, disagrees
 from countersign.backup.statements import require_plain
@@ -47,9 +48,11 @@ class OtherEngine(Refused):
 
 
 class Ending(NamedTuple):
-    """What is done to a service's tables before anybody may use them: its migrations are applied, then the work."""
+    """What is done to a service's tables before anybody may use them: they are compared with what its migrations make
+    and with its own, the later migrations are applied, then the work is done."""
 
     migrations: str
+    own_tables: OwnTables
     work: Work
 
 
@@ -200,6 +203,7 @@ class SqliteTarget:
 
         Raises:
             DamagedDatabase: a file is not whole.
+            ForeignParts: it holds what nobody of ours has made.
             SchemaMismatch: it was made by a newer version.
         """
         for schema in self._schemas:
@@ -214,6 +218,7 @@ class SqliteTarget:
     async def _end(self, path: Path, ending: Ending) -> None:
         database = await open_database(f"{SQLITE_ADDRESS}{path}", schema="", reserve_bytes=0)
         try:
+            await foreign.require_own(database, ending.migrations, ending.own_tables, beside=self._folder)
             await migrate.upgrade(database, ending.migrations)
             async with database.transaction() as transaction:
                 await ending.work(transaction)
@@ -260,6 +265,7 @@ class PostgresTarget:
         """See Target.
 
         Raises:
+            ForeignParts: it holds what nobody of ours has made.
             SchemaMismatch: it was made by a newer version.
         """
         if self._rows != manifest.rows:
@@ -267,6 +273,7 @@ class PostgresTarget:
         for schema, made in self._tables.items():
             await self._filling.finish(schema, made.tables)
             ending = endings[schema]
+            await foreign.require_own_within(self._filling, schema, ending.migrations, ending.own_tables)
             transaction = await self._filling.transaction(schema)
             await migrate.upgrade_within(transaction, ending.migrations, "postgres")
             await ending.work(transaction)

@@ -72,6 +72,7 @@ def _supplied(settings: Settings, ports: Mapping[str, int]) -> Iterator[Finding]
         yield asyncio.run(supplies.blobs(settings))
         yield asyncio.run(supplies.counters(settings))
     yield asyncio.run(supplies.mail(settings))
+    yield asyncio.run(supplies.deliveries(settings))
 
 
 def _served(settings: Settings, ports: Mapping[str, int]) -> Iterator[Finding]:

@@ -12,10 +12,12 @@ from countersign.cli import configuration, lock, store
 from countersign.cli.output import Exit, Failure
 from countersign.declare import DeclarationError
 from countersign.declare.registry import Registry
+from countersign.kernel.clock import Instant
 from countersign.kernel.database import migrate, versions
 from countersign.kernel.database.port import Database
 from countersign.kernel.database.postgres_session import rights_at
 from countersign.kernel.security.masterkey import MasterKey, master_key
+from countersign.kernel.webhooks import holding
 from countersign.records import app, key, modules
 from countersign.records.schema import install
 from countersign.settings import Settings
@@ -53,6 +55,11 @@ def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
         raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
 
 
+def has_database(settings: Settings) -> bool:
+    """Whether there may be a database: always with PostgreSQL; with SQLite once its file was made."""
+    return bool(settings.database_url) or app.database_file(settings).exists()
+
+
 @asynccontextmanager
 async def tables(settings: Settings) -> AsyncGenerator[Database | None]:
     """The database as it is, not upgraded, until the block is left; None while SQLite's file was not made.
@@ -61,7 +68,7 @@ async def tables(settings: Settings) -> AsyncGenerator[Database | None]:
         Unavailable: it cannot be opened or reached.
         ValueError: the setting is no database address.
     """
-    if not settings.database_url and not app.database_file(settings).exists():
+    if not has_database(settings):
         yield None
         return
     async with _opened(settings) as database:
@@ -93,6 +100,18 @@ async def pending(settings: Settings) -> list[str]:
         return _called(names, install.from_empty(_registry(settings), dialect))
     async with _opened(settings) as database:
         return await _pending(settings, database)
+
+
+async def held_since(settings: Settings) -> Instant | None:
+    """Since when restored records send no webhooks and letters; None: they do, or are not there, or to be upgraded.
+
+    Raises:
+        Unavailable, ValueError, SchemaMismatch: as `pending`.
+    """
+    if not await is_kept(settings):
+        return None
+    async with _opened(settings) as database:
+        return None if await migrate.pending(database, install.MIGRATIONS) else await holding.since(database)
 
 
 async def upgrade(settings: Settings) -> list[str]:

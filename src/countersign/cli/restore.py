@@ -20,11 +20,12 @@ from countersign.distribution import opening, restored
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import postgres_filling
-from countersign.kernel.database.port import Transaction
+from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase
 from countersign.kernel.security.masterkey import MasterKey
+from countersign.kernel.webhooks import holding
 from countersign.records import app
 from countersign.records.access import revoke
 from countersign.records.schema import install
@@ -46,6 +47,7 @@ class Into(NamedTuple):
     folder: Path
     settings: Settings
     keeps_sessions: bool
+    keeps_sending: bool
 
 
 @click.command()
@@ -53,9 +55,12 @@ class Into(NamedTuple):
 @click.option("--to", "to", metavar="DIR", required=True, help="The data directory to make; empty, or not there yet.")
 @click.option("--at", "at", metavar="TIME", help="FILE is a folder: its newest backup that is not after this.")
 @click.option("--keep-sessions", is_flag=True, help="Let sessions, tokens, agents and consents of that moment live on.")
+@click.option("--keep-sending", is_flag=True, help="Let webhooks and letters about plans go out at the first start.")
 @passphrase.option
 @output.json_option
-def restore(*, file: str, to: str, at: str | None, keep_sessions: bool, passphrase_file: str | None) -> None:
+def restore(
+    *, file: str, to: str, at: str | None, keep_sessions: bool, keep_sending: bool, passphrase_file: str | None
+) -> None:
     """Make the data directory --to from the backup FILE, which may be a folder of them or `-` for stdin.
 
     With COUNTERSIGN_DATABASE_URL or COUNTERSIGN_BLOBS_URL set, database or files go there, if there is nothing yet.
@@ -63,7 +68,7 @@ def restore(*, file: str, to: str, at: str | None, keep_sessions: bool, passphra
     settings = configuration.load(data=to)
     path = record_store.settled(_chosen(file, _moment(at)), DOING)
     secret = passphrase.given(passphrase_file, DOING)
-    into = Into(Path(to).absolute(), settings, keep_sessions)
+    into = Into(Path(to).absolute(), settings, keep_sessions, keep_sending)
     manifest = record_store.settled(_restored(path, secret, into), DOING)
     value = {
         "data": to,
@@ -73,11 +78,14 @@ def restore(*, file: str, to: str, at: str | None, keep_sessions: bool, passphra
         "blobs_bytes": manifest.blobs_bytes,
         "unreadable": list(manifest.unreadable),
         "sessions_ended": not keep_sessions,
+        "deliveries_held": not keep_sending,
     }
     output.answer(value, f"{to} is as it was at {manifest.at}, with {manifest.blobs} files.")
     if not keep_sessions:
         output.note("Every session, token, agent and consent has ended: people sign in, and agents register again.")
     output.note(RETURNED)
+    if not keep_sending:
+        output.note(f"Webhooks and letters about plans are held: look through them, then run `{holding.COMMAND}`.")
     for sha256 in manifest.unreadable:
         output.note(f"Missing, as it was when the backup was made: {sha256}")
 
@@ -132,7 +140,7 @@ async def _from(read: Callable[[int], bytes], secret: str, into: Into) -> Manife
                 under_way = Restore(folder.path, target, kept.store, kept.sealed, told=installation.teller())
                 manifest = await under_way.read(reading)
                 master = _master_key(folder.path, into.settings)
-                await target.finish(manifest, _endings(master, keeps_sessions=into.keeps_sessions))
+                await target.finish(manifest, _endings(master, into))
                 if into.settings.master_key or into.settings.master_key_file:
                     (folder.path / KEY).unlink()
                 # One flush of everything costs less than one of each file.
@@ -175,20 +183,31 @@ def _master_key(folder: Path, settings: Settings) -> MasterKey:
     return own
 
 
-def _endings(master: MasterKey, *, keeps_sessions: bool) -> dict[str, Ending]:
+def _endings(master: MasterKey, into: Into) -> dict[str, Ending]:
     async def end_store(transaction: Transaction) -> None:
         await restored.settle(transaction)
-        if not keeps_sessions:
+        await hold(transaction)
+        if not into.keeps_sessions:
             await restored.end_access(transaction, master)
 
     async def end_records(transaction: Transaction) -> None:
-        if not keeps_sessions:
+        await hold(transaction)
+        if not into.keeps_sessions:
             await revoke.end_every(transaction)
 
+    async def hold(transaction: Transaction) -> None:
+        if not into.keeps_sending:
+            await holding.hold(transaction)
+
     return {
-        opening.SCHEMA: Ending(opening.MIGRATIONS, end_store),
-        app.SCHEMA: Ending(install.MIGRATIONS, end_records),
+        opening.SCHEMA: Ending(opening.MIGRATIONS, no_tables, end_store),
+        app.SCHEMA: Ending(install.MIGRATIONS, install.tables, end_records),
     }
+
+
+async def no_tables(_: Reader) -> frozenset[str]:
+    """The store has those of its migrations alone."""
+    return frozenset()
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from countersign.distribution import opening, sealed
 from countersign.distribution.context import Store
 from countersign.distribution.identity import keys
 from countersign.kernel import sealing
+from countersign.kernel.clock import Instant
 from countersign.kernel.database import migrate, moved, versions
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.open import open_database
@@ -22,6 +23,7 @@ from countersign.kernel.database.port import Database
 from countersign.kernel.database.postgres_session import rights_at
 from countersign.kernel.errors import Refused, StorageFull
 from countersign.kernel.security.masterkey import MasterKey, master_key
+from countersign.kernel.webhooks import holding
 from countersign.reach import denied
 from countersign.settings import BadSetting, Settings
 
@@ -143,6 +145,18 @@ async def pending(settings: Settings) -> list[str]:
         return _called(migration.name for migration in migrate.migrations(opening.MIGRATIONS))
     async with database(settings) as opened:
         return _called(await migrate.pending(opened, opening.MIGRATIONS))
+
+
+async def held_since(settings: Settings) -> Instant | None:
+    """Since when a restored store sends nothing to webhooks; None: it sends, or is not there, or is to be upgraded.
+
+    Raises:
+        Unavailable, ValueError, SchemaMismatch: as `pending`.
+    """
+    if not await is_kept(settings):
+        return None
+    async with database(settings) as opened:
+        return None if await migrate.pending(opened, opening.MIGRATIONS) else await holding.since(opened)
 
 
 async def upgrade(settings: Settings) -> list[str]:

@@ -7,7 +7,7 @@ from countersign.cli import databases, installation, record_store, store
 from countersign.cli.finding import Finding, failed
 from countersign.declare import DeclarationError
 from countersign.distribution import opening
-from countersign.kernel import ids
+from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.postgres_session import rights_at
@@ -17,6 +17,7 @@ from countersign.kernel.mail.open import open_mail
 from countersign.kernel.mail.outbox import FOLDER
 from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
 from countersign.kernel.security.masterkey import MasterKey, MasterKeyRefused, load_master_key
+from countersign.kernel.webhooks import holding
 from countersign.settings import BadSetting, Settings
 
 SLOTS = 8
@@ -158,3 +159,17 @@ async def mail(settings: Settings) -> Finding:
     if settings.smtp_url:
         return Finding("mail", "ok", "the mail server takes mail")
     return Finding("mail", "ok", f"letters stay in {data / FOLDER}: `countersign mail` shows them")
+
+
+async def deliveries(settings: Settings) -> Finding:
+    """Whether webhooks and letters go out, or are held since a restore."""
+    name = "deliveries"
+    try:
+        found = {"distribution": await store.held_since(settings), "records": await record_store.held_since(settings)}
+    except (Refused, SchemaMismatch, ValueError) as error:
+        return Finding(name, "warn", "not looked at", f"See to the database first: {type(error).__name__}")
+    held = [f"{service} since {clock.rfc3339(at)}" for service, at in found.items() if at is not None]
+    if held:
+        remedy = f"This was restored: look through its webhooks, then run `{holding.COMMAND}`."
+        return Finding(name, "warn", f"webhooks and letters are held: {', '.join(held)}", remedy)
+    return Finding(name, "ok", "webhooks and letters go out")

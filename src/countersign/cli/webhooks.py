@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from countersign.cli import names, output, record_store, store
+from countersign.cli import configuration, names, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.distribution.context import Store
@@ -15,7 +15,7 @@ from countersign.distribution.identity import queries
 from countersign.distribution.webhooks import events as store_events
 from countersign.kernel import clock, outgoing
 from countersign.kernel.clock import Instant
-from countersign.kernel.webhooks import deliveries, outbox, receivers
+from countersign.kernel.webhooks import deliveries, holding, outbox, receivers
 from countersign.kernel.webhooks.deliveries import Delivery, Replayed
 from countersign.kernel.webhooks.outbox import Outbox
 from countersign.kernel.webhooks.receivers import Receiver, WebhookNotFound
@@ -251,6 +251,30 @@ def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org:
     output.answer({"deliveries": begun.deliveries, "next_since": through}, f"{begun.deliveries} on their way again.")
     if through is not None:
         output.note(f"There are more: go on with --since {through}.")
+
+
+@webhooks.command("resume")
+@data_option
+@output.json_option
+def resume(data: str | None) -> None:
+    """Let webhooks and letters about plans go out, of both services: `restore` holds them."""
+
+    async def of_store(opened: Store) -> bool:
+        async with opened.database.transaction() as transaction:
+            return await holding.resume(transaction)
+
+    async def of_records(service: app.Service) -> bool:
+        async with service.records.database.transaction() as transaction:
+            return await holding.resume(transaction)
+
+    settings = configuration.load(data=data)
+    resumed: list[str] = []
+    if store.has_database(settings) and store.run(data, DOING, of_store):
+        resumed.append("distribution")
+    if record_store.has_database(settings) and record_store.run(data, DOING, of_records):
+        resumed.append("records")
+    said = f"What waits goes out: {', '.join(resumed)}." if resumed else "Nothing was held."
+    output.answer({"resumed": resumed}, said)
 
 
 def _moment(instant: Instant | None) -> str | None:

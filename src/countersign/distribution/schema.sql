@@ -611,3 +611,6 @@ CREATE INDEX webhook_delivery_due ON webhook_delivery (webhook_id, due_at, event
 CREATE INDEX webhook_delivery_by_event ON webhook_delivery (event_id);
 CREATE INDEX webhook_delivery_by_end ON webhook_delivery (ended_at);
 CREATE INDEX webhook_delivery_old ON webhook_delivery (queued_at) WHERE state = 'waiting';
+
+-- While there is a row, nothing goes out to webhooks' receivers: so a restored store begins.
+CREATE TABLE delivery_hold (id BIGINT PRIMARY KEY CHECK (id = 1), since BIGINT NOT NULL);

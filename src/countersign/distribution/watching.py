@@ -15,6 +15,7 @@ from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.operator import Check, Watched
 from countersign.kernel.mail import outbox
 from countersign.kernel.metrics import Sample
+from countersign.kernel.webhooks import holding
 
 NAME = "distribution"
 
@@ -33,6 +34,7 @@ def watched(store: Store) -> Watched:
         Check(f"{NAME} database", partial(_writable, store)),
         Check(f"{NAME} migrations", partial(_current, store)),
         Check(f"{NAME} master key", partial(_opened, store)),
+        Check(f"{NAME} deliveries", partial(holding.told, store.database)),
         Check("blob store", partial(_stored, store)),
     )
     return Watched(NAME, checks, partial(_measured, store))

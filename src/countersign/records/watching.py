@@ -8,6 +8,7 @@ from countersign.kernel.database import measured, migrate, versions
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.operator import Check, Watched
 from countersign.kernel.metrics import Sample
+from countersign.kernel.webhooks import holding
 from countersign.records import app, key, sealed
 from countersign.records.context import Records
 from countersign.records.schema import install
@@ -27,6 +28,7 @@ def watched(service: app.Service) -> Watched:
         Check(f"{NAME} database", partial(_writable, records)),
         Check(f"{NAME} migrations", partial(_current, records)),
         Check(f"{NAME} master key", partial(_opened, records)),
+        Check(f"{NAME} deliveries", partial(holding.told, records.database)),
     )
     return Watched(NAME, checks, partial(_measured, records))
 

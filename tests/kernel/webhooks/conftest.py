@@ -66,9 +66,10 @@ class Post:
 async def post(database_url: str) -> AsyncIterator[Post]:
     """An empty outbox."""
     database = await open_database(database_url, schema="shop", reserve_bytes=0)
-    text = resources.files("countersign.distribution.migrations").joinpath("0007_webhooks.sql").read_text()
+    migrations = resources.files("countersign.distribution.migrations")
     async with database.transaction() as transaction:
-        await transaction.run(in_dialect(text, database.dialect))
+        for name in ("0007_webhooks.sql", "0009_delivery_hold.sql"):
+            await transaction.run(in_dialect(migrations.joinpath(name).read_text(), database.dialect))
     master = master_key(Settings(master_key=KEY))
     yield Post(Outbox(database, master, "https://store.example/api/v1", is_private=True, days=14), database_url, master)
     await database.close()

@@ -11,6 +11,7 @@ from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.mail import outbox
 from countersign.kernel.mail.port import Mail
+from countersign.kernel.webhooks import holding
 from countersign.records import app
 from countersign.records.approvals import letters
 from tests.records.conftest import Rooms
@@ -81,6 +82,23 @@ async def test_five_minutes_after_the_first_plan_one_letter_tells_of_all(office:
     for _, subject, text in sent(office):
         assert subject == "3 plans wait for your approval"
         assert f"{ROOT_URL}/approvals" in text
+
+
+async def test_restored_records_send_no_letter_until_they_are_resumed(office: Office) -> None:
+    database = office.service.records.database
+    async with database.transaction() as transaction:
+        await holding.hold(transaction)
+    await proposals(office, 3)
+
+    await deliver(office, SOON_S)
+    await deliver(office, 86_400)
+    assert sent(office) == []
+    async with database.transaction() as transaction:
+        await holding.resume(transaction)
+    await deliver(office, 86_401)
+
+    assert sorted(each[0] for each in sent(office)) == ["alice@example.com", "root@example.com"]
+    assert {subject for _, subject, _ in sent(office)} == {"3 plans wait for your approval"}
 
 
 async def test_nobody_is_told_of_plans_they_may_not_approve(office: Office) -> None:

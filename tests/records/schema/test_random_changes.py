@@ -8,11 +8,12 @@ from pathlib import Path
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from countersign.backup import foreign
 from countersign.declare import Bool, Date, Field, LongText, Model, Number, Ref, Select, Text
 from countersign.kernel.database.describe import describe
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
-from countersign.records.schema.install import installed
+from countersign.records.schema.install import MIGRATIONS, installed, tables
 from countersign.records.schema.snapshot import Column, Table
 from tests.figures import Figures
 from tests.records.schema.conftest import column_of, model, put, upgrade
@@ -92,6 +93,8 @@ async def compare(url: str, folder: Path, sequence: list[Declared]) -> None:
         await upgrade(fresh, *models(sequence[-1]))
 
         assert (await describe(grown)).replace("grown_", "fresh_") == await describe(fresh)
+        if grown.dialect == "sqlite":
+            await foreign.require_own(grown, MIGRATIONS, tables, beside=folder)
         assert await upgrade(grown, *models(sequence[-1])) == []
         for name in sequence[-1]:
             assert len(await column_of(grown, name, "id")) == 1

@@ -2,13 +2,23 @@
 
 import re
 
-from countersign.kernel.database.port import Database, Row
+from countersign.kernel.database.port import Database, Dialect, Reader, Row
 
 _SQLITE_TABLES = """
 SELECT name, sql
 FROM sqlite_schema
 WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
 ORDER BY name
+"""
+# What SQLite keeps for itself: statistics of its planner, and the last numbers it gave.
+_SQLITE_STATEMENTS = """
+SELECT tbl_name, sql
+FROM sqlite_schema
+WHERE sql IS NOT NULL AND sql NOT IN (
+    'CREATE TABLE sqlite_stat1(tbl,idx,stat)',
+    'CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)',
+    'CREATE TABLE sqlite_sequence(name,seq)'
+)
 """
 _SQLITE_COLUMNS = """
 SELECT name, type, "notnull", coalesce(dflt_value, ''), pk
@@ -29,6 +39,7 @@ SELECT "from", "table", coalesce("to", ''), on_update, on_delete
 FROM pragma_foreign_key_list($1)
 ORDER BY 1, 2, 3
 """
+_POSTGRES_SCHEMA = "SELECT quote_ident(current_schema())"
 _POSTGRES_COLUMNS = """
 SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
     coalesce(pg_get_expr(d.adbin, d.adrelid), ''), coalesce(o.collname, '')
@@ -62,6 +73,27 @@ async def describe(database: Database) -> str:
     """
     lines = await (_sqlite(database) if database.dialect == "sqlite" else _postgres(database))
     return "".join(f"{line}\n" for line in lines)
+
+
+async def by_table(reader: Reader, dialect: Dialect) -> dict[str, list[str]]:
+    """What is said of each table, in words: on SQLite the statements that it and what belongs to it were made by, on
+    PostgreSQL its columns, rules and indexes. Nothing of it is run by that."""
+    found: dict[str, list[str]] = {}
+    if dialect == "sqlite":
+        for table, sql in await reader.fetch(_SQLITE_STATEMENTS):
+            found.setdefault(table, []).append(in_words(sql))
+    else:
+        ((schema,),) = await reader.fetch(_POSTGRES_SCHEMA)
+        for kind, statement in (("column", _POSTGRES_COLUMNS), ("rule", _POSTGRES_RULES), ("index", _POSTGRES_INDEXES)):
+            for table, *said in await reader.fetch(statement):
+                line = " ".join([kind, *map(str, said)])
+                found.setdefault(table, []).append(line.replace(f" ON {schema}.", " ON "))
+    return {table: sorted(lines) for table, lines in found.items()}
+
+
+def in_words(statement: str) -> str:
+    """A statement as SQLite keeps it, whatever lines it was written in."""
+    return " ".join(statement.strip().removesuffix(";").replace("IF NOT EXISTS ", "").split())
 
 
 async def _sqlite(database: Database) -> list[str]:

@@ -17,6 +17,7 @@ from countersign.kernel.database.postgres_rights import rights
 from countersign.kernel.database.snapshot import NotEmpty
 
 _NAME = re.compile(r"(\d{4})_\w+\.sql")
+LEDGER = "schema_migration"
 _LEDGER = """
 CREATE TABLE IF NOT EXISTS schema_migration (
     number BIGINT PRIMARY KEY,
@@ -84,8 +85,13 @@ async def pending(database: Database, package: str) -> list[str]:
     return [migration.name for migration in await _unapplied(database, known)]
 
 
-async def upgrade(database: Database, package: str) -> list[str]:
-    """Apply what is pending; the names of those that this call applied.
+def ledger(dialect: Dialect) -> str:
+    """The statement that makes the table LEDGER."""
+    return in_dialect(_LEDGER, dialect)
+
+
+async def upgrade(database: Database, package: str, *, leaving: int = 0) -> list[str]:
+    """Apply what is pending, but for so many of the last; the names of those that this call applied.
 
     Raises:
         SchemaMismatch: an applied file was changed, or the database was made by newer code.
@@ -93,6 +99,7 @@ async def upgrade(database: Database, package: str) -> list[str]:
         RightMissing: PostgreSQL's role may not make or alter tables.
     """
     known = migrations(package)
+    known = known[: len(known) - leaving]
     if not await pending(database, package):
         return []
     await require_rights(database)
@@ -130,6 +137,27 @@ async def create_within(transaction: Transaction, package: str, dialect: Dialect
         raise NotEmpty("somebody else has just begun to use the database")
     await transaction.run(in_dialect(_LEDGER, dialect))
     await upgrade_within(transaction, package, dialect)
+
+
+async def create_scratch(transaction: Transaction, package: str, dialect: Dialect, *, leaving: int) -> None:
+    """Apply all migrations but so many of the last in a schema of one's own, to look at what they make.
+
+    Raises:
+        NotPortable: as `upgrade`.
+    """
+    known = migrations(package)
+    await transaction.run(ledger(dialect))
+    for migration in known[: len(known) - leaving]:
+        await _apply(transaction, migration, dialect)
+
+
+async def left_within(reader: Reader, package: str) -> int:
+    """How many migrations are still to be applied where some are.
+
+    Raises:
+        SchemaMismatch: as `upgrade`.
+    """
+    return len(await _unapplied(reader, migrations(package)))
 
 
 async def upgrade_within(transaction: Transaction, package: str, dialect: Dialect) -> list[str]:

@@ -54,7 +54,7 @@ AT_ONCE = "UPDATE webhook SET rest_until = 0 WHERE id = $1"
 GIVE_UP = """
     UPDATE webhook_delivery
     SET state = 'given_up', ended_at = $2
-    WHERE state = 'waiting' AND queued_at <= $1
+    WHERE state = 'waiting' AND queued_at <= $1 AND NOT EXISTS (SELECT 1 FROM delivery_hold)
 """
 FORGET_ENDED = "DELETE FROM webhook_delivery WHERE ended_at <= $1"
 FORGET_EVENTS = """
@@ -122,7 +122,8 @@ async def replay_since(transaction: Transaction, owner: str, webhook_id: str, ty
 
 
 async def forget_old(transaction: Transaction, days: int) -> None:
-    """Give up what has waited for longer than all attempts take, and remove what ended so many days ago."""
+    """Give up what has waited for longer than all attempts take, unless all is held, and remove what ended so many days
+    ago."""
     now = clock.now()
     await transaction.run(GIVE_UP, clock.later(now, seconds=-schedule.LONGEST_S), now)
     oldest = clock.later(now, seconds=-86_400 * days)

@@ -9,7 +9,7 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.outgoing import TooSlow, Unreachable
 from countersign.kernel.repeated import repeated
 from countersign.kernel.trouble import Trouble
-from countersign.kernel.webhooks import leases, receivers, signing
+from countersign.kernel.webhooks import holding, leases, receivers, signing
 from countersign.kernel.webhooks.leases import Due, Held, LeaseLost, Outcome
 from countersign.kernel.webhooks.outbox import Outbox
 
@@ -30,15 +30,22 @@ class Lanes:
         self._outbox = outbox
         self._lanes: dict[str, asyncio.Task[None]] = {}
         self._is_closing = False
+        self._is_held = False
         self._log = telemetry.logger("webhooks")
         self._troubles: dict[str, Trouble] = {}
 
     async def open(self) -> None:
-        """Begin to send to every receiver that something is due for, as far as there are lanes.
+        """Begin to send to every receiver that something is due for, as far as there are lanes; to none while all is
+        held.
 
         Raises:
             Unavailable: the database is away.
         """
+        was_held, self._is_held = self._is_held, await holding.since(self._outbox.database) is not None
+        if self._is_held:
+            if not was_held:
+                self._log.warning("nothing goes out, since this was restored", remedy=holding.COMMAND)
+            return
         free = MOST_LANES - len(self._lanes)
         if free <= 0:
             return

@@ -13,6 +13,7 @@ from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.mail.message import BadAddress
 from countersign.kernel.mail.port import Mail
+from countersign.kernel.webhooks import holding
 from countersign.records.access.view import Caller
 from countersign.records.approvals import decide, steps
 from countersign.records.approvals.decide import Agents
@@ -68,12 +69,14 @@ async def note(transaction: Transaction, plan_id: str, at: int) -> None:
 
 
 async def deliver(engine: Engine, agents: Agents, mail: Mail) -> None:
-    """Send the letters that are due.
+    """Send the letters that are due; none while all that would go out is held.
 
     Raises:
         Unavailable, StorageFull: the database refuses; what was not sent waits.
     """
     database, patience_s = engine.records.database, engine.records.settings.plan_letter_s
+    if await holding.since(database) is not None:
+        return
     await _begin(database, patience_s)
     while patience_s:
         held = await _take(database)

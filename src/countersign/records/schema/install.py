@@ -188,6 +188,11 @@ async def installed(reader: Reader) -> Snapshot:
     return EMPTY if row is None else msgspec.json.decode(row[0], type=Snapshot)
 
 
+async def tables(reader: Reader) -> frozenset[str]:
+    """The tables of modules that are installed."""
+    return frozenset((await installed(reader)).tables)
+
+
 async def bits(database: Database) -> dict[str, dict[str, int]]:
     """By model, which bit of a record's masks stands for which field, as installed."""
     return {name: each.bits for name, each in (await installed(database)).tables.items()}

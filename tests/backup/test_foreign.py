@@ -1,0 +1,102 @@
+"""What a database of an archive consists of: what its migrations make and modules may have, and nothing else."""
+
+import shutil
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from countersign.backup import foreign
+from countersign.backup.foreign import ForeignParts
+from countersign.cli.restore import no_tables
+from countersign.distribution import opening
+from countersign.kernel.database import migrate
+from countersign.kernel.database.sqlite import open_sqlite
+from countersign.kernel.security.masterkey import master_key
+from countersign.records import modules
+from countersign.records.schema import install
+from countersign.settings import Settings
+from tests.cli.test_postgres import MASTER_KEY
+
+OWN = {"distribution": (opening.MIGRATIONS, no_tables), "records": (install.MIGRATIONS, install.tables)}
+
+AS_A_MODULE = """
+CREATE TABLE "other" (id TEXT PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, changed INTEGER NOT NULL) STRICT
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """Each service's database as it is after its first start, to be copied."""
+    folder = tmp_path_factory.mktemp("made")
+    return {name: folder / f"{name}.sqlite" for name in OWN}
+
+
+async def prepare(made: Mapping[str, Path]) -> None:
+    """Make them, once."""
+    for name, path in made.items():
+        if path.exists():
+            continue
+        database = await open_sqlite(path, reserve_bytes=0)
+        if name == "distribution":
+            await migrate.upgrade(database, opening.MIGRATIONS)
+        else:
+            master = master_key(Settings(master_key=MASTER_KEY))
+            await install.upgrade(database, modules.found(["party", "crm"]), master)
+        await database.close()
+
+
+async def require_own(made: Mapping[str, Path], folder: Path, name: str, statements: str) -> None:
+    """Look at a database that somebody has changed by these statements."""
+    await prepare(made)
+    path = Path(shutil.copy(made[name], folder))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript(statements)
+    database = await open_sqlite(path, reserve_bytes=0)
+    try:
+        await foreign.require_own(database, *OWN[name], beside=folder)
+    finally:
+        await database.close()
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("statements", ["", "ANALYZE"])
+async def test_what_the_services_make_is_their_own(
+    made: Mapping[str, Path], tmp_path: Path, name: str, statements: str
+) -> None:
+    await require_own(made, tmp_path, name, statements)
+
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "statements"),
+    [
+        ("distribution", "CREATE TABLE other (n INTEGER)"),
+        ("distribution", "CREATE INDEX slow ON organisation (hex(zeroblob(900000000)))"),
+        ("distribution", "ALTER TABLE delivery_hold ADD COLUMN more TEXT AS (hex(zeroblob(9))) VIRTUAL"),
+        ("distribution", "ALTER TABLE schema_migration ADD COLUMN more TEXT"),
+        ("distribution", "DROP TABLE schema_migration"),
+        ("distribution", "DELETE FROM schema_migration WHERE number > 8"),
+        ("distribution", "CREATE TRIGGER undo AFTER DELETE ON person BEGIN SELECT 1; END"),
+        ("distribution", "CREATE VIEW schema AS SELECT 1"),
+        ("records", "CREATE TABLE other (n INTEGER CHECK (zeroblob(n) IS NOT NULL)) STRICT"),
+        ("records", AS_A_MODULE),
+        ("records", 'CREATE UNIQUE INDEX "slow" ON "lead" (hex(zeroblob(900000000)))'),
+        ("records", 'CREATE INDEX "slow" ON "lead" ("title") WHERE hex(zeroblob(9)) IS NOT NULL'),
+        ("records", "ALTER TABLE lead ADD COLUMN more TEXT AS (hex(zeroblob(9))) VIRTUAL"),
+        ("records", "ALTER TABLE lead ADD COLUMN more TEXT CHECK (more <> 'a')"),
+        ("records", 'ALTER TABLE lead ADD COLUMN "more" TEXT DEFAULT (hex(zeroblob(9)))'),
+        ("records", "CREATE TRIGGER undo AFTER DELETE ON lead BEGIN SELECT 1; END"),
+        ("records", "DROP TABLE plan_notice"),
+        ("records", "UPDATE module_state SET snapshot = '{}'"),
+        ("records", "UPDATE module_state SET snapshot = 'none'"),
+    ],
+)
+async def test_what_somebody_else_has_made_is_refused(
+    made: Mapping[str, Path], tmp_path: Path, name: str, statements: str
+) -> None:
+    with pytest.raises(ForeignParts):
+        await require_own(made, tmp_path, name, statements)

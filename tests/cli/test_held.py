@@ -1,0 +1,143 @@
+"""A restored installation speaks to nobody by itself until its operator says so."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+from tests.cli.test_postgres import MASTER_KEY
+from tests.cli.test_serve import wait_until
+from tests.servers.countersign import served
+from tests.servers.postgres import PostgresFactory
+from tests.servers.process import free_port
+
+SAID = "nothing goes out, since this was restored"
+
+
+class Hooks:
+    """A receiver of webhooks; `heard` are the types of what it was told, with the path it was told at."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.url = ""
+
+
+@pytest.fixture
+def hooks() -> Iterator[Hooks]:
+    """A receiver on a port of its own."""
+    made = Hooks()
+
+    class Handler(BaseHTTPRequestHandler):
+        """Takes events."""
+
+        def do_POST(self) -> None:
+            """Take one."""
+            event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            made.heard.append(f"{self.path} {event['type']}")
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    made.url = f"http://127.0.0.1:{server.server_address[1]}"
+    yield made
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def settings(request: pytest.FixtureRequest) -> dict[str, dict[str, str]]:
+    """Of the original and of its copy, on an engine."""
+    common = {
+        "COUNTERSIGN_PRIVATE_WEBHOOKS": "true",
+        "COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple",
+        "COUNTERSIGN_MASTER_KEY": MASTER_KEY,
+    }
+    if request.param == "sqlite":
+        return {"original": common, "copy": common}
+    new: PostgresFactory = request.getfixturevalue("new_postgres_url")
+    return {name: {**common, "COUNTERSIGN_DATABASE_URL": new()} for name in ("original", "copy")}
+
+
+def wait_to_send(run: Run, hooks: Hooks, told: dict[str, str]) -> None:
+    """An original with an event that waits for a receiver of each service, and its backup."""
+    run("org", "create", "acme", "--name", "Acme", "--data", "data", **told)
+    for at, of in (("store", ["--org", "acme"]), ("records", [])):
+        added = run("webhooks", "add", f"{hooks.url}/{at}", *of, "--data", "data", "--json", **told)
+        run("webhooks", "ping", json.loads(added.stdout)["id"], *of, "--data", "data", **told)
+    assert run("backup", "one.backup", "--data", "data", **told).returncode == Exit.OK
+
+
+def test_a_restored_copy_sends_nothing_until_it_is_resumed(
+    run: Run, hooks: Hooks, settings: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    wait_to_send(run, hooks, settings["original"])
+    told = settings["copy"]
+
+    restored = run("restore", "one.backup", "--to", "copy", "--json", **told)
+    looked = run("doctor", "--json", "--distribution-port", "0", "--data", "copy", **told)
+    for _ in range(2):
+        watched = {**told, "COUNTERSIGN_OPERATOR_PORT": str(free_port())}
+        with served(tmp_path / "copy", service="both", settings=watched) as server:
+            wait_until(lambda: server.log.read_text().count(SAID) == 2)
+            ready = httpx.get(f"http://127.0.0.1:{watched['COUNTERSIGN_OPERATOR_PORT']}/readyz").json()
+            assert hooks.heard == []
+    with served(tmp_path / "copy", service="both", settings=told):
+        resumed = run("webhooks", "resume", "--data", "copy", "--json", **told)
+        wait_until(lambda: len(hooks.heard) == 2)
+
+    assert json.loads(restored.stdout)["deliveries_held"] is True
+    assert "countersign webhooks resume" in restored.stderr
+    (found,) = [each for each in json.loads(looked.stdout)["checks"] if each["check"] == "deliveries"]
+    assert (found["standing"], looked.returncode) == ("warn", Exit.OK)
+    details = [each["detail"] for each in ready["checks"] if each["name"].endswith("deliveries")]
+    assert (len(details), ready["status"]) == (2, "ready")
+    assert all("countersign webhooks resume" in each for each in details)
+    assert json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}
+    assert sorted(hooks.heard) == ["/records webhook.ping", "/store webhook.ping"]
+    again = run("webhooks", "resume", "--data", "copy", **told)
+    assert again.stdout == "Nothing was held.\n"
+    assert "webhooks and letters go out" in run("doctor", "--distribution-port", "0", "--data", "copy", **told).stdout
+
+
+def test_a_copy_that_takes_the_originals_place_may_send_at_once(
+    run: Run, hooks: Hooks, settings: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    wait_to_send(run, hooks, settings["original"])
+    told = settings["copy"]
+
+    restored = run("restore", "one.backup", "--to", "copy", "--keep-sending", "--json", **told)
+    with served(tmp_path / "copy", service="both", settings=told) as server:
+        wait_until(lambda: len(hooks.heard) == 2)
+
+    assert json.loads(restored.stdout)["deliveries_held"] is False
+    assert SAID not in server.log.read_text()
+
+
+def test_a_hold_outlives_a_move_and_the_next_backup(
+    run: Run, new_postgres_url: PostgresFactory, hooks: Hooks, tmp_path: Path
+) -> None:
+    key = {"COUNTERSIGN_PRIVATE_WEBHOOKS": "true", "COUNTERSIGN_BACKUP_PASSPHRASE": "correct horse battery staple"}
+    wait_to_send(run, hooks, key)
+    run("restore", "one.backup", "--to", "copy", **key)
+
+    run("backup", "two.backup", "--data", "copy", **key)
+    run("restore", "two.backup", "--to", "second", "--keep-sending", **key)
+    url = new_postgres_url()
+    moved = run("db", "migrate", "--to", url, "--data", "copy", **key)
+    there = {**key, "COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY_FILE": str(tmp_path / "copy/master.key")}
+    second = run("webhooks", "resume", "--data", "second", "--json", **key)
+    resumed = run("webhooks", "resume", "--data", "copy", "--json", **there)
+
+    assert moved.returncode == Exit.OK, moved.stderr
+    assert json.loads(second.stdout) == json.loads(resumed.stdout) == {"resumed": ["distribution", "records"]}

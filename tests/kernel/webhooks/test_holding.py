@@ -1,0 +1,64 @@
+"""While all is held nothing goes out, and nothing is lost by that."""
+
+from countersign.kernel import clock
+from countersign.kernel.clock import DAY, Instant
+from countersign.kernel.webhooks import deliveries, holding
+from tests.kernel.webhooks.conftest import Post
+from tests.peers.receiver import Receiver
+
+
+async def hold(post: Post) -> None:
+    """Hold all, as a restore does."""
+    async with post.outbox.database.transaction() as transaction:
+        await holding.hold(transaction)
+
+
+async def resume(post: Post) -> bool:
+    """End it, as the operator does."""
+    async with post.outbox.database.transaction() as transaction:
+        return await holding.resume(transaction)
+
+
+async def test_what_is_held_goes_out_in_its_order_when_it_is_resumed(post: Post, receiver: Receiver) -> None:
+    await post.add(receiver.url)
+    await post.emit("a")
+    await hold(post)
+    await post.emit("b")
+
+    await post.deliver()
+    assert receiver.messages == []
+    assert await resume(post)
+    await post.deliver()
+
+    assert [each.event["subject"] for each in receiver.messages] == ["a", "b"]
+
+
+async def test_nothing_is_given_up_for_the_time_that_it_was_held(post: Post, receiver: Receiver) -> None:
+    webhook_id, _ = await post.add(receiver.url)
+    await post.emit("a")
+    await hold(post)
+
+    with clock.fixed(Instant(clock.now() + 10 * DAY)):
+        async with post.outbox.database.transaction() as transaction:
+            await deliveries.forget_old(transaction, 1)
+        await resume(post)
+        async with post.outbox.database.transaction() as transaction:
+            await deliveries.forget_old(transaction, 1)
+        assert [each.state for each in await post.deliveries(webhook_id)] == ["waiting"]
+        await post.deliver()
+
+    assert len(receiver.messages) == 1
+
+
+async def test_it_is_told_since_when_all_is_held_and_what_ends_that(post: Post) -> None:
+    moment = Instant(clock.now() - DAY)
+    with clock.fixed(moment):
+        await hold(post)
+    await hold(post)
+
+    said = await holding.told(post.outbox.database)
+
+    assert clock.rfc3339(moment) in said
+    assert holding.COMMAND in said
+    assert [await resume(post), await resume(post)] == [True, False]
+    assert await holding.told(post.outbox.database) == "not held"
