@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from countersign.kernel import telemetry
 from tests.servers.memory import quick_folder
 
 pytest_plugins = [
@@ -26,12 +27,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Close the way out of this machine for the whole run, and keep the tests' folders in memory.
 
     A process that is killed leaves the same there as on a disk, and no test waits for one. The figures of --full are
-    of the disk.
+    of the disk. What is logged is logged as a service does it: by default a fault is drawn with all that its frames
+    hold, which takes up to a minute.
 
     What is served keeps its compiled code, as an installation does: a third of each start would be compiling.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.addaudithook(refuse_the_outside)
+    telemetry.configure()
     quick = None if config.getoption("--full") else quick_folder()
     if quick:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(quick))
