@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from countersign.kernel import telemetry
 from tests.servers.memory import quick_folder
 
 pytest_plugins = [
@@ -26,25 +27,29 @@ def pytest_configure(config: pytest.Config) -> None:
     """Close the way out of this machine for the whole run, and keep the tests' folders in memory.
 
     A process that is killed leaves the same there as on a disk, and no test waits for one. The figures of --full are
-    of the disk.
+    of the disk. What is logged is logged as a service does it: by default a fault is drawn with all that its frames
+    hold, which takes up to a minute.
 
     What is served keeps its compiled code, as an installation does: a third of each start would be compiling.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.addaudithook(refuse_the_outside)
+    telemetry.configure()
     quick = None if config.getoption("--full") else quick_folder()
     if quick:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(quick))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked `full` unless --full was given."""
+    """Leave out what is marked `full` unless --full was given, and begin with what takes longest."""
     if config.getoption("--full"):
         return
     late = [item for item in items if item.get_closest_marker("full")]
     if late:
         config.hook.pytest_deselected(items=late)
         items[:] = [item for item in items if not item.get_closest_marker("full")]
+    # The longest first: whoever meets one at the end of a run ends it alone.
+    items.sort(key=lambda item: item.path.parent.name != "faults")
 
 
 def refuse_the_outside(event: str, arguments: tuple[object, ...]) -> None:

@@ -58,8 +58,9 @@ def begun(data: Path) -> None:
     """Have a store on SQLite begin with its tables there."""
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = data / opening.DATABASE_FILE
-    file.touch(mode=0o600)
-    file.write_bytes(migrated_file())
+    if not file.exists():
+        file.touch(mode=0o600)
+        file.write_bytes(migrated_file())
 
 
 @pytest.fixture
@@ -71,12 +72,9 @@ def postgres_url(new_postgres_url: PostgresFactory, postgres_cluster: Cluster) -
 @pytest.fixture
 def settings(tmp_path: Path, database_url: str) -> Settings:
     """The settings of a store of the test's own; quotas out of the way."""
-    is_sqlite = database_url.startswith("sqlite")
-    if is_sqlite:
-        begun(tmp_path / "data")
     return Settings(
         data=str(tmp_path / "data"),
-        database_url="" if is_sqlite else database_url,
+        database_url="" if database_url.startswith("sqlite") else database_url,
         database_pool=5,
         master_key=MASTER_KEY,
         reserve_mib=0,
@@ -91,6 +89,8 @@ def settings(tmp_path: Path, database_url: str) -> Settings:
 @pytest.fixture
 async def store(settings: Settings) -> AsyncIterator[Store]:
     """An empty store."""
+    if not settings.database_url:
+        begun(Path(settings.data))
     async with distribution.opened(settings, ROOT_URL, is_loopback=True) as opened:
         yield opened
 

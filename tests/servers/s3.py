@@ -28,7 +28,7 @@ def s3_endpoint() -> Iterator[str]:
     port = free_port()
     try:
         with serving(
-            [sys.executable, "-W", "ignore", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+            [sys.executable, "-P", "-W", "ignore", Path(__file__).with_name("s3_service.py"), str(port)],
             is_ready=lambda: answers(port),
             log=folder / "log",
         ):

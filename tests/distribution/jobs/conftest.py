@@ -15,7 +15,7 @@ from countersign.distribution.jobs import routes, worker
 from countersign.distribution.jobs.kinds import AnyJobType
 from countersign.kernel.http.route import Route
 from countersign.settings import Settings
-from tests.distribution.conftest import MASTER_KEY, ROOT_URL, begun
+from tests.distribution.conftest import MASTER_KEY, ROOT_URL
 from tests.distribution.jobs.kinds import TYPES, make_effects
 from tests.distribution.world import World
 
@@ -26,8 +26,6 @@ Working = Callable[[], AbstractAsyncContextManager[None]]
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     """The settings of a store of the test's own, with leases that end soon."""
     database, engine = request.param.split("-")
-    if database == "sqlite":
-        begun(tmp_path / "data")
     return Settings(
         data=str(tmp_path / "data"),
         database_url="" if database == "sqlite" else request.getfixturevalue("postgres_url"),

@@ -34,9 +34,10 @@ async def test_a_refused_job_fails_with_that_problem_and_is_not_tried_again(
 
 @pytest.mark.parametrize("end", ["broken", "unkept"])
 async def test_a_job_that_breaks_again_and_again_fails_and_tells_no_secret(
-    world: World, owner: str, working: Working, end: str
+    world: World, owner: str, working: Working, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choose(world.store, job_attempts=2)
+    monkeypatch.setattr(runner, "BACK_OFF_S", 0.1)
 
     async with working():
         body = await ended(world, owner, await ask(world, owner, end=end))
@@ -48,8 +49,9 @@ async def test_a_job_that_breaks_again_and_again_fails_and_tells_no_secret(
 
 
 async def test_a_job_that_breaks_once_is_done_the_second_time_in_an_empty_folder(
-    world: World, owner: str, working: Working
+    world: World, owner: str, working: Working, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(runner, "BACK_OFF_S", 0.1)
     async with working():
         body = await ended(world, owner, await ask(world, owner, end="once_broken"))
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from countersign.distribution import app
-from countersign.distribution.jobs import queries, waiting
+from countersign.distribution.jobs import queries, runner, waiting
 from countersign.distribution.jobs.events import events
 from countersign.kernel import clock
 from tests.distribution.jobs.conftest import Working
@@ -126,7 +126,10 @@ async def test_a_running_job_is_cancelled_when_it_tells_its_progress(
     assert await effects(world.store.database) == [after["job_id"]]
 
 
-async def test_a_job_that_does_not_listen_is_left_behind(world: World, owner: str, working: Working) -> None:
+async def test_a_job_that_does_not_listen_is_left_behind(
+    world: World, owner: str, working: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "LEAVE_S", 1.0)
     async with working():
         job_id = await ask(world, owner, seconds=60, heeds=False)
         await running(world, owner, job_id)
