@@ -31,7 +31,7 @@ def watched(store: Store) -> Watched:
     """The store's checks and numbers."""
     checks = (
         Check(f"{NAME} database", partial(_writable, store)),
-        Check(f"{NAME} migrations", partial(_current, store)),
+        Check(f"{NAME} migrations", partial(migrate.check_current, store.database, opening.MIGRATIONS)),
         Check(f"{NAME} master key", partial(_opened, store)),
         Check("blob store", partial(_stored, store)),
     )
@@ -42,13 +42,6 @@ async def _writable(store: Store) -> str:
     async with store.database.transaction() as transaction:
         await versions.check_writable(transaction)
     return f"{store.database.dialect}: written and made durable"
-
-
-async def _current(store: Store) -> str:
-    pending = await migrate.pending(store.database, opening.MIGRATIONS)
-    if pending:
-        raise Unavailable(f"to be applied: {', '.join(pending)}")
-    return "up to date"
 
 
 async def _opened(store: Store) -> str:

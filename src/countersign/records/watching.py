@@ -25,7 +25,7 @@ def watched(service: app.Service) -> Watched:
     records = service.records
     checks = (
         Check(f"{NAME} database", partial(_writable, records)),
-        Check(f"{NAME} migrations", partial(_current, records)),
+        Check(f"{NAME} migrations", partial(migrate.check_current, records.database, install.MIGRATIONS)),
         Check(f"{NAME} master key", partial(_opened, records)),
     )
     return Watched(NAME, checks, partial(_measured, records))
@@ -35,13 +35,6 @@ async def _writable(records: Records) -> str:
     async with records.database.transaction() as transaction:
         await versions.check_writable(transaction)
     return f"{records.database.dialect}: written and made durable"
-
-
-async def _current(records: Records) -> str:
-    pending = await migrate.pending(records.database, install.MIGRATIONS)
-    if pending:
-        raise Unavailable(f"to be applied: {', '.join(pending)}")
-    return "up to date"
 
 
 async def _opened(records: Records) -> str:

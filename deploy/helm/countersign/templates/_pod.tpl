@@ -139,7 +139,7 @@ spec:
       readinessProbe:
         httpGet: {path: /readyz, port: operator}
         periodSeconds: 5
-        timeoutSeconds: 5
+        timeoutSeconds: 10
       {{- end }}
       resources:
         {{- toYaml .resources | nindent 8 }}

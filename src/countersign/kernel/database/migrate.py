@@ -14,6 +14,7 @@ from countersign.kernel import clock
 from countersign.kernel.database.dialect import in_dialect
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
 from countersign.kernel.database.snapshot import NotEmpty
+from countersign.kernel.errors import Unavailable
 
 _NAME = re.compile(r"(\d{4})_\w+\.sql")
 _LEDGER = """
@@ -81,6 +82,21 @@ async def pending(database: Database, package: str) -> list[str]:
     if await database.fetch_one(_LEDGER_EXISTS[database.dialect]) is None:
         return [migration.name for migration in known]
     return [migration.name for migration in await _unapplied(database, known)]
+
+
+async def check_current(database: Database, package: str) -> str:
+    """Say that the database is what this code was made for, for a health check.
+
+    Raises:
+        Unavailable: migrations are to come, or it was made by newer code.
+    """
+    try:
+        left = await pending(database, package)
+    except SchemaMismatch as error:
+        raise Unavailable(str(error)) from error
+    if left:
+        raise Unavailable(f"to be applied: {', '.join(left)}")
+    return "up to date"
 
 
 async def upgrade(database: Database, package: str) -> list[str]:
