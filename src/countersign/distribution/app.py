@@ -49,11 +49,12 @@ from countersign.kernel import telemetry
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import idempotency
 from countersign.kernel.http.app import App, Policy
+from countersign.kernel.http.proxies import Proxies
 from countersign.kernel.http.ratelimit import RateLimiter
 from countersign.kernel.http.route import Route
 from countersign.kernel.repeated import repeated
 from countersign.kernel.webhooks import deliveries, sending
-from countersign.settings import Settings
+from countersign.settings import BadSetting, Settings
 
 COLLECT_EVERY_S = 300
 
@@ -155,8 +156,11 @@ def _limiter(store: Store) -> RateLimiter:
     return RateLimiter(store.counters, quotas)
 
 
-def _proxies(settings: Settings) -> frozenset[str]:
-    return frozenset(part.strip() for part in settings.trusted_proxies.split(",") if part.strip())
+def _proxies(settings: Settings) -> Proxies:
+    try:
+        return Proxies(settings.trusted_proxies)
+    except ValueError as error:
+        raise BadSetting(f"COUNTERSIGN_TRUSTED_PROXIES: {error}") from error
 
 
 @asynccontextmanager

@@ -115,7 +115,7 @@ class Operator:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request (ASGI 3)."""
-        exchange = Exchange(scope, receive, send, frozenset())
+        exchange = Exchange(scope, receive, send)
         try:
             answer = await self._answer(exchange)
         except Refused as refused:
