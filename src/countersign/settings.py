@@ -73,7 +73,7 @@ class Settings:
         "URL",
         secret=True,
     )
-    trusted_proxies: str = _setting("", "Addresses and networks whose X-Forwarded-For is believed, with commas between.")
+    trusted_proxies: str = _setting("", "Addresses and networks whose X-Forwarded-For is believed, comma-separated.")
     rate_anonymous: int = _setting(120, "Requests of one address without credentials.", "per minute")
     rate_community: int = _setting(600, "Requests of one community key.", "per minute")
     rate_agent: int = _setting(1200, "Requests of one agent key.", "per minute")

@@ -15,6 +15,7 @@ from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.operator import Check, Watched
 from countersign.kernel.mail import outbox
 from countersign.kernel.metrics import Sample
+from countersign.kernel.security.passwords import SIGN_INS_FAILED
 
 NAME = "distribution"
 
@@ -29,6 +30,7 @@ OUTBOX = metrics.gauge("countersign_mail_outbox", "Letters in the outbox folder,
 
 def watched(store: Store) -> Watched:
     """The store's checks and numbers."""
+    SIGN_INS_FAILED.of(NAME)  # told as 0 until there is one
     checks = (
         Check(f"{NAME} database", partial(_writable, store)),
         Check(f"{NAME} migrations", partial(migrate.check_current, store.database, opening.MIGRATIONS)),

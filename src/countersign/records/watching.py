@@ -8,6 +8,7 @@ from countersign.kernel.database import measured, migrate, versions
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.operator import Check, Watched
 from countersign.kernel.metrics import Sample
+from countersign.kernel.security.passwords import SIGN_INS_FAILED
 from countersign.records import app, key
 from countersign.records.context import Records
 from countersign.records.schema import install
@@ -23,6 +24,7 @@ _WAITING = "SELECT count(*), min(proposed_at) FROM plan WHERE state = 'pending' 
 def watched(service: app.Service) -> Watched:
     """The service's checks and numbers."""
     records = service.records
+    SIGN_INS_FAILED.of(NAME)  # told as 0 until there is one
     checks = (
         Check(f"{NAME} database", partial(_writable, records)),
         Check(f"{NAME} migrations", partial(migrate.check_current, records.database, install.MIGRATIONS)),
