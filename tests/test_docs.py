@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -81,6 +82,12 @@ def test_every_page_can_be_reached_from_the_index() -> None:
     ]
 
     assert not [name for name in missing if name != "README.md" and f"]({name})" not in index]
+
+
+def test_the_index_names_each_page_once() -> None:
+    named = re.findall(r"\]\(([^)#]+)\)", (docs.ROOT / "docs/README.md").read_text())
+
+    assert sorted(named) == sorted(set(named))
 
 
 @pytest.mark.parametrize("name", reference.pages())
