@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.servers.process import free_port
 from tools import reference
 
 PAGES = docs.documents()
+LINKING = [*PAGES, *(page for folder in ("deploy", "examples", "tests") for page in (docs.ROOT / folder).rglob("*.md"))]
 RUN = sorted(
     page.relative_to(docs.ROOT).as_posix()
     for page in PAGES
@@ -57,7 +59,7 @@ def test_the_tutorials_are_among_the_pages_that_are_run() -> None:
     assert {"docs/tutorial/first-release.md", "docs/tutorial/first-agent.md"} <= set(RUN)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(docs.ROOT).as_posix())
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.relative_to(docs.ROOT).as_posix())
 def test_every_link_leads_somewhere(page: Path) -> None:
     assert not list(docs.broken_links(page))
 
@@ -82,6 +84,12 @@ def test_every_page_can_be_reached_from_the_index() -> None:
     ]
 
     assert not [name for name in missing if name != "README.md" and f"]({name})" not in index]
+
+
+def test_the_index_names_each_page_once() -> None:
+    named = re.findall(r"\]\(([^)#]+)\)", (docs.ROOT / "docs/README.md").read_text())
+
+    assert sorted(named) == sorted(set(named))
 
 
 @pytest.mark.parametrize("name", reference.pages())

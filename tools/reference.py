@@ -133,6 +133,10 @@ def metrics_page() -> str:
         "counted in a process carries that `worker`, from 0; what is looked up in a database or on the disk is told "
         "once. Durations are histograms in seconds: `_bucket`, `_sum`, `_count`. Labels hold templates and words of "
         "this code, never an id, a name, or what somebody sent.",
+        "Every name is there from the start, with a number of 0 where nothing was counted yet; the series of a route "
+        "come with its first request. Missing are `countersign_database_wal_bytes` on PostgreSQL, "
+        "`countersign_mail_outbox` where a mail server is configured, and the other service's where one alone is "
+        "served.",
         "A database is `distribution`, `records`, or `sandbox`: all data sets of the sandbox together.",
     )
     head = f"{NOTE}\n# Metrics\n" + "".join(f"\n{_filled(each)}\n" for each in paragraphs)

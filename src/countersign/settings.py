@@ -80,7 +80,7 @@ class Settings:
         secret=True,
     )
     trusted_proxies: str = _setting(
-        "", "Addresses whose X-Forwarded-For and traceparent are believed, separated by commas."
+        "", "Addresses and networks whose X-Forwarded-For and traceparent are believed, comma-separated."
     )
     rate_anonymous: int = _setting(120, "Requests of one address without credentials.", "per minute")
     rate_community: int = _setting(600, "Requests of one community key.", "per minute")
@@ -200,11 +200,6 @@ class Settings:
     )
     log_level: str = _setting("info", "Least level that is logged: debug, info, warning, error.")
     log_requests: bool = _setting(False, "Log a line for every request.")
-
-    @property
-    def proxies(self) -> frozenset[str]:
-        """The addresses of `trusted_proxies`."""
-        return frozenset(part.strip() for part in self.trusted_proxies.split(",") if part.strip())
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,6 +165,19 @@ def _forget_a_migration(data: Path, service: str) -> Callable[[], None]:
     return undo
 
 
+def _come_from_a_newer_version(data: Path, service: str) -> Callable[[], None]:
+    """Add a migration that only a newer version has; what takes it away."""
+    file = data / f"{service}.sqlite"
+    with sqlite3.connect(file) as database:
+        database.execute("INSERT INTO schema_migration VALUES (9999, '9999_newer', '', 0)")
+
+    def undo() -> None:
+        with sqlite3.connect(file) as database:
+            database.execute("DELETE FROM schema_migration WHERE number = 9999")
+
+    return undo
+
+
 def _spoil_the_key(data: Path, service: str) -> Callable[[], None]:
     """Have the database hold what another master key sealed; what puts it back."""
     file = data / f"{service}.sqlite"
@@ -204,6 +217,8 @@ def _hold_the_database(data: Path, service: str) -> Callable[[], None]:
     [
         (_forget_a_migration, "distribution", "distribution migrations"),
         (_forget_a_migration, "records", "records migrations"),
+        (_come_from_a_newer_version, "distribution", "distribution migrations"),
+        (_come_from_a_newer_version, "records", "records migrations"),
         (_spoil_the_key, "distribution", "distribution master key"),
         (_spoil_the_key, "records", "records master key"),
         (_lose_the_blobs, "distribution", "blob store"),
@@ -221,6 +236,16 @@ def test_what_is_broken_is_named_until_it_is_well_again(
         undo()
 
     assert both.failing() == []
+
+
+def test_a_node_that_others_have_overtaken_says_so(both: Watched) -> None:
+    undo = _come_from_a_newer_version(both.server.data, "distribution")
+    try:
+        (found,) = [each for each in both.ask("/readyz").json()["checks"] if each["state"] == "failed"]
+    finally:
+        undo()
+
+    assert "newer version (9999_newer)" in found["detail"]
 
 
 def test_below_the_reserve_the_disk_is_named(tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ def database_url(tmp_path: Path) -> str:
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     """Quotas that a test can use up, each another."""
-    return replace(settings, rate_anonymous=4, rate_person=6, rate_token=3, trusted_proxies="10.0.0.1, 10.0.0.2")
+    proxies = "10.0.0.1, 10.0.0.2, 10.42.0.0/16, fd00:7::/64"
+    return replace(settings, rate_anonymous=4, rate_person=6, rate_token=3, trusted_proxies=proxies)
 
 
 def at(store: Store, address: str) -> httpx.AsyncClient:
@@ -184,6 +185,28 @@ async def test_a_stranger_cannot_name_another_address(world: World) -> None:
     async with at(world.store, "192.0.2.7") as stranger:
         answers = [
             await stranger.get("/api/v1/info", headers={"X-Forwarded-For": f"198.51.100.{number}"})
+            for number in range(5)
+        ]
+
+    assert_limited(answers[4])
+
+
+@pytest.mark.parametrize("proxy", ["10.42.3.9", "fd00:7::9"])
+async def test_a_proxy_of_a_network_that_is_believed_is_believed(world: World, proxy: str) -> None:
+    async with at(world.store, proxy) as ingress:
+        forwarded = [
+            await ingress.get("/api/v1/info", headers={"X-Forwarded-For": f"203.0.113.{number}, 10.42.200.1"})
+            for number in range(5)
+        ]
+
+    assert [each.status_code for each in forwarded] == [200] * 5
+
+
+@pytest.mark.parametrize("outside", ["10.43.0.1", "fd00:8::9"])
+async def test_a_neighbour_of_that_network_is_not(world: World, outside: str) -> None:
+    async with at(world.store, outside) as stranger:
+        answers = [
+            await stranger.get("/api/v1/info", headers={"X-Forwarded-For": f"203.0.113.{number}"})
             for number in range(5)
         ]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from countersign import __version__
 from countersign.cli import passphrase
 
 CHART = Path(__file__).parents[2] / "deploy/helm/countersign"
@@ -100,6 +101,27 @@ def test_what_several_pods_need_must_be_given(left_out: str) -> None:
 @pytest.mark.parametrize("value", ["http://store.example.com", "store.example.com", "https://store.example.com/shop"])
 def test_an_address_that_sign_in_would_refuse_is_refused(value: str) -> None:
     assert template(**{"store.url": value}).returncode != 0
+
+
+@needs_helm
+def test_an_ingress_whose_forwarded_addresses_nobody_would_believe_is_refused() -> None:
+    refused = template(**{"ingress.enabled": "true"})
+    hosts = {
+        each["spec"]["rules"][0]["host"]
+        for each in made(**{"ingress.enabled": "true", "trustedProxies": "10.0.0.7"})
+        if each["kind"] == "Ingress"
+    }
+
+    assert "trustedProxies" in refused.stderr
+    assert hosts == {"store.example.com", "records.example.com"}
+
+
+def test_without_a_tag_the_image_is_that_of_this_version_which_the_guide_has_one_push() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    guide = (CHART.parents[2] / "docs/how-to/deploy-with-helm.md").read_text()
+
+    assert chart["appVersion"] == __version__
+    assert f"docker push registry.example.com/countersign:{__version__}\n" in guide
 
 
 @needs_helm

@@ -47,7 +47,7 @@ from countersign.distribution.webhooks import events
 from countersign.distribution.webhooks import routes as webhooks
 from countersign.kernel import telemetry
 from countersign.kernel.errors import Refused
-from countersign.kernel.http import idempotency
+from countersign.kernel.http import idempotency, proxies
 from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.ratelimit import RateLimiter
 from countersign.kernel.http.route import Route
@@ -115,7 +115,7 @@ def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Seque
         workers=workers,
     )
     app = _application(store, routes, store.root_url)
-    return Front(app, store, put_together, _limiter(store), store.settings.proxies)
+    return Front(app, store, put_together, _limiter(store), proxies.trusted(store.settings))
 
 
 def _application(
@@ -126,7 +126,7 @@ def _application(
         root_url=problems_url,
         prefix=PREFIX,
         service=service,
-        trusted_proxies=settings.proxies,
+        trusted_proxies=proxies.trusted(settings),
         log_requests=settings.log_requests,
         pages_bytes=settings.page_cache_mib << 20,
         max_age_s=settings.catalog_max_age_s,

@@ -15,6 +15,7 @@ from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.operator import Check, Watched
 from countersign.kernel.mail import outbox
 from countersign.kernel.metrics import Sample
+from countersign.kernel.security.passwords import SIGN_INS_FAILED
 from countersign.kernel.webhooks import holding
 
 NAME = "distribution"
@@ -30,9 +31,10 @@ OUTBOX = metrics.gauge("countersign_mail_outbox", "Letters in the outbox folder,
 
 def watched(store: Store) -> Watched:
     """The store's checks and numbers."""
+    SIGN_INS_FAILED.of(NAME)  # told as 0 until there is one
     checks = (
         Check(f"{NAME} database", partial(_writable, store)),
-        Check(f"{NAME} migrations", partial(_current, store)),
+        Check(f"{NAME} migrations", partial(migrate.check_current, store.database, opening.MIGRATIONS)),
         Check(f"{NAME} master key", partial(_opened, store)),
         Check(f"{NAME} deliveries", partial(holding.told, store.database)),
         Check("blob store", partial(_stored, store)),
@@ -44,13 +46,6 @@ async def _writable(store: Store) -> str:
     async with store.database.transaction() as transaction:
         await versions.check_writable(transaction)
     return f"{store.database.dialect}: written and made durable"
-
-
-async def _current(store: Store) -> str:
-    pending = await migrate.pending(store.database, opening.MIGRATIONS)
-    if pending:
-        raise Unavailable(f"to be applied: {', '.join(pending)}")
-    return "up to date"
 
 
 async def _opened(store: Store) -> str:

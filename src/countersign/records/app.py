@@ -12,6 +12,7 @@ from countersign.kernel.database import moved
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
+from countersign.kernel.http import proxies
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.mail.open import open_mail
 from countersign.kernel.repeated import repeated
@@ -175,7 +176,7 @@ def create(service: Service) -> edge.Edge[Caller]:
     return edge.Edge(
         endpoints,
         service.callers.caller_of,
-        trusted_proxies=settings.proxies,
+        trusted_proxies=proxies.trusted(settings),
         log_requests=settings.log_requests,
     )
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, cast
 
@@ -100,7 +100,7 @@ class Edge(Generic[CallerT]):
         endpoints: tuple[Endpoint[CallerT], ...],
         caller_of: Callable[[Headers], Awaitable[CallerT | None]],
         *,
-        trusted_proxies: frozenset[str] = frozenset(),
+        trusted_proxies: Container[str] = (),
         log_requests: bool = False,
     ) -> None:
         self.endpoints = endpoints

@@ -8,6 +8,7 @@ from countersign.kernel.database import measured, migrate, versions
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.operator import Check, Watched
 from countersign.kernel.metrics import Sample
+from countersign.kernel.security.passwords import SIGN_INS_FAILED
 from countersign.kernel.webhooks import holding
 from countersign.records import app, key, sealed
 from countersign.records.context import Records
@@ -24,9 +25,10 @@ _WAITING = "SELECT count(*), min(proposed_at) FROM plan WHERE state = 'pending' 
 def watched(service: app.Service) -> Watched:
     """The service's checks and numbers."""
     records = service.records
+    SIGN_INS_FAILED.of(NAME)  # told as 0 until there is one
     checks = (
         Check(f"{NAME} database", partial(_writable, records)),
-        Check(f"{NAME} migrations", partial(_current, records)),
+        Check(f"{NAME} migrations", partial(migrate.check_current, records.database, install.MIGRATIONS)),
         Check(f"{NAME} master key", partial(_opened, records)),
         Check(f"{NAME} deliveries", partial(holding.told, records.database)),
     )
@@ -37,13 +39,6 @@ async def _writable(records: Records) -> str:
     async with records.database.transaction() as transaction:
         await versions.check_writable(transaction)
     return f"{records.database.dialect}: written and made durable"
-
-
-async def _current(records: Records) -> str:
-    pending = await migrate.pending(records.database, install.MIGRATIONS)
-    if pending:
-        raise Unavailable(f"to be applied: {', '.join(pending)}")
-    return "up to date"
 
 
 async def _opened(records: Records) -> str:

@@ -132,7 +132,7 @@ class Site:
 
     async def _own(self, path: str, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer what is the pages' own: built files, and requests of theirs that are no API. Whether it was that."""
-        exchange = Exchange(scope, receive, send, frozenset())
+        exchange = Exchange(scope, receive, send)
         handler = self._entry.own.get((exchange.method, path))
         if handler is not None:
             try:
@@ -174,7 +174,7 @@ class Site:
         if found is not None:
             template, values = found
             answer = await self._page(template, _Visit(self, scope, headers, values))
-            await Exchange(scope, receive, send, frozenset()).answer(answer)
+            await Exchange(scope, receive, send).answer(answer)
         elif path.startswith(self._entry.apart):
             await self.service(scope, receive, send)
         else:
@@ -204,7 +204,7 @@ class Site:
 
         await self.service(scope, receive, unless_missing)
         if is_missing:
-            exchange = Exchange(scope, receive, send, frozenset())
+            exchange = Exchange(scope, receive, send)
             await exchange.answer(self._shell(exchange.headers, Rendered(self._entry.title, status=404)))
 
 

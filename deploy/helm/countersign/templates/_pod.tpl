@@ -29,6 +29,7 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- if not (or .Values.counters.url .Values.counters.urlSecret) }}{{ fail "database.urlSecret needs counters.url or counters.urlSecret: pods would count rate limits apart" }}{{ end }}
 {{- else if or .Values.counters.url .Values.counters.urlSecret }}{{ fail "counters belong to database.urlSecret: one pod counts by itself" }}
 {{- end }}
+{{- if and .Values.ingress.enabled (not .Values.trustedProxies) }}{{ fail "ingress.enabled needs trustedProxies: without the addresses or the network of the ingress controller's pods, all clients share its address, and with it one rate limit" }}{{ end }}
 {{- if and .Values.backup.schedule (not .Values.backup.passphraseSecret) }}{{ fail "backup.schedule needs backup.passphraseSecret: a backup is sealed" }}{{ end }}
 {{- end }}
 
@@ -139,7 +140,7 @@ spec:
       readinessProbe:
         httpGet: {path: /readyz, port: operator}
         periodSeconds: 5
-        timeoutSeconds: 5
+        timeoutSeconds: 10
       {{- end }}
       resources:
         {{- toYaml .resources | nindent 8 }}

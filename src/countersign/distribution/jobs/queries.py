@@ -172,11 +172,13 @@ async def unattended_s(reader: Reader) -> float:
 
 
 async def counts(database: Database) -> dict[Status, int]:
-    """How many jobs there are, by status."""
-    return {status: count for status, count in await database.scan(COUNTS)}
+    """How many jobs there are, of every status."""
+    none: dict[Status, int] = {"queued": 0, "running": 0, "completed": 0, "failed": 0}
+    return none | {status: count for status, count in await database.scan(COUNTS)}
 
 
 async def oldest_s(database: Database) -> dict[Status, float]:
-    """How many seconds ago the oldest job was asked for that waits, and the oldest that runs."""
+    """How many seconds ago the oldest job was asked for that waits, and the oldest that runs; 0 without one."""
     now = clock.now()
-    return {status: max(0.0, (now - since) / clock.SECOND) for status, since in await database.scan(OLDEST)}
+    none: dict[Status, float] = {"queued": 0.0, "running": 0.0}
+    return none | {status: max(0.0, (now - since) / clock.SECOND) for status, since in await database.scan(OLDEST)}

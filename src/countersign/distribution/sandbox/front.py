@@ -7,7 +7,7 @@ was issued inside may be sent beside it. Below, nothing knows of the sandbox: it
 store.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, NamedTuple
 
 from countersign.distribution.context import PREFIX, Store
@@ -46,7 +46,7 @@ class Visitor(NamedTuple):
 class Front:
     """The whole service as ASGI: the application, and the sandbox beside it."""
 
-    def __init__(self, app: App[Store], store: Store, parts: Parts, limiter: RateLimiter, proxies: frozenset[str]):
+    def __init__(self, app: App[Store], store: Store, parts: Parts, limiter: RateLimiter, proxies: Container[str]):
         self.routes: tuple[Route[Store], ...] = app.routes
         self._app = app
         self._store = store

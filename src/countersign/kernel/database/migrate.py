@@ -15,6 +15,7 @@ from countersign.kernel.database.dialect import in_dialect
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
 from countersign.kernel.database.postgres_rights import rights
 from countersign.kernel.database.snapshot import NotEmpty
+from countersign.kernel.errors import Unavailable
 
 _NAME = re.compile(r"(\d{4})_\w+\.sql")
 LEDGER = "schema_migration"
@@ -88,6 +89,21 @@ async def pending(database: Database, package: str) -> list[str]:
 def ledger(dialect: Dialect) -> str:
     """The statement that makes the table LEDGER."""
     return in_dialect(_LEDGER, dialect)
+
+
+async def check_current(database: Database, package: str) -> str:
+    """Say that the database is what this code was made for, for a health check.
+
+    Raises:
+        Unavailable: migrations are to come, or it was made by newer code.
+    """
+    try:
+        left = await pending(database, package)
+    except SchemaMismatch as error:
+        raise Unavailable(str(error)) from error
+    if left:
+        raise Unavailable(f"to be applied: {', '.join(left)}")
+    return "up to date"
 
 
 async def upgrade(database: Database, package: str, *, leaving: int = 0) -> list[str]:

@@ -1,6 +1,6 @@
 """The way of a request: match, limits, caller, decode, handler, encode; a refusal anywhere becomes its bytes."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Container, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -69,7 +69,7 @@ class Policy:
     root_url: str
     prefix: str
     service: str
-    trusted_proxies: frozenset[str] = frozenset()
+    trusted_proxies: Container[str] = ()
     log_requests: bool = False
     pages_bytes: int = 64 << 20
     max_age_s: int = 5

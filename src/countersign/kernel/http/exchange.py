@@ -1,7 +1,7 @@
 """One request and its answer on the wire: what ASGI hands over, read and written here alone."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Container, Sequence
 from ipaddress import IPv6Address, IPv6Network
 from typing import Any, TypeAlias
 
@@ -41,7 +41,7 @@ class Exchange:
         "versions",
     )
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, trusted_proxies: frozenset[str]) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, trusted_proxies: Container[str] = ()) -> None:
         self.method: str = scope["method"]
         self.raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         self.query_string: bytes = scope["query_string"]
@@ -153,7 +153,7 @@ class Exchange:
         await self.send({"type": "http.response.start", "status": status, "headers": pairs})
 
 
-def _address(scope: Scope, headers: Headers, trusted_proxies: frozenset[str]) -> str:
+def _address(scope: Scope, headers: Headers, trusted_proxies: Container[str]) -> str:
     """The client's IP address; X-Forwarded-For is believed from configured proxies only, from the right."""
     client = scope.get("client")
     address: str = client[0] if client else "local"

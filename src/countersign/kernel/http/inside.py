@@ -24,7 +24,7 @@ def exchange_of(outer: Call[Any, Any, Any, Any], inner: Inner) -> Exchange:
         "client": (outer.address, 0),
         "state": {} if outer.stopping is None else {STATE_KEY: outer.stopping},
     }
-    return Exchange(scope, _sent(inner.body), _unsent, frozenset())
+    return Exchange(scope, _sent(inner.body), _unsent)
 
 
 def _sent(body: bytes) -> Callable[[], Any]:

@@ -31,6 +31,9 @@ class Observed:
         self._tracer = traces.current()
         self._log_requests = log_requests
         self._running = RUNNING.of(service)
+        # What was never counted is told as 0: an alert that finds nothing to look at says nothing.
+        LIMITED.of(service, UNMATCHED)
+        REQUESTS.of(service, UNMATCHED, "GET", "4xx")
         self._known: dict[tuple[str, str, int], metrics.Durations] = {}
 
     def begin(self, exchange: Exchange) -> float:

@@ -23,7 +23,7 @@ from countersign.kernel.http.siblings import Siblings
 PATIENCE_S = 2.0
 """What a worker has to answer the others."""
 CHECK_S = 5.0
-"""What one check may take."""
+"""What the checks may take, which run side by side; a probe waits longer."""
 MEASURE_S = 5.0
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 ALIVE, NUMBERS = "alive", "numbers"
@@ -115,7 +115,7 @@ class Operator:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request (ASGI 3)."""
-        exchange = Exchange(scope, receive, send, frozenset())
+        exchange = Exchange(scope, receive, send)
         try:
             answer = await self._answer(exchange)
         except Refused as refused:
@@ -152,7 +152,7 @@ class Operator:
 
     async def _check(self) -> list[Finding]:
         checks = [each for watched in self._watched for each in watched.checks]
-        return [await self._workers(), *[await self._found(each) for each in checks]]
+        return list(await asyncio.gather(self._workers(), *(self._found(each) for each in checks)))
 
     async def _workers(self) -> Finding:
         missing = await self._silent()

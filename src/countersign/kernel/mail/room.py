@@ -52,6 +52,9 @@ class MailRoom:
         self._tasks: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._log = log
+        # Told as 0 until something is counted.
+        WAITING.of()
+        FAILED.of()
 
     async def send(self, to: str, subject: str, text: str) -> None:
         """Send one letter and wait until it is handed over.

@@ -1,0 +1,18 @@
+"""What /metrics tells of a server that nothing has happened on."""
+
+import re
+from pathlib import Path
+
+from tests.cli.test_operator import watched
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_every_number_is_told_from_the_start(tmp_path: Path) -> None:
+    with watched(tmp_path / "data") as server:
+        told = server.numbers()
+
+    names = {re.sub(r"_(bucket|sum|count)$", "", each.partition("{")[0]) for each in told}
+    documented = re.findall(r"^\| `(\w+)`", (DOCS / "reference/metrics.md").read_text(), re.MULTILINE)
+    assert set(documented) <= names
+    assert told['countersign_jobs{status="failed"}'] == told['countersign_jobs_oldest_seconds{status="queued"}'] == 0

@@ -1,0 +1,99 @@
+"""The operator's port while database and blob store take connections and say nothing: a probe hears it in time."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+
+from countersign.kernel.http import operator
+from tests.cli.test_operator import CHECKS, watched
+from tests.cli.test_postgres import MASTER_KEY
+from tests.cli.test_serve import wait_until
+from tests.servers import relay
+from tests.servers.process import free_port
+from tests.servers.s3 import Bucket
+
+ROOT = Path(__file__).parents[2]
+PROBE_S = 10
+"""What a probe of /readyz waits, in every file of deploy/ and in the guide."""
+
+
+class Between:
+    """A process that passes on to real servers, and can fall silent."""
+
+    def __init__(self, process: subprocess.Popen[str], ports: dict[int, int]) -> None:
+        self._process = process
+        self._ports = ports
+
+    def address(self, url: str) -> str:
+        """The same address by way of this process."""
+        parts = urlsplit(url)
+        assert parts.port is not None
+        own = parts.netloc.replace(str(parts.port), str(self._ports[parts.port]))
+        return urlunsplit(parts._replace(netloc=own))
+
+    @contextmanager
+    def silent(self) -> Generator[None]:
+        """Until the block ends, connections are taken by the kernel, and nobody reads or answers."""
+        os.kill(self._process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self._process.pid, signal.SIGCONT)
+
+
+@contextmanager
+def between(*urls: str) -> Generator[Between]:
+    """A process between whoever asks and these servers."""
+    ports = {urlsplit(url).port or 0: free_port() for url in urls}
+    pairs = [f"127.0.0.1:{own}=127.0.0.1:{port}" for port, own in ports.items()]
+    command = [sys.executable, str(relay.__file__), *pairs]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().strip() == relay.READY
+            yield Between(process, ports)
+        finally:
+            process.terminate()
+
+
+def test_a_probe_hears_which_peers_are_silent(tmp_path: Path, postgres_url: str, s3_url: Bucket) -> None:
+    with between(postgres_url, s3_url.endpoint) as way:
+        settings = {
+            "AWS_ACCESS_KEY_ID": "any",
+            "AWS_SECRET_ACCESS_KEY": "any",
+            "COUNTERSIGN_MASTER_KEY": MASTER_KEY,
+            "COUNTERSIGN_DATABASE_URL": way.address(postgres_url),
+            "COUNTERSIGN_BLOBS_URL": f"s3://{s3_url.name}?region=us-east-1&allow_http=true"
+            f"&endpoint={way.address(s3_url.endpoint)}",
+        }
+        with watched(tmp_path / "data", **settings) as server:
+            before = server.failing()
+            with way.silent():
+                answer = httpx.get(f"{server.url}/readyz", timeout=PROBE_S)
+            wait_until(lambda: server.failing() == [])
+
+    assert before == []
+    assert answer.status_code == 503
+    assert answer.json()["failing"] == [each for each in CHECKS if each not in ("workers", "disk")]
+
+
+def test_every_probe_that_is_shown_waits_longer_than_the_checks_take() -> None:
+    compose = (ROOT / "deploy/compose/compose.yaml").read_text()
+    chart = (ROOT / "deploy/helm/countersign/templates/_pod.tpl").read_text()
+    guide = (ROOT / "docs/how-to/watch-a-server.md").read_text()
+
+    shown = {
+        *re.findall(r"/readyz', timeout=(\d+)\)\"]\n  interval: \d+s\n  timeout: (\d+)s", compose)[0],
+        *re.findall(r"path: /readyz, port: operator}\n +periodSeconds: \d+\n +timeoutSeconds: (\d+)", chart),
+        *re.findall(r"give the probe (\d+) s", guide),
+    }
+    assert shown == {str(PROBE_S)}
+    assert max(operator.CHECK_S, operator.PATIENCE_S) < PROBE_S / 1.5
