@@ -20,7 +20,7 @@ from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.database.postgres_filling import PostgresFilling
 from countersign.kernel.database.snapshot import NotEmpty
-from countersign.kernel.errors import Refused
+from countersign.kernel.errors import Refused, Unavailable
 
 MOST_SENT = 1000
 """Blobs under way whose errors nobody has looked at."""
@@ -210,15 +210,26 @@ class SqliteTarget:
             path = self._folder / file_name(schema)
             if not path.exists():
                 raise disagrees(f"{path.name} is missing")
+            # First, since a check for damage evaluates rules and indexes as well.
+            await self._compare(path, endings[schema])
             found = sqlite_snapshot.faults(path)
             if found:
                 raise DamagedDatabase(f"{path.name} is damaged: {found[0]}")
             await self._end(path, endings[schema])
 
+    async def _compare(self, path: Path, ending: Ending) -> None:
+        try:
+            database = await open_database(f"{SQLITE_ADDRESS}{path}", schema="", reserve_bytes=0)
+            try:
+                await foreign.require_own(database, ending.migrations, ending.own_tables, beside=self._folder)
+            finally:
+                await database.close()
+        except Unavailable as error:
+            raise DamagedDatabase(f"{path.name} cannot be read: {error.detail}") from error
+
     async def _end(self, path: Path, ending: Ending) -> None:
         database = await open_database(f"{SQLITE_ADDRESS}{path}", schema="", reserve_bytes=0)
         try:
-            await foreign.require_own(database, ending.migrations, ending.own_tables, beside=self._folder)
             await migrate.upgrade(database, ending.migrations)
             async with database.transaction() as transaction:
                 await ending.work(transaction)
