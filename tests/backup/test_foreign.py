@@ -74,6 +74,25 @@ async def test_what_the_services_make_is_their_own(
 @pytest.mark.parametrize(
     ("name", "statements"),
     [
+        ("distribution", "CREATE INDEX by_day ON person (created_at DESC, id)"),
+        ("distribution", 'CREATE INDEX IF NOT EXISTS "by day" ON "person"("created_at")'),
+        ("records", "CREATE INDEX by_title ON lead (title)"),
+    ],
+)
+async def test_an_index_of_columns_may_have_been_added(
+    made: Mapping[str, Path], tmp_path: Path, name: str, statements: str
+) -> None:
+    await require_own(made, tmp_path, name, statements)
+
+
+@pytest.mark.parametrize(
+    ("name", "statements"),
+    [
+        ("distribution", "CREATE UNIQUE INDEX one ON person (created_at)"),
+        ("distribution", "CREATE INDEX part ON person (created_at) WHERE hex(zeroblob(9)) IS NOT NULL"),
+        ("distribution", "CREATE INDEX two ON person (created_at, lower(email))"),
+        ("distribution", "CREATE INDEX shown ON person (email COLLATE nocase)"),
+        ("distribution", "DROP INDEX membership_by_org; CREATE INDEX membership_by_org ON membership (person_id)"),
         ("distribution", "CREATE TABLE other (n INTEGER)"),
         ("distribution", "CREATE INDEX slow ON organisation (hex(zeroblob(900000000)))"),
         ("distribution", "ALTER TABLE delivery_hold ADD COLUMN more TEXT AS (hex(zeroblob(9))) VIRTUAL"),

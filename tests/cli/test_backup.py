@@ -350,6 +350,23 @@ def test_a_database_with_foreign_parts_is_not_restored(run: Run, data: Path, tmp
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "one.backup"]
 
 
+def test_postgresql_with_an_index_that_was_added_is_restored(
+    run: Run, new_postgres_url: PostgresFactory, postgres_cluster: Cluster, tmp_path: Path
+) -> None:
+    here, there = (
+        {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY, **PASSPHRASE}
+        for _ in range(2)
+    )
+    prepare(tmp_path / "data", here)
+    added = "CREATE INDEX slow ON distribution.organisation (created_at DESC, name)"
+    postgres_cluster.sql(f"\\connect {here['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", added)
+    run("backup", "one.backup", "--data", "data", **here)
+
+    restored = run("restore", "one.backup", "--to", "copy", **there)
+
+    assert restored.returncode == Exit.OK, restored.stderr
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -1,11 +1,12 @@
 """Whether a database of an archive consists of what its migrations make, and of tables that modules may have.
 
 An archive is data: whoever could seal one must not get to run anything by it. A rule, an index or a computed column of
-theirs would run with each statement of ours. So everything is compared before the first of ours writes.
+theirs would run with each statement of ours. So everything is compared before the first of ours writes. Only an index
+of columns as they are, which runs nothing, may have been added: operators do so, and their backups must be of use.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,6 +27,11 @@ _TABLE = re.compile(
     rf"(?:{_COLUMN})*\) STRICT"
 )
 _INDEX = re.compile(rf"CREATE (?:UNIQUE )?INDEX {_NAME} ON {_NAME} (\(.*\))( WHERE {_NAME} IS NOT NULL)?")
+
+_WORD = r'(?:[A-Za-z_]\w*|"[^"]+")'
+_SOME = rf"\({_WORD}(?: ASC| DESC)?(?:, ?{_WORD}(?: ASC| DESC)?)*\)"
+# Made by whoever runs the service; PostgreSQL says the words that may be left out.
+_ADDED = re.compile(rf"(?:index )?CREATE INDEX {_WORD} ON {_WORD} ?(?:USING btree )?{_SOME}")
 
 # Seen by nobody: they begin and end within the transaction that restores.
 _MADE = "countersign_made"
@@ -96,7 +102,7 @@ async def _beside(
 ) -> list[str]:
     """The tables of modules, when those of migrations are as these make them, and there are no others."""
     for table, said in made.items():
-        if found.get(table) != said:
+        if _without_added(found.get(table, []), said) != said:
             raise _otherwise(table)
     try:
         own = await own_tables(reader)
@@ -109,6 +115,10 @@ async def _beside(
     return beside
 
 
+def _without_added(found: Sequence[str], made: Sequence[str]) -> list[str]:
+    return [each for each in found if each in made or _ADDED.fullmatch(each) is None]
+
+
 def _otherwise(table: str) -> ForeignParts:
     return ForeignParts(f"the table {table!r}, or an index of it, is not as Countersign makes it")
 
@@ -119,4 +129,6 @@ def _unknown(table: str) -> ForeignParts:
 
 def _is_of_module(statement: str) -> bool:
     index = _INDEX.fullmatch(statement)
-    return is_plain(index[1]) if index is not None else _TABLE.fullmatch(statement) is not None
+    if index is not None:
+        return is_plain(index[1])
+    return any(kind.fullmatch(statement) for kind in (_TABLE, _ADDED))
