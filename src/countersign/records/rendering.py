@@ -8,7 +8,7 @@ import msgspec
 from countersign.declare import Ref
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
-from countersign.records.approvals import provenance, steps
+from countersign.records.approvals import overtaken, provenance, steps
 from countersign.records.commands import incoming, outgoing, promise
 from countersign.records.commands.reading import Reading
 from countersign.records.commands.run import Run
@@ -220,6 +220,9 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
         if name in places and run.caller.view.is_masked:
             values[places[name]] = await _spoken(run, msgspec.json.decode(bytes(values[places[name]])))
     _keep_back(run, values, places)
+    is_waiting = "state" in places and values[places["state"]] == "pending"
+    if is_waiting and "error" in places and not run.caller.is_agent and await overtaken.is_overtaken(run, kept):
+        values[places["error"]] = "stale"
 
 
 def _keep_back(run: Run, values: list[Any], places: Mapping[str, int]) -> None:

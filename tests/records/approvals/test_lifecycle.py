@@ -100,6 +100,39 @@ async def test_stale_when_the_record_changed_even_back(office: Office, agent: st
     assert (await office.value(agent, "plan.get", id=plan_id))["error"] == "stale"
 
 
+async def test_a_waiting_plan_tells_who_decides_that_its_record_is_gone_or_has_changed(
+    office: Office, agent: str
+) -> None:
+    gone, changed, same = [await _plan(office, agent) for _ in range(3)]
+    moved = await office.proposed(
+        await office.agent("alice", "lead.*", "plan.propose", label="mover"),
+        "plan.propose",
+        steps=[{"command": "lead.qualify", "input": {"id": gone[1]}}],
+    )
+    assert (await office.value("alice", "plan.get", id=moved))["error"] is None
+
+    assert (await office.approve("alice", gone[0])).status_code == 200
+    await office.value("alice", "lead.update", id=changed[1], title="Other")
+
+    waiting = {each["id"]: each["error"] for each in await office.all("plan", "alice") if each["state"] == "pending"}
+    told = {each: waiting[each] for each in (moved, changed[0], same[0])}
+    assert told == {moved: "stale", changed[0]: "stale", same[0]: None}
+    assert (await office.value(agent, "plan.get", id=changed[0]))["error"] is None
+    assert (await office.approve("alice", moved)).json()["state"] == "stale"
+
+
+async def test_whom_a_field_is_hidden_from_is_not_told_that_it_changed(office: Office) -> None:
+    lead = (await office.value("alice", "lead.create", title="Seen", notes="hidden"))["id"]
+    await office.person("dora", {"model": "lead", "commands": "get,list,delete", "clear": "title"})
+    plan_id = await office.proposed(await office.agent("dora", "lead.*"), "lead.delete", id=lead)
+
+    await office.value("alice", "lead.update", id=lead, notes="hidden change")
+    assert (await office.value("dora", "plan.get", id=plan_id))["error"] is None
+    await office.value("root", "lead.delete", id=lead)
+
+    assert (await office.value("dora", "plan.get", id=plan_id))["error"] == "stale"
+
+
 async def test_failed_when_the_agent_lost_its_token(office: Office, agent: str) -> None:
     plan_id, lead = await _plan(office, agent)
     token = next(each for each in await office.all("agent_token", "alice") if each["title"] == "mailbot")
