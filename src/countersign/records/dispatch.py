@@ -90,6 +90,7 @@ class Dispatch:
         return tuple(sorted({each for other in caller.view.models.values() for each in other.denied}))
 
     async def _write(self, run: Run, view: ModelView, name: str, body: Body) -> Done | Proposal:
+        _refuse_reason(run.caller, view, name, body)
         try:
             async with self.engine.records.database.transaction() as transaction:
                 inside = run.within(transaction)
@@ -122,6 +123,19 @@ class Dispatch:
             if each == "import" or policy.is_declared(self.engine.registry, name, each)
         }
         return Approvals(frozenset(declared), frozenset(str(row[0]).removeprefix("approval:") for row in rows))
+
+
+def _refuse_reason(caller: Caller, view: ModelView, name: str, body: Body) -> None:
+    """Tell an agent where a reason belongs that it gives along with a command.
+
+    Raises:
+        BadInput: it does, and no field that it sees is called so.
+    """
+    if caller.is_agent and "why" in body and "why" not in view.fields:
+        raise BadInput(
+            f"unknown key why in {view.model.name}.{name}: a reason for people to read goes with plan.propose, which "
+            "needs a scope of its own"
+        )
 
 
 def view_of(caller: Caller, model: str, name: str) -> ModelView:

@@ -121,6 +121,21 @@ async def test_a_waiting_plan_tells_who_decides_that_its_record_is_gone_or_has_c
     assert (await office.approve("alice", moved)).json()["state"] == "stale"
 
 
+async def test_an_agent_that_gives_a_reason_with_a_command_is_told_where_it_belongs(office: Office) -> None:
+    lead = (await office.value("alice", "lead.create", title="Doomed"))["id"]
+    agent = await office.agent("alice", "lead.*", "plan.propose")
+
+    for command in ("lead.delete", "lead.qualify", "lead.update"):
+        said = await office.refused(agent, command, id=lead, why="she asked")
+        assert said.startswith(f"unknown key why in {command}: ")
+        assert "plan.propose" in said
+    steps = [{"command": "lead.delete", "input": {"id": lead}}]
+    plan_id = await office.proposed(agent, "plan.propose", steps=steps, why="she asked")
+
+    assert (await office.value("alice", "plan.get", id=plan_id))["why"] == "she asked"
+    assert "plan.propose" not in await office.refused("alice", "lead.update", id=lead, why="she asked")
+
+
 async def test_whom_a_field_is_hidden_from_is_not_told_that_it_changed(office: Office) -> None:
     lead = (await office.value("alice", "lead.create", title="Seen", notes="hidden"))["id"]
     await office.person("dora", {"model": "lead", "commands": "get,list,delete", "clear": "title"})
