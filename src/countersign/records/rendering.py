@@ -57,7 +57,9 @@ async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, 
     """Audit entries: of each the changes of fields the viewer sees now, whatever it saw then."""
     seen: list[tuple[ModelView | None, _Changes]] = []
     for values in entries:
-        view = run.caller.view.models.get(values[places["model"]] if "model" in places else "")
+        model = values[places["model"]] if "model" in places else ""
+        run.spoken_of.add(model)
+        view = run.caller.view.models.get(model)
         changes: _Changes = {}
         if "changes" in places and values[places["changes"]] is not None:
             changes = msgspec.json.decode(bytes(values[places["changes"]]))
@@ -206,6 +208,7 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     """A plan: input and diff by the viewer's own rights; digest and effects are for those who decide."""
     plan_id = str(values[0])
     kept = steps.decoded(bytes(values[places["input"]]).decode()) if "input" in places else []
+    run.spoken_of.update(step.model for step in kept)
     texts = await steps.kept_texts(run, run.reader, plan_id)
     copies = _Copies(run, texts, await _withheld(run, kept))
     diff: list[dict[str, Any]] = msgspec.json.decode(bytes(values[places["diff"]])) if "diff" in places else []

@@ -121,6 +121,23 @@ async def test_a_waiting_plan_tells_who_decides_that_its_record_is_gone_or_has_c
     assert (await office.approve("alice", moved)).json()["state"] == "stale"
 
 
+async def test_what_is_withheld_of_a_plan_is_of_the_models_it_is_about(office: Office) -> None:
+    await office.person(
+        "dora",
+        {"model": "lead", "commands": "get,list,delete", "clear": "title"},
+        {"model": "party", "commands": "get,list", "clear": "kind"},
+    )
+    lead = (await office.value("alice", "lead.create", title="Doomed"))["id"]
+    plan_id = await office.proposed(await office.agent("dora", "lead.*"), "lead.delete", id=lead)
+
+    told = await office.denied("dora", "plan.get", id=plan_id)
+
+    assert told == await office.denied("dora", "lead.get", id=lead)
+    assert "lead.notes" in told
+    assert await office.denied("dora", "plan.list", limit=5) == told
+    assert await office.denied("dora", "plan.reject", id=plan_id, reason="not now") == told
+
+
 async def test_an_agent_that_gives_a_reason_with_a_command_is_told_where_it_belongs(office: Office) -> None:
     lead = (await office.value("alice", "lead.create", title="Doomed"))["id"]
     agent = await office.agent("alice", "lead.*", "plan.propose")
