@@ -136,10 +136,10 @@ class Meddled(Shelf):
 
     meddle: Callable[[], object] = staticmethod(lambda: None)
 
-    def places(self) -> ChunkPlaces:
+    def places(self, *, begins: bool = False) -> ChunkPlaces:
         """The answer, late."""
         self.meddle()
-        return super().places()
+        return super().places(begins=begins)
 
 
 @pytest.mark.parametrize("name", ["same.txt", "text"])

@@ -90,7 +90,7 @@ def build(
 @dataclass
 class Shelf:
     """A store that serves one wanted build, with deltas from an older one where that is given. `damage` changes what
-    is served at an address; `served` counts bytes by the kind of address."""
+    is served at an address; `served` counts bytes by the kind of address, `begun` what was said to begin."""
 
     wanted: Build
     older: Build | None = None
@@ -99,6 +99,7 @@ class Shelf:
     blobs: dict[str, bytes] = field(default_factory=dict)
     deltas: list[Delta] = field(default_factory=list)
     cut_after: int | None = None
+    begun: int = 0
 
     def __post_init__(self) -> None:
         """Put everything at its address."""
@@ -112,8 +113,9 @@ class Shelf:
             digest = hashlib.sha256(made.blob).hexdigest()
             self.deltas.append(Delta(address, len(made.blob), digest, made.old, made.files, made.memory))
 
-    def places(self) -> ChunkPlaces:
+    def places(self, *, begins: bool = False) -> ChunkPlaces:
         """Where everything lies."""
+        self.begun += begins
         listed: list[tuple[str, int, int]] = []
         at = 0
         for name, frame in self.wanted.frames.items():

@@ -281,6 +281,24 @@ def test_an_interrupted_download_is_gone_on_with(tmp_path: Path, with_deltas: bo
 
     assert is_build(app, new)
     assert sum(shelf.served.values()) < whole + fetching.REQUEST_BYTES
+    assert shelf.begun == 1
+
+
+def test_the_store_is_told_of_an_installation_or_update_once_and_of_nothing_else(tmp_path: Path) -> None:
+    app, old, new = tmp_path / "app", Shelf(OLD), Shelf(NEW, OLD)
+
+    pull(app, old, dry_run=True)
+    assert old.begun == 0
+    pull(app, old)
+    pull(app, old)
+    (app / next(iter(OLD.contents))).write_bytes(b"damaged")
+    pull(app, old, verify=True)
+    assert old.begun == 1
+    pull(app, new)
+    pull(app, new)
+
+    assert is_build(app, NEW)
+    assert new.begun == 1
 
 
 def test_the_whole_artifact_is_taken_where_it_is_smaller(tmp_path: Path) -> None:

@@ -107,8 +107,17 @@ def answer(done: "subprocess.CompletedProcess[str]") -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_a_product_is_installed_updated_by_delta_and_then_left_alone(pull: Pulled, tmp_path: Path) -> None:
+def downloads(publisher: Publisher) -> int:
+    """How many downloads the publisher is told of."""
+    query = {"org": publisher.product.partition("/")[0]}
+    return int(publisher.client.get("/org/usage", params=query).raise_for_status().json()["downloads"])
+
+
+def test_a_product_is_installed_updated_by_delta_and_then_left_alone(
+    publisher: Publisher, pull: Pulled, tmp_path: Path
+) -> None:
     app = tmp_path / "app"
+    before = downloads(publisher)
 
     first = answer(pull(app, "--version", "900.0.1"))
     assert contents(app) == OLD
@@ -121,6 +130,7 @@ def test_a_product_is_installed_updated_by_delta_and_then_left_alone(pull: Pulle
     assert second["plan"]["deltas"] == 1
     assert second["fetched_bytes"] < 2000
     assert third["changed"] is False
+    assert downloads(publisher) - before == 2
 
 
 def test_a_damaged_installation_is_healed(pull: Pulled, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ import { tell } from "../../shared/news";
 import { number } from "../../shared/words";
 import { Problem } from "../../shared/problem";
 import { call, run } from "../api";
-import { put } from "./live";
+import { put, reread } from "./live";
 import type { Plan } from "./plan";
 import { say } from "./say";
 
@@ -25,6 +25,7 @@ async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<vo
       after.push(now.value);
     }
   }
+  await reread();
   const why = after.some((plan) => plan.state === "stale") ? say("stale") : (failed[0]?.message ?? "");
   const isOne = several.length === 1;
   const n = number(several.length - failed.length);

@@ -5,20 +5,21 @@ import type { Meta } from "../api";
 import { addressOf, fieldOf, modelOf } from "../models";
 import { Changes } from "../record/changes";
 import { ago } from "./ago";
-import { type Difference, isExpired, type Plan } from "./plan";
+import { Named } from "./named";
+import { type Difference, isExpired, isOvertaken, type Plan } from "./plan";
 import { say } from "./say";
 
 const TONES: Record<string, Tone | undefined> = { executed: "good", failed: "bad", rejected: "bad", pending: "warn" };
 
 export function State({ plan, now_ms }: { plan: Plan; now_ms: number }) {
-  const state = isExpired(plan, now_ms) ? "expired" : plan.state;
+  const state = isOvertaken(plan) ? "stale" : isExpired(plan, now_ms) ? "expired" : plan.state;
   return <Chip tone={TONES[state]}>{say(`state.${state}` as "state.pending")}</Chip>;
 }
 
 export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms: number }) {
   const target = plan.target?.model && plan.target.id ? plan.target : null;
   // That it is overtaken is said in words above.
-  const reason = plan.reason ?? (plan.state === "stale" ? null : plan.error);
+  const reason = plan.reason ?? (isOvertaken(plan) ? null : plan.error);
   return (
     <div class="stack">
       <p class="row">
@@ -39,7 +40,7 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
           </>
         )}
       </p>
-      {plan.state === "stale" && (
+      {isOvertaken(plan) && (
         <p class="notice">
           {say("stale")} {say("stale.next")}
         </p>
@@ -65,7 +66,7 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
           const label = model?.label ?? first?.model ?? "";
           return (
             <div key={key} class="stack tight">
-              <h4>{isNew ? say("step.new", { model: label }) : say("step", { model: label, id: first?.id?.slice(0, 8) ?? "" })}</h4>
+              <h4>{isNew || !first ? say("step.new", { model: label }) : <Named {...{ model, of: first }} />}</h4>
               <Changes
                 meta={meta}
                 changes={several.map(({ field, before, after }) => ({

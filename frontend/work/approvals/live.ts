@@ -21,6 +21,16 @@ export function put(changed: readonly Plan[]): void {
   plans.value = [...byId.values()].sort((a, b) => (a.proposed_at < b.proposed_at ? 1 : -1));
 }
 
+/** Read anew what waits, all of it or one: that a record has changed is no change of the plans about it. */
+export async function reread(id?: string): Promise<void> {
+  const waiting = { field: "state", op: "eq", value: "pending" };
+  const filter = id === undefined ? [waiting] : [waiting, { field: "id", op: "eq", value: id }];
+  const found = await run<Plan[]>("plan", "list", { filter, limit: MOST }).catch(() => null);
+  // What was decided while this was asked stays so.
+  const isWaiting = ({ id: each }: Plan) => plans.peek()?.some((known) => known.id === each && known.state === "pending");
+  put(found?.value.filter(isWaiting) ?? []);
+}
+
 /** Plans that changed; or all there are, in place of those shown. */
 interface News {
   plans: Plan[];

@@ -26,6 +26,7 @@ export interface Plan extends Row {
   needs: number;
   approvals: { name?: string; at?: string }[];
   reason: string | null;
+  /** Of a waiting one "stale": what it is about has changed. */
   error: string | null;
 }
 
@@ -33,7 +34,7 @@ export interface Plan extends Row {
 export function likeness(plan: Plan): string {
   const done = plan.diff.map(({ model, field, after }) => [model, field, after]);
   const isRemoval = plan.diff.every((each) => each.after === null);
-  return JSON.stringify([plan.state, plan.agent, plan.command, plan.why, isRemoval ? null : done]);
+  return JSON.stringify([plan.state, isOvertaken(plan), plan.agent, plan.command, plan.why, isRemoval ? null : done]);
 }
 
 /** In their order, with those that are alike behind the first of them. What is looked at stays as it is: who came
@@ -59,4 +60,9 @@ export const AGES: Record<string, (plan: Plan, now_ms: number) => boolean> = {
 
 export function isExpired(plan: Plan, now_ms: number): boolean {
   return plan.state === "pending" && Date.parse(plan.expires_at) <= now_ms;
+}
+
+/** Whether what it is about has changed since: it can be rejected, and nothing else. */
+export function isOvertaken(plan: Plan): boolean {
+  return plan.state === "stale" || (plan.state === "pending" && plan.error === "stale");
 }

@@ -13,10 +13,10 @@ import type { Meta } from "../api";
 import { ago } from "../approvals/ago";
 import { approve, reject } from "../approvals/deciding";
 import { Details, State } from "../approvals/details";
-import { follow, plans, problem, state } from "../approvals/live";
+import { follow, plans, problem, reread, state } from "../approvals/live";
 import { Again } from "../approvals/again";
 import { asksAgain, HASTY_S, note, signed, useOnScreen } from "../approvals/looking";
-import { AGES, grouped, isExpired, type Plan } from "../approvals/plan";
+import { AGES, grouped, isExpired, isOvertaken, type Plan } from "../approvals/plan";
 import { draftOf, formFor } from "../approvals/redoing";
 import { Rejecting } from "../approvals/rejecting";
 import { say } from "../approvals/say";
@@ -139,10 +139,11 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   const [isBusy, setBusy] = useState(false);
   const first = group[0];
   const canDecide = first !== undefined && first.state === "pending" && !isExpired(first, now_ms);
+  const canSign = canDecide && !isOvertaken(first);
   const at = groups.findIndex((each) => each[0]?.id === first?.id);
   const choose = (plan: Plan | undefined) => plan && ask({ plan: plan.id });
   const seconds = useOnScreen(first?.id);
-  const form = first && group.length === 1 ? formFor(meta, first) : null;
+  const form = first && canSign && group.length === 1 ? formFor(meta, first) : null;
   const deciding = async (decide: () => Promise<boolean>): Promise<boolean> => {
     const next = groups[at + 1]?.[0] ?? groups[at - 1]?.[0];
     setBusy(true);
@@ -158,7 +159,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
     note(seconds);
     void deciding(() => approve(group));
   };
-  const sign = () => canDecide && !isBusy && (asksAgain(seconds) ? setAsked(true) : signNow());
+  const sign = () => canSign && !isBusy && (asksAgain(seconds) ? setAsked(true) : signNow());
   const refuse = async (reason: string) => {
     setRejecting(false);
     setRedoing(false);
@@ -168,6 +169,11 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
       go(form.address);
     }
   };
+  useEffect(() => {
+    if (first) {
+      void reread(first.id);
+    }
+  }, [first?.id]);
   useEffect(() => {
     const known = [
       shortcut({ key: "j", does: say("key.j"), run: () => choose(groups[at + 1]?.[0]) }),
@@ -192,7 +198,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
                   <span class="small quiet">
                     {plan.agent} · {ago(plan.proposed_at, now_ms)}
                   </span>
-                  {plan.state !== "pending" && <State plan={plan} now_ms={now_ms} />}
+                  {(plan.state !== "pending" || isOvertaken(plan)) && <State plan={plan} now_ms={now_ms} />}
                 </button>
               </li>
             ) : null,
@@ -204,9 +210,11 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
           <h2 id="plan-title">{first.command}</h2>
           {canDecide && (
             <div class="row">
-              <Button look="strong" busy={isBusy} onClick={sign}>
-                {group.length > 1 ? say("approve.all", { n: number(group.length) }) : say("approve")}
-              </Button>
+              {canSign && (
+                <Button look="strong" busy={isBusy} onClick={sign}>
+                  {group.length > 1 ? say("approve.all", { n: number(group.length) }) : say("approve")}
+                </Button>
+              )}
               <Button look="risky" onClick={() => setRejecting(true)}>
                 {say("reject")}
               </Button>

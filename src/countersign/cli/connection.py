@@ -108,13 +108,17 @@ class Server:
         found = _NEXT.search(reply.headers.get("link", ""))
         return self.reached(found[1]) if found else None
 
-    def get(self, path: str, kind: type[AnswerT], doing: str) -> AnswerT:
+    def get(
+        self, path: str, kind: type[AnswerT], doing: str, headers: Mapping[str, str] | None = None
+    ) -> AnswerT:
         """The decoded answer of a GET; `doing` begins the failure's text.
 
         Raises:
             Failure: refused or unreachable.
         """
-        return decoded(self.settle(self._request("GET", path), doing), kind, doing)
+        request = self._request("GET", path)
+        asked = replace(request, headers={**request.headers, **(headers or {})})
+        return decoded(self.settle(asked, doing), kind, doing)
 
     def post(self, path: str, body: object, doing: str, *, accept: str = "application/json") -> Reply:
         """The answer of a POST, sent with an Idempotency-Key so that repeating it does it once.

@@ -34,7 +34,9 @@ async def serving(service: app.Service, tends: bool) -> AsyncGenerator[ASGIApp]:
         if tends:
             await stack.enter_async_context(app.tended(service))
         home = Home(service.records.root_url, service.records.is_loopback)
-        yield Site(pages.entry(home, SERVICE.setting), app.create(service), home, Assets.of_package())
+        entry, assets = pages.entry(home, SERVICE.setting), Assets.of_package()
+        front = app.create(service, sign_in=pages.SIGN_IN if assets.parts(entry.name) else "")
+        yield Site(entry, front, home, assets)
 
 
 async def prepare(service: app.Service, is_demo: bool) -> str:

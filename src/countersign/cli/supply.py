@@ -8,7 +8,7 @@ from countersign.cli import connection
 from countersign.cli.connection import Server, segment
 from countersign.cli.output import Exit, Failure
 from countersign.cli.transport import Response, Unreachable, explain
-from countersign.updates.wire import ChunkPlaces, DeltaOffer
+from countersign.updates.wire import BEGINS, ChunkPlaces, DeltaOffer
 
 ATTEMPTS = 8
 PIECE_BYTES = 256 << 10
@@ -27,13 +27,13 @@ class Supply:
         self._fresh: list[str] = []
         self._from = ""
 
-    def places(self) -> ChunkPlaces:
-        """Where the chunks lie.
+    def places(self, *, begins: bool) -> ChunkPlaces:
+        """Where the chunks lie; the store counts one that `begins`.
 
         Raises:
             Failure: refused or unreachable.
         """
-        found = self._places()
+        found = self._places({BEGINS: "1"} if begins else {})
         self._given = self._fresh = _addresses(found, None)
         return found
 
@@ -97,8 +97,8 @@ class Supply:
         place = self._given.index(url) if url in self._given else -1
         return self._fresh[place] if 0 <= place < len(self._fresh) else url
 
-    def _places(self) -> ChunkPlaces:
-        return self._server.get(f"{self._path}/chunks{self._query()}", ChunkPlaces, self._doing)
+    def _places(self, headers: dict[str, str] | None = None) -> ChunkPlaces:
+        return self._server.get(f"{self._path}/chunks{self._query()}", ChunkPlaces, self._doing, headers)
 
     def _offer(self, version: str) -> DeltaOffer | None:
         query = self._query({"from": version})

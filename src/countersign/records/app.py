@@ -163,10 +163,11 @@ READING: Mapping[str, Answering] = {
 }
 
 
-def create(service: Service) -> edge.Edge[Caller]:
-    """The HTTP application: the documented addresses, and the page behind a set-up link."""
+def create(service: Service, *, sign_in: str = "") -> edge.Edge[Caller]:
+    """The HTTP application: the documented addresses, and the page behind a set-up link, which leads on to the page at
+    `sign_in` where one is served."""
     handlers = Handlers(service.dispatch, service.callers, own.SENTENCES)
-    page = welcome.Welcome(service.engine)
+    page = welcome.Welcome(service.engine, sign_in)
     endpoints = (
         edge.Endpoint("POST", "/api/auth/login", handlers.login, needs_token=False),
         edge.Endpoint("POST", "/api/auth/agent-token", handlers.agent_token),

@@ -16,10 +16,6 @@ from countersign.records.commands.refusals import BadInput, TooManyUnknownTokens
 from countersign.records.commands.run import Body, Engine, Run, actor_of
 from countersign.records.documents.meta import Approvals
 
-SPEAKING = frozenset({"plan", "audit_entry"})
-"""Models whose records tell of records of other models."""
-
-
 _SETTINGS = "SELECT title FROM setting WHERE title >= 'approval:' AND title < 'approval;'"
 
 
@@ -81,15 +77,10 @@ class Dispatch:
             return await self._import(run, view, body)
         answer = self.own.get(model, {}).get(name) or self.reading[name]
         value = await answer(run, model, body)
-        return value if isinstance(value, Proposal) else Done(self._denied(caller, view), value)
-
-    def _denied(self, caller: Caller, view: ModelView) -> tuple[str, ...]:
-        """The fields withheld: those of the model, and where records speak of other models, of these too."""
-        if view.model.name not in SPEAKING:
-            return view.denied
-        return tuple(sorted({each for other in caller.view.models.values() for each in other.denied}))
+        return value if isinstance(value, Proposal) else Done(_denied(run, view), value)
 
     async def _write(self, run: Run, view: ModelView, name: str, body: Body) -> Done | Proposal:
+        _refuse_reason(run.caller, view, name, body)
         try:
             async with self.engine.records.database.transaction() as transaction:
                 inside = run.within(transaction)
@@ -122,6 +113,27 @@ class Dispatch:
             if each == "import" or policy.is_declared(self.engine.registry, name, each)
         }
         return Approvals(frozenset(declared), frozenset(str(row[0]).removeprefix("approval:") for row in rows))
+
+
+def _denied(run: Run, view: ModelView) -> tuple[str, ...]:
+    """The fields withheld: those of the model, and of the others that its records speak of in this answer."""
+    if not run.spoken_of:
+        return view.denied
+    others = [other.denied for name, other in run.caller.view.models.items() if name in run.spoken_of]
+    return tuple(sorted({each for denied in (view.denied, *others) for each in denied}))
+
+
+def _refuse_reason(caller: Caller, view: ModelView, name: str, body: Body) -> None:
+    """Tell an agent where a reason belongs that it gives along with a command.
+
+    Raises:
+        BadInput: it does, and no field that it sees is called so.
+    """
+    if caller.is_agent and "why" in body and "why" not in view.fields:
+        raise BadInput(
+            f"unknown key why in {view.model.name}.{name}: a reason for people to read goes with plan.propose, which "
+            "needs a scope of its own"
+        )
 
 
 def view_of(caller: Caller, model: str, name: str) -> ModelView:

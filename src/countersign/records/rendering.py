@@ -8,7 +8,7 @@ import msgspec
 from countersign.declare import Ref
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
-from countersign.records.approvals import provenance, steps
+from countersign.records.approvals import overtaken, provenance, steps
 from countersign.records.commands import incoming, outgoing, promise
 from countersign.records.commands.reading import Reading
 from countersign.records.commands.run import Run
@@ -57,7 +57,9 @@ async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, 
     """Audit entries: of each the changes of fields the viewer sees now, whatever it saw then."""
     seen: list[tuple[ModelView | None, _Changes]] = []
     for values in entries:
-        view = run.caller.view.models.get(values[places["model"]] if "model" in places else "")
+        model = values[places["model"]] if "model" in places else ""
+        run.spoken_of.add(model)
+        view = run.caller.view.models.get(model)
         changes: _Changes = {}
         if "changes" in places and values[places["changes"]] is not None:
             changes = msgspec.json.decode(bytes(values[places["changes"]]))
@@ -206,6 +208,7 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     """A plan: input and diff by the viewer's own rights; digest and effects are for those who decide."""
     plan_id = str(values[0])
     kept = steps.decoded(bytes(values[places["input"]]).decode()) if "input" in places else []
+    run.spoken_of.update(step.model for step in kept)
     texts = await steps.kept_texts(run, run.reader, plan_id)
     copies = _Copies(run, texts, await _withheld(run, kept))
     diff: list[dict[str, Any]] = msgspec.json.decode(bytes(values[places["diff"]])) if "diff" in places else []
@@ -220,6 +223,9 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
         if name in places and run.caller.view.is_masked:
             values[places[name]] = await _spoken(run, msgspec.json.decode(bytes(values[places[name]])))
     _keep_back(run, values, places)
+    is_waiting = "state" in places and values[places["state"]] == "pending"
+    if is_waiting and "error" in places and not run.caller.is_agent and await overtaken.is_overtaken(run, kept):
+        values[places["error"]] = "stale"
 
 
 def _keep_back(run: Run, values: list[Any], places: Mapping[str, int]) -> None:

@@ -16,10 +16,11 @@ MOST_FIELDS = 10
 
 
 class Welcome:
-    """The page, for one engine."""
+    """The page, for one engine; `sign_in` is the address of the page to go on to, empty where none is served."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, sign_in: str) -> None:
         self._engine = engine
+        self._sign_in = sign_in
 
     async def show(self, call: edge.Call[Caller]) -> Answer:
         """The form; of a spent link, what to do about it."""
@@ -49,6 +50,8 @@ class Welcome:
         except Refused as refused:
             return _form(token, link, f"{refused.detail}. {refused.remedy}", refused.status)
         name = username or link.username or ""
+        if self._sign_in:
+            return forms.message("Ready", f"Sign in as {name}.", links=(("Sign in", self._sign_in),))
         text = f"Sign in as {name}: POST {records.root_url}/api/auth/login with username and password."
         return forms.message("Ready", text)
 

@@ -62,6 +62,10 @@ class ChannelState(msgspec.Struct, frozen=True):
     rotations: list[Envelope]
 
 
+BEGINS = "Download-Begins"
+"""The header by which a client says that with this request it begins to install a build, or to update to it."""
+
+
 class Pack(msgspec.Struct, frozen=True):
     """Stored chunks at one address: `[id, offset, length]` of each, a zstd frame that is veiled by the chunk's name
     (updates/chunks.py)."""

@@ -8,6 +8,7 @@ from countersign.web.entry import Handler
 from countersign.web.origin import Home
 from countersign.web.sessions import OwnSessions
 
+ADDRESS = "/signin"
 LARGEST_BODY = 16_384
 _PRIVATE = ("Cache-Control", "no-store")
 _PASSED_ON = (b"retry-after",)
@@ -48,7 +49,7 @@ def handlers(sessions: OwnSessions, home: Home, secure_setting: str) -> dict[tup
         await _end(sessions, service, exchange, scope)
         return Answer(204, headers=(sessions.ended(), _PRIVATE))
 
-    return {("POST", "/signin"): sign_in, ("POST", "/signout"): sign_out}
+    return {("POST", ADDRESS): sign_in, ("POST", "/signout"): sign_out}
 
 
 async def _end(sessions: OwnSessions, service: ASGIApp, exchange: Exchange, scope: dict[str, object]) -> None:

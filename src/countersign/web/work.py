@@ -6,6 +6,8 @@ from countersign.web.origin import Home
 from countersign.web.sessions import OwnSessions
 
 COOKIE = "countersign-work"
+SIGN_IN = signing_in.ADDRESS
+"""The page at which people sign in."""
 
 
 def entry(home: Home, secure_setting: str) -> Entry:

@@ -70,6 +70,31 @@ async def test_a_plan_that_is_overtaken_says_so_where_it_is_looked_at(
         assert alice.run("lead.get", id=each)["title"] == "Changed meanwhile"
 
 
+async def test_what_else_was_proposed_of_a_deleted_record_is_marked_at_once_and_cannot_be_signed(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    each = lead(alice, "Sold and gone")
+    agent = alice.agent("both ways", "lead.*", "plan.propose")
+    steps = [{"command": "lead.qualify", "input": {"id": each}}]
+    moving = agent.run("plan.propose", steps=steps)["plan_id"]
+    deleting = agent.run("lead.delete", id=each)["plan_id"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/approvals?agent=both ways&plan={moving}")
+        await page.wait_for_selector(".plan-page h4:has-text('Lead Sold and gone')")
+        await page.click(".plan:has-text('lead.delete')")
+        await page.wait_for_selector("h2:text-is('lead.delete')")
+        await page.keyboard.press("a")
+        await page.wait_for_selector(".toast:has-text('carried out')")
+
+        await page.wait_for_selector(".plan:has-text('lead.qualify') .chip:has-text('overtaken')")
+        await page.wait_for_selector("h2:text-is('lead.qualify')")
+        await page.wait_for_selector(".plan-page .notice:has-text('has changed since it was proposed')")
+        assert "Sold and gone" in await page.inner_text(".plan-page h4")
+        assert await page.locator("button:text-is('Approve')").count() == 0
+        assert await page.locator("button:text-is('Reject')").count() == 1
+        assert [alice.run("plan.get", id=plan)["state"] for plan in (deleting, moving)] == ["executed", "pending"]
+
+
 @pytest.mark.full
 async def test_proposals_are_seen_as_they_come(
     browser: Browser, desk: Desk, alice: Caller, figures: Figures

@@ -39,6 +39,21 @@ async def test_a_client_gets_every_byte_by_what_the_store_tells_it(works: Works)
     assert artifact.content == tar(FILES)
 
 
+async def test_a_client_that_begins_to_install_is_counted_and_one_that_asks_again_is_not(works: Works) -> None:
+    await works.built(tar(FILES), "1.1.0")
+    await works.publish("1.1.0")
+    owner = await works.shop.world.person("owner@north.example", north="owner")
+
+    await works.get("/releases/1.1.0/chunks")
+    for _ in range(2):
+        await works.get("/releases/1.1.0/chunks", headers={"Download-Begins": "1"})
+    await works.get("/releases/1.1.0/manifest", headers={"Download-Begins": "1"})
+
+    usage = (await works.shop.world.call("GET", "/org/usage", owner)).json()
+    assert usage["downloads"] == 2
+    assert [(each["version"], each["downloads"]) for each in usage["downloaded"]] == [("1.1.0", 2)]
+
+
 async def test_only_the_entitled_get_what_updates_are_made_of(works: Works) -> None:
     world, shop = works.shop.world, works.shop
     body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}

@@ -48,6 +48,27 @@ async def test_the_link_makes_the_first_administrator_once(empty: Office) -> Non
     assert [each["command"] for each in await empty.all("audit_entry", "ada")].count("user.create") == 2
 
 
+async def test_who_has_chosen_a_password_is_led_to_the_page_for_signing_in_where_there_is_one(empty: Office) -> None:
+    form = {**GIVEN, "token": (await _link(empty)).partition("token=")[2]}
+    transport = httpx.ASGITransport(app.create(empty.service, sign_in="/signin"))
+    async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+        ready = (await client.post("/setup", data=form)).text
+    assert "Sign in as ada." in ready
+    assert '<a href="/signin">Sign in</a>' in ready
+    assert "POST" not in ready
+
+    ada = await empty.first("user", await _signed_in(empty), username="ada")
+    again = (await empty.value("ada", "user.invite", id=ada["id"]))["link"].partition("token=")[2]
+    without = (await empty.http.post("/setup", data={"token": again, "password": "another password"})).text
+    assert (f"POST {ROOT_URL}/api/auth/login" in without, "<a " in without) == (True, False)
+
+
+async def _signed_in(office: Office) -> str:
+    answer = await office.http.post("/api/auth/login", json=GIVEN)
+    office.tokens["ada"] = answer.json()["token"]
+    return "ada"
+
+
 @pytest.mark.parametrize("change", [{"password": "short"}, {"username": ""}, {"username": "\t"}, {"password": ""}])
 async def test_a_refused_form_is_shown_again_and_the_link_still_holds(empty: Office, change: dict[str, str]) -> None:
     token = (await _link(empty)).partition("token=")[2]

@@ -100,6 +100,71 @@ async def test_stale_when_the_record_changed_even_back(office: Office, agent: st
     assert (await office.value(agent, "plan.get", id=plan_id))["error"] == "stale"
 
 
+async def test_a_waiting_plan_tells_who_decides_that_its_record_is_gone_or_has_changed(
+    office: Office, agent: str
+) -> None:
+    gone, changed, same = [await _plan(office, agent) for _ in range(3)]
+    moved = await office.proposed(
+        await office.agent("alice", "lead.*", "plan.propose", label="mover"),
+        "plan.propose",
+        steps=[{"command": "lead.qualify", "input": {"id": gone[1]}}],
+    )
+    assert (await office.value("alice", "plan.get", id=moved))["error"] is None
+
+    assert (await office.approve("alice", gone[0])).status_code == 200
+    await office.value("alice", "lead.update", id=changed[1], title="Other")
+
+    waiting = {each["id"]: each["error"] for each in await office.all("plan", "alice") if each["state"] == "pending"}
+    told = {each: waiting[each] for each in (moved, changed[0], same[0])}
+    assert told == {moved: "stale", changed[0]: "stale", same[0]: None}
+    assert (await office.value(agent, "plan.get", id=changed[0]))["error"] is None
+    assert (await office.approve("alice", moved)).json()["state"] == "stale"
+
+
+async def test_what_is_withheld_of_a_plan_is_of_the_models_it_is_about(office: Office) -> None:
+    await office.person(
+        "dora",
+        {"model": "lead", "commands": "get,list,delete", "clear": "title"},
+        {"model": "party", "commands": "get,list", "clear": "kind"},
+    )
+    lead = (await office.value("alice", "lead.create", title="Doomed"))["id"]
+    plan_id = await office.proposed(await office.agent("dora", "lead.*"), "lead.delete", id=lead)
+
+    told = await office.denied("dora", "plan.get", id=plan_id)
+
+    assert told == await office.denied("dora", "lead.get", id=lead)
+    assert "lead.notes" in told
+    assert await office.denied("dora", "plan.list", limit=5) == told
+    assert await office.denied("dora", "plan.reject", id=plan_id, reason="not now") == told
+
+
+async def test_an_agent_that_gives_a_reason_with_a_command_is_told_where_it_belongs(office: Office) -> None:
+    lead = (await office.value("alice", "lead.create", title="Doomed"))["id"]
+    agent = await office.agent("alice", "lead.*", "plan.propose")
+
+    for command in ("lead.delete", "lead.qualify", "lead.update"):
+        said = await office.refused(agent, command, id=lead, why="she asked")
+        assert said.startswith(f"unknown key why in {command}: ")
+        assert "plan.propose" in said
+    steps = [{"command": "lead.delete", "input": {"id": lead}}]
+    plan_id = await office.proposed(agent, "plan.propose", steps=steps, why="she asked")
+
+    assert (await office.value("alice", "plan.get", id=plan_id))["why"] == "she asked"
+    assert "plan.propose" not in await office.refused("alice", "lead.update", id=lead, why="she asked")
+
+
+async def test_whom_a_field_is_hidden_from_is_not_told_that_it_changed(office: Office) -> None:
+    lead = (await office.value("alice", "lead.create", title="Seen", notes="hidden"))["id"]
+    await office.person("dora", {"model": "lead", "commands": "get,list,delete", "clear": "title"})
+    plan_id = await office.proposed(await office.agent("dora", "lead.*"), "lead.delete", id=lead)
+
+    await office.value("alice", "lead.update", id=lead, notes="hidden change")
+    assert (await office.value("dora", "plan.get", id=plan_id))["error"] is None
+    await office.value("root", "lead.delete", id=lead)
+
+    assert (await office.value("dora", "plan.get", id=plan_id))["error"] == "stale"
+
+
 async def test_failed_when_the_agent_lost_its_token(office: Office, agent: str) -> None:
     plan_id, lead = await _plan(office, agent)
     token = next(each for each in await office.all("agent_token", "alice") if each["title"] == "mailbot")

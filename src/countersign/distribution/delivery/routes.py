@@ -5,6 +5,7 @@ from itertools import groupby
 
 import msgspec
 
+from countersign.distribution.builds import download
 from countersign.distribution.builds.download import ArtifactNotFound, NotEntitled
 from countersign.distribution.catalog.visibility import ProductNotFound, visible_entry
 from countersign.distribution.delivery import channels, finding
@@ -22,7 +23,7 @@ from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.route import Nothing, route
 from countersign.kernel.http.stored import READS, SENDS, Stored
 from countersign.updates.envelope import SignatureRefused
-from countersign.updates.wire import ChannelState, ChunkPlaces, Delta, DeltaOffer, Envelope, Pack
+from countersign.updates.wire import BEGINS, ChannelState, ChunkPlaces, Delta, DeltaOffer, Envelope, Pack
 
 
 class NoBill(NotFound):
@@ -51,7 +52,11 @@ async def show_manifest(call: Request[BuildQuery, Nothing]) -> Answer:
 
 
 async def show_chunks(call: Request[BuildQuery, Nothing]) -> Answer:
-    """Show where the chunks of a build lie: addresses that work for an hour and understand Range."""
+    """Show where the chunks of a build lie: addresses that work for an hour and understand Range.
+
+    With `Download-Begins: 1` it is counted as a download of the release: a client sends it once, when it begins to
+    install the build or to update to it.
+    """
     store = call.context
     build, ready, _ = await finding.permitted_build(
         store, call.caller, call.path["id"], call.path["version"], call.query.platform
@@ -67,6 +72,8 @@ async def show_chunks(call: Request[BuildQuery, Nothing]) -> Answer:
         for (sha256, size), group in groupby(located, key=lambda each: (each.pack_sha256, each.pack_size))
     ]
     url = await finding.address(store, ready.sha256, ready.filename)
+    if call.headers.get(BEGINS.lower()) == "1":
+        await download.counting(store, ready.id)()
     return answer.json(ChunkPlaces(packs, url, ready.size, ready.sha256, ready.filename))
 
 
@@ -126,7 +133,15 @@ ROUTES = (
         reads=READS,
         sends=SENDS,
     ),
-    route("GET", _OF_BUILD + "/chunks", show_chunks, query=BuildQuery, answers={200: ChunkPlaces}, refusals=_REFUSALS),
+    route(
+        "GET",
+        _OF_BUILD + "/chunks",
+        show_chunks,
+        query=BuildQuery,
+        answers={200: ChunkPlaces},
+        refusals=_REFUSALS,
+        reads=(BEGINS,),
+    ),
     route("GET", _OF_BUILD + "/delta", offer_delta, query=DeltaQuery, answers={200: DeltaOffer}, refusals=_REFUSALS),
     route(
         "GET",

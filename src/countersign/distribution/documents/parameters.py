@@ -38,6 +38,7 @@ OF_REQUESTS: Mapping[str, tuple[Document, str]] = {
     "Range": (_TEXT, "The bytes to send, as bytes=FIRST-LAST; in another form the whole is sent."),
     "Content-Range": ({"type": "string", "pattern": r"^bytes [0-9]+-[0-9]+/[0-9]+$"}, "Which part the body is."),
     "Last-Event-ID": (_TEXT, "Which event was the last to arrive; a stream is not taken up again: 204."),
+    "Download-Begins": ({"type": "string", "enum": ["1"]}, "The client begins to install the build: it is counted."),
     "Prefer": (_TEXT, "`respond-async`, or `wait=SECONDS` up to 30 (RFC 7240)."),
 }
 OF_ANSWERS: Mapping[str, tuple[Document, str]] = {

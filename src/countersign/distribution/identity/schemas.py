@@ -110,7 +110,10 @@ class Downloaded(msgspec.Struct):
 
 
 class Usage(msgspec.Struct):
-    """What an organisation uses at this moment, and which versions are downloaded most."""
+    """What an organisation uses at this moment, and which versions are downloaded most.
+
+    A download is a file that was sent from its first byte on, or a build that a client said it begins to install.
+    """
 
     products: int
     public_products: int

@@ -28,7 +28,7 @@ class Plan(Model, shown_as="command", commands=("get", "list", "search")):
     decided_at = Moment(readonly=True)
     reason = LongText(readonly=True)
     result = Structure(readonly=True)
-    error = Text(readonly=True)
+    error = Text(readonly=True, help="Why it was not done; `stale` while it waits: what it is about has changed")
 
 
 PLAN = Plan.declared

@@ -103,7 +103,8 @@ class Run:
 
     `made` says which model a record has that an earlier step of the same plan is going to make, by its promised id.
     `writer_domain` is the token domain of whoever wrote the values, where that is not the caller: an approved plan's
-    values are the agent's. `stopping` is set when the server stops: a command that waits ends then.
+    values are the agent's. `stopping` is set when the server stops: a command that waits ends then. `spoken_of` grows
+    by the models whose fields the answer's structures tell of.
     """
 
     engine: Engine
@@ -114,6 +115,7 @@ class Run:
     writer_domain: Domain | None = None
     made: Mapping[str, str] = field(default_factory=dict[str, str])
     stopping: asyncio.Event | None = None
+    spoken_of: set[str] = field(default_factory=set[str])
 
     @property
     def domain(self) -> Domain | None:

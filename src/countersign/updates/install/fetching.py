@@ -28,8 +28,9 @@ Progress: TypeAlias = Callable[[int], None]
 class Remote(Protocol):
     """The store, as installing needs it. Each call raises what the caller of installing handles itself."""
 
-    def places(self) -> ChunkPlaces:
-        """Where the chunks of the wanted build lie."""
+    def places(self, *, begins: bool) -> ChunkPlaces:
+        """Where the chunks of the wanted build lie. `begins` tells the store that it is going to be installed, which it
+        was not said of before."""
         ...
 
     def offer(self, version: str) -> DeltaOffer | None:

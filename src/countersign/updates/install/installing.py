@@ -119,9 +119,11 @@ def _note(place: Place, release: Release, installed: Installed | None) -> None:
 
 def _change(place: Place, release: Release, now: _Situation, remote: Remote, way: Way) -> Report:
     manifest = release.manifest
-    places = remote.places()
+    is_other = now.installed is None or now.installed.manifest_sha256 != release.manifest_sha256
+    # A repair, a try-out and what goes on after a cut are no installation of their own.
+    places = remote.places(begins=is_other and not way.dry_run and not place.is_begun)
     offer = None
-    if now.installed is not None and now.installed.manifest_sha256 != release.manifest_sha256:
+    if now.installed is not None and is_other:
         offer = remote.offer(now.installed.manifest.version)
     plan = planner.plan(manifest, release.manifest_sha256, now.found.local, places, offer)
     old = None if now.installed is None else now.installed.manifest

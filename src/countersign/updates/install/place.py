@@ -51,6 +51,11 @@ class Place:
         self.swap = side / "swap"
         self.retired = side / "retired"
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether an interrupted pull has left something to go on with."""
+        return self.made.exists() or self.parts.exists()
+
     def clear(self, *paths: Path) -> None:
         """Remove these, whatever they are.
 

@@ -1,0 +1,37 @@
+"""Whether a waiting plan could only end as stale, as far as somebody sees the records it is about."""
+
+from collections.abc import Iterator, Sequence
+
+from countersign.records.access.view import ModelView
+from countersign.records.approvals.steps import Step
+from countersign.records.commands import conditions
+from countersign.records.commands.run import Run
+from countersign.records.commands.sql import Parameters
+
+
+async def is_overtaken(run: Run, kept: Sequence[Step]) -> bool:
+    """That a record of the plan is gone to the viewer, or has changed in what it sees.
+
+    Nobody is told more than reading the records tells: to whom fields are hidden, changes are not counted. What hangs
+    on the records is looked at when the plan is approved.
+    """
+    for view, several in _by_model(run, kept):
+        parameters = Parameters()
+        scope = conditions.Scope(run.engine.dialect, parameters, "t")
+        places = ", ".join(parameters.put(step.record_id) for step in several)
+        seen = conditions.any_of(scope, view.model, view.visible)
+        text = f'SELECT t.id, t.revision FROM "{view.model.name}" AS t WHERE t.id IN ({places}) AND {seen}'
+        found: dict[str, int] = dict(await run.reader.fetch(text, *parameters.values))
+        for step in several:
+            revision = found.get(step.record_id or "")
+            if revision is None or (revision != step.revision and not view.denied):
+                return True
+    return False
+
+
+def _by_model(run: Run, kept: Sequence[Step]) -> Iterator[tuple[ModelView, list[Step]]]:
+    about = [step for step in kept if step.record_id is not None]
+    for name in dict.fromkeys(step.model for step in about):
+        view = run.caller.view.models.get(name)
+        if view is not None:
+            yield view, [step for step in about if step.model == name]
