@@ -38,7 +38,7 @@ def discover(http: httpx.Client, base: str) -> tuple[dict[str, Any], dict[str, A
 def confirmed(resource: dict[str, Any], email: str, *, is_sure: bool) -> bool:
     """Whether the person wants the agent to register there: they are told the name and the scopes first."""
     print(f"The store calls itself {resource['resource_name']} ({resource['resource']}).")
-    print(f"It offers the scopes: {', '.join(resource['scopes_supported'])}.")
+    print(f"Its scopes are: {', '.join(resource['scopes_supported'])}; not every one is for agents.")
     print(f"I would register for {email} and ask for: {WANTED}.")
     return is_sure or input("Shall I? [y/N] ").strip().lower() in ("y", "yes")
 

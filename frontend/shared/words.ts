@@ -32,16 +32,16 @@ export function money(minor: number, currency: string): string {
   return format.format(minor / 10 ** digits);
 }
 
-/** A size as people read it; 1 KB is 1000 bytes, as file managers and shops count. */
+/** A size as people read it, in the units of the command line: 1 KiB is 1024 bytes. */
 export function size(bytes: number): string {
-  const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"] as const;
-  const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
-  const unit = units[step] ?? "byte";
-  // Written short, a byte has no plural.
-  const unitDisplay = step === 0 ? "long" : "short";
-  return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay, maximumFractionDigits: 1 }).format(
-    bytes / 1000 ** step,
-  );
+  const units = ["KiB", "MiB", "GiB", "TiB"] as const;
+  let step = 0;
+  let count = bytes;
+  for (; count >= 1024 && step < units.length; step += 1) count /= 1024;
+  const unit = units[step - 1];
+  if (!unit) return new Intl.NumberFormat(language, { style: "unit", unit: "byte", unitDisplay: "long" }).format(count);
+  const number = new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+  return `${number.format(count)} ${unit}`;
 }
 
 /** A calendar date (2026-11-21), which has no time zone, or the local day of an instant. */

@@ -231,3 +231,13 @@ def test_doctor_names_a_variable_that_is_no_setting(run: Run, tmp_path: Path) ->
 
     assert done.returncode == Exit.OK
     assert "no setting is called COUNTERSIGN_RATE_PRESON\n" in done.stdout
+
+
+def test_what_is_refused_here_names_what_is_wrong_and_the_command(run: Run, tenant: Path) -> None:
+    slug = run("org", "create", "Bad_Slug!", "--name", "A", "--data", tenant)
+    scope = run("client", "create", "acme", "--name", "A", "--scope", "foo", "--data", tenant)
+
+    assert "Why:   /slug: must be 1 to 64 of a-z, 0-9 and -" in slug.stderr
+    assert "`errors`" not in slug.stderr
+    assert "Next:  Name scopes among: read:products" in scope.stderr
+    assert "leave scope out" not in scope.stderr

@@ -165,3 +165,45 @@ def test_bash_completes_commands(run: Run, tmp_path: Path) -> None:
     done = subprocess.run(["bash", "-c", ask, script], env=variables, capture_output=True, text=True, check=True)
 
     assert done.stdout.split() == ["push", "publish", "pull"]
+
+
+def test_what_records_refuse_is_said_with_its_reason_and_a_way_on(run: Run, records: str) -> None:
+    login = run("api", "POST", "/api/auth/login", "--input", "-", "--server", records, stdin=json.dumps(ALICE))
+    session = {"COUNTERSIGN_TOKEN": json.loads(login.stdout)["token"]}
+
+    missing = run("api", "POST", "/api/lead/get", "-f", "id=nope", "--json", "--server", records, **session)
+    unknown = run("api", "POST", "/api/lead/get", "-f", "idd=nope", "--server", records, **session)
+    hidden = run("api", "POST", "/api/no/such", "--server", records, **session)
+    nobody = run("api", "GET", "/api/meta", "--server", records)
+
+    told = json.loads(missing.stdout)["error"]
+    assert missing.returncode == told["exit_code"] == Exit.NOT_FOUND
+    assert (told["why"], told["code"]) == ("no such record (400)", "")
+    assert "`list`" in told["next"]
+    assert unknown.returncode == Exit.FAILED
+    assert "Why:   unknown key idd in lead.get (400)" in unknown.stderr
+    assert "api GET /api/meta" in unknown.stderr
+    assert (hidden.returncode, nobody.returncode) == (Exit.NOT_FOUND, Exit.REFUSED)
+    assert "COUNTERSIGN_TOKEN" in hidden.stderr
+    assert "for stores alone" in nobody.stderr
+
+
+@pytest.mark.parametrize("command", [("login", "--email", "a@example.com"), ("whoami",), ("library",)])
+def test_a_command_for_stores_says_that_it_met_a_records_service(
+    run: Run, records: str, command: tuple[str, ...]
+) -> None:
+    done = run(*command, "--server", records, COUNTERSIGN_TOKEN="any")
+
+    assert done.returncode in (Exit.NOT_FOUND, Exit.FAILED)
+    assert f"{records} is a records service" in done.stderr
+    assert "Set COUNTERSIGN_TOKEN to a token of the records service" in done.stderr
+
+
+def test_the_note_of_a_plan_begins_on_a_line_of_its_own(run: Run, scripted: Callable[[], Scripted]) -> None:
+    server = scripted()
+    server.say(202, {"plan_id": "plan-1"})
+
+    done = run("api", "POST", "/api/lead/delete", "-f", "id=1", "--server", server.url)
+
+    assert done.stdout == '{"plan_id": "plan-1"}'
+    assert done.stderr.startswith("\nNothing has changed yet")

@@ -8,9 +8,11 @@ import pytest
 from countersign.cli import output
 from countersign.cli.output import Exit
 from countersign.distribution import app as distribution
+from countersign.distribution.builds.download import NotEntitled
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.records import app as records
 from tests.cli.conftest import Run, Scripted
+from tests.servers.countersign import Running
 
 Make = Callable[[], Scripted]
 PRODUCT = {"id": "1", "slug": "thing", "title": "Thing", "kind": "tool", "platforms": ["linux"], "org": "toolsmith"}
@@ -191,3 +193,46 @@ def test_a_token_does_not_follow_a_redirect_to_another_server(run: Run, scripted
     assert server.seen[2].headers["authorization"] == "Bearer t"
     assert elsewhere.seen[0].path == "/bucket/blob?signed"
     assert "authorization" not in elsewhere.seen[0].headers
+
+
+def test_what_is_wrong_with_the_input_is_told_with_its_place(run: Run, scripted: Make) -> None:
+    server = scripted()
+    wrong = problem(400, "invalid_request", "it is wrong", "Correct what `errors` names and send the request again.")
+    faults = [{"pointer": "/count", "detail": "too many"}, {"parameter": "org", "detail": "?"}]
+    server.say(400, {**wrong, "errors": faults})
+
+    done = run("redeem", "CODE", "--server", server.url, COUNTERSIGN_TOKEN="t")
+
+    assert "Why:   it is wrong; /count: too many; org: ? (400 invalid_request)" in done.stderr
+    assert "Next:  Correct what is named, then run the command again." in done.stderr
+
+
+def test_a_remedy_names_the_command_and_not_the_call_of_the_api(run: Run, scripted: Make) -> None:
+    server = scripted()
+    server.say(403, problem(403, NotEntitled.code, "not owned", NotEntitled.resolution))
+
+    done = run("pull", "toolsmith/thing", "there", "--server", server.url, COUNTERSIGN_TOKEN="t")
+
+    assert "with `countersign redeem CODE`" in done.stderr
+    assert "/api/v1" not in done.stderr
+
+
+def test_what_a_sign_in_never_allows_names_the_ways_that_do(run: Run, demo_store: Running) -> None:
+    token = issued(run, demo_store, "publisher@example.com", "read:products")
+
+    codes = run("codes", "issue", "toolsmith/awl", "--kind", "license", "--server", demo_store.url, **token)
+    other = run("api", "POST", "products", "--server", demo_store.url, **token)
+
+    assert codes.returncode == other.returncode == Exit.REFUSED
+    for way in ("/publisher?tab=codes", "COUNTERSIGN_CLIENT_ID", "token issue EMAIL --scope admin:org"):
+        assert way in codes.stderr
+    assert "gives no token with the scope admin:org" in codes.stderr
+    assert "gives no token" not in other.stderr
+    assert "--scope write:products" in other.stderr
+
+
+def issued(run: Run, store: Running, email: str, scope: str) -> dict[str, str]:
+    """The variable that lets commands act as this person."""
+    done = run("token", "issue", email, "--scope", scope, "--data", store.data)
+    assert done.returncode == Exit.OK, done.stderr
+    return {"COUNTERSIGN_TOKEN": done.stdout.strip()}

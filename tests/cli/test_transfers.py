@@ -258,3 +258,17 @@ def test_somebody_elses_release_is_refused(run: Run, shelf: Shelf, tmp_path: Pat
 
     assert anonymous.returncode == Exit.REFUSED
     assert customer.returncode in (Exit.REFUSED, Exit.NOT_FOUND)
+
+
+def test_a_build_of_one_file_is_told_in_the_singular(run: Run, shelf: Shelf, tmp_path: Path) -> None:
+    folder = tmp_path / "one"
+    folder.mkdir()
+    (folder / "only.txt").write_text("alone")
+
+    pushed = run(
+        *("push", folder, shelf.name, "--version", shelf.version(), "--server", shelf.server.url),
+        COUNTERSIGN_TOKEN=shelf.token,
+    )
+
+    assert pushed.returncode == Exit.OK, pushed.stderr
+    assert "Build of 1 file, 5 B, " in pushed.stderr

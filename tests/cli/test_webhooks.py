@@ -55,3 +55,11 @@ def test_a_moment_is_a_date_a_time_or_days_ago(run: Run, data: Path) -> None:
         done = run("webhooks", "replay", added["id"], "--since", since, "--json", "--data", data)
 
         assert json.loads(done.stdout)["deliveries"] == 0, done.stderr
+
+
+def test_each_command_says_what_it_could_not_do(run: Run, tmp_path: Path) -> None:
+    added = run("webhooks", "add", "https://127.0.0.1/", "--data", tmp_path / "data")
+    removed = run("webhooks", "remove", "any", "--data", tmp_path / "data")
+
+    assert added.stderr.startswith("Error: cannot add the webhook\n")
+    assert removed.stderr.startswith("Error: cannot remove the webhook\n")

@@ -88,6 +88,10 @@ def api(
     _show(reply)
     plan = _plan(reply)
     if plan:
+        if not output.is_terminal() and not reply.body.endswith(b"\n"):
+            # Where both streams end in one file, what follows is a line of its own.
+            sys.stdout.flush()
+            click.echo(err=True)
         output.note(f"Nothing has changed yet: a person must approve it, at {server.root}/approvals (plan {plan}).")
         sys.exit(Exit.APPROVAL)
 

@@ -6,7 +6,6 @@ from countersign.cli.output import Exit, Failure
 from countersign.cli.transport import Request
 
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-WANTED = "read:products read:releases read:library write:products write:releases"
 SLOWEST_S = 60
 
 
@@ -18,7 +17,7 @@ def token_for(server: Server, email: str) -> str:
     """
     server.use_no_token()
     doing = "cannot sign in"
-    asked = {"method": "service_auth", "email": email, "scope": WANTED}
+    asked = {"method": "service_auth", "email": email, "scope": connection.WANTED}
     registered = connection.decoded(server.post("/auth/register", asked, doing), wire.Registered, doing)
     claim = registered.claim
     output.note(f"Open {claim.verification_uri}")

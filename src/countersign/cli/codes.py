@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from countersign.cli import connection, credentials, names, output, wire
+from countersign.cli.connection import Reply
 from countersign.cli.names import Product
 from countersign.cli.output import Exit, Failure
 from countersign.cli.target import server_option
@@ -60,14 +61,29 @@ def issue(
 def _show(path: str, body: dict[str, object], count: int) -> None:
     if count > ON_A_SCREEN and not output.wants_json():
         raise click.UsageError(f"more than {ON_A_SCREEN} codes need --output FILE.csv or --json")
-    batch = connection.decoded(connection.chosen().post(path, body, DOING), wire.Batch, DOING)
+    batch = connection.decoded(_issued(path, body, "application/json"), wire.Batch, DOING)
     output.answer({"batch_id": batch.batch_id, "codes": batch.codes}, "\n".join(batch.codes))
+
+
+def _issued(path: str, body: dict[str, object], accept: str) -> Reply:
+    """The answer that holds the codes.
+
+    Raises:
+        Failure: refused or unreachable.
+    """
+    server = connection.chosen()
+    try:
+        return server.post(path, body, DOING, accept=accept)
+    except Failure as failure:
+        if failure.problem == "insufficient_scope":
+            failure.remedy = f"Owners issue codes at {server.root}/publisher?tab=codes. Here: {failure.remedy}"
+        raise
 
 
 def _write(path: str, body: dict[str, object], count: int, target: Path) -> None:
     if target.exists():
         raise Failure(DOING, why=f"{target} exists", remedy="Name another file.", exit_code=Exit.CONFLICT)
-    reply = connection.chosen().post(path, body, DOING, accept="text/csv, */*;q=0.1")
+    reply = _issued(path, body, "text/csv, */*;q=0.1")
     batch_id = reply.headers.get("batch-id", "")
     try:
         credentials.write_private(target, reply.body)

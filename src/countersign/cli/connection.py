@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus, urljoin, urlsplit
 import msgspec
 
 from countersign.cli import credentials, target, wire
-from countersign.cli.output import Exit, Failure, exit_of, timed, waited
+from countersign.cli.output import Exit, Failure, exit_of, reasoned, timed, waited
 from countersign.cli.transport import Request, Response, Unreachable, explain, send
 from countersign.kernel import ids
 
@@ -25,6 +25,12 @@ LONGEST_WAIT_S = 60
 LONGEST_ANSWER = 256 << 20
 REDIRECTS = 5
 
+AT_RECORDS = "Set COUNTERSIGN_TOKEN to a token of the records service, of a sign-in or of an agent."
+WANTED = "read:products read:releases read:library write:products write:releases"
+"""The scopes that `countersign login` asks for."""
+
+_NEEDED = re.compile(r'error="insufficient_scope", scope="([a-z:]+)"')
+_NOTHING_HERE = (404, 405)
 _NEXT = re.compile(r'<([^>]+)>\s*;[^,]*\brel="?next"?')
 _AGAIN = {429, 502, 503, 504}
 _REDIRECTED = {301, 302, 303, 307, 308}
@@ -182,10 +188,12 @@ class Server:
             problem = msgspec.json.decode(reply.body, type=wire.Problem)
         except (msgspec.DecodeError, UnicodeDecodeError):
             problem = wire.Problem()
+        if problem.error and not problem.code and not problem.error_description:
+            return _of_records(self.root, reply, problem.error, doing)
         code = problem.code or problem.error
         exit_code = exit_of(reply.status, code)
-        why = problem.detail or problem.error_description or f"{self.root} answered {reply.status} without a reason"
-        remedy = _remedy(reply, code) or timed(problem.resolution, _asked_s(reply.headers))
+        why = _reason(problem) or f"{self.root} answered {reply.status} without a reason"
+        remedy = _remedy(reply, self.root, code) or timed(problem.resolution, _asked_s(reply.headers))
         return Failure(doing, why=f"{why} ({reply.status} {code})", remedy=remedy, exit_code=exit_code, problem=code)
 
     def stream(self, url: str, headers: Mapping[str, str], doing: str) -> Response:
@@ -274,18 +282,56 @@ def asked_pause_s(headers: Mapping[str, str], attempt: int) -> float:
     return min(float(asked), LONGEST_WAIT_S) if asked else pause_s(attempt)
 
 
-def _remedy(reply: Reply, code: str) -> str:
+def _reason(problem: wire.Problem) -> str:
+    faults = [(each.parameter or each.pointer, each.detail) for each in problem.errors]
+    return reasoned(problem.detail or problem.error_description, faults)
+
+
+def _of_records(root: str, reply: Reply, reason: str, doing: str) -> Failure:
+    """The refusal of a records service, which says its reason in words alone (records API, Answers)."""
+    is_missing = reply.status == 404 or reason == "no such record"
+    exit_code = Exit.NOT_FOUND if is_missing else exit_of(reply.status, "")
+    why = f"{reason} ({reply.status})"
+    if reply.status in _NOTHING_HERE:
+        why = f"{root} is a records service, and answered {reply.status} {reason}"
+    return Failure(doing, why=why, remedy=_records_remedy(reply, is_missing=is_missing), exit_code=exit_code)
+
+
+def _records_remedy(reply: Reply, *, is_missing: bool) -> str:
+    if reply.status == 401:
+        return f"{AT_RECORDS} `countersign login` is for stores alone."
+    if reply.status in _NOTHING_HERE:
+        call = "`countersign api GET /api/meta` tells what you may call there."
+        return f"{AT_RECORDS} {call} For a store say --server with its address."
+    if is_missing:
+        return "Take the id from what the `list` command of the model answers."
+    if asked := _asked_s(reply.headers):
+        return f"Try again in {waited(asked)}."
+    return "Correct the request; `countersign api GET /api/meta` tells what each command takes."
+
+
+def _remedy(reply: Reply, root: str, code: str) -> str:
     """What to do about a refusal from here, where that is not what the server says to everybody; else nothing."""
     if reply.status == 401 and not code.startswith("invalid_client"):
         if os.environ.get(credentials.Variable.BEARER, "").strip():
             return "COUNTERSIGN_TOKEN is set and goes before everything else: unset it, or set another token."
         return "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
+    if reply.status == 403 and (needed := _NEEDED.search(reply.headers.get("www-authenticate", ""))):
+        return _wider(root, needed[1])
     if reply.status == 404 and not code:
         return "Check that --server is the address of a Countersign store."
     wait_s = _asked_s(reply.headers) if reply.status == 429 else 0
     if not wait_s:
         return ""
     return f"Try again in {waited(wait_s)}."
+
+
+def _wider(root: str, scope: str) -> str:
+    """How to act with a scope that the token lacks."""
+    lacks = "" if scope in WANTED.split() else f"`countersign login` gives no token with the scope {scope}; "
+    client = "act as an OAuth client that has it (COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET)"
+    issued = f"`countersign token issue EMAIL --scope {scope}` where the store runs"
+    return f"{lacks}{client}, or set COUNTERSIGN_TOKEN to what {issued} prints. The pages of {root} need no scope."
 
 
 def _asked_s(headers: Mapping[str, str]) -> int:

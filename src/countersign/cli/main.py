@@ -100,7 +100,7 @@ class Commands(click.Group):
 @click.version_option(__version__, prog_name="countersign")
 @server_option
 def commands() -> None:
-    """Countersign: a store for releases.
+    """Countersign: a store for releases, and business records where agents propose and people approve.
 
     The first group works on this machine's data directory, the second on files, the third talks to a server.
     Exit codes are listed in docs/reference/cli.md.

@@ -19,6 +19,13 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 _JSON = "countersign.json"
 _WAIT = re.compile(r"the (?:time|seconds) in `?Retry-After`?")
+_OF_THE_API = (
+    (" and send the request again", ", then run the command again"),
+    ("what `errors` names", "what is named"),
+    ("with POST /api/v1/redeem", "with `countersign redeem CODE`"),
+    ("; leave scope out for all that you hold", ""),
+)
+"""What remedies say to callers of the API, and what it is on the command line."""
 
 
 class Exit(IntEnum):
@@ -42,7 +49,8 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.OK: "Done.",
     Exit.FAILED: "Failed for a reason that no other code names; the text says which.",
     Exit.USAGE: "The command line or a setting is wrong.",
-    Exit.NOT_FOUND: "What the command names does not exist, or you may not know that it does (404).",
+    Exit.NOT_FOUND: "What the command names does not exist, or you may not know that it does (404; of records also 400 "
+    "`no such record`).",
     Exit.REFUSED: "You are not signed in, or your token does not allow it (401, 403).",
     Exit.CONFLICT: "It is not possible in the present state (409, 410, 412), or the file or service is in use.",
     Exit.UNREACHABLE: "The server or the database cannot be reached, or is not available now (502, 503, 504).",
@@ -99,12 +107,22 @@ def refusal(doing: str, refused: Refused) -> Failure:
     remedy = timed(refused.remedy, int(asked) if asked.isdecimal() else 0)
     exit_code = exit_of(refused.status, refused.code)
     # What is of the machine alone, like a path, is noted on the exception: the text is a caller's as well.
-    why = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
+    reason = reasoned(refused.detail, [(fault.place, fault.detail) for fault in refused.faults])
+    why = " ".join((reason, *getattr(refused, "__notes__", ())))
     return Failure(doing, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)
 
 
+def reasoned(detail: str, faults: Iterable[tuple[str, str]]) -> str:
+    """The reason with each fault, its place first, that it does not tell already."""
+    untold = [f"{place}: {text}" if place else text for place, text in faults if text and text not in detail]
+    return "; ".join((detail, *untold) if detail else untold)
+
+
 def timed(remedy: str, wait_s: int) -> str:
-    """The remedy with the wait itself where it names the header Retry-After, which nobody sees here; 0: not known."""
+    """The remedy as it is said here: with the wait itself where it names the header Retry-After, which nobody sees
+    (0: not known), and with the command where it names a call of the API that has one."""
+    for there, here in _OF_THE_API:
+        remedy = remedy.replace(there, here)
     return _WAIT.sub(waited(wait_s) if wait_s else "a while", remedy)
 
 

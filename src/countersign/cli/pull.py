@@ -80,7 +80,8 @@ class _Shown:
     def announce(self, plan: Plan) -> None:
         """Say what will be fetched and written."""
         fetch, write = progress.size(plan.fetch_bytes), progress.size(plan.write_bytes)
-        output.note(f"{self._label}: {fetch} to fetch, {write} to write.")
+        # What lies between two wanted chunks comes along where that saves a request.
+        output.note(f"{self._label}: about {fetch} to fetch, {write} to write.")
         if self._is_shown and plan.fetch_bytes:
             self._meter = self._stack.enter_context(progress.meter(self._label, plan.fetch_bytes))
 

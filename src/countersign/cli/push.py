@@ -115,7 +115,8 @@ def _tell(to: Target, artifact: wire.Artifact, content: Content, built: Built | 
         return
     if built is not None:
         stored = f"{progress.size(built.stored)} of them new" if built.stored else "nothing of them new"
-        output.note(f"Build of {built.files} files, {progress.size(built.size)}, {stored}.")
+        files = "1 file" if built.files == 1 else f"{built.files} files"
+        output.note(f"Build of {files}, {progress.size(built.size)}, {stored}.")
     if status == "draft":
         output.note(f"When the release is complete: countersign publish {to.product} {to.version}")
 

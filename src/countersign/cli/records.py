@@ -56,12 +56,12 @@ async def prepare(service: app.Service, is_demo: bool) -> str:
     if link is not None:
         return f"  Nobody is here yet. Make the first administrator, once, within a day:\n    {link}"
     if not is_demo:
-        return f"  Sign in: {records.root_url}/signin"
+        return f"  Sign in: {records.root_url}/signin (in a browser)"
     if not seeded and not await demo.is_open(service.engine):
         return "  The database has data of its own, so --demo changed nothing."
     people = "\n".join(f"    {name:<6} {what}" for name, what in demo.PEOPLE_SHOWN)
     return (
-        f"  Sign in: {records.root_url}/signin\n"
+        f"  Sign in: {records.root_url}/signin (in a browser)\n"
         f"  People, each with the password {demo.PASSWORD}:\n{people}\n"
         f"  Try:     curl -X POST {records.root_url}/api/auth/login -H 'Content-Type: application/json' "
         f"-d '{{\"username\":\"alice\",\"password\":\"{demo.PASSWORD}\"}}'"

@@ -25,7 +25,7 @@ from countersign.settings import Settings
 
 ResultT = TypeVar("ResultT")
 
-DOING = "cannot see to the webhooks"
+ADDING = "cannot add the webhook"
 SINCE = "Every event since, like 2026-11-20T22:13:00Z, 2026-11-20, or 3d for three days ago."
 
 org_option = click.option("--org", metavar="SLUG", help="Of this organisation of the store. Default: of the records.")
@@ -42,8 +42,8 @@ class Mine(NamedTuple):
 Work = Callable[[Mine], Awaitable[ResultT]]
 
 
-def _run(data: str | None, org: str | None, work: Work[ResultT]) -> ResultT:
-    """What the work makes of the webhooks of an organisation, or of the records service.
+def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> ResultT:
+    """What the work makes of the webhooks of an organisation, or of the records service; `doing` begins a failure.
 
     Raises:
         Failure: there is no such organisation, or the work was refused.
@@ -53,7 +53,7 @@ def _run(data: str | None, org: str | None, work: Work[ResultT]) -> ResultT:
         found = await queries.organisation_called(opened.database, org or "")
         if found is None:
             remedy = "Say --org with the slug of an organisation."
-            raise Failure(DOING, why=f"there is no organisation {org}", remedy=remedy, exit_code=Exit.NOT_FOUND)
+            raise Failure(doing, why=f"there is no organisation {org}", remedy=remedy, exit_code=Exit.NOT_FOUND)
         return await work(Mine(store_events.outbox_of(opened), found.id, get_args(store_events.EventType)))
 
     async def of_records(service: app.Service) -> ResultT:
@@ -64,9 +64,9 @@ def _run(data: str | None, org: str | None, work: Work[ResultT]) -> ResultT:
             why = "the records service has no webhook with this id"
             remedy = "Say --org SLUG where it is of an organisation of the store, or use an id of `webhooks list`."
             problem = missing.code
-            raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND, problem=problem) from missing
+            raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND, problem=problem) from missing
 
-    return record_store.run(data, DOING, of_records) if org is None else store.run(data, DOING, of_org)
+    return record_store.run(data, doing, of_records) if org is None else store.run(data, doing, of_org)
 
 
 @click.group()
@@ -87,13 +87,13 @@ def add_webhook(url: str, types: tuple[str, ...], org: str | None, data: str | N
         unknown = sorted({*types} - {*mine.types})
         if unknown:
             remedy = f"Name some of: {', '.join(mine.types)}"
-            raise Failure(DOING, why=f"no event is called {unknown[0]}", remedy=remedy, exit_code=Exit.USAGE)
+            raise Failure(ADDING, why=f"no event is called {unknown[0]}", remedy=remedy, exit_code=Exit.USAGE)
         if not mine.outbox.is_private:
             _require_public(url)
         async with mine.outbox.database.transaction() as transaction:
             return await receivers.add(transaction, mine.outbox, mine.owner, url, types)
 
-    made, secret = _run(data, org, work)
+    made, secret = _run(data, org, ADDING, work)
     output.answer({**_value(made), "secret": secret}, f"{made.id}\n{secret}")
     output.note("Give the secret to the receiver: it is not shown again.")
 
@@ -119,7 +119,7 @@ def _require_public(url: str) -> None:
         "Name a public address by https://. For networks of your own set COUNTERSIGN_PRIVATE_WEBHOOKS=true, here and "
         "for the server: then everyone who may add webhooks can have requests sent in them."
     )
-    raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.USAGE)
+    raise Failure(ADDING, why=why, remedy=remedy, exit_code=Exit.USAGE)
 
 
 def _is_private(host: str) -> bool:
@@ -139,7 +139,7 @@ def list_webhooks(org: str | None, data: str | None) -> None:
     async def work(mine: Mine) -> list[Receiver]:
         return await receivers.listed(mine.outbox.database, mine.owner)
 
-    found = _run(data, org, work)
+    found = _run(data, org, "cannot list the webhooks", work)
     lines = [f"{each.id}  {each.url}  {','.join(each.chosen) or 'all'}  failures: {each.failures}" for each in found]
     output.answer({"webhooks": [_value(each) for each in found]}, "\n".join(lines) or "There is no webhook.")
 
@@ -156,7 +156,7 @@ def rotate_secret(webhook_id: str, org: str | None, data: str | None) -> None:
         async with mine.outbox.database.transaction() as transaction:
             return await receivers.rotate(transaction, mine.outbox, mine.owner, webhook_id)
 
-    secret = _run(data, org, work)
+    secret = _run(data, org, "cannot make a new secret", work)
     output.answer({"id": webhook_id, "secret": secret}, secret)
 
 
@@ -172,7 +172,7 @@ def remove_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
         async with mine.outbox.database.transaction() as transaction:
             await receivers.remove(transaction, mine.owner, webhook_id)
 
-    _run(data, org, work)
+    _run(data, org, "cannot remove the webhook", work)
     output.answer({"id": webhook_id}, f"{webhook_id} is removed.")
 
 
@@ -189,7 +189,7 @@ def ping_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
             receiver = await receivers.one(transaction, mine.owner, webhook_id)
             return (await outbox.ping(transaction, mine.owner, receiver.id)).id
 
-    event_id = _run(data, org, work)
+    event_id = _run(data, org, "cannot ping the webhook", work)
     output.answer({"event_id": event_id}, event_id)
 
 
@@ -209,7 +209,7 @@ def list_deliveries(
         receiver = await receivers.one(mine.outbox.database, mine.owner, webhook_id)
         return await deliveries.page(mine.outbox.database, receiver.id, deliveries.NEWEST, state, last)
 
-    found = _run(data, org, work)
+    found = _run(data, org, "cannot list the deliveries", work)
     shown = [
         {
             **each._asdict(),
@@ -247,7 +247,7 @@ def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org:
             await deliveries.replay(transaction, receiver.id, event_id or "")
             return Replayed(1, None)
 
-    begun = _run(data, org, work)
+    begun = _run(data, org, "cannot replay", work)
     through = _moment(begun.through)
     output.answer({"deliveries": begun.deliveries, "next_since": through}, f"{begun.deliveries} on their way again.")
     if through is not None:

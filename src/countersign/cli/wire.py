@@ -7,6 +7,14 @@ import msgspec
 Answer = TypeVar("Answer")
 
 
+class Fault(msgspec.Struct):
+    """One thing wrong with the input: a parameter or a member of the body."""
+
+    detail: str = ""
+    parameter: str = ""
+    pointer: str = ""
+
+
 class Problem(msgspec.Struct):
     """Problem details (API document, Errors), or the OAuth error shape (RFC 6749 §5.2)."""
 
@@ -15,6 +23,7 @@ class Problem(msgspec.Struct):
     resolution: str = ""
     error: str = ""
     error_description: str = ""
+    errors: list[Fault] = []
 
 
 class Token(msgspec.Struct):

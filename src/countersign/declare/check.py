@@ -1,4 +1,4 @@
-"""Every rule in its order; what breaks one is told at start-up, all of it at once, with its remedies."""
+"""Every rule in its order; what breaks one is told at start-up with its remedies, all of a stage at once."""
 
 from collections.abc import Iterable, Mapping
 

@@ -26,7 +26,7 @@ class Store:
     machine alone; `versions` reads the counters of catalog and identity, never older than the call. Of the signers,
     `cursors` signs page cursors, `addresses` signed addresses and forms, `codes` what people type. `key_sets`
     keeps the keys of trusted issuers. `way_in` is what a caller without a credential is told to do, where that is not
-    to obtain a token."""
+    to obtain a token; `problems_url` where the pages of problems are, where that is not below `root_url`."""
 
     settings: Settings
     root_url: str
@@ -45,8 +45,14 @@ class Store:
     uses: Uses
     jobs: Engine
     way_in: str = ""
+    problems_url: str = ""
 
     @property
     def base_url(self) -> str:
         """The address of the versioned API."""
         return self.root_url + PREFIX
+
+    @property
+    def problems_root(self) -> str:
+        """The address below which every problem has its page."""
+        return self.problems_url or self.root_url

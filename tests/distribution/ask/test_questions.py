@@ -1,5 +1,7 @@
 """What people ask is answered with exactly what the catalog holds, and what it does not hold is refused."""
 
+import pytest
+
 from countersign.distribution.context import Store
 from tests.distribution.ask import questions, questions_for_products
 from tests.distribution.ask import questions_in_other_words as other_words
@@ -100,6 +102,22 @@ async def test_what_the_catalog_does_not_tell_is_refused_without_a_guess(shelf: 
             wrong.append((question, found.kind, found.text))
 
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("which releases were yanked", "withdrawn releases are never looked at"),
+        ("how much does the cheapest tool cost", "prices are not in the catalog"),
+        ("which products cost less than 10 euros", "prices are not in the catalog"),
+        ("Welche Spiele gibt es?", "I read questions in English alone"),
+    ],
+)
+async def test_a_refusal_says_what_the_catalog_never_holds(shelf: Store, question: str, told: str) -> None:
+    found = await asked(shelf, question)
+
+    assert found.kind == "refused"
+    assert told in found.text
 
 
 def test_there_are_enough_questions() -> None:

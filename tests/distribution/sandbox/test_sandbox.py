@@ -94,6 +94,9 @@ async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: 
         "POST", "/products/made/media", json={"kind": "icon", "filename": "i.png", "size": 3, "alt": "x"}
     )
     unknown = await sandbox.world.http.get("/sandbox/api/v1/nowhere")
+    bodies = ({**PRODUCT, "slug": "another"}, {})
+    operations = [{"method": "POST", "path": "/api/v1/products", "body": body} for body in bodies]
+    batch = await sandbox.call("POST", "/batch", json={"operations": operations, "mode": "atomic"})
 
     assert made.headers["location"] == "http://127.0.0.1:8480/sandbox/api/v1/products/made"
     assert missing.json()["type"].startswith("http://127.0.0.1:8480/problems/")
@@ -101,6 +104,8 @@ async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: 
     assert listed.headers["link"].startswith("<http://127.0.0.1:8480/sandbox/api/v1/products/")
     assert image.json()["upload_url"].startswith("http://127.0.0.1:8480/sandbox/api/v1/media/uploads/")
     assert unknown.json()["code"] == "route_not_found"
+    types = [each["body"]["type"] for each in batch.json()["results"]]
+    assert types == [f"http://127.0.0.1:8480/problems/{each}" for each in ("batch-rolled-back", "invalid-request")]
 
 
 async def test_the_sandbox_describes_itself_with_its_own_addresses(sandbox: Sandbox) -> None:

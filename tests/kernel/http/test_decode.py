@@ -131,3 +131,18 @@ def test_an_empty_form_field_counts_as_omitted() -> None:
         decode.form(b"name=", Body)
 
     assert caught.value.faults[0].place == "/name"
+
+
+class Node(msgspec.Struct, forbid_unknown_fields=True):
+    """A member that may hold others of its kind."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z]+$", extra={"needs": "must be letters"})] | None = None
+    code: Annotated[str, msgspec.Meta(pattern=r"^[0-9]+$")] = ""
+    within: "list[Node]" = []
+
+
+def test_a_pattern_that_does_not_fit_is_told_in_the_words_that_stand_beside_it() -> None:
+    with pytest.raises(InvalidRequest, match=r"^/within/0/name: must be letters$"):
+        decode.json(b'{"within": [{"name": "1"}]}', Node)
+    with pytest.raises(InvalidRequest, match=r"^/code: expected `str` matching regex"):
+        decode.json(b'{"code": "a"}', Node)

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from countersign.distribution.ask import extreme_replies, phrases, replies, truth_replies, version_replies
 from countersign.distribution.ask import particular_replies as particular
 from countersign.distribution.ask.answers import Answered, Source
+from countersign.distribution.ask.beyond import beyond
 from countersign.distribution.ask.grammar import Understood, understand, understand_fronted
 from countersign.distribution.ask.guesses import guessed
 from countersign.distribution.ask.names import Names, names
@@ -128,7 +129,7 @@ async def _corrected(
         return await run(store, tried[-1].query, CORRECTED)
     unknown = [meant for meant in tried if not _holds_known(meant.name, question, found, named)]
     best = max(unknown, key=lambda meant: _told(meant, left), default=None)
-    if best is not None and _told(best, left) > 0:
+    if best is not None and _is_name(best, left):
         return _asked_back(best)
     onward = [f"Which products mention {word}?" async for word in _mentioned(store.database, left)]
     return _not_read(doubts, left, [*onward, *offered(question, found, named)])
@@ -136,7 +137,7 @@ async def _corrected(
 
 def _not_read(doubts: Sequence[str], left: Sequence[str], onward: Sequence[str]) -> Answered:
     words = phrases.joined([f'"{word}"' for word in left], "or")
-    reasons = [*doubts, f"I do not know what {words} means here"] if left else [*doubts]
+    reasons = [*doubts, f"I do not know what {words} means here", *beyond(left)] if left else [*doubts]
     why = f": {'; '.join(reasons)}" if reasons else ", for I do not understand the question as a whole"
     offers = phrases.joined([f'"{each}"' for each in onward], "or")
     could = f"You could ask: {offers}" if offers else CAN_ANSWER
@@ -166,6 +167,11 @@ def _holds_known(name: str, question: str, found: list[Token], named: Names) -> 
     """Whether a product of the catalog is named within the name that none has: then the rest of it was not read."""
     known = (span(question, found, start, end) for start, ways in named["product"].items() for _, end in ways)
     return any(each in name and each != name for each in known)
+
+
+def _is_name(meant: Meant, left: Sequence[str]) -> bool:
+    """Whether what was not read is taken for this name, rather than for words of what no catalog holds."""
+    return _told(meant, left) > 0 and (bool(meant.candidates) or not beyond(left))
 
 
 def _told(meant: Meant, left: Sequence[str]) -> int:

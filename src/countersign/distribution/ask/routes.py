@@ -136,7 +136,7 @@ def _events(call: Request[Any, Any], wanted: _Wanted, answering: stream.Answerin
         return stream.nested(wanted.query_id, answering)
     if wanted.form == "flat":
         return stream.flat(wanted.query_id, answering)
-    return stream.documented(wanted.query_id, answering, call.context.root_url, call.target)
+    return stream.documented(wanted.query_id, answering, call.context.problems_root, call.target)
 
 
 def _accepts_events_alone(accept: str | None) -> bool:

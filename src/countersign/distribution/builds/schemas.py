@@ -9,7 +9,9 @@ from countersign.kernel.http.texts import Moment, Uri, Uuid
 
 Filename = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 Size = Annotated[int, msgspec.Meta(ge=1)]
-Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{64}$")]
+Digest = Annotated[
+    str, msgspec.Meta(pattern="^[0-9a-fA-F]{64}$", extra={"needs": "must be a SHA-256 in 64 hexadecimal digits"})
+]
 
 
 class NewArtifact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

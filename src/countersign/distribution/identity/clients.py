@@ -65,7 +65,8 @@ async def add_client(
     wanted = frozenset(scope)
     unknown = sorted(wanted - frozenset(scopes.ALL))
     if unknown:
-        raise InvalidScope(f"there is no scope {unknown[0][:64]}")
+        remedy = f"Name scopes among: {' '.join(scopes.ALL)}."
+        raise InvalidScope(f"there is no scope {unknown[0][:64]}", resolution=remedy)
     made = queries.Client(
         client_id, org_id, name, secrets.digest(secret), wanted, clock.now(), tuple(returns_to), is_implicit
     )

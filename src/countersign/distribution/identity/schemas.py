@@ -8,10 +8,21 @@ from countersign.distribution.identity.scopes import Role, Scope
 from countersign.kernel.http.texts import Moment
 
 # `$` matches before a final line break as well, which `(?!\n)` takes away in every dialect of patterns.
-Email = Annotated[str, msgspec.Meta(min_length=3, max_length=254, pattern=r"^[^@\s]+@[^@\s]+(?!\n)$")]
-Slug = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,64}(?!\n)$")]
+Email = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=3,
+        max_length=254,
+        pattern=r"^[^@\s]+@[^@\s]+(?!\n)$",
+        extra={"needs": "must be an e-mail address, like name@example.com"},
+    ),
+]
+Slug = Annotated[
+    str,
+    msgspec.Meta(pattern=r"^[a-z0-9-]{1,64}(?!\n)$", extra={"needs": "must be 1 to 64 of a-z, 0-9 and -"}),
+]
 RedirectUri = Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S")]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S", extra={"needs": "must not be blank"})]
 
 
 class TokenResponse(msgspec.Struct):

@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from typing import TypeAlias
 
 import msgspec
@@ -29,6 +30,7 @@ class Orders(msgspec.Struct):
     settings: Settings
     root_url: str
     is_loopback: bool
+    problems_url: str = ""
 
 
 @asynccontextmanager
@@ -41,7 +43,7 @@ async def kept(store: Store, command: Sequence[str], count: int) -> AsyncGenerat
 def orders(store: Store) -> bytes:
     """What a worker process of the store is told, on one line. Settings hold secrets: they go through a pipe, where no
     list of processes shows them."""
-    return msgspec.json.encode(Orders(store.settings, store.root_url, store.is_loopback))
+    return msgspec.json.encode(Orders(store.settings, store.root_url, store.is_loopback, store.problems_url))
 
 
 def work_as_told(opened: Opening, types: Sequence[AnyJobType]) -> None:
@@ -55,14 +57,14 @@ def work_as_told(opened: Opening, types: Sequence[AnyJobType]) -> None:
     telemetry.configure(settings.log_level)
     stepping_back.step_back(nice=settings.job_nice, memory_mib=settings.job_memory_mib)
     stepping_back.die_with_parent(sys.stdin.fileno())
-    uvloop.run(_work(opened(settings, told.root_url, told.is_loopback), types))
+    uvloop.run(_work(opened(settings, told.root_url, told.is_loopback), told.problems_url, types))
 
 
-async def _work(opening: AbstractAsyncContextManager[Store], types: Sequence[AnyJobType]) -> None:
+async def _work(opening: AbstractAsyncContextManager[Store], problems_url: str, types: Sequence[AnyJobType]) -> None:
     stopping = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
     async with opening as store, _stopped_when_broken(store, stopping):
-        if not await worker.work(store, types, stopping):
+        if not await worker.work(replace(store, problems_url=problems_url), types, stopping):
             # Threads of a job that was left behind would hold up every other way out.
             os._exit(processes.ANEW)
 

@@ -239,7 +239,7 @@ def _problem(store: Store, claimed: Claimed, refused: Refused) -> str:
 
 def problem_of(store: Store, job_id: str, refused: Refused) -> str:
     """The refusal as the `error` of the job: problem details, as JSON."""
-    body = problem(refused, store.root_url, f"{PREFIX}/jobs/{job_id}").body
+    body = problem(refused, store.problems_root, f"{PREFIX}/jobs/{job_id}").body
     return body.decode() if isinstance(body, bytes) else ""
 
 

@@ -7,14 +7,34 @@ import msgspec
 from countersign.distribution.catalog.schemas import Access, ChannelName, Kind, Platform, Status
 from countersign.distribution.identity.schemas import Slug
 
-Title = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S")]
+Title = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S", extra={"needs": "must not be blank"})]
 Description = Annotated[str, msgspec.Meta(max_length=20_000)]
-Tag = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,39}(?!\n)$")]
+Tag = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^[a-z0-9][a-z0-9-]{0,39}(?!\n)$",
+        extra={"needs": "must be 1 to 40 of a-z, 0-9 and -, and not begin with -"},
+    ),
+]
 Platforms = Annotated[list[Platform], msgspec.Meta(min_length=1, max_length=6)]
-Address = Annotated[str, msgspec.Meta(max_length=2_000, pattern=r"^https?://[^\s]+(?!\n)$")]
+Address = Annotated[
+    str,
+    msgspec.Meta(
+        max_length=2_000,
+        pattern=r"^https?://[^\s]+(?!\n)$",
+        extra={"needs": "must be an address that begins with https:// or http://"},
+    ),
+]
 License = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Notes = Annotated[str, msgspec.Meta(max_length=100_000)]
-VersionName = Annotated[str, msgspec.Meta(max_length=64, pattern=r"^[0-9A-Za-z][0-9A-Za-z.+_!-]*(?!\n)$")]
+VersionName = Annotated[
+    str,
+    msgspec.Meta(
+        max_length=64,
+        pattern=r"^[0-9A-Za-z][0-9A-Za-z.+_!-]*(?!\n)$",
+        extra={"needs": "must be of A-Z, a-z, 0-9 and .+_!-, and begin with a letter or digit"},
+    ),
+]
 
 
 class ProductWrite(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -56,7 +76,9 @@ class ReleaseUpdate(msgspec.Struct, forbid_unknown_fields=True):
 class Yank(msgspec.Struct, forbid_unknown_fields=True):
     """Why a release should no longer be used."""
 
-    reason: Annotated[str, msgspec.Meta(min_length=1, max_length=1_000, pattern=r"\S")]
+    reason: Annotated[
+        str, msgspec.Meta(min_length=1, max_length=1_000, pattern=r"\S", extra={"needs": "must not be blank"})
+    ]
 
 
 class Promotion(msgspec.Struct, forbid_unknown_fields=True):

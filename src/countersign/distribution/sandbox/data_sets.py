@@ -127,6 +127,7 @@ class DataSets:
         woken = replace(
             store,
             way_in=way_in(self._store),
+            problems_url=self._store.root_url,
             jobs=Waking(store.jobs, lambda: self._workers.wake(name, woken, self._open[name].touched)),
         )
         person_id = await owner.ensured(woken)

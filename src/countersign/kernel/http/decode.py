@@ -215,10 +215,17 @@ def _explain(message: str, shape: type[msgspec.Struct]) -> tuple[str, str]:
     if field:
         steps.append(field.group(2))
         words = "is unknown here" if field.group(1) == "contains unknown" else "is required"
-    elif words.startswith("Invalid enum value"):
-        words = f"is none of {', '.join(_choices(shape, steps))}"
+    else:
+        words = _allowed(words, shape, steps)
     pointer = "".join("/" + _escape(step) for step in steps if step != "...")
     return pointer, words[:1].lower() + words[1:]
+
+
+def _allowed(words: str, shape: type[msgspec.Struct], steps: list[str]) -> str:
+    """What msgspec says of a value, or what is allowed in its place where that is clearer."""
+    if words.startswith("Invalid enum value"):
+        return f"is none of {', '.join(_choices(shape, steps))}"
+    return (_needs(shape, words) if words.startswith("Expected `str` matching regex") else "") or words
 
 
 def _escape(step: str) -> str:
@@ -236,6 +243,23 @@ def _choices(shape: type[msgspec.Struct], steps: list[str]) -> list[str]:
         elif typing.get_origin(hint) is list:
             hint = _bare(typing.get_args(hint)[0])
     return _literals(hint) or ["the documented values"]
+
+
+def _needs(shape: type[msgspec.Struct], words: str) -> str:
+    """What the pattern that msgspec names asks for, in the words that stand beside it (`extra={"needs": …}`)."""
+    waiting: list[Any] = [shape]
+    seen: set[Any] = set()
+    while waiting:
+        hint = waiting.pop()
+        if isinstance(hint, msgspec.Meta):
+            if hint.pattern is not None and words.endswith(repr(hint.pattern)):
+                return str((hint.extra or {}).get("needs", ""))
+        elif isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+            waiting += [] if hint in seen else typing.get_type_hints(hint, include_extras=True).values()
+            seen.add(hint)
+        else:
+            waiting += typing.get_args(hint)
+    return ""
 
 
 def _bare(hint: Any) -> Any:

@@ -16,7 +16,10 @@ class RouteNotFound(Refused):
     status = 404
     code = "route_not_found"
     title = "No such address"
-    resolution = "See the API description at /openapi.json for the addresses there are."
+    resolution = (
+        "See the API description at /openapi.json for the addresses there are; web pages are answered to browsers, "
+        "which accept text/html."
+    )
 
 
 class MethodNotAllowed(Refused):
