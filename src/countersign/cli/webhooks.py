@@ -268,14 +268,15 @@ def resume(data: str | None) -> None:
         async with service.records.database.transaction() as transaction:
             return await holding.resume(transaction)
 
+    doing = "cannot let webhooks and letters go out"
     settings = configuration.load(data=data)
-    has_store, has_records = record_store.settled(_kept(settings), DOING)
+    has_store, has_records = record_store.settled(_kept(settings), doing)
     if not has_store and not has_records:
-        raise store.missing(settings, DOING, "Say --data with the directory that is served.", " of either service")
+        raise store.missing(settings, doing, "Say --data with the directory that is served.", " of either service")
     resumed: list[str] = []
-    if has_store and store.run(data, DOING, of_store):
+    if has_store and store.run(data, doing, of_store):
         resumed.append("distribution")
-    if has_records and record_store.run(data, DOING, of_records):
+    if has_records and record_store.run(data, doing, of_records):
         resumed.append("records")
     said = f"What waits goes out: {', '.join(resumed)}." if resumed else "Nothing was held."
     output.answer({"resumed": resumed}, said)
