@@ -223,8 +223,16 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
         if name in places and run.caller.view.is_masked:
             values[places[name]] = await _spoken(run, msgspec.json.decode(bytes(values[places[name]])))
     _keep_back(run, values, places)
-    is_waiting = "state" in places and values[places["state"]] == "pending"
-    if is_waiting and "error" in places and not run.caller.is_agent and await overtaken.is_overtaken(run, kept):
+    await _mark_overtaken(run, values, places, kept)
+
+
+async def _mark_overtaken(
+    run: Run, values: list[Any], places: Mapping[str, int], kept: Sequence[steps.Step]
+) -> None:
+    """Say of a waiting plan, to those who may decide, that it could only end as stale."""
+    if run.caller.is_agent or "error" not in places or "state" not in places:
+        return
+    if values[places["state"]] == "pending" and await overtaken.is_overtaken(run, kept):
         values[places["error"]] = "stale"
 
 

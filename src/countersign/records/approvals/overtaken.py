@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from countersign.records.access.view import ModelView
 from countersign.records.approvals.steps import Step
-from countersign.records.commands import conditions
+from countersign.records.commands import incoming
 from countersign.records.commands.run import Run
-from countersign.records.commands.sql import Parameters
 
 
 async def is_overtaken(run: Run, kept: Sequence[Step]) -> bool:
@@ -16,12 +15,7 @@ async def is_overtaken(run: Run, kept: Sequence[Step]) -> bool:
     on the records is looked at when the plan is approved.
     """
     for view, several in _by_model(run, kept):
-        parameters = Parameters()
-        scope = conditions.Scope(run.engine.dialect, parameters, "t")
-        places = ", ".join(parameters.put(step.record_id) for step in several)
-        seen = conditions.any_of(scope, view.model, view.visible)
-        text = f'SELECT t.id, t.revision FROM "{view.model.name}" AS t WHERE t.id IN ({places}) AND {seen}'
-        found: dict[str, int] = dict(await run.reader.fetch(text, *parameters.values))
+        found = await incoming.revisions(run, view, [step.record_id or "" for step in several])
         for step in several:
             revision = found.get(step.record_id or "")
             if revision is None or (revision != step.revision and not view.denied):

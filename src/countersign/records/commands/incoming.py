@@ -131,6 +131,16 @@ async def among(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[st
     return frozenset(row[0] for row in await run.reader.fetch(text, *parameters.values))
 
 
+async def revisions(run: Run, view: ModelView, record_ids: Sequence[str]) -> dict[str, int]:
+    """The stored revisions of those of the records that exist for the caller, by id."""
+    parameters = Parameters()
+    scope = conditions.Scope(run.engine.dialect, parameters, "t")
+    places = ", ".join(parameters.put(each) for each in record_ids)
+    seen = conditions.any_of(scope, view.model, view.visible)
+    text = f'SELECT t.id, t.revision FROM "{view.model.name}" AS t WHERE t.id IN ({places}) AND {seen}'
+    return dict(await run.reader.fetch(text, *parameters.values))
+
+
 async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> tuple[str, Given]:
     """The text with its tokens replaced by what they stand for, in one pass, never looked at again."""
     grammar = run.engine.grammar

@@ -119,11 +119,9 @@ def _note(place: Place, release: Release, installed: Installed | None) -> None:
 
 def _change(place: Place, release: Release, now: _Situation, remote: Remote, way: Way) -> Report:
     manifest = release.manifest
-    is_other = now.installed is None or now.installed.manifest_sha256 != release.manifest_sha256
-    # A repair, a try-out and what goes on after a cut are no installation of their own.
-    places = remote.places(begins=is_other and not way.dry_run and not place.is_begun)
+    places = remote.places(begins=_begins(place, release, now, way))
     offer = None
-    if now.installed is not None and is_other:
+    if now.installed is not None and _is_other(release, now):
         offer = remote.offer(now.installed.manifest.version)
     plan = planner.plan(manifest, release.manifest_sha256, now.found.local, places, offer)
     old = None if now.installed is None else now.installed.manifest
@@ -146,6 +144,15 @@ def _change(place: Place, release: Release, now: _Situation, remote: Remote, way
     recovery.recover(place)
     place.clear_all()
     return Report(manifest.version, former, now.found.wounds, plan, building.built, aside, is_changed=True)
+
+
+def _is_other(release: Release, now: _Situation) -> bool:
+    return now.installed is None or now.installed.manifest_sha256 != release.manifest_sha256
+
+
+def _begins(place: Place, release: Release, now: _Situation, way: Way) -> bool:
+    """Whether an installation or update begins: a repair, a try-out and what goes on after a cut are none."""
+    return _is_other(release, now) and not way.dry_run and not place.is_begun
 
 
 def _state(release: Release, number: str, stamps: dict[str, tuple[int, int]]) -> State:
