@@ -13,14 +13,18 @@ def test_an_issuer_is_added_listed_and_removed(run: Run, tmp_path: Path) -> None
     data = ("--data", tmp_path / "data")
     keys = ("--jwks-uri", f"{ISSUER}/jwks.json", "--name", "Example ID")
     none = run("issuers", "list", *data)
+    early = run("issuers", "add", ISSUER, *keys, *data)
+    untouched = not (tmp_path / "data").exists()
+    assert run("org", "create", "acme", "--name", "Acme", *data).returncode == Exit.OK
     added = run("issuers", "add", ISSUER, *keys, "--algorithm", "EdDSA", "--client-id", "a", "--domain", "x.org", *data)
     again = run("issuers", "add", ISSUER, *keys, *data)
     listed = run("issuers", "list", "--json", *data)
     removed = run("issuers", "remove", ISSUER, *data)
     gone = run("issuers", "remove", ISSUER, *data)
 
-    assert none.returncode == Exit.NOT_FOUND
+    assert (none.returncode, early.returncode) == (Exit.NOT_FOUND, Exit.NOT_FOUND)
     assert "holds no database" in none.stderr
+    assert untouched
     assert added.stdout == f"{ISSUER} is trusted as Example ID.\n", added.stderr
     assert (again.returncode, gone.returncode) == (Exit.CONFLICT, Exit.NOT_FOUND)
     assert "issuers remove" in again.stderr
@@ -38,6 +42,7 @@ def test_an_issuer_is_added_listed_and_removed(run: Run, tmp_path: Path) -> None
 
 
 def test_what_cannot_be_trusted_is_refused_with_its_remedy(run: Run, tmp_path: Path) -> None:
+    assert run("org", "create", "acme", "--name", "Acme", "--data", tmp_path / "data").returncode == Exit.OK
     data = ("--data", tmp_path / "data", "--name", "Example ID")
     plain = run("issuers", "add", ISSUER, "--jwks-uri", "http://id.example/jwks.json", *data)
     mac = run("issuers", "add", ISSUER, "--jwks-uri", f"{ISSUER}/jwks.json", "--algorithm", "HS256", *data)

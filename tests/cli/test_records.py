@@ -142,13 +142,19 @@ def test_a_person_made_here_sets_a_password_by_the_link_once_and_signs_in(
 def test_a_person_who_cannot_be_made_leaves_nothing_behind(run: Run, data: Path, settings: Settings) -> None:
     no_role = run("user", "create", "zoe", "--role", "no_such", "--data", data, **settings)
     too_long = run("user", "create", "z" * 101, "--data", data, **settings)
+    spaced = run("user", "create", "zoe z", "--data", data, **settings)
+    no_plan = run("modules", "list", "--json", "--data", data, **settings)
+    is_untouched = not data.exists()
     made = run("user", "create", "zoe", "--json", "--data", data, **settings)
     taken = run("user", "create", "zoe", "--data", data, **settings)
+    no_role_later = run("user", "create", "eve", "--role", "no_such", "--data", data, **settings)
 
-    refused = (no_role, too_long, taken)
+    refused = (no_role, too_long, spaced, taken, no_role_later)
+    assert is_untouched
+    assert {each["installed"] for each in json.loads(no_plan.stdout)["modules"]} == {None}
     assert made.returncode == Exit.OK, made.stderr
     assert json.loads(made.stdout)["setup_url"].startswith("http://127.0.0.1:8080/setup?token=")
-    assert [each.returncode for each in refused] == [Exit.FAILED] * 3
+    assert [each.returncode for each in refused] == [Exit.FAILED] * 5
     assert "there is no role no_such" in no_role.stderr
     assert "username must have 100 characters at most" in too_long.stderr
     assert "must be unique" in taken.stderr

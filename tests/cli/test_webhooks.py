@@ -10,11 +10,18 @@ from countersign.cli.output import Exit
 from tests.cli.conftest import Run
 
 
+@pytest.fixture
+def data(run: Run, tmp_path: Path) -> Path:
+    """A data directory with records."""
+    assert run("user", "create", "alice", "--data", tmp_path / "data").returncode == Exit.OK
+    return tmp_path / "data"
+
+
 @pytest.mark.parametrize("url", ["http://hooks.example/", "https://10.0.0.5/a", "https://LOCALHOST/"])
 def test_an_address_of_ones_own_network_is_refused_with_the_setting_that_allows_it(
-    run: Run, tmp_path: Path, url: str
+    run: Run, data: Path, url: str
 ) -> None:
-    words = ["webhooks", "add", url, "--data", str(tmp_path / "data")]
+    words = ["webhooks", "add", url, "--data", str(data)]
 
     refused = run(*words)
     added = run(*words, COUNTERSIGN_PRIVATE_WEBHOOKS="true")
@@ -24,9 +31,9 @@ def test_an_address_of_ones_own_network_is_refused_with_the_setting_that_allows_
     assert added.returncode == Exit.OK, added.stderr
 
 
-def test_a_public_address_needs_no_setting(run: Run, tmp_path: Path) -> None:
+def test_a_public_address_needs_no_setting(run: Run, data: Path) -> None:
     for url in ("https://hooks.example/a", "https://93.184.216.34/"):
-        assert run("webhooks", "add", url, "--data", tmp_path / "data").returncode == Exit.OK
+        assert run("webhooks", "add", url, "--data", data).returncode == Exit.OK
 
 
 def test_a_moment_that_is_none_is_refused_with_what_is_understood(run: Run, tmp_path: Path) -> None:
@@ -40,8 +47,7 @@ def test_a_moment_that_is_none_is_refused_with_what_is_understood(run: Run, tmp_
         assert "30d" in done.stderr
 
 
-def test_a_moment_is_a_date_a_time_or_days_ago(run: Run, tmp_path: Path) -> None:
-    data = tmp_path / "data"
+def test_a_moment_is_a_date_a_time_or_days_ago(run: Run, data: Path) -> None:
     added = json.loads(run("webhooks", "add", "https://hooks.example/", "--json", "--data", data).stdout)
     yesterday = datetime.now(UTC) - timedelta(days=1)
 

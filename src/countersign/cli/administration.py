@@ -33,7 +33,8 @@ def create_org(slug: str, name: str, data: str | None) -> None:
         async with opened.database.transaction() as transaction:
             return await organisations.create_organisation(transaction, slug, name)
 
-    made = store.run(data, f"cannot create the organisation {slug}", work, makes=True)
+    doing = f"cannot create the organisation {slug}"
+    made = store.run(data, doing, work, new=lambda: organisations.require(slug, name))
     output.answer({"id": made.id, "slug": made.slug, "name": made.name}, f"Created the organisation {made.slug}.")
 
 
@@ -66,7 +67,7 @@ def create_person(
                 await people.set_role(transaction, found.id, made.email, role or "viewer")
             return made
 
-    made = store.run(data, doing, work, makes=True)
+    made = store.run(data, doing, work)
     held = f" with the role {role or 'viewer'} in {slug}" if slug else ""
     value = {"id": made.id, "email": made.email, "org": slug, "role": (role or "viewer") if slug else None}
     output.answer(value, f"Created {made.email}{held}.")

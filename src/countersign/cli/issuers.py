@@ -66,7 +66,7 @@ def add_issuer(
                 domains=domains,
             )
 
-    made = store.run(data, f"cannot trust {issuer}", work, makes=True)
+    made = store.run(data, f"cannot trust {issuer}", work)
     output.answer(_value(made), f"{made.issuer} is trusted as {made.name}.")
 
 

@@ -179,10 +179,7 @@ async def _require_ready(settings: Settings, parts: Sequence[Part], doing: str) 
         remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
         raise Failure(doing, why=f"{settings.data} holds no database", remedy=remedy, exit_code=Exit.NOT_FOUND)
     for part in parts:
-        pending = await migrate.pending(part.database, part.migrations)
-        if pending:
-            why = f"migrations of {part.schema} are to come: {', '.join(pending)}"
-            raise Failure(doing, why=why, remedy="Run: countersign db upgrade", exit_code=Exit.CONFLICT)
+        await migrate.require_applied(part.database, part.migrations, part.schema)
 
 
 def _require_served_with(settings: Settings, master: MasterKey) -> None:

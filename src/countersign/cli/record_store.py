@@ -13,7 +13,7 @@ from countersign.cli.output import Exit, Failure
 from countersign.declare import DeclarationError
 from countersign.declare.registry import Registry
 from countersign.kernel.clock import Instant
-from countersign.kernel.database import migrate, versions
+from countersign.kernel.database import migrate, moved, versions
 from countersign.kernel.database.port import Database
 from countersign.kernel.database.postgres_session import rights_at
 from countersign.kernel.security.masterkey import MasterKey, master_key
@@ -27,16 +27,33 @@ ResultT = TypeVar("ResultT")
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 
-def run(data: str | None, doing: str, work: Callable[[app.Service], Awaitable[ResultT]]) -> ResultT:
+def run(
+    data: str | None,
+    doing: str,
+    work: Callable[[app.Service], Awaitable[ResultT]],
+    *,
+    new: Callable[[Registry], None] | None = None,
+) -> ResultT:
     """What the work makes of the service in the data directory (None: the configured one), beside a running server.
 
+    Where there is none, one is made if `new` is given and refuses nothing of what the work will be refused. The tables
+    of one that is there are never altered.
+
     Raises:
-        Failure: a setting or module cannot be used, the records cannot be opened, or the work was refused.
+        Failure: there are no records, their tables are not what is declared, a setting or module cannot be used, the
+            records cannot be opened, or the work was refused.
     """
     settings = configuration.load(data=data)
 
     async def open_and_work() -> ResultT:
-        async with app.opened(settings, root_url(settings), is_loopback=True) as service:
+        is_there = await is_kept(settings)
+        if not is_there:
+            if new is None:
+                remedy = "Say --data with the directory that is served; `user create` and `serve` make a new one."
+                raise store.missing(settings, doing, remedy, " of the records service")
+            moved.require_in_use(Path(settings.data), settings.database_url)
+            new(_registry(settings))
+        async with app.opened(settings, root_url(settings), is_loopback=True, upgrades=not is_there) as service:
             return await work(service)
 
     return settled(open_and_work(), doing)

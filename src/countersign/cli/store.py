@@ -33,33 +33,51 @@ DATABASE_FILE = "distribution.sqlite"
 
 
 def run(
-    data: str | None, doing: str, work: Callable[[Store], Awaitable[ResultT]], *, makes: bool = False
+    data: str | None,
+    doing: str,
+    work: Callable[[Store], Awaitable[ResultT]],
+    *,
+    new: Callable[[], None] | None = None,
+    upgrades: bool = False,
 ) -> ResultT:
-    """What the work makes of the store in the data directory (None: the configured one), beside a running server;
-    with `makes`, of a new one where there is none.
+    """What the work makes of the store in the data directory (None: the configured one), beside a running server.
+
+    Where there is none, one is made if `new` is given and refuses nothing of what the work will be refused. The tables
+    of one that is there are altered only if it `upgrades`.
 
     Raises:
-        Failure: there is no store, a setting cannot be used, the store cannot be opened, or the work was refused.
+        Failure: there is no store, it is not up to date, a setting cannot be used, the store cannot be opened, or the
+            work was refused.
     """
     settings = configuration.load(data=data)
-    if not makes and not has_database(settings):
-        remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
-        raise missing(settings, doing, remedy)
 
     async def open_and_work() -> ResultT:
-        async with opening.opened(settings, root_url(settings), is_loopback=True) as store:
+        # PostgreSQL may have no tables yet where several nodes start at once, of which this is one.
+        is_there = has_database(settings) if upgrades else await is_kept(settings)
+        if not is_there:
+            if new is None:
+                remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
+                raise missing(settings, doing, remedy)
+            moved.require_in_use(Path(settings.data), settings.database_url)
+            new()
+        alters = upgrades or not is_there
+        async with opening.opened(settings, root_url(settings), is_loopback=True, upgrades=alters) as store:
             return await work(store)
 
     return settled(open_and_work(), doing)
 
 
-def missing(settings: Settings, doing: str, remedy: str) -> Failure:
-    """Why there is no database in the data directory: it is in PostgreSQL, or was never made, which has the remedy."""
+def missing(settings: Settings, doing: str, remedy: str, of: str = "") -> Failure:
+    """Why there is no database in the data directory (`of` a service, where one is meant): it is in PostgreSQL, or was
+    never made, which has the remedy."""
+    if settings.database_url:
+        why = f"the database of COUNTERSIGN_DATABASE_URL holds no tables{of or ' of the store'}"
+        return Failure(doing, why=why, remedy=f"Correct the setting. {remedy}", exit_code=Exit.NOT_FOUND)
     try:
         moved.require_in_use(Path(settings.data), settings.database_url)
     except moved.Moved as refused:
         return Failure(doing, why=refused.detail, remedy=refused.remedy, exit_code=Exit.CONFLICT)
-    return Failure(doing, why=f"{settings.data} holds no database", remedy=remedy, exit_code=Exit.NOT_FOUND)
+    return Failure(doing, why=f"{settings.data} holds no database{of}", remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
 def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
@@ -73,7 +91,7 @@ def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
     except Refused as refused:
         raise output.refusal(doing, refused) from refused
     except SchemaMismatch as error:
-        raise Failure(doing, why=str(error), exit_code=Exit.CONFLICT) from error
+        raise Failure(doing, why=str(error), remedy=error.remedy, exit_code=Exit.CONFLICT) from error
     except (BadSetting, ValueError) as error:
         remedy = "Correct it; `countersign config` explains every setting."
         raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error

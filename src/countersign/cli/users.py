@@ -4,6 +4,7 @@ import click
 
 from countersign.cli import output, record_store
 from countersign.cli.administration import data_option
+from countersign.declare.registry import Registry
 from countersign.records import app, people
 from countersign.records.access import setup
 from countersign.records.access.view import Caller, View
@@ -27,6 +28,9 @@ def create_user(
 ) -> None:
     """Create the person USERNAME; the link that is printed lets them set a password, once, within a day."""
 
+    def new(registry: Registry) -> None:
+        people.require(registry, username, name, email, roles)
+
     async def work(service: app.Service) -> tuple[str, str]:
         async with service.records.database.transaction() as transaction:
             nobody = Caller("person", "", "", "", View({}))
@@ -35,6 +39,6 @@ def create_user(
             secret = await setup.invite(transaction, user_id)
         return user_id, setup.address(service.records, secret)
 
-    user_id, link = record_store.run(data, f"cannot create the person {username}", work)
+    user_id, link = record_store.run(data, f"cannot create the person {username}", work, new=new)
     output.answer({"id": user_id, "username": username, "roles": list(roles), "setup_url": link}, link)
     output.note(f"Give this link to {username} alone: it sets the password, works once, and ends after a day.")

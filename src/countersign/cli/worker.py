@@ -42,7 +42,7 @@ def worker(data: str | None, processes: int | None) -> None:
             click.echo(f"{count} processes work on the jobs of {opened.settings.data}. Stop with ctrl-C.")
             await stopping.wait()
 
-    store.run(data, "cannot work on jobs", work)
+    store.run(data, "cannot work on jobs", work, upgrades=True)
 
 
 def beside(opened: Store) -> AbstractAsyncContextManager[None]:

@@ -13,7 +13,7 @@ from countersign.distribution.uses import Uses
 from countersign.kernel import telemetry
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database import moved, postgres_lock
-from countersign.kernel.database.migrate import upgrade
+from countersign.kernel.database.migrate import require_applied, upgrade
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import Counters, SharedMemoryCounters
@@ -34,10 +34,14 @@ BOUNDED_COUNTERS = 1_024
 
 
 @asynccontextmanager
-async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> AsyncGenerator[Store]:
-    """A store on the configured database, brought up to date, closed when the block is left.
+async def opened(
+    settings: Settings, root_url: str, *, is_loopback: bool, upgrades: bool = True
+) -> AsyncGenerator[Store]:
+    """A store on the configured database, closed when the block is left; it is brought up to date before, or where it
+    upgrades nothing has to be so.
 
     Raises:
+        Behind: the database is not up to date, and was not to be upgraded.
         BadSetting: a setting cannot be used.
         Moved: the directory's database is in PostgreSQL, and the setting for it is missing.
         Unavailable: database, blob store or key cannot be reached.
@@ -59,9 +63,12 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
             name="sandbox" if settings.storage_mib else SCHEMA,
         )
         stack.push_async_callback(database.close)
-        await upgrade(database, MIGRATIONS)
+        if upgrades:
+            await upgrade(database, MIGRATIONS)
+            await public.complete(database)
+        else:
+            await require_applied(database, MIGRATIONS, SCHEMA)
         await asyncio.to_thread(moved.settle, data, settings.database_url)
-        await public.complete(database)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
         tokens = AccessTokens(await keys.token_keys(database, master), root_url, root_url)

@@ -39,7 +39,7 @@ from countersign.records.masking.vault import Vault
 from countersign.records.schema import install
 from countersign.settings import Settings
 
-SCHEMA = "records"
+SCHEMA = install.SCHEMA
 FORM = "application/x-www-form-urlencoded"
 TEND_EVERY_S = 60
 LETTERS_EVERY_S = 10
@@ -55,14 +55,18 @@ class Service:
 
 
 @asynccontextmanager
-async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> AsyncGenerator[Service]:
-    """A service on the configured database, its tables brought up to date, closed when the block is left.
+async def opened(
+    settings: Settings, root_url: str, *, is_loopback: bool, upgrades: bool = True
+) -> AsyncGenerator[Service]:
+    """A service on the configured database, closed when the block is left; its tables are brought up to date before,
+    or where it upgrades nothing have to be so.
 
     Raises:
         BadSetting: a setting cannot be used.
         DeclarationError: a module is declared wrongly.
         Moved: the directory's database is in PostgreSQL, and the setting for it is missing.
         SchemaMismatch: the database was made by newer code, or its data do not fit what is declared.
+        Behind: it is not up to date, and was not to be upgraded.
         Unavailable: the database cannot be reached.
     """
     registry = modules.found(modules.names(settings.modules))
@@ -73,7 +77,10 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
     async with AsyncExitStack() as stack:
         database = await open_tables(settings)
         stack.push_async_callback(database.close)
-        await install.upgrade(database, registry, master)
+        if upgrades:
+            await install.upgrade(database, registry, master)
+        else:
+            await install.require_applied(database, registry)
         await asyncio.to_thread(moved.settle, data, settings.database_url)
         async with database.transaction() as transaction:
             await grants.seed_roles(transaction, registry)

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
-from countersign.declare import BadValue, Field
+from countersign.declare import ADMINISTRATOR, BadValue, Field
 from countersign.declare.fields.field import Stored
+from countersign.declare.registry import Registry
+from countersign.records.access import usernames
 from countersign.records.access.people import set_password
 from countersign.records.commands import granting, writing
 from countersign.records.commands.given import Given
@@ -11,6 +13,20 @@ from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
 
 _ROLE = "SELECT id FROM role WHERE title = $1"
+
+
+def require(registry: Registry, username: str, name: str | None, email: str | None, roles: Sequence[str]) -> None:
+    """Insist on what can be known before there is a database to add the person to.
+
+    Raises:
+        BadInput: as `add`.
+    """
+    _given(registry, username, name, email)
+    if not usernames.is_plain(username):
+        raise BadInput(f"user.username {usernames.RULE}")
+    for role in roles:
+        if role not in {ADMINISTRATOR, *registry.roles}:
+            raise _no_role(role)
 
 
 async def add(
@@ -22,23 +38,28 @@ async def add(
         BadInput: a value is taken or does not fit, or there is no such role.
     """
     models = run.engine.registry.models
-    fields = models["user"].fields
-    values = {"username": username, "name": name, "email": email}
-    given = {
-        **{each: Given(_read(fields[each], value)) for each, value in values.items()},
-        "is_active": Given(1),
-    }
+    given = {**_given(run.engine.registry, username, name, email), "is_active": Given(1)}
     await granting.require_username(run, "", {}, {"username": username})
     user_id = await writing.insert(run, models["user"], given, "user.create")
     for role in roles:
         row = await run.transaction.fetch_one(_ROLE, role)
         if row is None:
-            raise BadInput(f"there is no role {role}")
+            raise _no_role(role)
         member = {"user": Given(user_id), "role": Given(row[0])}
         await writing.insert(run, models["user_role"], member, "user_role.create")
     if hashed is not None:
         await set_password(run.transaction, user_id, hashed)
     return user_id
+
+
+def _given(registry: Registry, username: str, name: str | None, email: str | None) -> dict[str, Given]:
+    fields = registry.models["user"].fields
+    values = {"username": username, "name": name, "email": email}
+    return {each: Given(_read(fields[each], value)) for each, value in values.items()}
+
+
+def _no_role(role: str) -> BadInput:
+    return BadInput(f"there is no role {role}")
 
 
 def _read(field: Field, value: str | None) -> Stored:

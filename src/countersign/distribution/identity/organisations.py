@@ -58,13 +58,22 @@ async def create_organisation(transaction: Transaction, slug: str, name: str) ->
         InvalidRequest: the slug is not of a-z, 0-9 and -, 1 to 64 long, or the name is blank or over 200.
         SlugTaken: there is one with this slug.
     """
-    if not SLUG.fullmatch(slug):
-        raise invalid_member("/slug", "must be 1 to 64 of a-z, 0-9 and -")
-    require_name(name)
+    require(slug, name)
     made = queries.Organisation(ids.new_uuid(), slug, name, clock.now())
     if not await transaction.run(queries.INSERT_ORGANISATION, *made):
         raise SlugTaken(f"there is an organisation {slug}")
     return made
+
+
+def require(slug: str, name: str) -> None:
+    """Insist that an organisation may be called so.
+
+    Raises:
+        InvalidRequest: as `create_organisation`.
+    """
+    if not SLUG.fullmatch(slug):
+        raise invalid_member("/slug", "must be 1 to 64 of a-z, 0-9 and -")
+    require_name(name)
 
 
 def require_name(name: str) -> None:

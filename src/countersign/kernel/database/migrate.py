@@ -39,7 +39,17 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('schema_migration.' || c
 
 
 class SchemaMismatch(Exception):
-    """The database and the code's migrations do not belong together; the text says what to do."""
+    """The database and the code's migrations do not belong together; the text, or the remedy, says what to do."""
+
+    remedy: str = ""
+
+
+class Behind(SchemaMismatch):
+    """The tables are not yet what code and settings want, and whoever works on them here does not alter them."""
+
+    def __init__(self, text: str, remedy: str) -> None:
+        super().__init__(text)
+        self.remedy: str = remedy
 
 
 class Migration(NamedTuple):
@@ -104,6 +114,18 @@ async def check_current(database: Database, package: str) -> str:
     if left:
         raise Unavailable(f"to be applied: {', '.join(left)}")
     return "up to date"
+
+
+async def require_applied(database: Database, package: str, schema: str) -> None:
+    """Insist that nothing is pending; changes nothing.
+
+    Raises:
+        Behind: something is; the remedy is the command that applies it.
+        SchemaMismatch: as `upgrade`.
+    """
+    names = await pending(database, package)
+    if names:
+        raise Behind(f"migrations of {schema} are to come: {', '.join(names)}", "Run: countersign db upgrade")
 
 
 async def upgrade(database: Database, package: str, *, leaving: int = 0) -> list[str]:

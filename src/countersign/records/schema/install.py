@@ -7,7 +7,7 @@ import msgspec
 from countersign.declare.registry import Registry
 from countersign.kernel.database import migrate
 from countersign.kernel.database.dialect import in_dialect
-from countersign.kernel.database.migrate import SchemaMismatch
+from countersign.kernel.database.migrate import Behind, SchemaMismatch
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.records import key
@@ -19,6 +19,7 @@ from countersign.records.schema.snapshot import EMPTY, Snapshot
 from countersign.records.schema.steps import Step
 
 MIGRATIONS = "countersign.records.migrations"
+SCHEMA = "records"
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('modules.' || current_schema()))"
 _STATE = "SELECT snapshot FROM module_state WHERE module = $1"
 _NOTE = """
@@ -30,6 +31,8 @@ _FORGET = "DELETE FROM module_state WHERE module = $1"
 # Rows of module_state: what is installed, and how far the work of the step under way has come.
 ALL = "all"
 _UNDER_WAY = "all/under way"
+
+_SHOWN = 3
 
 
 class WouldDestroy(SchemaMismatch):
@@ -95,6 +98,35 @@ async def plan(database: Database, registry: Registry) -> Plan:
 def from_empty(registry: Registry, dialect: Dialect) -> Plan:
     """What an upgrade of an empty database would do."""
     return Plan(tuple(between(EMPTY, wanted(registry, EMPTY, dialect))), ())
+
+
+async def require_applied(database: Database, registry: Registry) -> None:
+    """Insist that the tables are what is declared; changes nothing.
+
+    Raises:
+        Behind: migrations or steps are to come; the text says which, or whose modules differ, and has the remedy.
+        SchemaMismatch: the database was made by newer code.
+    """
+    await migrate.require_applied(database, MIGRATIONS, SCHEMA)
+    before = await installed(database)
+    after = wanted(registry, before, database.dialect)
+    steps = between(before, after)
+    if not steps:
+        return
+    # None are noted where a first installation was cut off.
+    if not before.versions or before.versions.keys() == after.versions.keys():
+        more = f"; and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
+        text = f"steps of modules are to come: {'; '.join(step.sentence for step in steps[:_SHOWN])}{more}"
+        raise Behind(text, "Run: countersign db upgrade")
+    raise Behind(
+        f"the database has the modules {_listed(before)}, and the settings (COUNTERSIGN_MODULES) name {_listed(after)}",
+        "Say the same COUNTERSIGN_MODULES as the server. Where the database is to change, stop the service, and run: "
+        "countersign modules apply",
+    )
+
+
+def _listed(snapshot: Snapshot) -> str:
+    return ", ".join(sorted(snapshot.versions))
 
 
 async def upgrade(database: Database, registry: Registry, master: MasterKey, *, destroy: bool = False) -> list[Step]:

@@ -1,0 +1,169 @@
+"""A small command works on the tables that are there: it alters none, and makes none by a mistake of its caller."""
+
+import asyncio
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from countersign.distribution import opening
+from countersign.kernel.database import migrate
+from countersign.kernel.database.sqlite import open_sqlite
+from countersign.records.schema import install
+from tests.cli.conftest import Run
+from tests.cli.test_postgres import MASTER_KEY
+from tests.servers.countersign import served
+
+Settings = dict[str, str]
+MODULES = "COUNTERSIGN_MODULES"
+OF_RECORDS = [
+    ("user", "create", "eve"),
+    ("webhooks", "list"),
+]
+OF_A_STORE = [
+    ("org", "create", "other", "--name", "Other"),
+    ("person", "create", "x@example.com"),
+    ("issuers", "add", "https://id.example", "--name", "ID", "--jwks-uri", "https://id.example/keys"),
+]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def settings(request: pytest.FixtureRequest) -> Settings:
+    """The settings of an empty database: once SQLite in the data directory, once PostgreSQL."""
+    if request.param == "sqlite":
+        return {}
+    url: str = request.getfixturevalue("postgres_url")
+    return {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory that is still to be made."""
+    return tmp_path / "data"
+
+
+def test_other_modules_than_those_served_alter_no_table(run: Run, data: Path, settings: Settings) -> None:
+    mine = {**settings, MODULES: "party,crm"}
+    with served(data, service="records", settings=mine):
+        refused = [
+            run(*command, "--data", data, **{**settings, MODULES: named})
+            for named in ("party,crm,helpdesk", "party")
+            for command in OF_RECORDS
+        ]
+        done = run("user", "create", "eve", "--data", data, **mine)
+        planned = run("modules", "plan", "--data", data, **mine)
+    with served(data, service="records", settings=mine) as started:
+        assert "Stop with ctrl-C" in started.log.read_text()
+
+    for each in refused:
+        assert each.returncode == Exit.CONFLICT, each.stderr
+        assert "the database has the modules base, crm, party, and the settings" in each.stderr
+        assert "same COUNTERSIGN_MODULES as the server" in each.stderr
+        assert "countersign modules apply" in each.stderr
+    assert "name base, crm, helpdesk, party" in refused[0].stderr
+    assert "name base, party\n" in refused[-1].stderr
+    assert (done.returncode, planned.stdout) == (Exit.OK, "Everything is up to date.\n"), done.stderr
+
+
+def test_a_first_installation_that_was_cut_off_is_ended_by_an_upgrade_alone(run: Run, data: Path) -> None:
+    data.mkdir(mode=0o700)
+    assert run("org", "create", "acme", "--name", "Acme", "--data", data).returncode == Exit.OK
+    asyncio.run(_migrated(data / "records.sqlite", install.MIGRATIONS))
+
+    refused = run("user", "create", "eve", "--data", data)
+    upgraded = run("db", "upgrade", "--data", data)
+    done = run("user", "create", "eve", "--role", "administrator", "--data", data)
+
+    assert refused.returncode == Exit.CONFLICT
+    assert "steps of modules are to come: create the table " in refused.stderr
+    assert "Run: countersign db upgrade" in refused.stderr
+    assert [upgraded.returncode, done.returncode] == [Exit.OK, Exit.OK], upgraded.stderr + done.stderr
+
+
+def test_migrations_that_are_to_come_are_left_to_an_upgrade(
+    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("org", "create", "acme", "--name", "Acme", "--data", data).returncode == Exit.OK
+    assert run("user", "create", "bob", "--data", data).returncode == Exit.OK
+    monkeypatch.syspath_prepend(tmp_path)
+    for service, package in (("distribution", opening.MIGRATIONS), ("records", install.MIGRATIONS)):
+        (data / f"{service}.sqlite").unlink()
+        asyncio.run(_migrated(data / f"{service}.sqlite", _but_the_last(package, tmp_path / f"then_{service}")))
+    before = {service: _applied(data, service) for service in ("distribution", "records")}
+
+    refused = [run(*command, "--data", data) for command in (*OF_A_STORE, *OF_RECORDS)]
+    after = {service: _applied(data, service) for service in before}
+    upgraded = run("db", "upgrade", "--data", data)
+    done = [run(*command, "--data", data) for command in (OF_A_STORE[0], OF_RECORDS[0])]
+
+    for each in refused:
+        assert each.returncode == Exit.CONFLICT, [*each.args, each.stderr]
+        assert "are to come: " in each.stderr
+        assert "Run: countersign db upgrade" in each.stderr
+    assert after == before
+    assert upgraded.returncode == Exit.OK
+    assert [each.returncode for each in done] == [Exit.OK, Exit.OK], [each.stderr for each in done]
+
+
+def test_a_wrong_data_directory_is_refused_and_not_made(run: Run, data: Path, settings: Settings) -> None:
+    making = (OF_A_STORE[0], OF_RECORDS[0])
+    commands = [each for each in (*OF_A_STORE, *OF_RECORDS) if each not in making]
+
+    for command in commands:
+        done = run(*command, "--data", data, **settings)
+
+        assert done.returncode == Exit.NOT_FOUND, [*command, done.stderr]
+        assert "holds no " in done.stderr
+        assert "COUNTERSIGN_DATABASE_URL" in done.stderr or "Say --data" in done.stderr
+        assert not data.exists()
+    dry = run("db", "upgrade", "--dry-run", "--data", data, **settings)
+    assert "distribution: 0001" in dry.stdout
+    assert "records: 0001" in dry.stdout
+
+
+def test_records_are_not_made_beside_a_store_by_asking_for_them(run: Run, data: Path, settings: Settings) -> None:
+    assert run("org", "create", "acme", "--name", "Acme", "--data", data, **settings).returncode == Exit.OK
+
+    listed = run("webhooks", "list", "--data", data, **settings)
+
+    assert listed.returncode == Exit.NOT_FOUND
+    assert "of the records service" in listed.stderr
+    assert not (data / "records.sqlite").exists()
+
+
+@pytest.mark.parametrize("command", [("Paper_Lantern", "--name", "Paper Lantern"), ("paper-lantern", "--name", " ")])
+def test_an_organisation_that_is_refused_leaves_nothing_behind(
+    run: Run, data: Path, settings: Settings, command: tuple[str, ...]
+) -> None:
+    done = run("org", "create", *command, "--data", data, **settings)
+    dry = run("db", "upgrade", "--dry-run", "distribution", "--data", data, **settings)
+
+    assert done.returncode == Exit.FAILED
+    assert "must be 1 to " in done.stderr
+    assert not data.exists()
+    assert "distribution: 0001" in dry.stdout
+
+
+async def _migrated(path: Path, package: str) -> None:
+    database = await open_sqlite(path, reserve_bytes=0)
+    await migrate.upgrade(database, package)
+    await database.close()
+
+
+def _but_the_last(package: str, folder: Path) -> str:
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    for each in migrate.migrations(package)[:-1]:
+        (folder / f"{each.name}.sql").write_text(each.text, encoding="utf-8")
+    return folder.name
+
+
+def _applied(data: Path, service: str) -> list[str]:
+    # A copy: whoever looks leaves no lock where the commands work.
+    copy = shutil.copy(data / f"{service}.sqlite", data.with_name("looked_at"))
+    database = sqlite3.connect(copy)
+    rows = database.execute("SELECT name FROM schema_migration ORDER BY number").fetchall()
+    database.close()
+    return [str(name) for (name,) in rows]
