@@ -146,6 +146,19 @@ def test_an_organisation_that_is_refused_leaves_nothing_behind(
     assert "distribution: 0001" in dry.stdout
 
 
+def test_a_link_that_nobody_serves_yet_says_so(run: Run, data: Path) -> None:
+    guessed = run("user", "create", "one", "--data", data)
+    said = run("user", "create", "two", "--data", data, COUNTERSIGN_RECORDS_URL="https://office.example")
+    with served(data, service="records") as server:
+        known = run("user", "create", "three", "--data", data)
+
+    told = "serve it at http://127.0.0.1:8080, or set COUNTERSIGN_RECORDS_URL"
+    assert told in guessed.stderr
+    assert said.stdout.startswith("https://office.example/setup?")
+    assert known.stdout.startswith(f"{server.url}/setup?")
+    assert told not in said.stderr + known.stderr
+
+
 async def _migrated(path: Path, package: str) -> None:
     database = await open_sqlite(path, reserve_bytes=0)
     await migrate.upgrade(database, package)

@@ -152,6 +152,9 @@ def test_a_person_who_cannot_be_made_leaves_nothing_behind(run: Run, data: Path,
     refused = (no_role, too_long, spaced, taken, no_role_later)
     assert is_untouched
     assert {each["installed"] for each in json.loads(no_plan.stdout)["modules"]} == {None}
+    roles = [each.stderr.partition("only ")[2].partition("\n")[0] for each in (no_role, no_role_later)]
+    assert roles[0] == roles[1]
+    assert {"administrator", "clerk"} <= {*roles[0].split(", ")}
     assert made.returncode == Exit.OK, made.stderr
     assert json.loads(made.stdout)["setup_url"].startswith("http://127.0.0.1:8080/setup?token=")
     assert [each.returncode for each in refused] == [Exit.FAILED] * 5

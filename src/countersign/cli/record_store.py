@@ -197,10 +197,15 @@ async def require_writable(settings: Settings) -> None:
 
 def root_url(settings: Settings) -> str:
     """The service's public address: the configured one, else where it was last served, else the default."""
+    return known_url(settings) or DEFAULT_URL
+
+
+def known_url(settings: Settings) -> str | None:
+    """The same without the default."""
     if settings.records_url:
         return settings.records_url.rstrip("/")
     try:
         served: object = json.loads((Path(settings.data) / lock.FILE_NAME).read_text())["records"]
     except (OSError, ValueError, KeyError, TypeError):
-        return DEFAULT_URL
-    return served if isinstance(served, str) and urlsplit(served).hostname else DEFAULT_URL
+        return None
+    return served if isinstance(served, str) and urlsplit(served).hostname else None

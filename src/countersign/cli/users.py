@@ -31,14 +31,17 @@ def create_user(
     def new(registry: Registry) -> None:
         people.require(registry, username, name, email, roles)
 
-    async def work(service: app.Service) -> tuple[str, str]:
+    async def work(service: app.Service) -> tuple[str, str, str]:
         async with service.records.database.transaction() as transaction:
             nobody = Caller("person", "", "", "", View({}))
             run = Run(service.engine, nobody, transaction, Actor("", request_id="command line"), transaction)
             user_id = await people.add(run, username, name, email, roles, None)
             secret = await setup.invite(transaction, user_id)
-        return user_id, setup.address(service.records, secret)
+        is_guessed = record_store.known_url(service.records.settings) is None
+        return user_id, setup.address(service.records, secret), service.records.root_url if is_guessed else ""
 
-    user_id, link = record_store.run(data, f"cannot create the person {username}", work, new=new)
+    user_id, link, guessed = record_store.run(data, f"cannot create the person {username}", work, new=new)
     output.answer({"id": user_id, "username": username, "roles": list(roles), "setup_url": link}, link)
+    if guessed:
+        output.note(f"It was never served here: serve it at {guessed}, or set COUNTERSIGN_RECORDS_URL beforehand.")
     output.note(f"Give this link to {username} alone: it sets the password, works once, and ends after a day.")

@@ -13,6 +13,7 @@ from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
 
 _ROLE = "SELECT id FROM role WHERE title = $1"
+_TITLES = "SELECT title FROM role ORDER BY title"
 
 
 def require(registry: Registry, username: str, name: str | None, email: str | None, roles: Sequence[str]) -> None:
@@ -24,9 +25,10 @@ def require(registry: Registry, username: str, name: str | None, email: str | No
     _given(registry, username, name, email)
     if not usernames.is_plain(username):
         raise BadInput(f"user.username {usernames.RULE}")
+    known = sorted({ADMINISTRATOR, *registry.roles})
     for role in roles:
-        if role not in {ADMINISTRATOR, *registry.roles}:
-            raise _no_role(role)
+        if role not in known:
+            raise _no_role(role, known)
 
 
 async def add(
@@ -44,7 +46,7 @@ async def add(
     for role in roles:
         row = await run.transaction.fetch_one(_ROLE, role)
         if row is None:
-            raise _no_role(role)
+            raise _no_role(role, [str(title) for (title,) in await run.transaction.fetch(_TITLES)])
         member = {"user": Given(user_id), "role": Given(row[0])}
         await writing.insert(run, models["user_role"], member, "user_role.create")
     if hashed is not None:
@@ -58,8 +60,8 @@ def _given(registry: Registry, username: str, name: str | None, email: str | Non
     return {each: Given(_read(fields[each], value)) for each, value in values.items()}
 
 
-def _no_role(role: str) -> BadInput:
-    return BadInput(f"there is no role {role}")
+def _no_role(role: str, known: Sequence[str]) -> BadInput:
+    return BadInput(f"there is no role {role}, only {', '.join(known)}")
 
 
 def _read(field: Field, value: str | None) -> Stored:
