@@ -109,7 +109,7 @@ def test_migrations_that_are_to_come_are_left_to_an_upgrade(
 
 def test_a_wrong_data_directory_is_refused_and_not_made(run: Run, data: Path, settings: Settings) -> None:
     making = (OF_A_STORE[0], OF_RECORDS[0])
-    commands = [each for each in (*OF_A_STORE, *OF_RECORDS) if each not in making]
+    commands = [each for each in (*OF_A_STORE, *OF_RECORDS, ("webhooks", "resume")) if each not in making]
 
     for command in commands:
         done = run(*command, "--data", data, **settings)
@@ -127,10 +127,14 @@ def test_records_are_not_made_beside_a_store_by_asking_for_them(run: Run, data: 
     assert run("org", "create", "acme", "--name", "Acme", "--data", data, **settings).returncode == Exit.OK
 
     listed = run("webhooks", "list", "--data", data, **settings)
+    resumed = run("webhooks", "resume", "--data", data, **settings)
+    planned = run("db", "upgrade", "--dry-run", "records", "--data", data, **settings)
 
     assert listed.returncode == Exit.NOT_FOUND
     assert "of the records service" in listed.stderr
+    assert resumed.stdout == "Nothing was held.\n", resumed.stderr
     assert not (data / "records.sqlite").exists()
+    assert "records: 0001" in planned.stdout
 
 
 @pytest.mark.parametrize("command", [("Paper_Lantern", "--name", "Paper Lantern"), ("paper-lantern", "--name", " ")])

@@ -21,6 +21,7 @@ from countersign.kernel.webhooks.outbox import Outbox
 from countersign.kernel.webhooks.receivers import Receiver, WebhookNotFound
 from countersign.records import app
 from countersign.records.approvals import events as record_events
+from countersign.settings import Settings
 
 ResultT = TypeVar("ResultT")
 
@@ -268,13 +269,20 @@ def resume(data: str | None) -> None:
             return await holding.resume(transaction)
 
     settings = configuration.load(data=data)
+    has_store, has_records = record_store.settled(_kept(settings), DOING)
+    if not has_store and not has_records:
+        raise store.missing(settings, DOING, "Say --data with the directory that is served.", " of either service")
     resumed: list[str] = []
-    if store.has_database(settings) and store.run(data, DOING, of_store):
+    if has_store and store.run(data, DOING, of_store):
         resumed.append("distribution")
-    if record_store.has_database(settings) and record_store.run(data, DOING, of_records):
+    if has_records and record_store.run(data, DOING, of_records):
         resumed.append("records")
     said = f"What waits goes out: {', '.join(resumed)}." if resumed else "Nothing was held."
     output.answer({"resumed": resumed}, said)
+
+
+async def _kept(settings: Settings) -> tuple[bool, bool]:
+    return await store.is_kept(settings), await record_store.is_kept(settings)
 
 
 def _moment(instant: Instant | None) -> str | None:
