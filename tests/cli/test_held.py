@@ -72,6 +72,7 @@ def settings(request: pytest.FixtureRequest) -> dict[str, dict[str, str]]:
 def wait_to_send(run: Run, hooks: Hooks, told: dict[str, str]) -> None:
     """An original with an event that waits for a receiver of each service, and its backup."""
     run("org", "create", "acme", "--name", "Acme", "--data", "data", **told)
+    run("user", "create", "alice", "--data", "data", **told)
     for at, of in (("store", ["--org", "acme"]), ("records", [])):
         added = run("webhooks", "add", f"{hooks.url}/{at}", *of, "--data", "data", "--json", **told)
         run("webhooks", "ping", json.loads(added.stdout)["id"], *of, "--data", "data", **told)
