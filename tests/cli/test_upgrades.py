@@ -63,15 +63,10 @@ def held(database: apsw.Connection, known: Held | None = None) -> Held:
     return found
 
 
-async def of_then(service: str, number: int, folder: Path, path: Path) -> None:
+async def of_then(service: str, number: int, path: Path) -> None:
     """An empty database with the first so many migrations."""
-    package = folder / f"then_{service}_{number}"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    for each in migrate.migrations(PACKAGES[service])[:number]:
-        (package / f"{each.name}.sql").write_text(each.text, encoding="utf-8")
     database = await open_sqlite(path, reserve_bytes=0)
-    await migrate.upgrade(database, package.name)
+    await migrate.upgrade(database, PACKAGES[service], leaving=len(migrate.migrations(PACKAGES[service])) - number)
     await database.close()
 
 
@@ -111,9 +106,8 @@ def _made_by(package: str) -> set[str]:
 
 
 @pytest.fixture
-def then(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def then(template: Path, tmp_path: Path) -> Path:
     """A data directory with today's keys and files, and no database yet."""
-    monkeypatch.syspath_prepend(tmp_path)
     data = tmp_path / "data"
     shutil.copytree(template, data, ignore=shutil.ignore_patterns("*.sqlite*", "serve.lock"))
     return data
@@ -132,7 +126,7 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
     service: str, number: int, template: Path, then: Path, tmp_path: Path
 ) -> None:
     path = then / f"{service}.sqlite"
-    asyncio.run(of_then(service, number, tmp_path, path))
+    asyncio.run(of_then(service, number, path))
     fill(path, template / path.name, number)
     asyncio.run(require_own(path, service, tmp_path))
     before = held(apsw.Connection(str(path)))
@@ -145,7 +139,7 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
     after = held(apsw.Connection(str(path)), before)
 
     names = [each.name for each in migrate.migrations(PACKAGES[service])[number:]]
-    assert [name.removeprefix("records: ") for name in planned[: len(names)]] == names
+    assert [name.removeprefix(f"{service}: ") for name in planned[: len(names)]] == names
     assert planned == applied
     assert left == []
     assert sqlite_snapshot.faults(path) == []
@@ -159,7 +153,7 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
 
 def test_the_oldest_of_both_are_served(template: Path, then: Path, tmp_path: Path) -> None:
     for service in PACKAGES:
-        asyncio.run(of_then(service, 1, tmp_path, then / f"{service}.sqlite"))
+        asyncio.run(of_then(service, 1, then / f"{service}.sqlite"))
         fill(then / f"{service}.sqlite", template / f"{service}.sqlite", 1)
 
     with served(then, service="both") as server:
