@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import sqlite3
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from countersign.kernel.database.sqlite import open_sqlite
 from countersign.records.schema import install
 from tests.cli.conftest import Run
 from tests.cli.test_postgres import MASTER_KEY
-from tests.servers.countersign import served
+from tests.servers.countersign import COMMAND, environment, served
 
 Settings = dict[str, str]
 MODULES = "COUNTERSIGN_MODULES"
@@ -184,3 +185,15 @@ def _applied(data: Path, service: str) -> list[str]:
     rows = database.execute("SELECT name FROM schema_migration ORDER BY number").fetchall()
     database.close()
     return [str(name) for (name,) in rows]
+
+
+def test_two_who_make_the_first_installation_at_once_both_have_it(home: dict[str, str], data: Path) -> None:
+    commands = [["org", "create", slug, "--name", slug.title(), "--data", str(data)] for slug in ("acme", "zenith")]
+    started = [
+        subprocess.Popen([*COMMAND, *command], env=environment(**home), stderr=subprocess.PIPE, text=True)
+        for command in commands
+    ]
+
+    said = [each.communicate(timeout=60)[1] for each in started]
+
+    assert [each.returncode for each in started] == [Exit.OK, Exit.OK], said

@@ -94,7 +94,7 @@ def test_a_restored_copy_sends_nothing_until_it_is_resumed(
             ready = httpx.get(f"http://127.0.0.1:{watched['COUNTERSIGN_OPERATOR_PORT']}/readyz").json()
             assert hooks.heard == []
     with served(tmp_path / "copy", service="both", settings=told):
-        resumed = run("webhooks", "resume", "--data", "copy", "--json", **told)
+        resumed = run("webhooks", "resume", "--data", "copy", "--json", **told, COUNTERSIGN_MODULES="party")
         wait_until(lambda: len(hooks.heard) == 2)
 
     assert json.loads(restored.stdout)["deliveries_held"] is True

@@ -70,12 +70,17 @@ def test_rights_are_tried_and_nothing_stays(run: Run, here: Path, target: Target
     command: list[str | Path] = ["db", "migrate", "--to", target.url, "--data", here]
 
     refused = run(*command, "--dry-run")
+    made = [f"CREATE SCHEMA {name} AUTHORIZATION {target.role}" for name in ("distribution", "records")]
+    target.sql(*made)
+    beforehand = run(*command, "--dry-run")
+    target.sql("DROP SCHEMA distribution; DROP SCHEMA records")
     target.sql(f"GRANT CREATE ON DATABASE {target.name} TO {target.role}")
     planned = run(*command, "--dry-run")
     left = target.sql(SCHEMAS)
     done = run(*command)
 
-    require_refused(refused, f"GRANT CREATE ON DATABASE {target.name} TO {target.role};")
+    for each in (refused, beforehand):
+        require_refused(each, f"GRANT CREATE ON DATABASE {target.name} TO {target.role};")
     assert planned.returncode == done.returncode == Exit.OK, planned.stderr + done.stderr
     assert left == "0\n"
     for each in (planned, done):

@@ -1,6 +1,7 @@
 """The same commands on PostgreSQL, whose master key must be given."""
 
 import json
+import shutil
 from pathlib import Path
 
 from countersign.cli.output import Exit
@@ -44,6 +45,14 @@ def test_without_a_master_key_postgresql_is_refused(run: Run, postgres_url: str,
     assert failed == ["master key"]
 
 
+def copied(data: Path) -> Path:
+    """The mark of the directory in another that is not served."""
+    copy = data.with_name("copy")
+    copy.mkdir()
+    shutil.copy(data / "moved.json", copy)
+    return copy
+
+
 def test_a_directory_that_postgresql_is_used_for_gets_no_database_of_its_own(
     run: Run, postgres_url: str, tmp_path: Path
 ) -> None:
@@ -56,13 +65,22 @@ def test_a_directory_that_postgresql_is_used_for_gets_no_database_of_its_own(
             run("user", "create", "a@example.com", "--role", "admin", "--data", data),
             run("backup", data / "all.backup", "--data", data, COUNTERSIGN_BACKUP_PASSPHRASE="four words of chance"),
             run("verify", data),
+            run("keys", "status", "--data", data),
+            run("db", "upgrade", "--dry-run", "--data", data),
+            run("db", "upgrade", "--data", data),
+            run("modules", "apply", "--data", copied(data)),
+            run("webhooks", "resume", "--data", data),
         ]
+        doctor = run("doctor", "--json", "--data", data)
     served_without = run("serve", "distribution", "--port", "0", "--data", data)
 
     for each in (*forgotten, served_without):
         assert each.returncode == Exit.CONFLICT, [*each.args, each.stderr]
         assert "COUNTERSIGN_DATABASE_URL" in each.stderr
         assert MASTER_KEY not in each.stderr
+    failed = [each for each in json.loads(doctor.stdout)["checks"] if each["standing"] == "fail"]
+    assert {each["check"] for each in failed} >= {"distribution database", "records database"}
+    assert "COUNTERSIGN_DATABASE_URL" in failed[0]["remedy"]
     assert not [*data.glob("*.sqlite*"), *data.glob("*.key")]
 
 

@@ -150,7 +150,7 @@ async def _rotated(settings: Settings, *, drop_previous: bool) -> Rotated:
     anew: dict[str, int] = {}
     ring: KeyRing | None = None
     async with opened(settings) as parts:
-        await _require_ready(settings, parts, ROTATING)
+        await require_ready(settings, parts, ROTATING)
         if drop_previous and opening.SCHEMA not in {part.schema for part in parts}:
             why = f"{settings.data} holds no store, whose tokens would end"
             raise Failure(ROTATING, why=why, remedy="Leave out --drop-previous.", exit_code=Exit.NOT_FOUND)
@@ -169,15 +169,21 @@ async def _rotated(settings: Settings, *, drop_previous: bool) -> Rotated:
 
 async def _looked(settings: Settings) -> tuple[MasterKey, list[Lot]]:
     async with opened(settings) as parts:
-        await _require_ready(settings, parts, LOOKING)
+        await require_ready(settings, parts, LOOKING)
         master = await asyncio.to_thread(master_key, settings)
         return master, [lot for part in parts for lot in await part.lots(master)]
 
 
-async def _require_ready(settings: Settings, parts: Sequence[Part], doing: str) -> None:
+async def require_ready(settings: Settings, parts: Sequence[Part], doing: str) -> None:
+    """Insist that there are databases, and that no migration of theirs is to come.
+
+    Raises:
+        Failure: there are none.
+        SchemaMismatch: one is not up to date.
+    """
     if not parts:
         remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
-        raise Failure(doing, why=f"{settings.data} holds no database", remedy=remedy, exit_code=Exit.NOT_FOUND)
+        raise store.missing(settings, doing, remedy, " of either service")
     for part in parts:
         await migrate.require_applied(part.database, part.migrations, part.schema)
 

@@ -7,6 +7,7 @@ import click
 
 from countersign.cli import configuration, lock, output, record_store
 from countersign.cli.administration import data_option
+from countersign.kernel.database import moved
 from countersign.kernel.security.masterkey import master_key
 from countersign.records import app
 from countersign.records import modules as declared
@@ -106,6 +107,7 @@ async def _planned(settings: Settings) -> Plan:
 
 
 async def _applied(settings: Settings, destroy: bool) -> list[str]:
+    moved.require_in_use(Path(settings.data), settings.database_url)
     registry = declared.found(declared.names(settings.modules))
     master = await asyncio.to_thread(master_key, settings)
     database = await app.open_tables(settings)

@@ -51,8 +51,9 @@ def run(
             if new is None:
                 remedy = "Say --data with the directory that is served; `user create` and `serve` make a new one."
                 raise store.missing(settings, doing, remedy, " of the records service")
-            moved.require_in_use(Path(settings.data), settings.database_url)
             new(_registry(settings))
+        elif new is not None:
+            await store.others_done(lambda: _migrations(settings))
         async with app.opened(settings, root_url(settings), is_loopback=True, upgrades=not is_there) as service:
             return await work(service)
 
@@ -82,9 +83,11 @@ async def tables(settings: Settings) -> AsyncGenerator[Database | None]:
     """The database as it is, not upgraded, until the block is left; None while SQLite's file was not made.
 
     Raises:
+        Moved: as `is_kept`.
         Unavailable: it cannot be opened or reached.
         ValueError: the setting is no database address.
     """
+    moved.require_in_use(Path(settings.data), settings.database_url)
     if not has_database(settings):
         yield None
         return
@@ -96,8 +99,10 @@ async def is_kept(settings: Settings) -> bool:
     """Whether records were ever kept here; nothing is made by asking.
 
     Raises:
+        Moved: they are in PostgreSQL, and the setting for it is missing.
         Unavailable, ValueError: as `tables`.
     """
+    moved.require_in_use(Path(settings.data), settings.database_url)
     if not settings.database_url:
         return app.database_file(settings).exists()
     (there,) = await rights_at(settings.database_url, (app.SCHEMA,))
@@ -139,15 +144,23 @@ async def upgrade(settings: Settings) -> list[str]:
         RightMissing: PostgreSQL's role may not make or alter tables.
         BadSetting, MasterKeyRefused: no master key was given, or it cannot be read or made.
         CannotUnseal: the master key is not the one of the database.
+        Moved: as `is_kept`.
     """
+    moved.require_in_use(Path(settings.data), settings.database_url)
     await asyncio.to_thread(Path(settings.data).mkdir, mode=0o700, parents=True, exist_ok=True)
-    # First, since beside a database without one no key would ever be made.
-    master = await asyncio.to_thread(master_key, settings)
+    if not settings.database_url:
+        # Beside a database without one, no key would ever be made.
+        await asyncio.to_thread(master_key, settings)
     async with _opened(settings) as database:
         names = await _pending(settings, database)
         if names:
-            await install.upgrade(database, _registry(settings), master)
+            await install.upgrade(database, _registry(settings), await asyncio.to_thread(master_key, settings))
         return names
+
+
+async def _migrations(settings: Settings) -> list[str]:
+    async with _opened(settings) as database:
+        return await migrate.pending(database, install.MIGRATIONS)
 
 
 async def _pending(settings: Settings, database: Database) -> list[str]:

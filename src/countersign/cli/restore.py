@@ -21,6 +21,7 @@ from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import postgres_filling
 from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.database.postgres_session import rights_at
 from countersign.kernel.errors import Refused
 from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase
@@ -216,6 +217,8 @@ async def _target(settings: Settings, folder: Path, reading: Reading) -> AsyncGe
     if not settings.database_url:
         yield SqliteTarget(folder, reading.about.schemas)
         return
+    for each in await rights_at(settings.database_url, installation.SCHEMAS):
+        each.require_making()
     async with postgres_filling.filling(settings.database_url, installation.SCHEMAS) as filling:
         yield PostgresTarget(filling, reading.about.schemas)
 

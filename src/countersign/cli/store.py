@@ -30,6 +30,8 @@ from countersign.settings import BadSetting, Settings
 ResultT = TypeVar("ResultT")
 
 DATABASE_FILE = "distribution.sqlite"
+MOST_LOOKS, LOOKED_S = 100, 0.1
+"""How often, and after which pause, tables are looked at that are being made."""
 
 
 def run(
@@ -58,13 +60,22 @@ def run(
             if new is None:
                 remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
                 raise missing(settings, doing, remedy)
-            moved.require_in_use(Path(settings.data), settings.database_url)
             new()
+        elif new is not None:
+            await others_done(lambda: pending(settings))
         alters = upgrades or not is_there
         async with opening.opened(settings, root_url(settings), is_loopback=True, upgrades=alters) as store:
             return await work(store)
 
     return settled(open_and_work(), doing)
+
+
+async def others_done(pending: Callable[[], Awaitable[list[str]]]) -> None:
+    """Wait a while for another process that makes the tables at this moment, which takes it a second or two."""
+    for _ in range(MOST_LOOKS):
+        if not await pending():
+            return
+        await asyncio.sleep(LOOKED_S)
 
 
 def missing(settings: Settings, doing: str, remedy: str, of: str = "") -> Failure:
@@ -144,8 +155,10 @@ async def is_kept(settings: Settings) -> bool:
     """Whether the store's tables were ever begun here; nothing is made by asking.
 
     Raises:
+        Moved: they are in PostgreSQL, and the setting for it is missing.
         Unavailable, ValueError: as `database`.
     """
+    moved.require_in_use(Path(settings.data), settings.database_url)
     if not settings.database_url:
         return has_database(settings)
     (there,) = await rights_at(settings.database_url, (opening.SCHEMA,))
@@ -184,7 +197,9 @@ async def upgrade(settings: Settings) -> list[str]:
         Unavailable, ValueError, SchemaMismatch: as `pending`.
         RightMissing: PostgreSQL's role may not make or alter tables.
         MasterKeyRefused: there are databases without the key that sealed them, or it cannot be made.
+        Moved: as `is_kept`.
     """
+    moved.require_in_use(Path(settings.data), settings.database_url)
     await asyncio.to_thread(Path(settings.data).mkdir, mode=0o700, parents=True, exist_ok=True)
     if not settings.database_url:
         # Beside a database without one, no key would ever be made.

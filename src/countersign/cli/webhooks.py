@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from countersign.cli import configuration, names, output, record_store, store
+from countersign.cli import configuration, keys, names, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.distribution.context import Store
@@ -26,6 +26,7 @@ from countersign.settings import Settings
 ResultT = TypeVar("ResultT")
 
 ADDING = "cannot add the webhook"
+RESUMING = "cannot let webhooks and letters go out"
 SINCE = "Every event since, like 2026-11-20T22:13:00Z, 2026-11-20, or 3d for three days ago."
 
 org_option = click.option("--org", metavar="SLUG", help="Of this organisation of the store. Default: of the records.")
@@ -260,30 +261,22 @@ def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org:
 def resume(data: str | None) -> None:
     """Let webhooks and letters about plans go out, of both services: `restore` holds them."""
 
-    async def of_store(opened: Store) -> bool:
-        async with opened.database.transaction() as transaction:
-            return await holding.resume(transaction)
-
-    async def of_records(service: app.Service) -> bool:
-        async with service.records.database.transaction() as transaction:
-            return await holding.resume(transaction)
-
-    doing = "cannot let webhooks and letters go out"
     settings = configuration.load(data=data)
-    has_store, has_records = record_store.settled(_kept(settings), doing)
-    if not has_store and not has_records:
-        raise store.missing(settings, doing, "Say --data with the directory that is served.", " of either service")
-    resumed: list[str] = []
-    if has_store and store.run(data, doing, of_store):
-        resumed.append("distribution")
-    if has_records and record_store.run(data, doing, of_records):
-        resumed.append("records")
+    resumed = record_store.settled(_resumed(settings), RESUMING)
     said = f"What waits goes out: {', '.join(resumed)}." if resumed else "Nothing was held."
     output.answer({"resumed": resumed}, said)
 
 
-async def _kept(settings: Settings) -> tuple[bool, bool]:
-    return await store.is_kept(settings), await record_store.is_kept(settings)
+async def _resumed(settings: Settings) -> list[str]:
+    """The services of which something was held; what modules they have is all the same."""
+    async with keys.opened(settings) as parts:
+        await keys.require_ready(settings, parts, RESUMING)
+        resumed: list[str] = []
+        for part in parts:
+            async with part.database.transaction() as transaction:
+                if await holding.resume(transaction):
+                    resumed.append(part.schema)
+        return resumed
 
 
 def _moment(instant: Instant | None) -> str | None:

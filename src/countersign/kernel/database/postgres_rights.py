@@ -78,10 +78,7 @@ class Rights(NamedTuple):
             RightMissing: it cannot.
         """
         if not self.has_schema and not self.may_make_schema:
-            raise RightMissing(
-                f"the role {self.role} may not make the schema {self.schema} in the database {self.database}",
-                resolution=f"As the database's owner run: GRANT CREATE ON DATABASE {self.database} TO {self.role};",
-            )
+            self.require_making()
         if self.has_schema and not self.may_use:
             self._refuse("use", f"GRANT USAGE, CREATE ON SCHEMA {self.schema} TO {self.role};")
 
@@ -129,6 +126,19 @@ class Rights(NamedTuple):
             remedy = f"Drop it; or, as that role or a superuser, run: ALTER SCHEMA {self.schema} OWNER TO {self.role};"
             text = f"the schema {self.schema} of the database {self.database} belongs to the role {self.schema_owner}"
             raise NotEmpty(text, resolution=remedy)
+        self.require_making()
+
+    def require_making(self) -> None:
+        """Insist that schemas can be made, as filling them asks for whether or not they are there.
+
+        Raises:
+            RightMissing: they cannot.
+        """
+        if not self.may_make_schema:
+            raise RightMissing(
+                f"the role {self.role} may not make the schema {self.schema} in the database {self.database}",
+                resolution=f"As the database's owner run: GRANT CREATE ON DATABASE {self.database} TO {self.role};",
+            )
 
     def _refuse(self, what: str, statement: str) -> NoReturn:
         raise RightMissing(
