@@ -93,7 +93,7 @@ def _handler(script: Scripted) -> type[BaseHTTPRequestHandler]:
         def handle_any(self) -> None:
             """Read the request, give the next answer."""
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-            headers = {name.lower(): value for name, value in self.headers.items()}
+            headers = {name.lower(): ", ".join(self.headers.get_all(name, ())) for name in self.headers}
             script.seen.append(Seen(self.command, self.path, headers, body))
             answer = script.answers.pop(0)
             self.close_connection = True

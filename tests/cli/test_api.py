@@ -73,6 +73,18 @@ def test_fields_are_the_body_of_a_post(run: Run, scripted: Callable[[], Scripted
     assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
 
 
+def test_a_header_that_is_said_replaces_ours_however_it_is_spelt(run: Run, scripted: Callable[[], Scripted]) -> None:
+    server = scripted()
+    server.say(200, {})
+    said = {"content-type": "text/csv", "idempotency-key": "mine", "ACCEPT": "text/plain", "authorization": "Basic x"}
+    options = [word for name, value in said.items() for word in ("-H", f"{name}: {value}")]
+
+    run("api", "POST", "redeem", *options, "--server", server.url, COUNTERSIGN_TOKEN="secret")
+
+    (sent,) = server.seen
+    assert {name: sent.headers[name.lower()] for name in said} == said
+
+
 def test_the_body_of_a_call_may_be_a_file(run: Run, scripted: Callable[[], Scripted]) -> None:
     server = scripted()
     server.say(200, {})

@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import IO, NamedTuple
 from urllib.parse import urlencode
 
@@ -150,10 +149,13 @@ def _answered(server: Server, call: Call, url: str) -> Reply:
         Failure: refused or unreachable.
     """
     doing = f"{call.method} {call.path} failed"
-    request = Request(call.method, url, {**server.headers(url), "Accept": "application/json", **call.headers})
+    own = {**server.headers(url), "Accept": "application/json"}
     if call.body is not None:
-        own = {"Content-Type": "application/json", "Idempotency-Key": ids.new_uuid()}
-        request = replace(request, headers={**own, **request.headers}, body=call.body)
+        own |= {"Content-Type": "application/json", "Idempotency-Key": ids.new_uuid()}
+    # Names of headers are the same in any spelling: what the caller says replaces ours.
+    said = {name.lower() for name in call.headers}
+    headers = {name: value for name, value in own.items() if name.lower() not in said} | call.headers
+    request = Request(call.method, url, headers, call.body or b"")
     # The records service keeps no keys of what was done already.
     if call.method in ("GET", "HEAD") or url.startswith(f"{server.base}/"):
         return server.settle(request, doing)

@@ -12,7 +12,8 @@ from countersign.cli.finding import Finding
 from countersign.cli.output import Exit, Failure
 from countersign.cli.serve import PORTS, port_type
 from countersign.distribution import opening
-from countersign.settings import Settings
+from countersign.kernel.http import proxies
+from countersign.settings import BadSetting, Settings
 
 
 @click.command()
@@ -38,7 +39,7 @@ def doctor(service: str | None, data: str | None, host: str, distribution_port: 
     except Failure as failure:
         findings.append(Finding("settings", "fail", failure.why, failure.remedy))
     else:
-        findings += [machine.variables(), *checked(settings, host, chosen)]
+        findings += [_usable(settings), *checked(settings, host, chosen)]
     is_well = all(each.standing != "fail" for each in findings)
     if output.wants_json():
         output.answer({"ok": is_well, "checks": [each.members() for each in findings]})
@@ -46,6 +47,15 @@ def doctor(service: str | None, data: str | None, host: str, distribution_port: 
         each.say()
     if not is_well:
         sys.exit(Exit.FAILED)
+
+
+def _usable(settings: Settings) -> Finding:
+    """Whether what only the services make sense of can be used, and every name is known."""
+    try:
+        proxies.trusted(settings)
+    except BadSetting as error:
+        return Finding("settings", "fail", str(error), "Correct it; `countersign config` explains every setting.")
+    return machine.variables()
 
 
 def checked(settings: Settings, host: str, ports: Mapping[str, int]) -> Iterator[Finding]:

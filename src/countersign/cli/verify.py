@@ -189,7 +189,8 @@ async def _looked_through(settings: Settings) -> list[Finding]:
             remedy = "" if findings else refused.remedy
             findings.append(Finding(part.__name__.strip("_"), refused.detail, remedy=remedy))
         except Refused as refused:
-            findings.append(Finding(part.__name__.strip("_"), refused.detail, remedy=refused.remedy or RESTORE))
+            detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
+            findings.append(Finding(part.__name__.strip("_"), detail, remedy=refused.remedy or RESTORE))
     return findings
 
 

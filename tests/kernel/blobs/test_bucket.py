@@ -1,5 +1,6 @@
 """Each reason why a bucket cannot be used has words and a remedy of its own, and no secret in them."""
 
+import asyncio
 import re
 import shutil
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 from countersign.kernel.blobs import bucket
 from countersign.kernel.blobs.open import open_blobs
-from countersign.kernel.errors import Unavailable
+from countersign.kernel.errors import Refused, Unavailable
 from tests.servers.process import answers, free_port, serving
 
 POLICY = '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"*"}]}'
@@ -96,13 +97,20 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wr0ng")
 
 
-async def told(endpoint: str, name: str = "there") -> Unavailable:
-    """What a check of the bucket says."""
+async def told(endpoint: str, name: str = "there") -> str:
+    """What a check of the bucket notes for the operator; a caller is told none of it."""
     store = open_blobs(f"s3://{name}?endpoint={endpoint}&region=us-east-1&allow_http=true", Path())
     with pytest.raises(Unavailable) as caught:
         await store.check()
-    assert "wr0ng" not in caught.value.detail + caught.value.remedy
-    return caught.value
+    return noted(caught.value)
+
+
+def noted(refused: Refused) -> str:
+    """The note of a refusal that says to callers that they may try again, and nothing else."""
+    assert (refused.detail, refused.remedy) == ("The bucket of the blobs cannot be used now.", Unavailable.resolution)
+    (note,) = refused.__notes__
+    assert "wr0ng" not in note
+    return note
 
 
 async def test_an_unknown_key_a_wrong_secret_and_a_missing_right_are_told_apart(
@@ -114,23 +122,24 @@ async def test_an_unknown_key_a_wrong_secret_and_a_missing_right_are_told_apart(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", guarded.secret)
     reader = await told(guarded.endpoint)
 
-    assert "access key that its server does not know" in nobody.detail
-    assert "AWS_ACCESS_KEY_ID" in nobody.remedy
-    assert "secret that is not the access key's" in somebody.detail
-    assert "AWS_SECRET_ACCESS_KEY" in somebody.remedy
-    assert "may not be used so" in reader.detail
-    assert "s3:PutObject" in reader.remedy
+    assert "access key that its server does not know" in nobody
+    assert "AWS_ACCESS_KEY_ID" in nobody
+    assert "secret that is not the access key's" in somebody
+    assert "AWS_SECRET_ACCESS_KEY" in somebody
+    assert "may not be used so" in reader
+    assert "s3:PutObject" in reader
 
 
 async def test_a_missing_bucket_is_told_and_not_taken_for_a_missing_blob(s3_endpoint: str) -> None:
     missing = await told(s3_endpoint, "nowhere")
     address = f"s3://nowhere?endpoint={s3_endpoint}&region=us-east-1&allow_http=true"
 
-    with pytest.raises(Unavailable, match="is not there"):
+    with pytest.raises(Unavailable) as sealing:
         await open_blobs(address, Path()).seal("up", [], 0, None)
 
-    assert missing.detail == "The bucket of the blobs is not there."
-    assert "COUNTERSIGN_BLOBS_URL" in missing.remedy
+    assert missing == noted(sealing.value)
+    assert missing.startswith("It is not there.")
+    assert "COUNTERSIGN_BLOBS_URL" in missing
 
 
 @pytest.mark.parametrize(
@@ -152,18 +161,36 @@ async def test_a_service_that_refuses_is_told_with_its_reason(
 
     said = await told(endpoint)
 
-    assert why in said.detail
-    assert remedy in said.remedy
-    assert "Retry-After" not in said.remedy
+    assert why in said
+    assert remedy in said
 
 
 async def test_an_endpoint_that_cannot_be_reached_is_told_with_its_reason(
     answered: tuple[str, list[tuple[int, str]]],
 ) -> None:
     silent = await told(f"http://127.0.0.1:{free_port()}")
-    unknown = bucket.refusal(Exception('error sending request: ConnectError("dns error")'))
+    unknown = noted(bucket.refusal(Exception('error sending request: ConnectError("dns error")')))
     plain = await told(answered[0].replace("http:", "https:"))
 
-    assert "nobody listens" in silent.detail
-    assert "cannot be found" in unknown.detail
-    assert "does not speak TLS" in plain.detail
+    assert "nobody listens" in silent
+    assert "cannot be found" in unknown
+    assert "does not speak TLS" in plain
+
+
+async def test_an_answer_that_breaks_off_is_no_endpoint_of_another_kind() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 206 Partial Content\r\nContent-Length: 9000\r\nContent-Range: bytes 0-8999/9000\r\n")
+        writer.write(b'Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nETag: "a"\r\n\r\nthe first')
+        await writer.drain()
+        writer.transport.abort()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        endpoint = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        blobs = open_blobs(f"s3://there?endpoint={endpoint}&region=us-east-1&allow_http=true", Path())
+        with pytest.raises(Unavailable) as caught:
+            async for _ in blobs.read("0" * 64, 0, 9000):
+                pass
+
+    assert "broke off" in noted(caught.value)
+    assert "COUNTERSIGN_BLOBS_URL" not in noted(caught.value)

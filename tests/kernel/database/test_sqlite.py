@@ -296,3 +296,11 @@ async def test_a_statement_that_took_long_is_read_in_a_thread_until_it_is_tried_
     for _ in range(3):
         assert await database.scan(count, 5) == [(5,)]
     assert len(tried) == 4
+
+
+def test_a_connection_that_was_closed_meanwhile_is_a_service_that_stops(path: Path) -> None:
+    connection = sqlite_connection.connect(path, use="write")
+    connection.close()
+
+    with pytest.raises(Unavailable, match="is stopping"):
+        sqlite_connection.fetch(connection, "SELECT 1", ())

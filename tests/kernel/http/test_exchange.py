@@ -8,6 +8,7 @@ import pytest
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.call import BodyTooLarge, ClientGone, Message
 from countersign.kernel.http.exchange import Exchange
+from countersign.kernel.http.proxies import Proxies
 
 
 def scope(**headers: str) -> dict[str, object]:
@@ -118,6 +119,14 @@ async def test_a_forwarded_address_is_believed_from_configured_proxies_only(
     proxies: tuple[str, ...], forwarded: str, address: str
 ) -> None:
     assert Wire().exchange(*proxies, x_forwarded_for=forwarded).address == address
+
+
+def test_a_network_of_proxies_may_be_told_by_any_address_in_it() -> None:
+    proxies = Proxies("10.0.0.1/8, fd00::7/64")
+
+    assert "10.200.0.9" in proxies
+    assert "fd00::1" in proxies
+    assert "11.0.0.1" not in proxies
 
 
 @pytest.mark.parametrize(

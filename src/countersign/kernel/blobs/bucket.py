@@ -1,4 +1,8 @@
-"""Why a bucket cannot be used: each cause in words of its own, with its remedy. No host, bucket or key is named."""
+"""Why a bucket cannot be used: each cause in words of its own, with its remedy. No host, bucket or key is named.
+
+Settings and credentials are the operator's matter: cause and remedy are a note to the refusal, which callers of the API
+are not told.
+"""
 
 import re
 from typing import NamedTuple
@@ -31,6 +35,7 @@ _KEYLESS = Cause(
 _MISSING = Cause("is not there", f"Create it, or correct bucket and `endpoint` in {SETTING}.")
 _FOREIGN = Cause("is behind an endpoint that does not answer as S3 does", f"Correct `endpoint` in {SETTING}.")
 _BUSY = Cause("is behind a server that is busy or out of order", "Try again; look at the server's own state.")
+_CUT = Cause("could not be reached, or broke off its answer", "Try again; look at the server and the way there.")
 
 # The codes of S3 (its reference, error responses), which others that speak its protocol use as well.
 _CODES = {
@@ -76,14 +81,16 @@ _SIGNS = {
 
 
 def refusal(error: Exception) -> Refused:
-    """What an error of the client means for whoever asked."""
+    """What an error of the client means for whoever asked; why, and the remedy, are a note for the operator."""
     said = str(error)
     status = next(iter(_STATUS.findall(said)), "")
     # The client names no class for it; servers with a disk of their own answer 507.
     if status == "507":
         return StorageFull("The bucket of the blobs has no room left.")
     cause = _cause(said, status)
-    return Unavailable(f"The bucket of the blobs {cause.why}.", resolution=cause.remedy)
+    refused = Unavailable("The bucket of the blobs cannot be used now.")
+    refused.add_note(f"It {cause.why}. {cause.remedy}")
+    return refused
 
 
 def is_missing(error: Exception) -> bool:
@@ -100,6 +107,9 @@ def _cause(said: str, status: str) -> Cause:
         return _NO_RIGHT
     if status == "404":
         return _MISSING
+    # Without a status no answer came, or its bytes ended early: whoever asks again may get all of it.
+    if not status:
+        return _CUT
     return _BUSY if status >= "500" else _FOREIGN
 
 

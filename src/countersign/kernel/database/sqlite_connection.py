@@ -290,7 +290,9 @@ def refusal(error: apsw.Error, connection: Connection | None = None, *, file: st
         return None
     is_damaged = isinstance(error, apsw.CorruptError | apsw.NotADBError)
     refused = Unavailable(found, resolution=_RESTORE if is_damaged else None)
-    file = file or (connection.filename if connection is not None else "")
+    # A closed connection cannot be asked for its file.
+    if not file and connection is not None and not isinstance(error, apsw.ConnectionClosedError):
+        file = connection.filename
     if file:
         refused.add_note(f"The file is {file}.")
     return refused

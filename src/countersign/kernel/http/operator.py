@@ -165,7 +165,9 @@ class Operator:
             async with asyncio.timeout(CHECK_S):
                 return Finding(check.name, "ok", await check.run())
         except Refused as refused:
-            return Finding(check.name, "failed", str(telemetry.redacted(refused.detail)))
+            # What callers of the API are not told is noted on the exception.
+            detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
+            return Finding(check.name, "failed", str(telemetry.redacted(detail)))
         except TimeoutError:
             return Finding(check.name, "failed", f"no answer within {CHECK_S:.0f} s")
         except Exception as error:  # the edge of a check: whatever is wrong with what it looks at, it failed

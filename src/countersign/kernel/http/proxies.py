@@ -6,7 +6,7 @@ from countersign.settings import BadSetting, Settings
 
 
 class Proxies:
-    """Addresses and networks (`10.0.0.7`, `10.42.0.0/16`, `fd00::/64`)."""
+    """Addresses and networks (`10.0.0.7`, `10.42.0.0/16`, `fd00::/64`); a network may be told by any address in it."""
 
     def __init__(self, text: str) -> None:
         """Take them from a list that is separated by commas.
@@ -16,7 +16,7 @@ class Proxies:
         """
         parts = [part for part in map(str.strip, text.split(",")) if part]
         self._addresses = frozenset(part for part in parts if "/" not in part)
-        self._networks = tuple(ip_network(part) for part in parts if "/" in part)
+        self._networks = tuple(ip_network(part, strict=False) for part in parts if "/" in part)
 
     def __contains__(self, address: object) -> bool:
         if not isinstance(address, str):
