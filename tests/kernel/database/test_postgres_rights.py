@@ -137,5 +137,8 @@ async def test_a_schema_of_another_role_is_no_place_to_move_to(poor: Poor) -> No
     with pytest.raises(NotEmpty) as refused:
         found.require_new()
     await poor.give(refused.value.remedy.partition("run: ")[2])
+    with pytest.raises(RightMissing) as unmade:
+        (await poor.rights()).require_new()
+    await poor.give(unmade.value.remedy.partition("run: ")[2])
 
     (await poor.rights()).require_new()
