@@ -25,9 +25,10 @@ def test_an_address_that_is_well_written_is_read(url: str) -> None:
     address.require_postgres(url)
 
 
-def test_an_address_is_shown_without_its_login() -> None:
-    assert address.shown("postgresql://u:p@db/shop") == "db:5432/shop"
-    assert address.shown("postgresql://u:p@one:1,two:2/shop") == "one:1,two:2/shop"
+def test_an_address_is_shown_without_its_password() -> None:
+    assert address.shown("postgresql://u:p@db/shop") == "u@db:5432/shop"
+    assert address.shown("postgresql://u:p@one:1,two:2/shop") == "u@one:1,two:2/shop"
+    assert address.place("postgresql://u:p@one:1,two:2/shop") == "one:1,two:2/shop"
 
 
 @pytest.mark.parametrize("password", CUT)

@@ -86,7 +86,7 @@ def settle(folder: Path, url: str) -> None:
         OSError: the mark cannot be written.
     """
     if url and not (folder / FILE_NAME).exists() and not _has_files(folder):
-        write(folder, Mark(ids.new_uuid(), address.shown(url), clock.rfc3339(clock.now()), is_complete=True))
+        write(folder, Mark(ids.new_uuid(), address.place(url), clock.rfc3339(clock.now()), is_complete=True))
 
 
 def is_ambiguous(folder: Path) -> bool:
