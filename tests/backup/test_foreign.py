@@ -18,7 +18,7 @@ from countersign.kernel.security.masterkey import master_key
 from countersign.records import modules
 from countersign.records.schema import install
 from countersign.settings import Settings
-from tests.cli.test_postgres import MASTER_KEY
+from tests.servers.countersign import MASTER_KEY
 
 OWN = {"distribution": (opening.MIGRATIONS, no_tables), "records": (install.MIGRATIONS, install.tables)}
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.countersign import COMMAND, Running, environment, served
+from tests.servers.countersign import COMMAND, MASTER_KEY, Running, environment, served
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Settings = dict[str, str]
 
 
 @pytest.fixture
@@ -39,6 +40,21 @@ def run(home: dict[str, str], tmp_path: Path) -> Run:
         )
 
     return run
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def settings(request: pytest.FixtureRequest) -> Settings:
+    """The settings of an empty database: once SQLite in the data directory, once PostgreSQL."""
+    if request.param == "sqlite":
+        return {}
+    url: str = request.getfixturevalue("postgres_url")
+    return {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory that is still to be made."""
+    return tmp_path / "data"
 
 
 @dataclass

@@ -6,8 +6,8 @@ import pytest
 
 from countersign.cli.output import Exit
 from tests.cli.conftest import Run
+from tests.servers.countersign import MASTER_KEY
 
-MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
 PASSPHRASE = "correct horse battery staple"
 NAMES = {
     "COUNTERSIGN_DATABASE_URL": "postgresql://u:abcde/SecretTail@db.invalid/shop",

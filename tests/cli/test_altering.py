@@ -1,6 +1,7 @@
 """A small command works on the tables that are there: it alters none, and makes none by a mistake of its caller."""
 
 import asyncio
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -13,11 +14,10 @@ from countersign.distribution import opening
 from countersign.kernel.database import migrate
 from countersign.kernel.database.sqlite import open_sqlite
 from countersign.records.schema import install
-from tests.cli.conftest import Run
-from tests.cli.test_postgres import MASTER_KEY
-from tests.servers.countersign import COMMAND, environment, served
+from tests.cli.conftest import Run, Settings
+from tests.cli.test_serve import wait_until
+from tests.servers.countersign import COMMAND, MASTER_KEY, environment, served
 
-Settings = dict[str, str]
 MODULES = "COUNTERSIGN_MODULES"
 OF_RECORDS = [
     ("user", "create", "eve"),
@@ -28,21 +28,6 @@ OF_A_STORE = [
     ("person", "create", "x@example.com"),
     ("issuers", "add", "https://id.example", "--name", "ID", "--jwks-uri", "https://id.example/keys"),
 ]
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def settings(request: pytest.FixtureRequest) -> Settings:
-    """The settings of an empty database: once SQLite in the data directory, once PostgreSQL."""
-    if request.param == "sqlite":
-        return {}
-    url: str = request.getfixturevalue("postgres_url")
-    return {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """A data directory that is still to be made."""
-    return tmp_path / "data"
 
 
 def test_other_modules_than_those_served_alter_no_table(run: Run, data: Path, settings: Settings) -> None:
@@ -84,14 +69,13 @@ def test_a_first_installation_that_was_cut_off_is_ended_by_an_upgrade_alone(run:
 
 
 def test_migrations_that_are_to_come_are_left_to_an_upgrade(
-    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, data: Path
 ) -> None:
     assert run("org", "create", "acme", "--name", "Acme", "--data", data).returncode == Exit.OK
     assert run("user", "create", "bob", "--data", data).returncode == Exit.OK
-    monkeypatch.syspath_prepend(tmp_path)
     for service, package in (("distribution", opening.MIGRATIONS), ("records", install.MIGRATIONS)):
         (data / f"{service}.sqlite").unlink()
-        asyncio.run(_migrated(data / f"{service}.sqlite", _but_the_last(package, tmp_path / f"then_{service}")))
+        asyncio.run(_migrated(data / f"{service}.sqlite", package, leaving=1))
     before = {service: _applied(data, service) for service in ("distribution", "records")}
 
     refused = [run(*command, "--data", data) for command in (*OF_A_STORE, *OF_RECORDS)]
@@ -164,18 +148,10 @@ def test_a_link_that_nobody_serves_yet_says_so(run: Run, data: Path) -> None:
     assert told not in said.stderr + known.stderr
 
 
-async def _migrated(path: Path, package: str) -> None:
+async def _migrated(path: Path, package: str, *, leaving: int = 0) -> None:
     database = await open_sqlite(path, reserve_bytes=0)
-    await migrate.upgrade(database, package)
+    await migrate.upgrade(database, package, leaving=leaving)
     await database.close()
-
-
-def _but_the_last(package: str, folder: Path) -> str:
-    folder.mkdir()
-    (folder / "__init__.py").touch()
-    for each in migrate.migrations(package)[:-1]:
-        (folder / f"{each.name}.sql").write_text(each.text, encoding="utf-8")
-    return folder.name
 
 
 def _applied(data: Path, service: str) -> list[str]:
@@ -187,13 +163,30 @@ def _applied(data: Path, service: str) -> list[str]:
     return [str(name) for (name,) in rows]
 
 
-def test_two_who_make_the_first_installation_at_once_both_have_it(home: dict[str, str], data: Path) -> None:
-    commands = [["org", "create", slug, "--name", slug.title(), "--data", str(data)] for slug in ("acme", "zenith")]
-    started = [
-        subprocess.Popen([*COMMAND, *command], env=environment(**home), stderr=subprocess.PIPE, text=True)
-        for command in commands
-    ]
+@pytest.mark.parametrize(
+    ("file", "migrations", "command"),
+    [
+        ("distribution.sqlite", opening.MIGRATIONS, ["org", "create", "acme", "--name", "Acme"]),
+        ("records.sqlite", install.MIGRATIONS, ["user", "create", "eve", "--role", "administrator"]),
+    ],
+)
+def test_a_command_waits_for_another_that_makes_the_first_installation(
+    home: dict[str, str], data: Path, file: str, migrations: str, command: list[str]
+) -> None:
+    settings = {**home, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+    data.mkdir(mode=0o700)
+    asyncio.run(_migrated(data / file, migrations, leaving=1))
+    waiting = subprocess.Popen(
+        [*COMMAND, *command, "--data", data], env=environment(**settings), stderr=subprocess.PIPE, text=True
+    )
+    wait_until(lambda: _holds(waiting.pid, data / file))
 
-    said = [each.communicate(timeout=60)[1] for each in started]
+    # As the other does.
+    subprocess.run([*COMMAND, "db", "upgrade", "--data", data], env=environment(**settings), check=True)
 
-    assert [each.returncode for each in started] == [Exit.OK, Exit.OK], said
+    assert (waiting.wait(60), waiting.communicate()[1].count("Error")) == (Exit.OK, 0)
+
+
+def _holds(process: int, file: Path) -> bool:
+    """Whether the process has the file open."""
+    return any(os.path.realpath(each) == str(file.resolve()) for each in Path(f"/proc/{process}/fd").iterdir())

@@ -16,8 +16,7 @@ from countersign.cli import progress
 from countersign.cli.output import Exit
 from countersign.kernel.security.age import Sealing
 from tests.cli.conftest import Run
-from tests.cli.test_postgres import MASTER_KEY
-from tests.servers.countersign import COMMAND, environment
+from tests.servers.countersign import COMMAND, MASTER_KEY, environment
 from tests.servers.postgres import Cluster, PostgresFactory
 from tests.servers.s3 import Bucket
 

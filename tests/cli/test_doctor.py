@@ -3,7 +3,6 @@
 import json
 import shutil
 import socket
-import subprocess
 import tempfile
 import urllib.request
 from collections.abc import Iterator
@@ -15,12 +14,12 @@ import pytest
 
 from countersign.cli.output import Exit
 from tests.cli.conftest import Run
+from tests.servers.countersign import MASTER_KEY
 from tests.servers.postgres import Cluster
 from tests.servers.process import answers, free_port, installed, serving
 from tests.servers.s3 import Bucket
 
 FREE = ("--distribution-port", "0", "--records-port", "0")
-MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
 PASSWORD = "not-to-be-seen"
 KEYS = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
 _numbers = count(1)
@@ -161,17 +160,7 @@ class Poor:
 
     def sql(self, *statements: str) -> str:
         """Run the statements in the database as the superuser."""
-        command = [
-            self._cluster.programs / "psql",
-            "-XAtq",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-d",
-            self._cluster.url(self.name),
-        ]
-        for statement in statements:
-            command += ["-c", statement]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return self._cluster.sql(*statements, database=self.name)
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ import pytest
 
 from countersign.cli.output import Exit
 from tests.cli.conftest import Run
-from tests.cli.test_postgres import MASTER_KEY
 from tests.cli.test_serve import wait_until
-from tests.servers.countersign import served
+from tests.servers.countersign import MASTER_KEY, served
 from tests.servers.postgres import PostgresFactory
 from tests.servers.process import free_port
 

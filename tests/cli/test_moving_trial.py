@@ -38,17 +38,7 @@ class Target:
 
     def sql(self, *statements: str) -> str:
         """Run the statements in the database as the superuser."""
-        command = [
-            self._cluster.programs / "psql",
-            "-XAtq",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-d",
-            self._cluster.url(self.name),
-        ]
-        for statement in statements:
-            command += ["-c", statement]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return self._cluster.sql(*statements, database=self.name)
 
 
 @pytest.fixture

@@ -6,9 +6,7 @@ from pathlib import Path
 
 from countersign.cli.output import Exit
 from tests.cli.conftest import Run
-from tests.servers.countersign import served
-
-MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
+from tests.servers.countersign import MASTER_KEY, served
 
 
 def test_administration_server_and_doctor_share_one_postgresql(run: Run, postgres_url: str, tmp_path: Path) -> None:

@@ -10,27 +10,10 @@ import pytest
 
 from countersign.cli.output import Exit
 from countersign.web.assets import Assets
-from tests.cli.conftest import Run
-from tests.cli.test_postgres import MASTER_KEY
+from tests.cli.conftest import Run, Settings
 from tests.servers.countersign import served
 
 PASSWORD = "a long enough password"
-Settings = dict[str, str]
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def settings(request: pytest.FixtureRequest) -> Settings:
-    """The settings of an empty database: once SQLite in the data directory, once PostgreSQL."""
-    if request.param == "sqlite":
-        return {}
-    url: str = request.getfixturevalue("postgres_url")
-    return {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """A data directory that is still to be made."""
-    return tmp_path / "data"
 
 
 def test_modules_are_planned_applied_and_listed(run: Run, data: Path, settings: Settings) -> None:

@@ -14,9 +14,9 @@ import httpx
 
 from countersign.kernel.http import operator
 from tests.cli.test_operator import CHECKS, watched
-from tests.cli.test_postgres import MASTER_KEY
 from tests.cli.test_serve import wait_until
 from tests.servers import relay
+from tests.servers.countersign import MASTER_KEY
 from tests.servers.process import free_port
 from tests.servers.s3 import Bucket
 

@@ -22,10 +22,10 @@ from countersign.settings import Settings
 from tests.distribution.world import World
 from tests.peers import identity_provider
 from tests.peers.identity_provider import IdentityProvider
+from tests.servers.countersign import MASTER_KEY
 from tests.servers.postgres import Cluster, PostgresFactory
 
 ROOT_URL = "http://127.0.0.1:8480"
-MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
 
 
 @cache

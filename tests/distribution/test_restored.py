@@ -10,7 +10,7 @@ from countersign.distribution.identity import people, tokens
 from countersign.kernel.database.port import Reader
 from countersign.kernel.security.jose import InvalidToken
 from countersign.settings import Settings
-from tests.cli.test_postgres import MASTER_KEY
+from tests.servers.countersign import MASTER_KEY
 
 ALIVE = """
 SELECT (SELECT count(1) FROM session), (SELECT count(1) FROM authorization_code), (SELECT count(1) FROM delegation),

@@ -18,8 +18,7 @@ from countersign.kernel.database.open import open_database
 from countersign.records import demo
 from countersign.records.app import SCHEMA as RECORDS
 from tests.faults import wire
-from tests.faults.lives import MASTER_KEY
-from tests.servers.countersign import COMMAND, Running, environment, served
+from tests.servers.countersign import COMMAND, MASTER_KEY, Running, environment, served
 from tests.servers.s3 import Bucket
 
 PASSPHRASE = "correct horse battery staple"

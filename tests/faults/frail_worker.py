@@ -23,10 +23,10 @@ from countersign.records import app as records
 from countersign.settings import Settings
 from tests.faults import office_errand, store_errand
 from tests.faults.errands import Hand, Heard, Ledger, Request, Say, Turned
-from tests.faults.lives import MASTER_KEY
 from tests.faults.office_errand import Desk
 from tests.faults.store_errand import Trade
 from tests.faults.wire import Answer
+from tests.servers.countersign import MASTER_KEY
 
 ROOT_URL = "http://127.0.0.1:8480"
 DONE, WRONG, TURNED = 0, 1, 2

@@ -6,10 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.servers.countersign import COMMAND, environment
+from tests.servers.countersign import COMMAND, MASTER_KEY, environment
 from tests.servers.process import START_S, answers, free_port
-
-MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
 
 
 class Lives:

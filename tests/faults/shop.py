@@ -10,7 +10,8 @@ from countersign.distribution.publishing import products
 from countersign.distribution.publishing.schemas import ProductWrite
 from countersign.distribution.redeem import codes, issue
 from countersign.settings import Settings
-from tests.faults.lives import MASTER_KEY, Lives
+from tests.faults.lives import Lives
+from tests.servers.countersign import MASTER_KEY
 
 ORG = "north"
 ALL_SCOPES = "read:products write:products read:releases write:releases read:library admin:org"

@@ -17,8 +17,8 @@ from countersign.kernel.jobs import processes
 from countersign.settings import Settings
 from tests.faults import job_worker
 from tests.faults.job_worker import Chore
-from tests.faults.lives import MASTER_KEY
 from tests.figures import Figures
+from tests.servers.countersign import MASTER_KEY
 from tests.servers.machines import Machine, machines
 from tests.servers.postgres import Cluster
 

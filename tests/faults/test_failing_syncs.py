@@ -17,12 +17,12 @@ from countersign.settings import Settings
 from tests.faults import frail_worker, job_worker, places
 from tests.faults.crowd import Crowd
 from tests.faults.frail import Frail, frail
-from tests.faults.lives import MASTER_KEY, Lives
+from tests.faults.lives import Lives
 from tests.faults.places import Place
 from tests.faults.preload import compiled
 from tests.faults.test_jobs_under_kills import counted, left, seeded
 from tests.figures import Figures
-from tests.servers.countersign import environment
+from tests.servers.countersign import MASTER_KEY, environment
 
 RUNS, RUNS_FULL = 4, 100
 """Of each service."""

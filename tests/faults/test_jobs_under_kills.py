@@ -23,8 +23,8 @@ from countersign.kernel.database.port import Transaction
 from countersign.settings import Settings
 from tests.faults import job_worker
 from tests.faults.job_worker import Chore
-from tests.faults.lives import MASTER_KEY
 from tests.figures import Figures
+from tests.servers.countersign import MASTER_KEY
 
 JOBS, JOBS_FULL = 200, 1_000
 WORKERS, ORGANISATIONS = 3, 6

@@ -13,8 +13,9 @@ import httpx
 import pytest
 
 from tests.distribution.agents.people import csrf_of
-from tests.faults.lives import MASTER_KEY, Lives
+from tests.faults.lives import Lives
 from tests.figures import Figures
+from tests.servers.countersign import MASTER_KEY
 
 OWNER_PASSWORD = "marker-owner-password-7Hq2"
 WRONG_PASSWORD = "marker-wrong-password-9Kd4"

@@ -14,9 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.faults.lives import MASTER_KEY
 from tests.figures import Figures
-from tests.servers.countersign import COMMAND, environment
+from tests.servers.countersign import COMMAND, MASTER_KEY, environment
 from tests.servers.machines import Machine, machines, node
 from tests.servers.postgres import Cluster
 

@@ -16,10 +16,9 @@ from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.webhooks import receivers
 from countersign.kernel.webhooks.outbox import Outbox
 from countersign.settings import Settings
-from tests.faults.lives import MASTER_KEY
 from tests.figures import Figures
 from tests.peers.receiver import Receiver, receiving
-from tests.servers.countersign import SOURCE, environment
+from tests.servers.countersign import MASTER_KEY, SOURCE, environment
 
 ROOT = Path(__file__).parents[2]
 KILLS, KILLS_FULL = 4, 200

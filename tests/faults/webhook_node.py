@@ -12,7 +12,7 @@ from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.webhooks import leases, outbox, sending
 from countersign.kernel.webhooks.outbox import Outbox
 from countersign.settings import Settings
-from tests.faults.lives import MASTER_KEY
+from tests.servers.countersign import MASTER_KEY
 
 ADD = "INSERT INTO thing (id) VALUES ($1)"
 

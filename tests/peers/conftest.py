@@ -10,8 +10,8 @@ import pytest
 
 from tests.peers.node import Node, node
 from tests.records.conftest import Furnished, sqlite_office
-from tests.records.office import MASTER_KEY, Office
-from tests.servers.countersign import served
+from tests.records.office import Office
+from tests.servers.countersign import MASTER_KEY, served
 
 __all__ = ["Node", "node", "sqlite_office"]
 

@@ -9,9 +9,9 @@ import httpx
 from countersign.records import app, demo
 from countersign.records.access import sign_in
 from countersign.settings import Settings
+from tests.servers.countersign import MASTER_KEY
 
 ROOT_URL = "http://127.0.0.1:8080"
-MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
 PEOPLE = ("alice", "bob", "carol", "root")
 
 

@@ -12,6 +12,8 @@ from typing import NamedTuple
 from tests.servers.process import answers, free_port, serving
 
 SOURCE = Path(__file__).parents[2] / "src"
+MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
+"""One that is given, as with PostgreSQL it must be."""
 COMMAND = (sys.executable, "-m", "countersign.cli.main")
 
 

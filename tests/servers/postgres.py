@@ -32,13 +32,13 @@ class Cluster(NamedTuple):
     port: int
     data: Path
 
-    def sql(self, *statements: str) -> str:
+    def sql(self, *statements: str, database: str = "postgres") -> str:
         """Run the statements, each in its own transaction, as the superuser; what they print.
 
         Raises:
             RuntimeError: one was refused.
         """
-        command = [self.programs / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", self.url("postgres")]
+        command = [self.programs / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", self.url(database)]
         for statement in statements:
             command += ["-c", statement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -8,13 +8,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.servers.countersign import COMMAND, Running, environment, served
+from tests.servers.countersign import COMMAND, MASTER_KEY, Running, environment, served
 from tests.servers.s3 import Bucket
 from tests.tour.archives import dependency_wheel
 
 PRODUCT = "harbour-of-small-lights"
 VERSION = "2026.11.20"
-MASTER_KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
 
 
 @pytest.fixture(params=["disk", "s3"])

@@ -50,7 +50,7 @@ def verify_audit(data: str | None) -> None:
 
 
 async def _verified(settings: Settings) -> Report:
-    async with record_store.tables(settings) as database:
+    async with record_store.TABLES.kept(settings) as database:
         if database is None or not await install.is_installed(database):
             remedy = "Name the data directory of a records service with --data."
             raise Failure(DOING, why="there are no records yet", remedy=remedy, exit_code=Exit.NOT_FOUND)

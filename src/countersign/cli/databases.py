@@ -7,6 +7,7 @@ import click
 
 from countersign.cli import configuration, moving, output, record_store, store
 from countersign.cli.administration import data_option
+from countersign.cli.tables import Tables
 from countersign.distribution import opening
 from countersign.kernel.database.postgres_session import rights_at
 from countersign.records import app
@@ -14,16 +15,16 @@ from countersign.settings import Settings
 
 
 class Kept(NamedTuple):
-    """A service's tables: whether they were ever begun, what is to come for them, and how it is applied."""
+    """A service's tables, what is to come for them, and how it is applied."""
 
-    is_there: Callable[[Settings], Awaitable[bool]]
+    tables: Tables
     pending: Callable[[Settings], Awaitable[list[str]]]
     upgrade: Callable[[Settings], Awaitable[list[str]]]
 
 
 SERVICES = {
-    opening.SCHEMA: Kept(store.is_kept, store.pending, store.upgrade),
-    app.SCHEMA: Kept(record_store.is_kept, record_store.pending, record_store.upgrade),
+    opening.SCHEMA: Kept(store.TABLES, store.pending, store.upgrade),
+    app.SCHEMA: Kept(record_store.TABLES, record_store.pending, record_store.upgrade),
 }
 
 
@@ -61,7 +62,7 @@ async def _wanted(settings: Settings, service: str | None) -> list[str]:
     """The service that was named, else those that are there, else both."""
     if service is not None:
         return [service]
-    return [name for name, each in SERVICES.items() if await each.is_there(settings)] or list(SERVICES)
+    return [name for name, each in SERVICES.items() if await each.tables.are_kept(settings)] or list(SERVICES)
 
 
 async def _pending(settings: Settings, service: str | None) -> tuple[list[str], list[str]]:

@@ -10,38 +10,33 @@ from typing import Literal, NamedTuple
 
 import click
 
-from countersign.cli import configuration, installation, lock, output, record_store, store
+from countersign.cli import configuration, lock, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
+from countersign.cli.tables import Tables
 from countersign.distribution import opening
-from countersign.distribution import sealed as store_sealed
 from countersign.distribution.identity import keys as token_keys
 from countersign.kernel import sealing
-from countersign.kernel.database import migrate, postgres_snapshot
+from countersign.kernel.database import migrate
 from countersign.kernel.database.port import Database
-from countersign.kernel.sealing import Lot, SealedColumn
+from countersign.kernel.sealing import Lot
 from countersign.kernel.security.jose import KeyRing
 from countersign.kernel.security.masterkey import MasterKey, master_key
-from countersign.records import app
-from countersign.records import sealed as records_sealed
-from countersign.records.schema import install
 from countersign.settings import Settings
 
 ROTATING, LOOKING = "cannot rotate the keys", "cannot tell which keys are needed"
 
 
 class Part(NamedTuple):
-    """A service's database as it is, and what it keeps sealed."""
+    """A service's tables, and the database that they are in."""
 
-    schema: str
+    tables: Tables
     database: Database
-    migrations: str
-    columns: Sequence[SealedColumn]
 
     async def lots(self, master: MasterKey) -> list[Lot]:
         """All that is sealed, by table and key; tables are called as in `verify --tables`."""
-        found = [lot for column in self.columns for lot in await sealing.look(self.database, column, master)]
-        return [lot._replace(table=f"{self.schema}.{lot.table}") for lot in found]
+        found = [lot for column in self.tables.columns for lot in await sealing.look(self.database, column, master)]
+        return [lot._replace(table=f"{self.tables.schema}.{lot.table}") for lot in found]
 
 
 class Standing(NamedTuple):
@@ -151,18 +146,18 @@ async def _rotated(settings: Settings, *, drop_previous: bool) -> Rotated:
     ring: KeyRing | None = None
     async with opened(settings) as parts:
         await require_ready(settings, parts, ROTATING)
-        if drop_previous and opening.SCHEMA not in {part.schema for part in parts}:
+        if drop_previous and opening.SCHEMA not in {part.tables.schema for part in parts}:
             why = f"{settings.data} holds no store, whose tokens would end"
             raise Failure(ROTATING, why=why, remedy="Leave out --drop-previous.", exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
         _require_served_with(settings, master)
         for part in parts:
-            for column in part.columns:
+            for column in part.tables.columns:
                 changed = await sealing.seal_anew(part.database, column, master)
-                anew[f"{part.schema}.{column.table}"] = changed
+                anew[f"{part.tables.schema}.{column.table}"] = changed
         # Last, so that a rotation which was cut off and is made again ends no more tokens than one.
         for part in parts:
-            if part.schema == opening.SCHEMA:
+            if part.tables.schema == opening.SCHEMA:
                 ring = await token_keys.rotate(part.database, master, drop_previous=drop_previous)
         return Rotated(ring, anew, master, [lot for part in parts for lot in await part.lots(master)])
 
@@ -185,7 +180,7 @@ async def require_ready(settings: Settings, parts: Sequence[Part], doing: str) -
         remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
         raise store.missing(settings, doing, remedy, " of either service")
     for part in parts:
-        await migrate.require_applied(part.database, part.migrations, part.schema)
+        await migrate.require_applied(part.database, part.tables.migrations, part.tables.schema)
 
 
 def _require_served_with(settings: Settings, master: MasterKey) -> None:
@@ -204,22 +199,10 @@ async def opened(settings: Settings) -> AsyncGenerator[list[Part]]:
         Unavailable: one cannot be opened or reached.
         ValueError: the setting is no database address.
     """
-    there = await _schemas(settings)
     parts: list[Part] = []
     async with AsyncExitStack() as stack:
-        if opening.SCHEMA in there:
-            database = await stack.enter_async_context(store.database(settings))
-            parts.append(Part(opening.SCHEMA, database, opening.MIGRATIONS, store_sealed.COLUMNS))
-        if app.SCHEMA in there:
-            records = await app.open_tables(settings)
-            stack.push_async_callback(records.close)
-            parts.append(Part(app.SCHEMA, records, install.MIGRATIONS, records_sealed.COLUMNS))
+        for tables in (store.TABLES, record_store.TABLES):
+            database = await stack.enter_async_context(tables.kept(settings))
+            if database is not None:
+                parts.append(Part(tables, database))
         yield parts
-
-
-async def _schemas(settings: Settings) -> Sequence[str]:
-    """PostgreSQL gets no schema by being asked."""
-    if not settings.database_url:
-        return list(installation.files(settings))
-    async with postgres_snapshot.held(settings.database_url, installation.SCHEMAS) as snapshot:
-        return list(snapshot.schemas)

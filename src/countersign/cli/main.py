@@ -25,7 +25,7 @@ COMMANDS = {
     "serve": Entry("serve:serve", "Run a server", "Start the services of a data directory."),
     "worker": Entry("worker:worker", "Run a server", "Work on jobs beside a server, on any machine."),
     "config": Entry("configuration:config", "Run a server", "Explain every setting, its value and its source."),
-    "doctor": Entry("doctor:doctor", "Run a server", "Check what a server needs; each failure names its remedy."),
+    "doctor": Entry("doctor.command:doctor", "Run a server", "Check what a server needs; failures name a remedy."),
     "db": Entry("databases:db", "Run a server", "The databases: upgrade, migrate to PostgreSQL."),
     "org": Entry("administration:org", "Run a server", "Organisations: create."),
     "person": Entry("administration:person", "Run a server", "People: create."),

@@ -7,9 +7,8 @@ import click
 
 from countersign.cli import configuration, lock, output, record_store
 from countersign.cli.administration import data_option
-from countersign.kernel.database import moved
+from countersign.cli.tables import made_ready
 from countersign.kernel.security.masterkey import master_key
-from countersign.records import app
 from countersign.records import modules as declared
 from countersign.records.schema import install
 from countersign.records.schema.install import Plan
@@ -43,7 +42,7 @@ Row = tuple[str, str, str | None, str | None, bool]
 
 async def _listed(settings: Settings) -> list[Row]:
     registry = declared.found(declared.names(settings.modules))
-    async with record_store.tables(settings) as database:
+    async with record_store.TABLES.kept(settings) as database:
         is_there = database is not None and await install.is_installed(database)
         versions = (await install.installed(database)).versions if database is not None and is_there else {}
     switched_on = {module.name: module for module in registry.modules}
@@ -99,22 +98,18 @@ async def _required(plan: Plan, destroy: bool) -> None:
 
 async def _planned(settings: Settings) -> Plan:
     registry = declared.found(declared.names(settings.modules))
-    async with record_store.tables(settings) as database:
+    async with record_store.TABLES.kept(settings) as database:
         if database is None:
-            # Only a file can be missing: an address that cannot be reached is an error.
-            return install.from_empty(registry, "sqlite")
+            return install.from_empty(registry, record_store.dialect_of(settings))
         return await install.plan(database, registry)
 
 
 async def _applied(settings: Settings, destroy: bool) -> list[str]:
-    moved.require_in_use(Path(settings.data), settings.database_url)
     registry = declared.found(declared.names(settings.modules))
+    await made_ready(settings)
     master = await asyncio.to_thread(master_key, settings)
-    database = await app.open_tables(settings)
-    try:
+    async with record_store.TABLES.opened(settings) as database:
         return [step.sentence for step in await install.upgrade(database, registry, master, destroy=destroy)]
-    finally:
-        await database.close()
 
 
 def _show(plan: Plan) -> None:

@@ -276,7 +276,7 @@ async def _installed(move: Move) -> install.Snapshot:
     if opening.SCHEMA in move.databases.schemas:
         waiting += await store.pending(settings)
     found = install.EMPTY
-    async with record_store.tables(settings) as database:
+    async with record_store.TABLES.kept(settings) as database:
         if database is not None:
             waiting += await migrations.pending(database, install.MIGRATIONS)
             registry = modules.found(modules.names(settings.modules))
@@ -303,7 +303,7 @@ async def _services(move: Move) -> Services:
                 await uploads.forget_every_part(transaction)
 
         found[opening.SCHEMA] = Service(make_store, settle_store)
-    async with record_store.tables(move.settings) as database:
+    async with record_store.TABLES.kept(move.settings) as database:
         if database is not None:
             secret = await key.secret(database, masterkey.master_key(move.settings))
             registry = modules.found(modules.names(move.settings.modules))

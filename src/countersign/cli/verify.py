@@ -167,10 +167,10 @@ def _advise(findings: list[Finding]) -> None:
 async def _digests(settings: Settings) -> dict[str, Digest]:
     """Each table of both services."""
     found: dict[str, Digest] = {}
-    if store.has_database(settings):
-        async with store.database(settings) as database:
+    async with store.TABLES.kept(settings) as database:
+        if database is not None:
             found |= {f"{opening.SCHEMA}.{each.table}": each async for each in canonical.digests(database)}
-    async with record_store.tables(settings) as database:
+    async with record_store.TABLES.kept(settings) as database:
         if database is not None:
             found |= {f"{app.SCHEMA}.{each.table}": each async for each in canonical.digests(database)}
     return found
@@ -221,9 +221,9 @@ async def _keys(settings: Settings) -> AsyncIterator[Finding]:
         master = await asyncio.to_thread(master_key, settings)
         lots: list[Lot] = []
         for part in parts:
-            if await migrate.pending(part.database, part.migrations):
+            if await migrate.pending(part.database, part.tables.migrations):
                 detail = "migrations are to come (countersign db upgrade): what is sealed was not looked at"
-                yield Finding(part.schema, detail, is_harm=False)
+                yield Finding(part.tables.schema, detail, is_harm=False)
             else:
                 lots += await part.lots(master)
     missing = sorted({lot.key_id for lot in lots if lot.key_id and master.named(lot.key_id) is None})
@@ -237,11 +237,11 @@ async def _keys(settings: Settings) -> AsyncIterator[Finding]:
 
 
 async def _blobs(settings: Settings) -> AsyncIterator[Finding]:
-    if not store.has_database(settings):
+    if not await store.TABLES.are_kept(settings):
         return
     told = installation.teller()
     done = 0
-    async with store.database(settings) as database:
+    async with store.TABLES.opened(settings) as database:
         async for blob in checking.looked_at(database, installation.store(settings)):
             done += blob.size
             told("reading files", done)
@@ -250,7 +250,7 @@ async def _blobs(settings: Settings) -> AsyncIterator[Finding]:
 
 
 async def _audit(settings: Settings) -> AsyncIterator[Finding]:
-    async with record_store.tables(settings) as database:
+    async with record_store.TABLES.kept(settings) as database:
         if database is None or not await install.is_installed(database):
             return
         master = await asyncio.to_thread(master_key, settings)

@@ -275,7 +275,7 @@ async def _resumed(settings: Settings) -> list[str]:
         for part in parts:
             async with part.database.transaction() as transaction:
                 if await holding.resume(transaction):
-                    resumed.append(part.schema)
+                    resumed.append(part.tables.schema)
         return resumed
 
 

@@ -15,9 +15,10 @@ from countersign.distribution.jobs import routes, worker
 from countersign.distribution.jobs.kinds import AnyJobType
 from countersign.kernel.http.route import Route
 from countersign.settings import Settings
-from tests.distribution.conftest import MASTER_KEY, ROOT_URL
+from tests.distribution.conftest import ROOT_URL
 from tests.distribution.jobs.kinds import TYPES, make_effects
 from tests.distribution.world import World
+from tests.servers.countersign import MASTER_KEY
 
 Working = Callable[[], AbstractAsyncContextManager[None]]
 

@@ -11,10 +11,11 @@ import pytest
 
 from countersign.distribution import app as distribution
 from countersign.settings import Settings
-from tests.distribution.conftest import MASTER_KEY, ROOT_URL, begun
+from tests.distribution.conftest import ROOT_URL, begun
 from tests.distribution.world import World
 from tests.records.mcp.desk import Desk
 from tests.records.office import Office
+from tests.servers.countersign import MASTER_KEY
 
 
 @dataclass

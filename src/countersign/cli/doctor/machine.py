@@ -13,7 +13,7 @@ import httpx
 import msgspec
 
 from countersign.cli import operating
-from countersign.cli.finding import Finding
+from countersign.cli.doctor.finding import Finding
 from countersign.kernel import clock, ids
 from countersign.kernel.http.operator import Readiness
 from countersign.settings import PREFIX, Settings, file_variables

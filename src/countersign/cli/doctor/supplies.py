@@ -3,8 +3,8 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from countersign.cli import databases, installation, record_store, store
-from countersign.cli.finding import Finding, failed
+from countersign.cli import databases, installation
+from countersign.cli.doctor.finding import Finding, failed
 from countersign.declare import DeclarationError
 from countersign.distribution import opening
 from countersign.kernel import clock, ids
@@ -85,7 +85,7 @@ async def _database(settings: Settings, service: str, found: Finding) -> Finding
     if settings.database_url:
         (rights,) = await rights_at(settings.database_url, (service,))
         rights.require_write()
-    is_there = await kept.is_there(settings)
+    is_there = await kept.tables.are_kept(settings)
     pending = await kept.pending(settings)
     if rights and pending:
         rights.require_upgrade()
@@ -97,10 +97,9 @@ async def _database(settings: Settings, service: str, found: Finding) -> Finding
         found.detail += f": {len(pending)} migrations to come, first {pending[0].partition(': ')[2]}"
         found.remedy = "The next start applies them; or run: countersign db upgrade"
         return found
-    opened = store if service == opening.SCHEMA else record_store
-    await opened.require_writable(settings)
+    await kept.tables.require_writable(settings)
     if _has_key(settings):
-        await opened.require_keys(settings, _key(settings))
+        await kept.tables.require_keys(settings, _key(settings))
         found.detail += ": readable, writable, up to date, opened by the master key"
     else:
         found.detail += ": readable, writable, up to date"
@@ -165,7 +164,7 @@ async def deliveries(settings: Settings) -> Finding:
     """Whether webhooks and letters go out, or are held since a restore."""
     name = "deliveries"
     try:
-        found = {"distribution": await store.held_since(settings), "records": await record_store.held_since(settings)}
+        found = {name: await each.tables.held_since(settings) for name, each in databases.SERVICES.items()}
     except (Refused, SchemaMismatch, ValueError) as error:
         return Finding(name, "warn", "not looked at", f"See to the database first: {type(error).__name__}")
     held = [f"{service} since {clock.rfc3339(at)}" for service, at in found.items() if at is not None]

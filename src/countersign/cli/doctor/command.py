@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from countersign.cli import configuration, lock, machine, output, supplies
-from countersign.cli.finding import Finding
+from countersign.cli import configuration, lock, output
+from countersign.cli.doctor import machine, supplies
+from countersign.cli.doctor.finding import Finding
 from countersign.cli.output import Exit, Failure
 from countersign.cli.serve import PORTS, port_type
 from countersign.distribution import opening

@@ -1,0 +1,1 @@
+"""`countersign doctor`: what the services need, looked at before they need it."""
