@@ -166,7 +166,7 @@ def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_calle
     assert "the master key old, third, which" in found["distribution master key"]
     assert "the master key old, which" in found["records master key"]
     failed = [each for each in json.loads(doctor.stdout)["checks"] if each["standing"] == "fail"]
-    assert [each["check"] for each in failed] == ["distribution database"]
+    assert [each["check"] for each in failed] == ["distribution database", "records database"]
     assert "old, third" in failed[0]["detail"]
     assert "Put old, third back" in failed[0]["remedy"]
     assert verified.returncode == Exit.CHECKSUM
