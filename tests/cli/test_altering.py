@@ -38,6 +38,8 @@ def test_other_modules_than_those_served_alter_no_table(run: Run, data: Path, se
             for named in ("party,crm,helpdesk", "party")
             for command in OF_RECORDS
         ]
+        upgraded = run("db", "upgrade", "--data", data, **{**settings, MODULES: "party,crm,helpdesk"})
+        nothing = run("db", "upgrade", "--data", data, **mine)
         done = run("user", "create", "eve", "--data", data, **mine)
         planned = run("modules", "plan", "--data", data, **mine)
     with served(data, service="records", settings=mine) as started:
@@ -48,6 +50,9 @@ def test_other_modules_than_those_served_alter_no_table(run: Run, data: Path, se
         assert "the database has the modules base, crm, party, and the settings" in each.stderr
         assert "same COUNTERSIGN_MODULES as the server" in each.stderr
         assert "countersign modules apply" in each.stderr
+    assert upgraded.returncode == Exit.CONFLICT
+    assert "another `countersign serve` uses it" in upgraded.stderr
+    assert nothing.returncode == Exit.OK, nothing.stderr
     assert "name base, crm, helpdesk, party" in refused[0].stderr
     assert "name base, party\n" in refused[-1].stderr
     assert (done.returncode, planned.stdout) == (Exit.OK, "Everything is up to date.\n"), done.stderr

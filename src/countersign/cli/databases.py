@@ -1,11 +1,12 @@
 """`countersign db`: the databases of both services upgraded, or moved to PostgreSQL."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import click
 
-from countersign.cli import configuration, moving, output, record_store, store
+from countersign.cli import configuration, lock, moving, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.tables import Tables
 from countersign.distribution import opening
@@ -27,6 +28,8 @@ SERVICES = {
     app.SCHEMA: Kept(record_store.TABLES, record_store.pending, record_store.upgrade),
 }
 
+DOING = "cannot upgrade the databases"
+
 
 @click.group()
 def db() -> None:
@@ -43,14 +46,16 @@ def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:
     too.
 
     A service that is named, and both where neither was ever served, get their tables here. What would lose data is
-    refused: see `modules plan`.
+    refused: see `modules plan`; and so is all that is to come while the data directory is served.
     """
     settings = configuration.load(data=data)
-    if dry_run:
-        wanted, names = record_store.settled(_pending(settings, service), "cannot tell what is to come")
-        value, words = {"pending": names}, f"Up to date: {', '.join(wanted)}."
-    else:
-        wanted, names = record_store.settled(_upgraded(settings, service), "cannot upgrade the databases")
+    wanted, names = record_store.settled(_pending(settings, service), DOING)
+    value, words = {"pending": names}, f"Up to date: {', '.join(wanted)}."
+    if not dry_run:
+        if names:
+            # A server has its tables as they were when it started.
+            with lock.held(Path(settings.data), DOING):
+                names = record_store.settled(_upgraded(settings, wanted), DOING)
         value, words = {"applied": names}, f"Were up to date: {', '.join(wanted)}."
     output.answer({**value, "services": wanted}, "\n".join(names) or words)
     for each in SERVICES:
@@ -81,11 +86,8 @@ async def _pending(settings: Settings, service: str | None) -> tuple[list[str], 
     return wanted, names
 
 
-async def _upgraded(settings: Settings, service: str | None) -> tuple[list[str], list[str]]:
-    wanted, names = await _wanted(settings, service), list[str]()
-    for each in wanted:
-        names += await SERVICES[each].upgrade(settings)
-    return wanted, names
+async def _upgraded(settings: Settings, wanted: Sequence[str]) -> list[str]:
+    return [name for each in wanted for name in await SERVICES[each].upgrade(settings)]
 
 
 db.add_command(moving.migrate)
