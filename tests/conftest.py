@@ -11,6 +11,9 @@ import pytest
 from countersign.kernel import telemetry
 from tests.servers.memory import quick_folder
 
+HUNG_S = 900
+"""After this a test is held to wait for what never comes."""
+
 pytest_plugins = [
     "tests.figures",
     "tests.passwords",
@@ -41,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked `full` unless --full was given, and begin with what takes longest."""
+    """Leave out what is marked `full` unless --full was given, begin with what takes longest, and end what hangs."""
     if config.getoption("--full"):
         return
     late = [item for item in items if item.get_closest_marker("full")]
@@ -50,6 +53,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker("full")]
     # The longest first: whoever meets one at the end of a run ends it alone.
     items.sort(key=lambda item: item.path.parent.name != "faults")
+    for item in items:
+        # No judgement of a time: the longest takes a twentieth of it. One that hangs is named, and the rest is run.
+        item.add_marker(pytest.mark.timeout(HUNG_S))
 
 
 def refuse_the_outside(event: str, arguments: tuple[object, ...]) -> None:

@@ -6,10 +6,8 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from importlib import resources
 from pathlib import Path
 
-from countersign.kernel.database.dialect import in_dialect
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.kernel.security.masterkey import master_key
@@ -17,6 +15,7 @@ from countersign.kernel.webhooks import receivers
 from countersign.kernel.webhooks.outbox import Outbox
 from countersign.settings import Settings
 from tests.figures import Figures
+from tests.outbox import begin
 from tests.peers.receiver import Receiver, receiving
 from tests.servers.countersign import MASTER_KEY, SOURCE, environment
 
@@ -35,19 +34,18 @@ def node(url: str, *words: str) -> "subprocess.Popen[bytes]":
 
 async def prepared(database: Database, receiver: Receiver) -> None:
     """The tables, and the receiver added."""
-    text = resources.files("countersign.distribution.migrations").joinpath("0007_webhooks.sql").read_text()
-    async with database.transaction() as transaction:
-        await transaction.run(in_dialect(f"{text};\n{THINGS}", database.dialect))
+    await begin(database, THINGS)
     box = Outbox(database, master_key(Settings(master_key=MASTER_KEY)), "https://store.example", True, 14)
     async with database.transaction() as transaction:
         await receivers.add(transaction, box, "north", receiver.url, [])
 
 
 async def drained(database: Database, quiet: "subprocess.Popen[bytes]") -> None:
-    """Wait until nothing is left to send."""
-    while (await database.fetch(WAITING))[0][0]:
-        assert quiet.poll() is None
-        await asyncio.sleep(0.05)
+    """Wait until nothing is left to send, two minutes at most."""
+    async with asyncio.timeout(120):
+        while (await database.fetch(WAITING))[0][0]:
+            assert quiet.poll() is None
+            await asyncio.sleep(0.05)
 
 
 async def test_no_event_of_a_kept_cause_is_lost_and_none_of_an_undone_one_is_told(

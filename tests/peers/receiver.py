@@ -79,8 +79,8 @@ class Receiver:
             await writer.drain()
 
     async def heard(self, count: int) -> None:
-        """Wait until so many messages have arrived."""
-        async with self.arrived:
+        """Wait until so many messages have arrived, a minute at most."""
+        async with asyncio.timeout(60), self.arrived:
             await self.arrived.wait_for(lambda: len(self.messages) >= count)
 
 

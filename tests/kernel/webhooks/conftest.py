@@ -2,11 +2,9 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from importlib import resources
 
 import pytest
 
-from countersign.kernel.database.dialect import in_dialect
 from countersign.kernel.database.open import open_database
 from countersign.kernel.security.masterkey import MasterKey, master_key
 from countersign.kernel.webhooks import deliveries, outbox, receivers
@@ -14,6 +12,7 @@ from countersign.kernel.webhooks.deliveries import Delivery
 from countersign.kernel.webhooks.outbox import Outbox
 from countersign.kernel.webhooks.sending import Lanes
 from countersign.settings import Settings
+from tests.outbox import begin
 from tests.peers.receiver import Receiver, receiving
 
 KEY = "dGVzdCBtYXN0ZXIga2V5IG9mIDMyIGJ5dGVzIC0tIG8="
@@ -66,10 +65,7 @@ class Post:
 async def post(database_url: str) -> AsyncIterator[Post]:
     """An empty outbox."""
     database = await open_database(database_url, schema="shop", reserve_bytes=0)
-    migrations = resources.files("countersign.distribution.migrations")
-    async with database.transaction() as transaction:
-        for name in ("0007_webhooks.sql", "0009_delivery_hold.sql"):
-            await transaction.run(in_dialect(migrations.joinpath(name).read_text(), database.dialect))
+    await begin(database)
     master = master_key(Settings(master_key=KEY))
     yield Post(Outbox(database, master, "https://store.example/api/v1", is_private=True, days=14), database_url, master)
     await database.close()
