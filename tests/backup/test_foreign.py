@@ -10,7 +10,7 @@ import pytest
 
 from countersign.backup import foreign
 from countersign.backup.foreign import ForeignParts
-from countersign.cli.restore import no_tables
+from countersign.cli.databases import SERVICES
 from countersign.distribution import opening
 from countersign.kernel.database import migrate
 from countersign.kernel.database.sqlite import open_sqlite
@@ -20,7 +20,7 @@ from countersign.records.schema import install
 from countersign.settings import Settings
 from tests.servers.countersign import MASTER_KEY
 
-OWN = {"distribution": (opening.MIGRATIONS, no_tables), "records": (install.MIGRATIONS, install.tables)}
+OWN = {name: (each.tables.migrations, each.tables.own) for name, each in SERVICES.items()}
 
 AS_A_MODULE = """
 CREATE TABLE "other" (id TEXT PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, changed INTEGER NOT NULL) STRICT

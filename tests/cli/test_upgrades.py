@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from countersign.backup import foreign
-from countersign.cli import record_store, restore, store
+from countersign.cli import record_store, store
 from countersign.distribution import opening
 from countersign.kernel.database import migrate, sqlite_snapshot
 from countersign.kernel.database.dialect import in_dialect
@@ -116,8 +116,8 @@ def then(template: Path, tmp_path: Path) -> Path:
 async def require_own(path: Path, service: str, folder: Path) -> None:
     """Insist that a restore would take the database."""
     database = await open_sqlite(path, reserve_bytes=0)
-    tables = {"distribution": restore.no_tables, "records": install.tables}[service]
-    await foreign.require_own(database, PACKAGES[service], tables, beside=folder)
+    tables = {each.schema: each for each in (store.TABLES, record_store.TABLES)}[service]
+    await foreign.require_own(database, tables.migrations, tables.own, beside=folder)
     await database.close()
 
 

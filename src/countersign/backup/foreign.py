@@ -18,6 +18,7 @@ from countersign.kernel.database.describe import by_table, in_words
 from countersign.kernel.database.open import SQLITE, open_database
 from countersign.kernel.database.port import Database, Reader
 from countersign.kernel.database.postgres_filling import PostgresFilling
+from countersign.kernel.database.postgres_snapshot import ENGINE_TABLES
 from countersign.kernel.errors import Refused
 
 _NAME = r'"[a-z][a-z0-9_]*"'
@@ -78,14 +79,19 @@ async def require_own(database: Database, migrations: str, own_tables: OwnTables
             raise _unknown(table)
 
 
-async def require_own_within(filling: PostgresFilling, schema: str, migrations: str, own_tables: OwnTables) -> None:
-    """The same of a schema of PostgreSQL whose tables were made, by plain statements, in a transaction under way.
+async def require_own_within(
+    filling: PostgresFilling, schema: str, migrations: str, own_tables: OwnTables, *, is_served: bool = False
+) -> None:
+    """The same of a schema of PostgreSQL whose tables were made, by plain statements, in a transaction under way; or
+    of one that `is_served`, where what no backup takes along is passed over.
 
     Raises:
         ForeignParts, SchemaMismatch: as `require_own`.
     """
     restored = await filling.transaction(schema)
     found = await by_table(restored, "postgres")
+    if is_served:
+        found = {table: said for table, said in found.items() if not table.startswith(ENGINE_TABLES)}
     if migrate.LEDGER not in found:
         raise _otherwise(migrate.LEDGER)
     leaving = await migrate.left_within(restored, migrations)

@@ -12,14 +12,18 @@ import click
 from countersign.backup import series, unfinished
 from countersign.backup.archive import KEY, SETTINGS, Manifest, Writing
 from countersign.backup.databases import Databases, SnapshotT, SqliteDatabases
+from countersign.backup.foreign import ForeignParts
 from countersign.backup.making import TRIES, Backup
 from countersign.cli import configuration, installation, output, passphrase, progress, store
 from countersign.cli.administration import data_option
+from countersign.cli.databases import SERVICES
 from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
-from countersign.kernel.errors import Unavailable
+from countersign.kernel.database.migrate import SchemaMismatch
+from countersign.kernel.database.postgres_rights import RightMissing
+from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import Sealing
 from countersign.settings import Settings
@@ -72,23 +76,30 @@ def backup(
     """Write databases, files and keys into FILE (`-`: stdout), sealed under a passphrase; servers go on meanwhile.
 
     Whatever was acknowledged before the moment that is printed is in it.
+
+    Exit code 1 when files are missing in it, or a restore will refuse it; with --every that is told, and the next is
+    made all the same.
     """
     if (file is None) == (folder is None) or (folder is None and (keep or every_s)):
         raise click.UsageError("name either FILE, or --into FOLDER, which --keep and --every go with")
     settings = configuration.load(data=data)
     secret = passphrase.given(passphrase_file, DOING, is_new=True)
     if folder is None:
-        _once(settings, secret, hold_writes, lambda: _named(Path(file or STDOUT)))
-        return
-    while True:
-        _once(settings, secret, hold_writes, lambda: _in_series(Path(folder)), keep)
-        if every_s is None:
-            return
-        clock.sleep(every_s)
+        is_whole = _once(settings, secret, hold_writes, lambda: _named(Path(file or STDOUT)))
+    else:
+        while True:
+            is_whole = _once(settings, secret, hold_writes, lambda: _in_series(Path(folder)), keep)
+            if every_s is None:
+                break
+            clock.sleep(every_s)
+    if not is_whole:
+        sys.exit(Exit.FAILED)
 
 
-def _once(settings: Settings, secret: str, holds_writes: bool, place: Place, keep: int | None = None) -> None:
-    manifest, name, ended, size = store.settled(_made(settings, secret, holds_writes, place), DOING)
+def _once(settings: Settings, secret: str, holds_writes: bool, place: Place, keep: int | None = None) -> bool:
+    """Make one, and tell of it; whether nothing is missing in it and it can be restored. Else no older one, of which
+    that may be said, is removed for it."""
+    (manifest, name, ended, size), refusals = store.settled(_made(settings, secret, holds_writes, place), DOING)
     value = {
         "file": name,
         "moment": manifest.at,
@@ -97,6 +108,7 @@ def _once(settings: Settings, secret: str, holds_writes: bool, place: Place, kee
         "blobs": manifest.blobs,
         "blobs_bytes": manifest.blobs_bytes,
         "unreadable": list(manifest.unreadable),
+        "restorable": not refusals,
     }
     held = f"{progress.size(manifest.blobs_bytes)} in {manifest.blobs} files"
     words = f"{name}: {progress.size(size)}, with {held}. All that was acknowledged before {manifest.at}."
@@ -108,9 +120,27 @@ def _once(settings: Settings, secret: str, holds_writes: bool, place: Place, kee
         output.note("These files are missing in the store, or changed there; everything else is in the backup:")
         for sha256 in manifest.unreadable:
             output.note(f"  {sha256}")
-        sys.exit(Exit.FAILED)
+    for refused in refusals:
+        output.note(f"A restore will refuse it: {refused.detail}. {refused.remedy}")
+    if manifest.unreadable or refusals:
+        return False
     if keep is not None:
         _shorten(Path(name), keep)
+    return True
+
+
+async def _refusals(settings: Settings) -> list[Refused]:
+    """Why databases that were changed from outside could not be restored, as far as role and version can tell."""
+    found: list[Refused] = []
+    for each in SERVICES.values():
+        try:
+            if await each.tables.are_kept(settings):
+                await each.tables.require_restorable(settings)
+        except ForeignParts as refused:
+            found.append(refused)
+        except (RightMissing, SchemaMismatch):
+            continue
+    return found
 
 
 def _shorten(made: Path, keep: int) -> None:
@@ -131,19 +161,21 @@ class Made(NamedTuple):
     size: int
 
 
-async def _made(settings: Settings, secret: str, holds_writes: bool, place: Place) -> Made:
+async def _made(settings: Settings, secret: str, holds_writes: bool, place: Place) -> tuple[Made, list[Refused]]:
+    """The archive, and why a restore will refuse it."""
     databases = installation.databases(settings)
     if databases is None:
         remedy = "Say --data with the directory that is served."
         raise store.missing(settings, DOING, remedy)
     files = await asyncio.to_thread(_files, settings)
+    refusals = await _refusals(settings)
     with place() as (sink, finish):
         sealing = await asyncio.to_thread(Sealing, sink.write, secret)
         archive = Writing(sealing)
         way = Way(settings, sink, finish, holds_writes)
         if isinstance(databases, SqliteDatabases):
-            return await _written(databases, archive, files, way)
-        return await _written(databases, archive, files, way)
+            return await _written(databases, archive, files, way), refusals
+        return await _written(databases, archive, files, way), refusals
 
 
 class Way(NamedTuple):

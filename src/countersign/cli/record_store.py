@@ -30,7 +30,7 @@ async def _unmade(database: Database) -> list[str]:
     return names or ([] if (await install.installed(database)).versions else ["modules"])
 
 
-TABLES = Tables(app.SCHEMA, install.MIGRATIONS, sealed.COLUMNS, key.require, _unmade)
+TABLES = Tables(app.SCHEMA, install.MIGRATIONS, install.tables, sealed.COLUMNS, key.require, _unmade)
 
 
 def run(

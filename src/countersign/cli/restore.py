@@ -14,22 +14,20 @@ from countersign.backup import restoring, series, unfinished
 from countersign.backup.archive import KEY, Manifest
 from countersign.backup.reading import Reading
 from countersign.backup.restoring import Ending, PostgresTarget, Restore, SqliteTarget, Target
-from countersign.cli import configuration, installation, output, passphrase, record_store
+from countersign.cli import configuration, installation, output, passphrase, record_store, store
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import opening, restored
+from countersign.distribution import restored
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import postgres_filling
-from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.database.port import Transaction
 from countersign.kernel.database.postgres_session import rights_at
 from countersign.kernel.errors import Refused
 from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.webhooks import holding
-from countersign.records import app
 from countersign.records.access import revoke
-from countersign.records.schema import install
 from countersign.settings import Settings
 
 DOING = "cannot restore the backup"
@@ -201,14 +199,9 @@ def _endings(master: MasterKey, into: Into) -> dict[str, Ending]:
             await holding.hold(transaction)
 
     return {
-        opening.SCHEMA: Ending(opening.MIGRATIONS, no_tables, end_store),
-        app.SCHEMA: Ending(install.MIGRATIONS, install.tables, end_records),
+        tables.schema: Ending(tables.migrations, tables.own, end)
+        for tables, end in ((store.TABLES, end_store), (record_store.TABLES, end_records))
     }
-
-
-async def no_tables(_: Reader) -> frozenset[str]:
-    """The store has those of its migrations alone."""
-    return frozenset()
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import keys
 from countersign.kernel.database import migrate, moved
 from countersign.kernel.database.migrate import SchemaMismatch
-from countersign.kernel.database.port import Database
+from countersign.kernel.database.port import Database, Reader
 from countersign.kernel.errors import Refused, StorageFull
 from countersign.reach import denied
 from countersign.settings import BadSetting, Settings
@@ -24,12 +24,16 @@ from countersign.settings import BadSetting, Settings
 ResultT = TypeVar("ResultT")
 
 
+async def _no_tables(_: Reader) -> frozenset[str]:
+    """The store has those of its migrations alone."""
+    return frozenset()
+
 
 async def _unmade(database: Database) -> list[str]:
     return await migrate.pending(database, opening.MIGRATIONS)
 
 
-TABLES = Tables(opening.SCHEMA, opening.MIGRATIONS, sealed.COLUMNS, keys.stored_keys, _unmade)
+TABLES = Tables(opening.SCHEMA, opening.MIGRATIONS, _no_tables, sealed.COLUMNS, keys.stored_keys, _unmade)
 
 
 def run(

@@ -6,12 +6,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from countersign.backup import foreign
 from countersign.backup.databases import file_name
+from countersign.backup.foreign import OwnTables
 from countersign.kernel import sealing
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import migrate, moved, versions
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
+from countersign.kernel.database.postgres_filling import filling
 from countersign.kernel.database.postgres_session import rights_at
 from countersign.kernel.sealing import SealedColumn
 from countersign.kernel.security.masterkey import MasterKey, master_key
@@ -24,8 +27,8 @@ MOST_UNCHANGED, LOOKED_S = 20, 0.1
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What a service keeps: its schema's name, the package of its migrations, its sealed columns, what opens its own
-    keys if there are any, and what a first installation still has to make.
+    """What a service keeps: its schema's name, the package of its migrations, the tables that it has besides, its
+    sealed columns, what opens its own keys if there are any, and what a first installation still has to make.
 
     Whatever reads or opens them raises Moved when they are in PostgreSQL and the setting for it is missing, Unavailable
     when they cannot be reached, and ValueError when the setting is no database address.
@@ -33,6 +36,7 @@ class Tables:
 
     schema: str
     migrations: str
+    own: OwnTables
     columns: Sequence[SealedColumn]
     open_keys: Callable[[Database, MasterKey], Awaitable[object]]
     unmade: Callable[[Database], Awaitable[Sequence[str]]]
@@ -107,6 +111,25 @@ class Tables:
         async with self.opened(settings) as database:
             await sealing.require_keys(database, self.columns, master)
             await self.open_keys(database, master)
+
+    async def require_restorable(self, settings: Settings) -> None:
+        """Insist that the tables consist of what is made here, so that a backup of them can be restored.
+
+        PostgreSQL tells that by making the same once more, in a transaction that is undone.
+
+        Raises:
+            ForeignParts: they do not.
+            RightMissing: the role may not make a schema.
+            SchemaMismatch: they belong to another version.
+        """
+        if not settings.database_url:
+            async with self.opened(settings) as database:
+                await foreign.require_own(database, self.migrations, self.own, beside=Path(settings.data))
+            return
+        (there,) = await rights_at(settings.database_url, (self.schema,))
+        there.require_making()
+        async with filling(settings.database_url, (), keeps=False) as trial:
+            await foreign.require_own_within(trial, self.schema, self.migrations, self.own, is_served=True)
 
     async def require_writable(self, settings: Settings) -> None:
         """Write without changing anything.

@@ -1,15 +1,19 @@
 """What `countersign doctor` looks at of what the services stand on: master key, databases, files, counters, mail."""
 
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from countersign.backup.foreign import ForeignParts
 from countersign.cli import databases, installation
 from countersign.cli.doctor.finding import Finding, failed
+from countersign.cli.tables import Tables
 from countersign.declare import DeclarationError
 from countersign.distribution import opening
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database.migrate import SchemaMismatch
+from countersign.kernel.database.postgres_rights import RightMissing
 from countersign.kernel.database.postgres_session import rights_at
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.counters import SharedMemoryCounters
@@ -103,6 +107,17 @@ async def _database(settings: Settings, service: str, found: Finding) -> Finding
         found.detail += ": readable, writable, up to date, opened by the master key"
     else:
         found.detail += ": readable, writable, up to date"
+    return await _restorable(settings, kept.tables, found)
+
+
+async def _restorable(settings: Settings, tables: Tables, found: Finding) -> Finding:
+    """The finding, unless no backup of the database could be restored."""
+    with suppress(RightMissing):
+        try:
+            await tables.require_restorable(settings)
+        except ForeignParts as refused:
+            found.standing, found.remedy = "warn", refused.remedy
+            found.detail += f"; but a restore will refuse every backup of it: {refused.detail}"
     return found
 
 

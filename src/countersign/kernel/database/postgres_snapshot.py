@@ -21,7 +21,9 @@ LOCKED_S, AGAIN_S = 60.0, 0.05
 """How long writes are tried to be held, and the pause between two tries, in which the others go on."""
 MOST_UPGRADES = 5
 
-# Tables of a job engine's own begin so: it makes them itself, and what waits there is found again without them.
+ENGINE_TABLES = "procrastinate"
+"""Tables of a job engine's own begin so: it makes them itself, and what waits there is found again without them."""
+
 _NAMES = """
 SELECT c.relname
 FROM pg_class AS c

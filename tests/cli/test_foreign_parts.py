@@ -1,0 +1,113 @@
+"""Databases that somebody has changed from outside: what backups, doctor and restores say of them."""
+
+import json
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+from tests.cli.test_backup import PASSPHRASE, prepare
+from tests.cli.test_serve import wait_until
+from tests.servers.countersign import COMMAND, MASTER_KEY, environment
+from tests.servers.postgres import Cluster, PostgresFactory
+
+FOREVER = "n IS NULL OR " + " OR ".join(["n * length(hex(zeroblob(400000000))) < 0"] * 200)
+"""Takes hours and gigabytes to find out, where somebody evaluates it."""
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory with both services' databases and one organisation."""
+    prepare(tmp_path / "data", {})
+    return tmp_path / "data"
+
+
+def test_a_database_with_foreign_parts_is_not_restored(run: Run, data: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(data / "records.sqlite")) as connection:
+        connection.execute(f"CREATE TABLE other (n INTEGER CHECK ({FOREVER}))")
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute("INSERT INTO other VALUES (1)")
+        connection.commit()
+
+    made = run("backup", "one.backup", "--data", data, **PASSPHRASE)
+    restored = run("restore", "one.backup", "--to", "copy", **PASSPHRASE)
+
+    assert made.returncode == Exit.FAILED
+    assert "A restore will refuse it: the table 'other'" in made.stderr
+    assert restored.returncode == Exit.FAILED
+    assert "none that Countersign or a module makes" in restored.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "one.backup"]
+
+
+def test_a_series_goes_on_and_loses_nothing_when_a_restore_will_refuse_it(data: Path, tmp_path: Path) -> None:
+    command = [*COMMAND, "backup", "--into", "kept", "--keep", "1", "--every", "1", "--data", data]
+    with closing(sqlite3.connect(data / "records.sqlite")) as connection:
+        connection.execute("CREATE TABLE other (n INTEGER)")
+
+    with subprocess.Popen(command, env=environment(**PASSPHRASE), cwd=tmp_path, stderr=subprocess.PIPE) as series:
+        try:
+            wait_until(lambda: series.poll() is not None or len(list((tmp_path / "kept").glob("*.backup"))) > 1)
+            still_runs = series.poll() is None
+        finally:
+            series.terminate()
+        said = series.communicate()[1].decode()
+
+    assert still_runs, said
+    assert "A restore will refuse it: the table 'other'" in said
+    assert len(list((tmp_path / "kept").glob("*.backup"))) > 1
+
+
+def test_postgresql_with_an_index_that_was_added_is_restored(
+    run: Run, new_postgres_url: PostgresFactory, postgres_cluster: Cluster, tmp_path: Path
+) -> None:
+    here, there = (
+        {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY, **PASSPHRASE}
+        for _ in range(2)
+    )
+    prepare(tmp_path / "data", here)
+    added = "CREATE INDEX slow ON distribution.organisation (created_at DESC, name)"
+    postgres_cluster.sql(f"\\connect {here['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", added)
+
+    made = run("backup", "one.backup", "--json", "--data", "data", **here)
+    restored = run("restore", "one.backup", "--to", "copy", **there)
+
+    assert made.returncode == Exit.OK, made.stderr
+    assert json.loads(made.stdout)["restorable"] is True
+    assert restored.returncode == Exit.OK, restored.stderr
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE records.other (n bigint)",
+        "ALTER TABLE distribution.delivery_hold ADD CHECK (since < 5)",
+        "CREATE UNIQUE INDEX slow ON distribution.organisation (lower(name))",
+        "DROP TABLE records.plan_notice",
+    ],
+)
+def test_postgresql_with_foreign_parts_is_not_restored(
+    run: Run, new_postgres_url: PostgresFactory, postgres_cluster: Cluster, tmp_path: Path, statement: str
+) -> None:
+    here, there = (
+        {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY, **PASSPHRASE}
+        for _ in range(2)
+    )
+    prepare(tmp_path / "data", here)
+    postgres_cluster.sql(f"\\connect {here['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", statement)
+
+    looked = run("doctor", "--data", "data", **here)
+    made = run("backup", "one.backup", "--json", "--data", "data", **here)
+    restored = run("restore", "one.backup", "--to", "copy", **there)
+
+    assert "but a restore will refuse every backup of it: the table " in looked.stdout
+    assert made.returncode == Exit.FAILED
+    assert json.loads(made.stdout)["restorable"] is False
+    assert restored.returncode == Exit.FAILED, restored.stderr
+    assert "as Countersign makes it" in restored.stderr or "is none that Countersign" in restored.stderr
+    assert not (tmp_path / "copy").exists()
+    # The target is as empty as it was.
+    prepare(tmp_path / "other", there)
