@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -87,8 +88,9 @@ TEST_RULES: list[Rule] = [
 ]
 
 
+@cache
 def read(folder: str) -> list[Source]:
-    """Every Python file under a folder of the repository."""
+    """Every Python file under a folder of the repository, parsed once."""
     paths = sorted((ROOT / folder).rglob("*.py"))
     return [Source.of(path.relative_to(ROOT).as_posix(), path.read_text()) for path in paths]
 
