@@ -11,6 +11,7 @@ import pytest
 from countersign.cli.output import Exit
 from tests.cli.conftest import Run
 from tests.cli.test_backup import PASSPHRASE, prepare
+from tests.cli.test_doctor import Poor
 from tests.cli.test_serve import wait_until
 from tests.servers.countersign import COMMAND, MASTER_KEY, environment
 from tests.servers.postgres import Cluster, PostgresFactory
@@ -50,7 +51,8 @@ def test_a_series_goes_on_and_loses_nothing_when_a_restore_will_refuse_it(data: 
 
     with subprocess.Popen(command, env=environment(**PASSPHRASE), cwd=tmp_path, stderr=subprocess.PIPE) as series:
         try:
-            wait_until(lambda: series.poll() is not None or len(list((tmp_path / "kept").glob("*.backup"))) > 1)
+            # Two are there for a moment when one is removed for the next.
+            wait_until(lambda: series.poll() is not None or len(list((tmp_path / "kept").glob("*.backup"))) > 2)
             still_runs = series.poll() is None
         finally:
             series.terminate()
@@ -58,7 +60,7 @@ def test_a_series_goes_on_and_loses_nothing_when_a_restore_will_refuse_it(data: 
 
     assert still_runs, said
     assert "A restore will refuse it: the table 'other'" in said
-    assert len(list((tmp_path / "kept").glob("*.backup"))) > 1
+    assert len(list((tmp_path / "kept").glob("*.backup"))) > 2
 
 
 def test_postgresql_with_an_index_that_was_added_is_restored(
@@ -78,6 +80,22 @@ def test_postgresql_with_an_index_that_was_added_is_restored(
     assert made.returncode == Exit.OK, made.stderr
     assert json.loads(made.stdout)["restorable"] is True
     assert restored.returncode == Exit.OK, restored.stderr
+
+
+def test_a_role_that_may_make_no_schema_backs_up_and_is_told_what_could_not_be_looked_at(
+    run: Run, postgres_url: str, postgres_cluster: Cluster, tmp_path: Path
+) -> None:
+    poor = Poor(postgres_cluster, postgres_url)
+    grant = f"GRANT CREATE ON DATABASE {poor.name} TO {poor.role};"
+    poor.sql(grant)
+    prepare(tmp_path / "data", poor.settings)
+    poor.sql(grant.replace("GRANT", "REVOKE").replace(" TO ", " FROM "))
+
+    made = run("backup", "one.backup", "--json", "--data", "data", **poor.settings, **PASSPHRASE)
+
+    assert made.returncode == Exit.OK, made.stderr
+    assert json.loads(made.stdout)["restorable"] is None
+    assert grant in made.stderr
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,8 @@ def backup(
 def _once(settings: Settings, secret: str, holds_writes: bool, place: Place, keep: int | None = None) -> bool:
     """Make one, and tell of it; whether nothing is missing in it and it can be restored. Else no older one, of which
     that may be said, is removed for it."""
-    (manifest, name, ended, size), refusals = store.settled(_made(settings, secret, holds_writes, place), DOING)
+    made = store.settled(_made(settings, secret, holds_writes, place), DOING)
+    (manifest, name, ended, size), (refusals, untold) = made
     value = {
         "file": name,
         "moment": manifest.at,
@@ -108,7 +109,7 @@ def _once(settings: Settings, secret: str, holds_writes: bool, place: Place, kee
         "blobs": manifest.blobs,
         "blobs_bytes": manifest.blobs_bytes,
         "unreadable": list(manifest.unreadable),
-        "restorable": not refusals,
+        "restorable": False if refusals else None if untold else True,
     }
     held = f"{progress.size(manifest.blobs_bytes)} in {manifest.blobs} files"
     words = f"{name}: {progress.size(size)}, with {held}. All that was acknowledged before {manifest.at}."
@@ -122,6 +123,8 @@ def _once(settings: Settings, secret: str, holds_writes: bool, place: Place, kee
             output.note(f"  {sha256}")
     for refused in refusals:
         output.note(f"A restore will refuse it: {refused.detail}. {refused.remedy}")
+    for why in untold:
+        output.note(f"Whether a restore will take it could not be told: {why}")
     if manifest.unreadable or refusals:
         return False
     if keep is not None:
@@ -129,17 +132,25 @@ def _once(settings: Settings, secret: str, holds_writes: bool, place: Place, kee
     return True
 
 
-async def _refusals(settings: Settings) -> list[Refused]:
-    """Why databases that were changed from outside could not be restored, as far as role and version can tell."""
-    found: list[Refused] = []
+class Outlook(NamedTuple):
+    """Why a restore will refuse databases that were changed from outside, and why that could not be told of some."""
+
+    refusals: list[Refused]
+    untold: list[str]
+
+
+async def _outlook(settings: Settings) -> Outlook:
+    found = Outlook([], [])
     for each in SERVICES.values():
         try:
             if await each.tables.are_kept(settings):
                 await each.tables.require_restorable(settings)
         except ForeignParts as refused:
-            found.append(refused)
-        except (RightMissing, SchemaMismatch):
-            continue
+            found.refusals.append(refused)
+        except RightMissing as missing:
+            found.untold.append(f"{missing.detail}. {missing.remedy}")
+        except SchemaMismatch as mismatch:
+            found.untold.append(str(mismatch))
     return found
 
 
@@ -161,21 +172,21 @@ class Made(NamedTuple):
     size: int
 
 
-async def _made(settings: Settings, secret: str, holds_writes: bool, place: Place) -> tuple[Made, list[Refused]]:
-    """The archive, and why a restore will refuse it."""
+async def _made(settings: Settings, secret: str, holds_writes: bool, place: Place) -> tuple[Made, Outlook]:
+    """The archive, and whether a restore will take it."""
     databases = installation.databases(settings)
     if databases is None:
         remedy = "Say --data with the directory that is served."
         raise store.missing(settings, DOING, remedy)
     files = await asyncio.to_thread(_files, settings)
-    refusals = await _refusals(settings)
+    outlook = await _outlook(settings)
     with place() as (sink, finish):
         sealing = await asyncio.to_thread(Sealing, sink.write, secret)
         archive = Writing(sealing)
         way = Way(settings, sink, finish, holds_writes)
         if isinstance(databases, SqliteDatabases):
-            return await _written(databases, archive, files, way), refusals
-        return await _written(databases, archive, files, way), refusals
+            return await _written(databases, archive, files, way), outlook
+        return await _written(databases, archive, files, way), outlook
 
 
 class Way(NamedTuple):
