@@ -10,6 +10,7 @@ import pytest
 
 from countersign.backup import foreign
 from countersign.cli import record_store, store
+from countersign.cli.databases import SERVICES
 from countersign.distribution import opening
 from countersign.kernel.database import migrate, sqlite_snapshot
 from countersign.kernel.database.dialect import in_dialect
@@ -116,7 +117,7 @@ def then(template: Path, tmp_path: Path) -> Path:
 async def require_own(path: Path, service: str, folder: Path) -> None:
     """Insist that a restore would take the database."""
     database = await open_sqlite(path, reserve_bytes=0)
-    tables = {each.schema: each for each in (store.TABLES, record_store.TABLES)}[service]
+    tables = SERVICES[service].tables
     await foreign.require_own(database, tables.migrations, tables.own, beside=folder)
     await database.close()
 
