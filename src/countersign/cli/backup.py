@@ -100,7 +100,7 @@ def _once(settings: Settings, secret: str, holds_writes: bool, place: Place, kee
     """Make one, and tell of it; whether nothing is missing in it and it can be restored. Else no older one, of which
     that may be said, is removed for it."""
     made = store.settled(_made(settings, secret, holds_writes, place), DOING)
-    (manifest, name, ended, size), (refusals, untold) = made
+    (manifest, name, ended, size), outlook = made
     value = {
         "file": name,
         "moment": manifest.at,
@@ -109,7 +109,7 @@ def _once(settings: Settings, secret: str, holds_writes: bool, place: Place, kee
         "blobs": manifest.blobs,
         "blobs_bytes": manifest.blobs_bytes,
         "unreadable": list(manifest.unreadable),
-        "restorable": False if refusals else None if untold else True,
+        "restorable": outlook.is_restorable,
     }
     held = f"{progress.size(manifest.blobs_bytes)} in {manifest.blobs} files"
     words = f"{name}: {progress.size(size)}, with {held}. All that was acknowledged before {manifest.at}."
@@ -121,11 +121,8 @@ def _once(settings: Settings, secret: str, holds_writes: bool, place: Place, kee
         output.note("These files are missing in the store, or changed there; everything else is in the backup:")
         for sha256 in manifest.unreadable:
             output.note(f"  {sha256}")
-    for refused in refusals:
-        output.note(f"A restore will refuse it: {refused.detail}. {refused.remedy}")
-    for why in untold:
-        output.note(f"Whether a restore will take it could not be told: {why}")
-    if manifest.unreadable or refusals:
+    outlook.tell()
+    if manifest.unreadable or outlook.refusals:
         return False
     if keep is not None:
         _shorten(Path(name), keep)
@@ -137,6 +134,20 @@ class Outlook(NamedTuple):
 
     refusals: list[Refused]
     untold: list[str]
+
+    @property
+    def is_restorable(self) -> bool | None:
+        """Whether a restore will take all of them; None: that could not be told."""
+        if self.refusals:
+            return False
+        return None if self.untold else True
+
+    def tell(self) -> None:
+        """Say what is in the way."""
+        for refused in self.refusals:
+            output.note(f"A restore will refuse it: {refused.detail}. {refused.remedy}")
+        for why in self.untold:
+            output.note(f"Whether a restore will take it could not be told: {why}")
 
 
 async def _outlook(settings: Settings) -> Outlook:
