@@ -33,9 +33,11 @@ def pytest_configure(config: pytest.Config) -> None:
     of the disk. What is logged is logged as a service does it: by default a fault is drawn with all that its frames
     hold, which takes up to a minute.
 
-    What is served keeps its compiled code, as an installation does: a third of each start would be compiling.
+    What is served keeps its compiled code, as an installation does: a third of each start would be compiling. And it
+    writes a line at once, as it does without the setting: unbuffered, two processes' lines can run into each other.
     """
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    for setting in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
+        os.environ.pop(setting, None)
     sys.addaudithook(refuse_the_outside)
     telemetry.configure()
     quick = None if config.getoption("--full") else quick_folder()
