@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     for setting in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
         os.environ.pop(setting, None)
+    # A run in the background of a shell script ignores ctrl-C, and so would each program that a test starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.addaudithook(refuse_the_outside)
     telemetry.configure()
     quick = None if config.getoption("--full") else quick_folder()

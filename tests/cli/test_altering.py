@@ -5,15 +5,18 @@ import os
 import shutil
 import sqlite3
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from countersign.cli.databases import SERVICES
 from countersign.cli.output import Exit
 from countersign.distribution import opening
 from countersign.kernel.database import migrate
 from countersign.kernel.database.sqlite import open_sqlite
 from countersign.records.schema import install
+from countersign.settings import load
 from tests.cli.conftest import Run, Settings
 from tests.cli.test_serve import wait_until
 from tests.servers.countersign import COMMAND, MASTER_KEY, environment, served
@@ -182,13 +185,18 @@ def test_a_command_waits_for_another_that_makes_the_first_installation(
     arguments = [*COMMAND, *command, "--data", data]
     with subprocess.Popen(arguments, env=environment(**settings), stderr=subprocess.PIPE, text=True) as waiting:
         wait_until(lambda: waiting.poll() is not None or _holds(waiting.pid, data / file))
-        # As the other does.
-        subprocess.run([*COMMAND, "db", "upgrade", "--data", data], env=environment(**settings), check=True)
-        said = waiting.communicate(timeout=60)[1]
+        # As the other does. In this process: the command gives up when nothing has changed for two seconds.
+        asyncio.run(SERVICES[file.partition(".")[0]].upgrade(load(settings, data=str(data))))
+        said = waiting.communicate()[1]
 
     assert waiting.returncode == Exit.OK, said
 
 
 def _holds(process: int, file: Path) -> bool:
-    """Whether the process has the file open."""
-    return any(os.path.realpath(each) == str(file.resolve()) for each in Path(f"/proc/{process}/fd").iterdir())
+    """Whether the process has the file open. A descriptor that is closed while it is looked at is another file's."""
+    folder, target = Path(f"/proc/{process}/fd"), str(file.resolve())
+    for descriptor in os.listdir(folder):
+        with suppress(FileNotFoundError):
+            if os.readlink(folder / descriptor) == target:
+                return True
+    return False

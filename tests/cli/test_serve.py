@@ -131,8 +131,8 @@ def _workers(server: Running) -> list[str]:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    """Wait for a condition of another process, half a minute at most."""
-    deadline = time.monotonic() + 30
+    """Wait for a condition of another process, three minutes at most: a busy machine takes its time."""
+    deadline = time.monotonic() + 180
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -90,11 +90,10 @@ def test_an_interrupted_push_continues_when_run_again(
             stderr=subprocess.PIPE,
             text=True,
         )
-        deadline = time.monotonic() + 30
-        while not proxy.cuts and time.monotonic() < deadline:
+        while not proxy.cuts and first.poll() is None:
             time.sleep(0.01)
         first.send_signal(signal.SIGINT)
-        _, said = first.communicate(timeout=30)
+        _, said = first.communicate()
     with cutting(shelf.server.port) as proxy:
         second = run(*arguments, COUNTERSIGN_TOKEN=shelf.token, http_proxy=proxy.url)
 
