@@ -262,8 +262,8 @@ async def test_a_scan_ends_at_the_deadline(database: Database) -> None:
 async def test_a_scan_that_nobody_waits_for_any_more_ends_at_once(database_url: str) -> None:
     database = await open_database(database_url, schema="shop", pool=1, read_deadline_s=600)
     scan = asyncio.create_task(database.scan(ENDLESS))
-    for _ in range(50):
-        await asyncio.sleep(0)
+    done, _ = await asyncio.wait([scan], timeout=0.2)
+    assert not done
 
     scan.cancel()
 
@@ -338,7 +338,8 @@ async def test_closing_waits_for_transactions_under_way(database_url: str) -> No
     writing = asyncio.create_task(write())
     await entered.wait()
     closing = asyncio.create_task(database.close())
-    await asyncio.sleep(0)
+    done, _ = await asyncio.wait([closing], timeout=0.1)
+    assert not done
     may_go.set()
     await asyncio.gather(writing, closing)
 

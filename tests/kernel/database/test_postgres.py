@@ -125,9 +125,12 @@ async def test_schemas_do_not_see_each_other(shop: Database, postgres_url: str) 
     await other.close()
 
 
-async def test_opening_at_once_makes_the_schema_once(postgres_url: str) -> None:
+async def test_of_several_that_open_at_once_one_creates_the_schema_and_all_use_it(postgres_url: str) -> None:
     opened = await asyncio.gather(*(open_database(postgres_url, schema="new", pool=1) for _ in range(8)))
 
+    schemas = {await each.fetch_one("SELECT oid, nspname FROM pg_namespace WHERE nspname = 'new'") for each in opened}
+    assert len(schemas) == 1
+    assert [await each.fetch_one("SELECT current_schema()") for each in opened] == [("new",)] * 8
     await asyncio.gather(*(database.close() for database in opened))
 
 

@@ -144,7 +144,8 @@ async def test_another_process_that_holds_the_lock_too_long_makes_writes_unavail
     assert await things(database) == []
 
     waiting = asyncio.create_task(put(database, 2))
-    await asyncio.sleep(0)
+    done, _ = await asyncio.wait([waiting], timeout=0.1)
+    assert not done
     other.execute("COMMIT")
     await waiting
     assert await things(database) == [2]
@@ -201,9 +202,8 @@ async def test_cancelled_while_many_rows_are_written_waits_for_the_thread(databa
     await asyncio.to_thread(is_reading.wait, 10)
     writing.cancel()
     neighbour = asyncio.create_task(put(database, 3))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert not writing.done()
+    done, _ = await asyncio.wait([writing, neighbour], timeout=0.1)
+    assert not done
     may_go.set()
 
     with pytest.raises(asyncio.CancelledError):

@@ -6,6 +6,8 @@ import signal
 import sys
 from pathlib import Path
 
+from structlog.testing import capture_logs
+
 from countersign.kernel.jobs import processes
 
 TELLING = """
@@ -60,6 +62,16 @@ async def test_one_that_does_not_listen_is_killed(tmp_path: Path) -> None:
     assert not Path(f"/proc/{started}").exists()
 
 
-async def test_a_command_that_is_not_there_does_not_end_the_server(tmp_path: Path) -> None:
-    async with processes.kept((str(tmp_path / "nothing"),), b"", 1, grace_s=1):
-        await asyncio.sleep(0)
+async def test_a_command_that_is_not_there_does_not_end_the_server_and_is_tried_again(tmp_path: Path) -> None:
+    command = tmp_path / "command"
+    with capture_logs() as logged:
+        async with processes.kept((str(command),), str(tmp_path / "lives").encode(), 1, grace_s=5):
+            async with asyncio.timeout(20):
+                while not any(each["event"] == "a worker could not be started" for each in logged):
+                    await asyncio.sleep(0.01)
+            (tmp_path / "lives").mkdir()
+            made = tmp_path / "made"
+            made.write_text(f"#!{sys.executable}\n{WAITING}")
+            made.chmod(0o755)
+            made.rename(command)
+            assert len(await lives(tmp_path / "lives", 1)) == 1

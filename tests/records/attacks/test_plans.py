@@ -239,7 +239,8 @@ async def test_who_waits_for_plans_is_told_of_none_after_the_token_was_revoked(o
     doomed = await lead(office)
     cursor = (await office.value(first, "plan.watch"))["cursor"]
     waiting = asyncio.create_task(office.call(first, "plan.watch", {"since": cursor, "wait_s": 20}))
-    await asyncio.sleep(0)
+    done, _ = await asyncio.wait([waiting], timeout=0.1)
+    assert not done
     tokens = await office.value("alice", "agent_token.list", order=[{"field": "issued_at"}])
     watching = next(each["id"] for each in tokens if each["title"] == "watching" and "plan" in each["scopes"])
 
