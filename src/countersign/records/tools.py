@@ -19,7 +19,7 @@ from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, Unknown
 from countersign.records import edge
 from countersign.records.access.view import Caller, ModelView, View
 from countersign.records.approvals.propose import Proposal
-from countersign.records.commands import command
+from countersign.records.commands.descriptions import describe
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Body, Run, actor_of
 from countersign.records.dispatch import Dispatch, view_of
@@ -195,9 +195,7 @@ def _tools(view: View, approvals: Approvals | None, own: Own) -> list[Tool]:
 
 def _tool(view: ModelView, name: str, own: Own, *, needs_approval: bool) -> Tool:
     model = view.model
-    words = command.described(model, name, own.get(model.name, {})).description
-    if needs_approval:
-        words += " A person must approve it: you get a plan_id."
+    words = describe(view, name, own.get(model.name, {}), needs_approval=needs_approval)
     move = None if model.workflow is None else model.workflow.moves.get(name)
     title = f"{model.label}: {name.replace('_', ' ') if move is None else move.label}"
     schema = _compact(inputs.input_schema(view, name), may_empty=name != "create")

@@ -19,7 +19,7 @@ async def test_an_update_that_moves_a_locked_record_changes_nothing_else_of_it(o
     for who in ("carol", await office.agent("carol", "*")):
         for change in ({"party": other}, {"due": "2030-01-01"}, {"notes": "changed after posting"}):
             refused = await office.refused(who, "invoice.update", id=invoice["id"], state="paid", **change)
-            assert refused == "invoice.update is not allowed in this state: invoice is locked while state ne draft"
+            assert refused == "invoice.update is not allowed in this state: invoice is locked while state is not draft"
     assert await office.first("invoice", id=invoice["id"]) == invoice
     assert (await office.value("carol", "invoice.update", id=invoice["id"], state="paid"))["state"] == "paid"
 

@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 
 from countersign.kernel.mcp.tools import PAGE, ToolList
+from countersign.records.commands.descriptions import APPROVAL
 from tests.records.mcp.desk import REVISIONS, Desk, request
 
 every_revision = pytest.mark.parametrize("revision", REVISIONS)
@@ -117,8 +118,8 @@ async def test_o5_a_list_follows_what_its_caller_may_do_from_one_call_to_the_nex
     await both.office.value("root", "setting.create", **setting)
 
     after = {each["name"]: each["description"] for each in await both.tools(agent)}
-    assert after["lead__qualify"] == f"{before['lead__qualify']} A person must approve it: you get a plan_id."
-    assert "A person must approve it" in before["lead__delete"]
+    assert after["lead__qualify"] == f"{before['lead__qualify']} {APPROVAL}"
+    assert APPROVAL in before["lead__delete"]
     assert (
         "approve"
         not in next(each for each in await both.tools("alice") if each["name"] == "lead__delete")["description"]

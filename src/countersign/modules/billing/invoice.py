@@ -53,9 +53,22 @@ class Invoice(Model, shown_as="number", locked=(NOT_DRAFT,)):
 
     workflow = Workflow(
         "state",
-        post=Move("draft", to="posted", needs_approval=True, effect=number_and_date, help="Number it and send it."),
-        settle=Move("posted", to="paid", guards=(where("open_minor", lte=0),), help="It is paid in full."),
-        cancel=Move("draft", "posted", to="cancelled", needs_approval=True, guards=(where("paid_minor", eq=0),)),
+        post=Move(
+            "draft",
+            to="posted",
+            needs_approval=True,
+            effect=number_and_date,
+            help="Gives the invoice its number and date, and locks it.",
+        ),
+        settle=Move("posted", to="paid", guards=(where("open_minor", lte=0),), help="Marks the invoice as paid."),
+        cancel=Move(
+            "draft",
+            "posted",
+            to="cancelled",
+            needs_approval=True,
+            guards=(where("paid_minor", eq=0),),
+            help="Cancels the invoice.",
+        ),
     )
 
 

@@ -13,4 +13,8 @@ class Activity(Model, plural="Activities", shown_as="subject"):
     state = Select("planned", "done")
     notes = LongText(personal="NOTES")
 
-    workflow = Workflow("state", finish=Move("planned", to="done"), reopen=Move("done", to="planned"))
+    workflow = Workflow(
+        "state",
+        finish=Move("planned", to="done", help="Marks the activity as done."),
+        reopen=Move("done", to="planned", help="Marks a finished activity as planned again."),
+    )

@@ -44,11 +44,18 @@ class Lead(Model):
 
     workflow = Workflow(
         "stage",
-        qualify=Move("new", to="qualified", help="The lead is worth working on."),
-        propose=Move("qualified", to="proposed", inputs=("expected_revenue_minor",), help="An offer was sent."),
-        win=Move("qualified", "proposed", to="won", guards=(where("party", is_null=False),), help="They bought."),
-        lose=Move("new", "qualified", "proposed", to="lost", inputs=("lost_reason",), help="They will not buy."),
-        reopen=Move("won", "lost", to="qualified", help="It goes on after all."),
+        qualify=Move("new", to="qualified", help="Marks the lead as qualified."),
+        propose=Move(
+            "qualified",
+            to="proposed",
+            inputs=("expected_revenue_minor",),
+            help="Marks the lead as proposed: an offer was sent.",
+        ),
+        win=Move(
+            "qualified", "proposed", to="won", guards=(where("party", is_null=False),), help="Marks the lead as won."
+        ),
+        lose=Move("new", "qualified", "proposed", to="lost", inputs=("lost_reason",), help="Marks the lead as lost."),
+        reopen=Move("won", "lost", to="qualified", help="Reopens a lead that was won or lost."),
         # An agent would learn from the outcome whether a party with this e-mail exists.
         convert=Move(
             "new",
@@ -57,6 +64,6 @@ class Lead(Model):
             guards=(where("contact_name", is_null=False), where("party", is_null=True)),
             needs_approval=True,
             effect=to_party,
-            help="Make the contact a party, or link the party that has its e-mail.",
+            help="Links the lead to the party with the contact's e-mail address; creates that party if there is none.",
         ),
     )

@@ -36,9 +36,9 @@ class Ticket(Model, shown_as="subject"):
 
     workflow = Workflow(
         "state",
-        start=Move("new", "waiting", to="open"),
-        wait=Move("open", to="waiting"),
-        solve=Move("new", "open", "waiting", to="solved", inputs=("resolution",)),
-        close=Move("solved", to="closed"),
-        reopen=Move("solved", "closed", to="open"),
+        start=Move("new", "waiting", to="open", help="Marks the ticket as being worked on."),
+        wait=Move("open", to="waiting", help="Marks the ticket as waiting for the requester."),
+        solve=Move("new", "open", "waiting", to="solved", inputs=("resolution",), help="Marks the ticket as solved."),
+        close=Move("solved", to="closed", help="Closes a solved ticket."),
+        reopen=Move("solved", "closed", to="open", help="Reopens a solved or closed ticket."),
     )

@@ -1,7 +1,6 @@
 """Which commands a model has, and what each of them is: the table the rest of the engine asks."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 
 from countersign.declare import Declared
 from countersign.declare.registry import Registry
@@ -21,34 +20,6 @@ READING: Mapping[str, Answering] = {
     "count_by": count_by.count_by,
 }
 
-SENTENCES: Mapping[str, str] = {
-    "get": "Read one {label} by its id.",
-    "list": "List {plural}, filtered and ordered, all or page by page.",
-    "search": "A page of {plural} together with how many there are.",
-    "create": "Make a new {label}.",
-    "update": "Change fields of one {label}.",
-    "delete": "Delete one {label}.",
-    "export": "All matching {plural} as CSV or NDJSON text.",
-    "import": "Make many {plural} from CSV text, or try it out.",
-    "history": "What was done to one {label}, as far as you may see it.",
-    "count_by": "How many {plural} have each value of a field.",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """A command as lists of commands show it."""
-
-    model: Declared
-    name: str
-    description: str
-
-    @property
-    def id(self) -> str:
-        """The name it is called by."""
-        return f"{self.model.name}.{self.name}"
-
-
 def names_of(registry: Registry, own: Mapping[str, Mapping[str, str]]) -> dict[str, frozenset[str]]:
     """By model, the names of all its commands: generated, workflow actions, and the engine's `own`."""
     return {
@@ -60,19 +31,6 @@ def names_of(registry: Registry, own: Mapping[str, Mapping[str, str]]) -> dict[s
 def moves(model: Declared) -> tuple[str, ...]:
     """The names of the model's workflow actions."""
     return () if model.workflow is None else tuple(model.workflow.moves)
-
-
-def described(model: Declared, name: str, own: Mapping[str, str]) -> Described:
-    """A command with its sentence."""
-    if name in own:
-        return Described(model, name, own[name])
-    if name in SENTENCES:
-        words = SENTENCES[name].format(label=model.label.lower(), plural=model.plural.lower())
-        return Described(model, name, words)
-    move = None if model.workflow is None else model.workflow.moves.get(name)
-    if move is None:
-        raise LookupError(f"{model.name} has no command {name}")
-    return Described(model, name, move.help or f"{move.label}: an action on one {model.label.lower()}.")
 
 
 def is_writing(model: Declared, name: str) -> bool:

@@ -7,6 +7,7 @@ from countersign.declare import TODAY, Declared, Field, Select, Where
 from countersign.declare.fields.field import Stored
 from countersign.records.access.folding import folded
 from countersign.records.access.view import ModelView
+from countersign.records.commands import condition_text
 from countersign.records.commands.conditions import named, today
 from countersign.records.commands.refusals import BadInput
 
@@ -67,7 +68,7 @@ def require(
         for each in conditions:
             is_seen = view is not None and view.knows(each.field)
             if is_seen is readable and not holds(model, values, each):
-                said = f": {each.field} {each.operator} {each.value} does not hold" if readable else ""
+                said = f": it requires that {condition_text.clause(each)}" if readable else ""
                 raise BadInput(f"{command} is not allowed in this state{said}")
 
 

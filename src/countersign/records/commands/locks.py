@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from countersign.declare import Declared, Ref
 from countersign.declare.fields.field import Stored
-from countersign.records.commands import guard, select
+from countersign.records.commands import condition_text, guard, select
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
 from countersign.records.commands.stored import record_of
@@ -51,6 +51,6 @@ def are_readable(run: Run, model: Declared) -> bool:
 
 def _refusal(run: Run, model: Declared, command: str) -> BadInput:
     if guard.are_readable(run.caller.view.models.get(model.name), model.locked):
-        words = " and ".join(f"{each.field} {each.operator} {each.value}" for each in model.locked)
+        words = condition_text.clauses(model.locked)
         return BadInput(f"{command} is not allowed in this state: {model.name} is locked while {words}")
     return BadInput(f"{command} is not allowed in this state")

@@ -7,6 +7,7 @@ from countersign.declare import Ref, Select
 from countersign.declare.registry import Registry
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.commands import command
+from countersign.records.commands.descriptions import describe
 
 
 class Approvals:
@@ -29,11 +30,12 @@ def commands(caller: Caller, approvals: Approvals, own: Own) -> list[dict[str, A
     found = [
         {
             "id": f"{name}.{each}",
-            "description": command.described(view.model, each, own.get(name, {})).description,
-            "needs_approval": approvals.ask_for(f"{name}.{each}"),
+            "description": describe(view, each, own.get(name, {}), needs_approval=needs_approval),
+            "needs_approval": needs_approval,
         }
         for name, view in caller.view.models.items()
         for each in view.commands
+        for needs_approval in (approvals.ask_for(f"{name}.{each}"),)
     ]
     return sorted(found, key=lambda each: each["id"])
 

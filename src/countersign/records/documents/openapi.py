@@ -5,7 +5,7 @@ from typing import Any
 
 from countersign import __version__
 from countersign.records.access.view import Caller, ModelView
-from countersign.records.commands import command
+from countersign.records.commands.descriptions import describe
 from countersign.records.documents import inputs
 from countersign.records.documents.meta import Approvals, Own
 
@@ -32,8 +32,9 @@ def document(
     paths: dict[str, Any] = {}
     for name, view in sorted(caller.view.models.items()):
         for each in sorted(view.commands):
-            words = command.described(view.model, each, own.get(name, {})).description
-            asks = caller.is_agent and approvals.ask_for(f"{name}.{each}")
+            needs_approval = approvals.ask_for(f"{name}.{each}")
+            words = describe(view, each, own.get(name, {}), needs_approval=needs_approval)
+            asks = caller.is_agent and needs_approval
             paths[f"/api/{name}/{each}"] = {"post": _operation(view, each, words, asks=asks)}
     return {
         "openapi": "3.1.0",

@@ -1,0 +1,59 @@
+"""What lists of commands and tools say about a command: its effect, the states, the inputs, the approval."""
+
+from collections.abc import Mapping
+
+from countersign.declare import Move
+from countersign.records.access.view import ModelView
+from countersign.records.commands.condition_text import clauses, joined
+
+GENERATED: Mapping[str, str] = {
+    "get": "Reads one {label} by its id.",
+    "list": "Lists {plural}. Takes a filter, an order, a limit and an offset.",
+    "search": "Lists {plural} like list, together with the total number of matches.",
+    "create": "Creates a {label}.",
+    "update": "Changes fields of one {label}.",
+    "delete": "Deletes one {label}. Refused while another record refers to it.",
+    "export": "Exports the matching {plural} as CSV or NDJSON text.",
+    "import": "Creates {plural} from CSV text. With dry_run it only checks the text.",
+    "history": "Lists the changes of one {label} that the caller may see.",
+    "count_by": "Counts {plural} by the value of a field.",
+}
+APPROVAL = "An agent can only propose it: the call answers a plan_id, and a person approves the plan."
+
+
+def describe(view: ModelView, name: str, own: Mapping[str, str], *, needs_approval: bool) -> str:
+    """The description of one command of the model, for a caller with this view; `own` has those of built-in models.
+
+    It names no field that the caller may not know of.
+
+    Raises:
+        LookupError: the model has no such command.
+    """
+    model = view.model
+    if name in own:
+        text = own[name]
+    elif name in GENERATED:
+        text = GENERATED[name].format(label=model.label.lower(), plural=model.plural.lower())
+    else:
+        move = None if model.workflow is None else model.workflow.moves.get(name)
+        if move is None:
+            raise LookupError(f"{model.name} has no command {name}")
+        text = _of_move(view, move)
+    return f"{text} {APPROVAL}" if needs_approval else text
+
+
+def _of_move(view: ModelView, move: Move) -> str:
+    effect = move.help or f"{move.label}: changes one {view.model.label.lower()}"
+    sentences = [effect if effect.endswith(".") else f"{effect}.", *_states(view, move)]
+    if guards := [each for each in move.guards if each.field in view.fields]:
+        sentences.append(f"Requires that {clauses(guards)}.")
+    if inputs := [each for each in move.inputs if each in view.fields]:
+        sentences.append(f"Requires {joined(inputs, 'and')}, given as input or set before.")
+    return " ".join(sentences)
+
+
+def _states(view: ModelView, move: Move) -> list[str]:
+    workflow = view.model.workflow
+    if workflow is None or workflow.field not in view.fields:
+        return []
+    return [f"From {joined(move.sources, 'or')}{f' to {move.to}' if move.to else ''}."]
