@@ -11,6 +11,7 @@ from countersign.distribution.context import Store
 from countersign.kernel.http import cursor
 from countersign.kernel.http.cursor import Position
 from countersign.kernel.http.route import Route
+from tests.contract.error_texts import complaint
 from tests.contract.scenes import BODIES, BY_KEY, QUERIES, Scene, everything, key
 
 ADMINISTRATOR = "owner of north"
@@ -93,6 +94,7 @@ def assert_named(answer: Any, place: str, kind: str) -> None:
     assert problem["code"] == "invalid_request"
     assert problem["type"] == "http://127.0.0.1:8480/problems/invalid-request"
     assert problem["message"] == problem["detail"]
+    assert complaint(problem["detail"]) is None, problem["detail"]
     assert {"title", "status", "resolution"} <= set(problem)
     named = problem["errors"][0][kind]
     assert named == place or named.startswith(place + "/"), problem

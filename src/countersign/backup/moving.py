@@ -65,7 +65,7 @@ async def move(
 
     Raises:
         NotMovable: PostgreSQL cannot hold a value, or holds something else than was sent.
-        NotEmpty: somebody else has just begun to use the database.
+        NotEmpty: another process has just started to use the database.
         StorageFull, Unavailable: it cannot be written.
     """
     digests: dict[str, Digest] = {}

@@ -149,7 +149,7 @@ def _filled_by_one(target: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         os.close(descriptor)
-        raise NotEmpty(f"{target} is being filled by somebody else") from error
+        raise NotEmpty(f"{target} is being written by another process") from error
     return descriptor
 
 

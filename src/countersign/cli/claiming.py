@@ -47,7 +47,7 @@ def _assertion(server: Server, claim_token: str, interval_s: int, patience_s: in
         if standing.status == "claimed":
             return standing.identity_assertion
     remedy = "Run the command again, and confirm in the browser while it waits."
-    raise Failure("cannot sign in", why="nobody confirmed in time", remedy=remedy, exit_code=Exit.REFUSED)
+    raise Failure("cannot sign in", why="the confirmation did not come in time", remedy=remedy, exit_code=Exit.REFUSED)
 
 
 def _poll(server: Server, claim_token: str) -> Reply:

@@ -91,7 +91,7 @@ class Dispatch:
                 return Done(view.denied, await command.result(inside, prepared, record_id))
         except ConstraintViolation as error:
             # Somebody else was quicker: the checks before had found nothing in the way.
-            raise BadInput(f"{view.model.name}.{name} clashes with a change made meanwhile; try again") from error
+            raise BadInput(f"{view.model.name}.{name} conflicts with a concurrent change; try again") from error
 
 
     async def _import(self, run: Run, view: ModelView, body: Body) -> Done | Proposal:

@@ -34,7 +34,7 @@ class RolledBack(Refused):
     status = 409
     code = "rolled_back"
     title = "Rolled back"
-    resolution = "Try again later or elsewhere: somebody may be offering you an old version with known faults."
+    resolution = "Try again later or from another network: the server may be offering an old version with known faults."
 
 
 class Stale(Refused):

@@ -65,7 +65,7 @@ def test_the_refusal_of_a_choice_names_the_choices() -> None:
 
 
 def test_a_choice_within_a_list_names_the_choices() -> None:
-    with pytest.raises(InvalidRequest, match="is none of new, used"):
+    with pytest.raises(InvalidRequest, match="must be one of new, used"):
         decode.json(b'{"name": "a", "items": [{"size": 1}, {"size": 1, "sort": "lost"}]}', Body)
 
 
@@ -144,5 +144,5 @@ class Node(msgspec.Struct, forbid_unknown_fields=True):
 def test_a_pattern_that_does_not_fit_is_told_in_the_words_that_stand_beside_it() -> None:
     with pytest.raises(InvalidRequest, match=r"^/within/0/name: must be letters$"):
         decode.json(b'{"within": [{"name": "1"}]}', Node)
-    with pytest.raises(InvalidRequest, match=r"^/code: expected `str` matching regex"):
+    with pytest.raises(InvalidRequest, match=r"^/code: has characters or a form"):
         decode.json(b'{"code": "a"}', Node)

@@ -36,10 +36,10 @@ def test_a_person_may_stand_among_several_values() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("owner", "malformed"),
-        ("{}", "Expected `array`"),
-        ('[{"field": "owner", "op": "eq"}]', "missing required field `value`"),
-        ('[{"field": "owner", "op": "eq", "value": 1, "or": 2}]', "unknown field `or`"),
+        ("owner", "rows: it is not valid JSON"),
+        ("{}", "rows: the value must be an array"),
+        ('[{"field": "owner", "op": "eq"}]', "rows: 0/value is required"),
+        ('[{"field": "owner", "op": "eq", "value": 1, "or": 2}]', "rows: 0/or is unknown here"),
         ('[{"field": "owner", "op": "like", "value": "a"}]', "op must be one of eq, ne"),
         ('[{"field": "colour", "op": "eq", "value": "a"}]', "no such field"),
         ('[{"field": "owner", "op": "gt", "value": "a"}]', "knows only the operators"),

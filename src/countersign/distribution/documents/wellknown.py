@@ -63,7 +63,7 @@ async def show_security(call: Request[Nothing, Nothing]) -> Answer:
     store = call.context
     contacts = contacts_of(store.settings.security_contact)
     if not contacts:
-        raise NoSecurityContact("nobody is named here")
+        raise NoSecurityContact("this installation names no contact for security reports")
     # Whole days, so that the file and its ETag stay the same for one.
     today = clock.Instant(clock.now() // _DAY * _DAY)
     lines = [

@@ -159,7 +159,7 @@ class Gate:
         if caller.kind == "key":
             headers = {"WWW-Authenticate": f'Bearer error="insufficient_scope", {self._metadata}{_needed(scope)}'}
             remedy = "Obtain a token: a key is nobody, and reads what is public."
-            raise InsufficientScope("this is no key's to do", resolution=remedy, headers=headers)
+            raise InsufficientScope("API keys cannot call this endpoint", resolution=remedy, headers=headers)
         if scope is not None and not caller.allows(scope):
             challenge = f'Bearer error="insufficient_scope", scope="{scope}", {self._metadata}'
             remedy = f"Obtain a token with the scope {scope}."

@@ -29,7 +29,7 @@ class LastOwner(Refused):
     status = 409
     code = "last_owner"
     title = "Last owner"
-    resolution = "Make somebody else an owner first."
+    resolution = "Make another person an owner first."
 
 
 class MemberNotFound(NotFound):
@@ -125,7 +125,7 @@ async def remove_member(transaction: Transaction, org_id: str, email: str) -> No
     """
     person = await queries.person_with_email(transaction, normal_email(email))
     if person is None or org_id not in await queries.roles(transaction, person.id):
-        raise MemberNotFound("nobody with this address is a member")
+        raise MemberNotFound("no member has this address")
     await _keep_an_owner(transaction, org_id, person.id)
     await transaction.run(queries.REMOVE_MEMBER, person.id, org_id)
     await versions.bump(transaction, "identity")

@@ -22,7 +22,7 @@ VALID_S = 24 * 3600
 
 
 class LinkSpent(NotFound):
-    """The set-up link was used, has expired, never was one, or somebody is there already."""
+    """The set-up link was used, has expired, never was one, or a first person exists already."""
 
     resolution = "Start the service again on its empty database: it prints a new link."
 

@@ -84,4 +84,4 @@ async def lock(transaction: Transaction, product_id: str) -> None:
 async def _require_unowned(transaction: Transaction, product_id: str) -> None:
     await lock(transaction, product_id)
     if await queries.is_entitled(transaction, product_id):
-        raise StillEntitled("somebody owns this product")
+        raise StillEntitled("a customer owns this product")

@@ -28,7 +28,7 @@ class CodeAlreadyRedeemed(Refused):
     status = 409
     code = "code_already_redeemed"
     title = "Code already redeemed"
-    resolution = "Ask whoever gave you the code for another one."
+    resolution = "Ask the person who gave you the code for another one."
 
 
 class CodeExpired(Refused):
@@ -37,7 +37,7 @@ class CodeExpired(Refused):
     status = 410
     code = "code_expired"
     title = "Code not valid now"
-    resolution = "Ask whoever gave you the code when it is valid."
+    resolution = "Ask the person who gave you the code when it is valid."
 
 
 class CodeRevoked(Refused):
@@ -46,7 +46,7 @@ class CodeRevoked(Refused):
     status = 410
     code = "code_revoked"
     title = "Code revoked"
-    resolution = "Ask whoever gave you the code for another one."
+    resolution = "Ask the person who gave you the code for another one."
 
 
 async def redeem(store: Store, transaction: Transaction, owner: str, address: str, typed: str) -> RedeemResult:

@@ -108,7 +108,7 @@ def _parameter(name: str, value: object) -> str:
     if isinstance(value, int | float):
         return str(value)
     if not isinstance(value, str):
-        raise BadArgument(f"{name}: must be one plain value")
+        raise BadArgument(f"{name}: must be a string, a number, true or false")
     return _storable(name, value)
 
 

@@ -172,7 +172,7 @@ async def create_within(transaction: Transaction, package: str, dialect: Dialect
     """
     await _hold_others(transaction, dialect)
     if await transaction.fetch_one(_LEDGER_EXISTS[dialect]) is not None:
-        raise NotEmpty("somebody else has just begun to use the database")
+        raise NotEmpty("another process has just started to use the database")
     await transaction.run(in_dialect(_LEDGER, dialect))
     await upgrade_within(transaction, package, dialect)
 

@@ -1,6 +1,5 @@
 """From the query string and the body of a request to the structs a route declares."""
 
-import re
 import types
 import typing
 from functools import lru_cache
@@ -11,6 +10,7 @@ import msgspec
 
 from countersign.kernel.errors import Fault, InvalidRequest, Refused, invalid_parameter
 from countersign.kernel.http.answer import JSON
+from countersign.kernel.validation_text import explain
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
@@ -78,15 +78,22 @@ def query(values: dict[str, str], shape: type[StructT]) -> StructT:
     try:
         decoded = msgspec.convert(values, shape, strict=False)
     except msgspec.ValidationError as error:
-        place, detail = _explain(str(error), shape)
+        place, detail = _explain(error, shape)
         name = place.lstrip("/").split("/")[0]
         raise invalid_parameter(name, detail) from error
     for name, text in values.items():
         # msgspec reads "null" as nothing sent, "1e3" and "5.0" as whole numbers, and "1" and "True" as true.
         value = getattr(decoded, name, text)
         if value is None or (type(value) in (int, bool) and str(value).lower() != text):
-            raise invalid_parameter(name, "is no plain value of this parameter")
+            raise invalid_parameter(name, _plain_form(value))
     return decoded
+
+
+def _plain_form(value: object) -> str:
+    """How a value that was read from another spelling is written."""
+    if isinstance(value, bool):
+        return "must be true or false"
+    return "must not be null" if value is None else f"must be written as {value}"
 
 
 def form(body: bytes, shape: type[StructT]) -> StructT:
@@ -174,7 +181,7 @@ def member(value: object, shape: type[StructT], pointer: str) -> StructT:
     try:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
-        place, detail = _explain(str(error), shape)
+        place, detail = _explain(error, shape)
         raise InvalidRequest(f"{pointer}{place}: {detail}", faults=[Fault(pointer + place, detail)]) from error
 
 
@@ -197,39 +204,19 @@ def _refuse_unstorable(value: object) -> None:
 
 
 def _refusal(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> InvalidRequest:
-    pointer, detail = _explain(str(error), shape)
+    pointer, detail = _explain(error, shape)
     return InvalidRequest(f"{pointer or 'the body'}: {detail}", faults=[Fault(pointer, detail)])
 
 
-_PLACE = re.compile(r"^(.*?)(?: - at `(?:key in )?\$(.*)`)?$", re.DOTALL)
-_FIELD = re.compile(r"^Object (contains unknown|missing required) field `(.*)`$", re.DOTALL)
-_STEP = re.compile(r"\.([^.\[\]]+)|\[([0-9]*|\.\.\.)\]")
-
-
-def _explain(message: str, shape: type[msgspec.Struct]) -> tuple[str, str]:
-    """msgspec's message as a JSON pointer (RFC 6901) and words for people."""
-    matched = _PLACE.match(message)
-    words, path = (matched.group(1), matched.group(2) or "") if matched else (message, "")
-    steps = [name or index for name, index in _STEP.findall(path)]
-    field = _FIELD.match(words)
-    if field:
-        steps.append(field.group(2))
-        words = "is unknown here" if field.group(1) == "contains unknown" else "is required"
-    else:
-        words = _allowed(words, shape, steps)
-    pointer = "".join("/" + _escape(step) for step in steps if step != "...")
-    return pointer, words[:1].lower() + words[1:]
-
-
-def _allowed(words: str, shape: type[msgspec.Struct], steps: list[str]) -> str:
-    """What msgspec says of a value, or what is allowed in its place where that is clearer."""
-    if words.startswith("Invalid enum value"):
-        return f"is none of {', '.join(_choices(shape, steps))}"
-    return (_needs(shape, words) if words.startswith("Expected `str` matching regex") else "") or words
-
-
-def _escape(step: str) -> str:
-    return step.replace("~", "~0").replace("/", "~1")
+def _explain(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> tuple[str, str]:
+    """msgspec's message as a JSON pointer (RFC 6901) and words for people; what the shape allows is named."""
+    explained = explain(error)
+    text = explained.text
+    if explained.original.startswith("Invalid enum value"):
+        text = f"must be one of {', '.join(_choices(shape, explained.steps))}"
+    elif explained.original.startswith("Expected `str` matching regex"):
+        text = _needs(shape, explained.original) or text
+    return explained.pointer, text
 
 
 def _choices(shape: type[msgspec.Struct], steps: list[str]) -> list[str]:

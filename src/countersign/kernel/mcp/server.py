@@ -18,6 +18,7 @@ from countersign.kernel.mcp.messages import (
 from countersign.kernel.mcp.metadata import REVISION_HEADER, Headers
 from countersign.kernel.mcp.revisions import Revision
 from countersign.kernel.mcp.tools import Tools
+from countersign.kernel.validation_text import sentence
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
@@ -229,7 +230,11 @@ def _params(request: Request, kind: type[_ParamsT]) -> _ParamsT:
     try:
         return msgspec.json.decode(request.params or b"{}", type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise Fault(INVALID_PARAMS, f"invalid params of {request.method}: {error}") from error
+        raise Fault(INVALID_PARAMS, f"invalid params of {request.method}: {_what(error)}") from error
+
+
+def _what(error: msgspec.DecodeError | RecursionError) -> str:
+    return sentence(error) if isinstance(error, msgspec.DecodeError) else "they are nested too deeply"
 
 
 def _wants_event(accept: str | None) -> bool:

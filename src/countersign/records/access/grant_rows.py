@@ -9,6 +9,7 @@ from countersign.declare import CALLER, TODAY, Declared, Where
 from countersign.declare.rules.conditions import misfit
 from countersign.declare.where import OPERATORS, Operator, Stand
 from countersign.kernel.errors import Refused
+from countersign.kernel.validation_text import sentence
 
 MOST_CONDITIONS = 50
 
@@ -43,7 +44,7 @@ def read_rows(model: Declared, text: str | None) -> tuple[Where, ...]:
     try:
         found = _conditions.decode(text or "")
     except msgspec.DecodeError as error:
-        raise BadGrant(f"rows: {error}") from error
+        raise BadGrant(f"rows: {sentence(error)}") from error
     if len(found) > MOST_CONDITIONS:
         raise BadGrant(f"rows: at most {MOST_CONDITIONS} conditions")
     return tuple(_where(model, each) for each in found)

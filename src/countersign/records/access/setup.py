@@ -46,7 +46,7 @@ _ROLE = 'SELECT id FROM "role" WHERE title = $1'
 class LinkSpent(NotFound):
     """The set-up link was used, has expired, never was one, or nobody needs it any more."""
 
-    resolution = "Ask for a new link; while nobody is there, starting the service again prints one."
+    resolution = "Ask for a new link. While there is no person yet, starting the service again prints one."
 
 
 class BadUsername(Refused):
@@ -157,7 +157,7 @@ def _checked_username(username: str | None) -> str:
 
 async def _add_first(transaction: Transaction, username: str) -> str:
     if await transaction.fetch_one(_ANYBODY) is not None:
-        raise LinkSpent("somebody is there already")
+        raise LinkSpent("a first person exists already")
     role = await transaction.fetch_one(_ROLE, ADMINISTRATOR)
     if role is None:
         raise LookupError("the role administrator is missing: it is seeded when the service starts")

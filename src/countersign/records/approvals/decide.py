@@ -109,7 +109,7 @@ async def _decide(
         agent = await _require_agent(run, agents, plan, kept)
         await _require_unchanged(run, kept)
         if digest is not None and digest != plan.values["digest"]:
-            raise BadInput("digest is another: read the plan again before you approve it")
+            raise BadInput("digest does not match; read the plan again before you approve it")
         approvals, are_enough = await _count(run, agents, plan, kept, note)
         if not are_enough:
             await set_fields(run, plan, {"approvals": _json(approvals)}, "plan.approve")
@@ -213,7 +213,7 @@ async def _count(
     if not asked.groups <= run.caller.roles:
         raise NotFound("not found")
     if asked.not_owner and plan.values["person"] == run.caller.user_id:
-        raise BadInput("this plan must be approved by somebody else than the agent's own person")
+        raise BadInput("this plan must be approved by a person other than the agent's own person")
     await run.transaction.run(_APPROVE, plan.id, run.caller.user_id, clock.now(), note)
     counted: list[dict[str, object]] = []
     for user_id, name, at, said in await run.transaction.fetch(_APPROVALS, plan.id):
@@ -255,7 +255,7 @@ async def _execute(run: Run, plan: StoredRecord, kept: Sequence[Step]) -> object
     except BadInput as refused:
         raise Ended("failed", refused.detail) from refused
     except ConstraintViolation as error:
-        raise Ended("failed", "it clashes with a change made meanwhile") from error
+        raise Ended("failed", "it conflicts with a concurrent change") from error
     return results[0] if len(results) == 1 else {"steps": results}
 
 

@@ -11,6 +11,7 @@ from countersign.declare.computing import computed
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
 from countersign.declare.where import OPERATORS, Operator
+from countersign.kernel.validation_text import sentence
 from countersign.records.access.model import RULING
 from countersign.records.access.view import ModelView
 from countersign.records.access.visibility import Commands
@@ -196,7 +197,7 @@ def check_setting(registry: Registry, commands: Commands, values: Mapping[str, S
     try:
         policy = msgspec.json.decode(str(values["value"]), type=_Policy)
     except msgspec.DecodeError as error:
-        raise BadInput(f'setting.value must be like {{"n": 2, "group": "sales_manager"}}: {error}') from error
+        raise BadInput(f'setting.value must be like {{"n": 2, "group": "sales_manager"}}: {sentence(error)}') from error
     if policy.n < 1:
         raise BadInput("setting.value: n is how many people must approve, 1 or more")
     if policy.when is not None:

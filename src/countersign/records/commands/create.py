@@ -64,7 +64,7 @@ def _missing(view: ModelView, name: str) -> BadInput:
     if name in view.fields:
         return BadInput(f"{view.model.name}.{name} is required")
     # A hidden field is never named.
-    return BadInput(f"{view.model.name}.create needs more than you may give; ask somebody with wider rights")
+    return BadInput(f"{view.model.name}.create needs rights that you may not give; ask a person with wider rights")
 
 
 async def apply(run: Run, prepared: Prepared) -> str:

@@ -81,7 +81,7 @@ async def check(run: Run, view: ModelView, body: Body, *, makes: bool = False) -
         except BadInput as refused:
             done.errors.append(RowError(number, refused.detail))
         except ConstraintViolation:
-            done.errors.append(RowError(number, "it clashes with a change made meanwhile; try again"))
+            done.errors.append(RowError(number, "it conflicts with a concurrent change; try again"))
     return done, prepared
 
 

@@ -1,0 +1,86 @@
+"""Every text of an error that the source can send, read from the source itself, and the words none of them may have."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src" / "countersign"
+BASES = {"Refused", "BadInput", "Fault", "OAuthError", "BadValue", "Failure"}
+FUNCTIONS = {"invalid_parameter", "invalid_member"}
+ATTRIBUTES = {"title", "resolution", "detail"}
+
+INTERNALS = re.compile(
+    r"`(?:str|int|float|bool|list|dict|bytes|object|array|null)\b[^`]*`"
+    r"|(?<![-\w])None\b(?!-)|\b(?:NoneType|True|False|dict|tuple|isinstance|kwargs|repr|coroutine|asyncio)\b"
+    r"|\b(?:msgspec|asyncpg|apsw|psycopg|structlog|httptools|uvicorn|obstore|joserfc)\b"
+    r"|\b\w+(?:Error|Exception)\b|Traceback|<class |object at 0x"
+    r"|plain value|does not hold|matching regex|[Ee]xpected `"
+)
+"""Python's words, the names of libraries and classes, and msgspec's phrases."""
+
+RIDDLES = re.compile(
+    r"\b(?:nobody|somebody|whoever)\b|stands? twice|is nobody|\bis no [a-z]+'s\b|digest is another|made meanwhile"
+)
+"""Phrases that a reader has to guess at."""
+
+
+def complaint(text: str) -> str | None:
+    """The first word in the text of an error that callers should not meet; None where there is none."""
+    found = INTERNALS.search(text) or RIDDLES.search(text)
+    return found.group() if found else None
+
+
+@cache
+def error_names() -> frozenset[str]:
+    """The classes of errors that reach a caller, by name, and the functions that make one."""
+    names, parents = set(BASES), dict[str, set[str]]()
+    for tree in trees().values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                parents.setdefault(node.name, set()).update(_name(base) for base in node.bases)
+    grown = True
+    while grown:
+        found = {name for name, bases in parents.items() if bases & names} | names
+        grown, names = found != names, found
+    return frozenset(names | FUNCTIONS)
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Each source file's syntax tree, by its path."""
+    return {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Each text with its place. What is filled in at run time reads as "…"."""
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
+            for line, text in _texts_of(node):
+                yield f"{path}:{line}", text
+
+
+def _texts_of(node: ast.AST) -> Iterator[tuple[int, str]]:
+    if isinstance(node, ast.Call) and _name(node.func) in error_names():
+        for value in (*node.args, *(each.value for each in node.keywords)):
+            yield from _literals(value)
+    elif isinstance(node, ast.ClassDef) and node.name in error_names():
+        for each in node.body:
+            if isinstance(each, ast.Assign) and _name(each.targets[0]) in ATTRIBUTES:
+                yield from _literals(each.value)
+
+
+def _literals(node: ast.expr) -> Iterator[tuple[int, str]]:
+    if isinstance(node, ast.JoinedStr):
+        yield node.lineno, "".join(str(each.value) if isinstance(each, ast.Constant) else "…" for each in node.values)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.lineno, node.value
+    elif isinstance(node, ast.BinOp | ast.IfExp):
+        for each in ast.iter_child_nodes(node):
+            if isinstance(each, ast.expr):
+                yield from _literals(each)
+
+
+def _name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -1,0 +1,88 @@
+"""Errors and descriptions of the records' commands are sentences in API terms, whatever is sent."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from countersign.declare import where
+from countersign.records.commands.condition_text import clause, clauses
+from tests.contract.error_texts import complaint
+from tests.records.office import Office
+
+WRONG = (None, True, 7, 1.5, "text", "", [], {"a": 1}, 2**60, "a\0b")
+OPERATORS = ("eq", "contains", "in", "gt", "is_null", "like")
+
+
+def wrong_inputs(model: dict[str, Any]) -> Iterator[tuple[str, dict[str, object]]]:
+    """Commands of the model with inputs of which most are wrong."""
+    name = model["name"]
+    for number, each in enumerate(model["fields"]):
+        value, other = WRONG[number % len(WRONG)], WRONG[(number + 3) % len(WRONG)]
+        yield f"{name}.create", {each["name"]: value}
+        yield f"{name}.update", {"id": "none", each["name"]: other}
+        for op in OPERATORS:
+            yield f"{name}.list", {"filter": [{"field": each["name"], "op": op, "value": other}]}
+        yield f"{name}.search", {"order": [{"field": each["name"], "dir": other}]}
+    for each in model["actions"]:
+        yield each["id"], {"id": "none"}
+        yield each["id"], {"id": other, "unknown": value}
+
+
+async def test_every_refusal_of_a_wrong_input_is_in_plain_english(office: Office) -> None:
+    met = (await office.http.get("/api/meta", headers=office.headers("root"))).json()
+    refused = set[str]()
+    for model in met["models"]:
+        commands = {*model["commands"], *(each["id"] for each in model["actions"])}
+        for command, body in wrong_inputs(model):
+            if command not in commands:
+                continue
+            answer = await office.call("root", command, body)
+            if answer.status_code == 400:
+                assert complaint(answer.json()["error"]) is None, (command, body, answer.text)
+                refused.add(answer.json()["error"])
+
+    assert len(refused) > 200
+
+
+async def test_a_state_that_refuses_an_action_is_named_with_what_the_action_requires(office: Office) -> None:
+    lead = await office.value("alice", "lead.create", title="Sails", contact_name="Ada")
+    await office.value("alice", "lead.qualify", id=lead["id"])
+
+    assert (
+        await office.refused("alice", "lead.win", id=lead["id"])
+        == "lead.win is not allowed in this state: it requires that party is set"
+    )
+
+
+async def test_a_description_names_effect_states_inputs_and_approval(office: Office) -> None:
+    agent = await office.agent("alice", "lead.*")
+    listed = (await office.http.get("/api/commands", headers=office.headers(agent))).json()["commands"]
+    found = {each["id"]: each["description"] for each in listed}
+
+    assert found["lead.win"] == "Marks the lead as won. From qualified or proposed to won. Requires that party is set."
+    assert found["lead.lose"] == (
+        "Marks the lead as lost. From new, qualified or proposed to lost. "
+        "Requires lost_reason, given as input or set before."
+    )
+    assert found["lead.convert"].endswith(
+        "An agent can only propose it: the call answers a plan_id, and a person approves the plan."
+    )
+    assert [each for each in found.values() if not each.endswith(".") or complaint(each)] == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        (where("party", is_null=False), "party is set"),
+        (where("party", is_null=True), "party is empty"),
+        (where("paid_minor", eq=0), "paid_minor is 0"),
+        (where("stage", ne="won"), "stage is not won"),
+        (where("stage", in_=["new", "won", "lost"]), "stage is new, won or lost"),
+        (where("open_minor", lte=0), "open_minor is at most 0"),
+        (where("is_active", eq=True), "is_active is true"),
+    ],
+)
+def test_a_condition_reads_as_a_clause(condition: Any, said: str) -> None:
+    assert clause(condition) == said
+    assert clauses([condition, where("title", contains="x")]) == f"{said} and title contains x"
