@@ -30,12 +30,14 @@ CLOSING_S = 3.0
 """What a worker whose loop turns may take beyond its grace time, to end what is left and to close its application."""
 BEAT_S = 0.5
 """How often a worker's event loop counts a heartbeat."""
-TICK_S = 1.0
-"""How often the supervisor looks at them."""
+TICK_S, STOP_TICK_S = 1.0, 0.25
+"""How often the supervisor looks at them, and how often while it stops."""
+STILL_S = 3 * BEAT_S
+"""A loop that has not turned for so long stands still: it does not heed SIGTERM."""
 
 _READY, _FAILED = b"+", b"!"
 _PR_SET_PDEATHSIG = 1
-_LEAST_PAUSE_S, _MOST_PAUSE_S = 0.25, 10.0
+_MIN_PAUSE_S, _MAX_PAUSE_S = 0.25, 10.0
 _STEADY_S = 60.0
 _POLL_S = 0.05
 _KILLED_WITHIN_S = 5.0
@@ -156,7 +158,7 @@ class _Worker:
     was_ready: bool = False
     is_stalled: bool = False
     ready_s: float = 0.0
-    pause_s: float = _LEAST_PAUSE_S
+    pause_s: float = _MIN_PAUSE_S
     due_s: float | None = None
     """When its next process is to be started; None: there is one, or none is wanted."""
 
@@ -227,7 +229,7 @@ class _Supervisor:
                 if not each.was_ready:
                     raise
                 telemetry.logger("workers").error("a worker cannot be started", **each.name, exc_info=error)
-                each.due_s = clock.monotonic_s() + _MOST_PAUSE_S
+                each.due_s = clock.monotonic_s() + _MAX_PAUSE_S
 
     def _start(self, worker: _Worker) -> None:
         """Fork its process, which may take any time until it is ready: it may have data to bring up to date."""
@@ -238,13 +240,15 @@ class _Supervisor:
         parent = os.getpid()
         # What comes between the fork and the worker's own handlers waits for them.
         signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
-        pid = os.fork()
-        if pid == 0:
-            for pipe in (reading, *inherited):
-                os.close(pipe)
-            _be_worker(self._wanted, worker.number, writing, stacks, parent)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
-        os.close(writing)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                for pipe in (reading, *inherited):
+                    os.close(pipe)
+                _be_worker(self._wanted, worker.number, writing, stacks, parent)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
+            os.close(writing)
         worker.pid, worker.pipe, worker.stacks, worker.due_s = pid, reading, stacks, None
         worker.is_ready = worker.is_stalled = False
         worker.received.clear()
@@ -295,10 +299,11 @@ class _Supervisor:
             raise _worker_failed(failure)
         why = failure.text if failure else ""
         code = os.waitstatus_to_exitcode(status)
-        telemetry.logger("workers").error("a worker died and is replaced", **worker.name, exit_code=code, why=why)
         was_steady = worker.is_ready and clock.monotonic_s() - worker.ready_s > _STEADY_S
-        worker.pause_s = _LEAST_PAUSE_S if was_steady else min(worker.pause_s * 2, _MOST_PAUSE_S)
+        worker.pause_s = _MIN_PAUSE_S if was_steady else min(worker.pause_s * 2, _MAX_PAUSE_S)
         worker.due_s = clock.monotonic_s() + worker.pause_s
+        how = {"exit_code": code, "why": why, "pause_s": worker.pause_s}
+        telemetry.logger("workers").error("a worker died and is replaced", **worker.name, **how)
 
     def _ends_server(self, worker: _Worker, failure: _Failure | None) -> bool:
         """Whether there can be no other process in place of one that has ended: it says so, it cannot start, or the
@@ -316,7 +321,7 @@ class _Supervisor:
             if not each.pid or not each.is_ready or each.stall is None:
                 continue
             stalled_s = each.stall.look(self._board.beats(each.number))
-            each.is_stalled = stalled_s > 2 * max(BEAT_S, self._tick_s)
+            each.is_stalled = stalled_s > STILL_S
             if ends and self._wanted.watchdog_s and stalled_s >= self._wanted.watchdog_s:
                 self._board.note_stall(each.number)
                 self._end_stalled(each, f"its event loop has not turned for {stalled_s:.0f} s")
@@ -333,6 +338,9 @@ class _Supervisor:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self._board.stop()
         self._wanted.on_stop()
+        self._tick_s = STOP_TICK_S
+        for each in self._workers:
+            each.stall = StallClock(each.pid, self._tick_s)
         for outlasts in (False, True):
             self._stop([each for each in self._workers if each.program.outlasts is outlasts])
 
