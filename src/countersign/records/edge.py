@@ -16,6 +16,7 @@ from countersign.kernel.http.decode import UnsupportedMediaType
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.observed import Observed
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed
+from countersign.kernel.json_values import MAX_VALUES, has_at_most
 
 BODY_LIMIT = 8 << 20
 DEEPEST = 64
@@ -247,11 +248,13 @@ def decode_object(raw: bytes) -> dict[str, object]:
     """A body as plain JSON values. An absent one is an empty object.
 
     Raises:
-        Malformed: it is no JSON object in UTF-8, names a member twice, is nested more than 64 deep, or holds a text
-            that no database keeps.
+        Malformed: it is no JSON object in UTF-8, has too many values, names a member twice, is nested more than 64
+            deep, or holds a text that no database keeps.
     """
     if not raw:
         return {}
+    if not has_at_most(MAX_VALUES, raw):
+        raise Malformed(f"the body holds more than {MAX_VALUES:,} values")
     try:
         value = cast("dict[str, object]", _decode(raw))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
