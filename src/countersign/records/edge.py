@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, cast
@@ -241,6 +242,7 @@ def error_answer(refused: Refused) -> Answer:
     return _private(Answer(refused.status, encode({"error": refused.detail, **members}), headers=headers))
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -282,7 +284,7 @@ def _check(value: object, depth: int) -> int:
 
 
 def _check_text(text: str) -> None:
-    if "\0" in text or (not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text)):
+    if "\0" in text or (not text.isascii() and _SURROGATE.search(text)):
         raise Malformed("a text holds a NUL or half of a surrogate pair")
 
 
