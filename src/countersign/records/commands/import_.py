@@ -17,6 +17,7 @@ from countersign.records.commands.refusals import BadInput, unknown_field
 from countersign.records.commands.run import Body, Run
 
 MOST_ROWS = 5_000
+MOST_LINES = 20 * MOST_ROWS
 ROWS_A_TURN = 20
 
 _WHOLE = re.compile("-?[0-9]{1,18}")
@@ -106,11 +107,7 @@ async def _made(run: Run, prepared: Prepared) -> str:
 
 
 def _rows(view: ModelView, text: str) -> list[dict[str, object]]:
-    try:
-        table = list(csv.reader(io.StringIO(text), strict=True))
-    except csv.Error as error:
-        raise BadInput(f"csv cannot be read: {error}") from error
-    table = [row for row in table if row]
+    table = _table(text)
     if not table:
         raise BadInput("csv needs a first row with the names of fields")
     head, *rows = table
@@ -124,6 +121,24 @@ def _rows(view: ModelView, text: str) -> list[dict[str, object]]:
     if len(rows) > MOST_ROWS:
         raise BadInput(f"csv may have {MOST_ROWS} rows at most")
     return [dict(_cells(fields, row)) for row in rows]
+
+
+def _table(text: str) -> list[list[str]]:
+    """The rows that are not empty, the first with the names; no more are read than it takes to see that there are too
+    many."""
+    table: list[list[str]] = []
+    lines = 0
+    try:
+        for lines, row in enumerate(csv.reader(io.StringIO(text), strict=True)):
+            if row:
+                table.append(row)
+            if len(table) > MOST_ROWS + 1 or lines > MOST_LINES:
+                break
+    except csv.Error as error:
+        raise BadInput(f"csv cannot be read: {error}") from error
+    if len(table) <= MOST_ROWS and lines > MOST_LINES:
+        raise BadInput(f"csv may have {MOST_LINES} lines at most, empty ones included")
+    return table
 
 
 def _cells(fields: list[Field], row: list[str]) -> Mapping[str, object]:
