@@ -188,6 +188,9 @@ class Settings:
     body_grace_s: int = _setting(10, "Time a client has for a body before the least rate is asked of it.", "seconds")
     body_rate_kib_s: int = _setting(64, "Least rate of a body after the grace time.", "KiB/s")
     grace_s: int = _setting(5, "Time running requests get when the service stops.", "seconds")
+    watchdog_s: int = _setting(
+        10, "A server process whose event loop has not turned for so long is replaced; 0: never.", "seconds"
+    )
     operator_port: int = _setting(
         0, "Port that tells the operator how the services are: /livez, /readyz, /metrics; 0: none."
     )

@@ -1,17 +1,13 @@
-"""The operator's port when hundreds ask at once: nobody is told that a healthy service is dead, nor is systemd."""
+"""The operator's port when hundreds ask at once: a healthy service is never called dead."""
 
-import asyncio
 import socket
 from collections import Counter
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from countersign.cli.operating import Mailboxes, watching
-from countersign.kernel.http import operator
-from countersign.settings import Settings
-from tests.cli.test_operator import Systemd, watched
+from tests.cli.test_operator import watched
 from tests.cli.test_serve import wait_until
 
 CROWD = 300
@@ -35,15 +31,3 @@ def test_hundreds_who_ask_at_once_are_all_told_how_it_is(tmp_path: Path, workers
         told = {path: answers(server.url, path) for path in ("/livez", "/readyz", "/metrics")}
 
     assert told == {path: Counter({"200": CROWD}) for path in ("/livez", "/readyz", "/metrics")}
-
-
-async def test_systemd_hears_that_all_live_while_the_questions_of_others_fill_a_mailbox(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
-    monkeypatch.setenv("WATCHDOG_USEC", "300000")
-    mailboxes, settings = Mailboxes(2), Settings(data=str(tmp_path))
-    with closing(Systemd(tmp_path / "notify")) as systemd, closing(mailboxes):
-        await asyncio.gather(*(mailboxes.asked.ask(operator.ALIVE, 0.1) for _ in range(CROWD)))
-        async with watching(settings, mailboxes, 0, []), mailboxes.beats.answering(1, operator.tell(1)):
-            assert await asyncio.to_thread(systemd.next) == "WATCHDOG=1"

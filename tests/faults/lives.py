@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from tests.servers.countersign import COMMAND, MASTER_KEY, environment
-from tests.servers.process import START_S, answers, free_port
+from tests.servers.process import START_S, answers, children, free_port, is_running
 
 
 class Lives:
@@ -32,10 +32,16 @@ class Lives:
         return f"http://127.0.0.1:{self.port}"
 
     @property
-    def pid(self) -> int:
-        """The process that serves."""
+    def supervisor(self) -> int:
+        """The process that was started."""
         assert self._process is not None
         return self._process.pid
+
+    @property
+    def pid(self) -> int:
+        """The process that serves: the only worker of the supervisor."""
+        (worker,) = children(self.supervisor)
+        return worker
 
     def begin(self, *options: str) -> None:
         """Start a process; it does not answer yet. It dies with the tests (Linux)."""
@@ -81,10 +87,16 @@ class Lives:
         return self._process.wait(timeout=START_S)
 
     def kill(self) -> None:
-        """End the process at this very moment (SIGKILL)."""
+        """End the processes at this very moment (SIGKILL)."""
         if self._process is not None:
+            workers = children(self._process.pid)
             self._process.kill()
             self._process.wait()
+            deadline_s = time.monotonic() + START_S
+            while any(is_running(each) for each in workers):
+                if time.monotonic() > deadline_s:
+                    raise RuntimeError("a worker has outlived its supervisor")
+                time.sleep(0.002)
 
     def cpu_s(self) -> float:
         """The processor time that the process has used so far."""

@@ -17,9 +17,16 @@ class Answer(NamedTuple):
 
 
 async def call(
-    port: int, method: str, path: str, *, token: str = "", headers: Mapping[str, str] | None = None, body: bytes = b""
+    port: int,
+    method: str,
+    path: str,
+    *,
+    token: str = "",
+    headers: Mapping[str, str] | None = None,
+    body: bytes = b"",
+    patience_s: float = PATIENCE_S,
 ) -> Answer:
-    """Send the request and read the answer.
+    """Send the request and read the answer. The body is JSON unless the headers name another kind.
 
     Raises:
         OSError, EOFError: nobody listens, or the connection ended before the answer was whole.
@@ -28,9 +35,10 @@ async def call(
     if token:
         lines.append(f"Authorization: Bearer {token}")
     if body:
-        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+        kind = [] if "Content-Type" in (headers or {}) else ["Content-Type: application/json"]
+        lines += [*kind, f"Content-Length: {len(body)}"]
     lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(patience_s):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
             writer.write("\r\n".join([*lines, "", ""]).encode() + body)

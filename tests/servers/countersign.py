@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -52,11 +52,15 @@ class Running(NamedTuple):
 
 @contextmanager
 def served(
-    data: Path, *options: str, service: str = "distribution", settings: Mapping[str, str] | None = None
+    data: Path,
+    *options: str,
+    service: str = "distribution",
+    settings: Mapping[str, str] | None = None,
+    program: Sequence[str] = COMMAND,
 ) -> Iterator[Running]:
     """Serve a service of the data directory on a free port until the block ends; "both" serves both."""
     port, records_port = free_port(), free_port()
-    command: list[str | Path] = [*COMMAND, "serve", *options, "--data", data]
+    command: list[str | Path] = [*program, "serve", *options, "--data", data]
     if service == "both":
         command += ["--distribution-port", str(port), "--records-port", str(records_port)]
     else:

@@ -39,6 +39,22 @@ def answers(port: int) -> bool:
     return True
 
 
+def children(pid: int) -> list[int]:
+    """The processes that this one has started, the oldest first; none when it has ended."""
+    try:
+        return sorted(int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    except FileNotFoundError:
+        return []
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and not only waits to be collected."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def plain_user() -> str | None:
     """Whom to run servers as that refuse root: None when this is not root."""
     if os.geteuid() != 0:

@@ -11,8 +11,11 @@ import msgspec
 
 from countersign import reach
 from countersign.cli.output import Exit, Failure
+from countersign.kernel import clock
 
 FILE_NAME = "serve.lock"
+ENDING_S, LOOKED_EVERY_S = 10.0, 0.02
+"""How long the processes of a server that was killed may take to end with it."""
 
 
 class DataLock:
@@ -85,17 +88,51 @@ class _Announced(msgspec.Struct):
 
 def _take(descriptor: int, path: Path, doing: str) -> None:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _flock(descriptor)
     except BlockingIOError as error:
         why = f"another `countersign serve` uses it ({path}: {_holder(descriptor)})"
         remedy = "Stop that one, or choose another directory with --data."
         raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT) from error
 
 
-def _holder(descriptor: int) -> str:
+def _flock(descriptor: int) -> None:
+    """Take the lock at once; only where the server that announced itself was killed, wait until its workers have ended.
+
+    Raises:
+        BlockingIOError: another process has it.
+    """
+    until_s = clock.monotonic_s() + ENDING_S
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            process = _announced(descriptor)
+            if process is None or _is_running(process) or clock.monotonic_s() > until_s:
+                raise
+        clock.sleep(LOOKED_EVERY_S)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _announced(descriptor: int) -> int | None:
+    """The process that serves, as it announced itself; None before it did."""
     content = os.pread(descriptor, 4096, 0).decode("utf-8", "replace").strip()
     try:
         told: object = json.loads(content)
     except ValueError:
-        return "starting"
-    return f"process {told['process']}" if isinstance(told, dict) and "process" in told else "starting"
+        return None
+    process = told.get("process") if isinstance(told, dict) else None
+    return process if isinstance(process, int) and process > 0 else None
+
+
+def _holder(descriptor: int) -> str:
+    process = _announced(descriptor)
+    return "starting" if process is None else f"process {process}"

@@ -1,14 +1,16 @@
-"""A server from its start to its stop: what is opened in each worker, what is told when it is ready."""
+"""A server from its start to its stop: its programs, what is opened in each worker, what is said when it is ready."""
 
 import os
 import signal
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from countersign.cli import operating, output
 from countersign.cli.lock import DataLock
@@ -25,8 +27,9 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.http import server
 from countersign.kernel.http.deadlines import Deadlines
 from countersign.kernel.http.notify import READY, notify
-from countersign.kernel.http.operator import Watched
-from countersign.kernel.http.server import ASGIApp, CannotListen, Listener, Server
+from countersign.kernel.http.server import ASGIApp, CannotListen, Listener, Program, Server, Worker
+from countersign.kernel.http.siblings import Siblings
+from countersign.kernel.http.workers import Unrecoverable, WorkerFailed
 from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.traces import open as traces
 from countersign.settings import BadSetting, Settings
@@ -63,7 +66,8 @@ class Start:
 
 
 class Words:
-    """What the first worker has to say about signing in, on its way to the process that talks to the person.
+    """What the first worker of a service has to say about signing in, on its way to the process that talks to the
+    person.
 
     Workers are forked, so it goes through a pipe; it is small enough never to fill one.
     """
@@ -82,6 +86,20 @@ class Words:
         return os.read(self._reading, LONGEST_WORDS).decode()
 
 
+class DiskFailed(Failure, Unrecoverable):
+    """The disk failed under a commit: the server ends, to begin anew with what is on the disk."""
+
+
+class _FailureWords(msgspec.Struct):
+    """A failure on its way from a worker to the process that shows it."""
+
+    what: str
+    why: str
+    remedy: str
+    exit_code: int
+    problem: str
+
+
 def run(start: Start, lock: DataLock) -> None:
     """Serve until SIGTERM or ctrl-C.
 
@@ -89,62 +107,68 @@ def run(start: Start, lock: DataLock) -> None:
         Failure: the address cannot be had, the store cannot be opened, a module is declared wrongly, or the disk
             failed under a commit.
     """
-    settings, words, mailboxes = start.settings, Words(), operating.Mailboxes(start.workers)
-    own = operating.listeners(settings)
-    broken: list[str] = []
+    settings = start.settings
     try:
         telemetry.configure(settings.log_level)
     except ValueError as error:
         remedy = "Correct COUNTERSIGN_LOG_LEVEL."
         raise Failure(DOING, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
-
-    @asynccontextmanager
-    async def application(index: int, listeners: Sequence[Listener]) -> AsyncGenerator[Sequence[ASGIApp]]:
-        is_first = index == 0
-        told: list[str] = []
-        apps: list[ASGIApp] = []
-        services: list[Watched] = []
-        async with AsyncExitStack() as stack:
-            stack.enter_context(traces.sending(settings.otlp_url))
-            for each, place in zip(start.wanted, start.places(listeners), strict=True):
-                context = await stack.enter_async_context(each.service.opened(settings, place))
-                database = each.service.database(context)
-                await stack.enter_async_context(_ended_when_broken(database, each.service.title, broken))
-                if is_first and not words.are_told:
-                    said = await each.service.prepare(context, start.is_demo)
-                    head = f"Countersign {each.service.title} on {place.root_url} (data in {settings.data})"
-                    told.append(f"{head}\n{said}")
-                apps.append(await stack.enter_async_context(each.service.serving(context, is_first)))
-                services.append(each.service.watched(context))
-            apps += await stack.enter_async_context(operating.watching(settings, mailboxes, index, services))
-            if told:
-                words.tell("\n".join(told))
-            yield apps
+    words = [Words() for _ in start.wanted]
 
     def ready(listeners: Sequence[Listener]) -> None:
         places = start.places(listeners)
         addresses = {each.service.name: place.root_url for each, place in zip(start.wanted, places, strict=True)}
         lock.announce(addresses, [key.id for key in master_key(settings).keys])
-        click.echo(words.read())
+        for each in words:
+            click.echo(each.read())
         for hint in _hints(start, places):
             output.note(f"  {hint}")
-        operating.announce(own)
+        operating.announce(listeners)
         click.echo("Stop with ctrl-C.")
         notify(READY)
 
-    served = Server(
-        application,
-        [*(Listener(each.service.name, start.host, each.port) for each in start.wanted), *own],
-        workers=start.workers,
-        deadlines=_deadlines(settings),
-        grace_s=settings.grace_s,
-        on_ready=ready,
-    )
-    with closing(mailboxes):
-        _serve(served, start)
-    if broken:
-        remedy = "Check the disk under the data directory, then start again: what was acknowledged is there."
-        raise Failure("cannot go on", why=f"{BROKEN} ({', '.join(broken)})", remedy=remedy)
+    with closing(Siblings(len(start.wanted) * start.workers)) as siblings:
+        programs = [_program(start, each, told, siblings) for each, told in zip(start.wanted, words, strict=True)]
+        if settings.operator_port:
+            programs.append(operating.program(settings, siblings))
+        _serve(
+            Server(
+                programs,
+                deadlines=_deadlines(settings),
+                grace_s=settings.grace_s,
+                watchdog_s=settings.watchdog_s,
+                on_ready=ready,
+                explain=partial(_explanation, start),
+            ),
+            start,
+        )
+
+
+def _program(start: Start, wanted: Wanted, words: Words, siblings: Siblings) -> Program:
+    """One service and the workers that serve it."""
+    settings, service = start.settings, wanted.service
+
+    @asynccontextmanager
+    async def application(worker: Worker, listener: Listener) -> AsyncGenerator[ASGIApp]:
+        is_first = worker.place == 0
+        place = place_of(service.url(settings), start.host, listener.port)
+        async with AsyncExitStack() as stack:
+            stack.enter_context(traces.sending(settings.otlp_url))
+            context = await stack.enter_async_context(service.opened(settings, place))
+            broken = await stack.enter_async_context(_ended_when_broken(service.database(context), service.title))
+            is_saying = is_first and not words.are_told
+            said = await service.prepare(context, start.is_demo) if is_saying else ""
+            app = await stack.enter_async_context(service.serving(context, is_first))
+            watched = service.watched(context)
+            await stack.enter_async_context(operating.answering(settings, siblings, worker.number, watched))
+            if is_saying:
+                words.tell(f"Countersign {service.title} on {place.root_url} (data in {settings.data})\n{said}")
+            yield app
+        if broken and start.workers == 1:
+            remedy = "Check the disk under the data directory, then start again: what was acknowledged is there."
+            raise DiskFailed("cannot go on", why=f"{BROKEN} ({service.title})", remedy=remedy)
+
+    return Program(application, Listener(service.name, start.host, wanted.port), start.workers)
 
 
 def _hints(start: Start, places: Sequence[Place]) -> Iterator[str]:
@@ -158,9 +182,10 @@ def _hints(start: Start, places: Sequence[Place]) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def _ended_when_broken(database: Database, title: str, broken: list[str]) -> AsyncGenerator[None]:
+async def _ended_when_broken(database: Database, title: str) -> AsyncGenerator[list[str]]:
     """While the block lasts: when the database can write no more, this process is stopped as by SIGTERM, and the title
-    noted. One worker of several is replaced then."""
+    noted in the list. One worker of several is replaced then."""
+    broken: list[str] = []
 
     async def watch() -> None:
         await database.broken.wait()
@@ -169,7 +194,7 @@ async def _ended_when_broken(database: Database, title: str, broken: list[str]) 
         os.kill(os.getpid(), signal.SIGTERM)
 
     async with beside(watch()):
-        yield
+        yield broken
 
 
 def _deadlines(settings: Settings) -> Deadlines:
@@ -202,15 +227,48 @@ def _serve(wanted: Server, start: Start) -> None:
         if start.settings.otlp_url:
             traces.require(start.settings.otlp_url)
         server.run(wanted)
-    except CannotListen as error:
-        raise _unheard(error, start) from error
-    except Refused as refused:
-        raise output.refusal(DOING, refused) from refused
-    except SchemaMismatch as error:
-        raise Failure(DOING, why=str(error), exit_code=Exit.CONFLICT) from error
-    except DeclarationError as error:
-        remedy = "Correct the module, or leave it out of COUNTERSIGN_MODULES."
-        raise Failure(DOING, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
-    except (BadSetting, ValueError) as error:
-        remedy = "Correct it; `countersign config` explains every setting."
-        raise Failure(DOING, why=str(error) or type(error).__name__, remedy=remedy, exit_code=Exit.USAGE) from error
+    except WorkerFailed as failed:
+        if not failed.explanation:
+            raise output.refusal(DOING, failed) from failed
+        raise _as_it_was(failed.explanation) from failed
+    except Exception as error:
+        failure = _failure(start, error)
+        if failure is None:
+            raise
+        raise failure from error
+
+
+def _explanation(start: Start, error: Exception) -> bytes | None:
+    """What an error in a worker is to whoever started the server; None when it is a fault of ours."""
+    failure = _failure(start, error)
+    if failure is None:
+        return None
+    words = _FailureWords(failure.what, failure.why, failure.remedy, int(failure.exit_code), failure.problem)
+    return msgspec.json.encode(words)
+
+
+def _as_it_was(explanation: bytes) -> Failure:
+    words = msgspec.json.decode(explanation, type=_FailureWords)
+    code = Exit(words.exit_code)
+    return Failure(words.what, why=words.why, remedy=words.remedy, exit_code=code, problem=words.problem)
+
+
+def _failure(start: Start, error: Exception) -> Failure | None:
+    """The error as the failure of the command; None when it is none that an operator can mend."""
+    match error:
+        case Failure():
+            return error
+        case CannotListen():
+            return _unheard(error, start)
+        case Refused():
+            return output.refusal(DOING, error)
+        case SchemaMismatch():
+            return Failure(DOING, why=str(error), exit_code=Exit.CONFLICT)
+        case DeclarationError():
+            remedy = "Correct the module, or leave it out of COUNTERSIGN_MODULES."
+            return Failure(DOING, why=str(error), remedy=remedy, exit_code=Exit.USAGE)
+        case BadSetting() | ValueError():
+            remedy = "Correct it; `countersign config` explains every setting."
+            return Failure(DOING, why=str(error) or type(error).__name__, remedy=remedy, exit_code=Exit.USAGE)
+        case _:
+            return None

@@ -11,19 +11,22 @@ from countersign.cli import configuration, lock
 from countersign.cli.place import place_of
 
 PORTS = {"distribution": 8480, "records": 8080}
+NAMES = {"store": "distribution", "distribution": "distribution", "records": "records"}
+"""What a service may be called on the command line."""
 MOST_WORKERS = 64
 
+worker_type = click.IntRange(1, MOST_WORKERS)
 port_type = click.IntRange(0, 65535)
 
 
 @click.command()
-@click.argument("service", type=click.Choice(("distribution", "records")), required=False)
+@click.argument("service", type=click.Choice(tuple(NAMES)), required=False)
 @click.option("--data", metavar="DIR", help="Data directory. Default: COUNTERSIGN_DATA or ./data.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=port_type, help="Port of the one service that is named; 0 chooses a free one.")
 @click.option("--distribution-port", type=port_type, help=f"Port of the store. Default: {PORTS['distribution']}")
 @click.option("--records-port", type=port_type, help=f"Port of the records service. Default: {PORTS['records']}")
-@click.option("--workers", type=click.IntRange(1, MOST_WORKERS), default=1, show_default=True, help="Processes.")
+@click.option("--workers", type=worker_type, default=1, show_default=True, help="Processes of each service.")
 @click.option("--demo", is_flag=True, help="Fill an empty database with demonstration data; loopback only.")
 def serve(
     *,
@@ -36,7 +39,10 @@ def serve(
     workers: int,
     demo: bool,
 ) -> None:
-    """Serve one service, or without a name both."""
+    """Serve one service, or without a name both, each in processes of its own.
+
+    `store` and `distribution` are the same service.
+    """
     ports = _ports(service, port, {"distribution": distribution_port, "records": records_port})
     settings = configuration.load(data=data)
     for name, wanted in ports.items():
@@ -64,5 +70,5 @@ def _ports(service: str | None, port: int | None, by_name: Mapping[str, int | No
     if service is not None and any(given is not None for given in by_name.values()):
         raise click.UsageError(f"`serve {service}` is of one service, whose port is --port")
     if service is not None:
-        return {service: PORTS[service] if port is None else port}
+        return {NAMES[service]: PORTS[NAMES[service]] if port is None else port}
     return {name: PORTS[name] if given is None else given for name, given in by_name.items()}

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, cast
@@ -16,6 +17,7 @@ from countersign.kernel.http.decode import UnsupportedMediaType
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.observed import Observed
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed
+from countersign.kernel.json_values import MAX_VALUES, has_at_most
 
 BODY_LIMIT = 8 << 20
 DEEPEST = 64
@@ -240,6 +242,7 @@ def error_answer(refused: Refused) -> Answer:
     return _private(Answer(refused.status, encode({"error": refused.detail, **members}), headers=headers))
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -247,11 +250,13 @@ def decode_object(raw: bytes) -> dict[str, object]:
     """A body as plain JSON values. An absent one is an empty object.
 
     Raises:
-        Malformed: it is no JSON object in UTF-8, names a member twice, is nested more than 64 deep, or holds a text
-            that no database keeps.
+        Malformed: it is no JSON object in UTF-8, has too many values, names a member twice, is nested more than 64
+            deep, or holds a text that no database keeps.
     """
     if not raw:
         return {}
+    if not has_at_most(MAX_VALUES, raw):
+        raise Malformed(f"the body holds more than {MAX_VALUES:,} values")
     try:
         value = cast("dict[str, object]", _decode(raw))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -279,7 +284,7 @@ def _check(value: object, depth: int) -> int:
 
 
 def _check_text(text: str) -> None:
-    if "\0" in text or (not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text)):
+    if "\0" in text or (not text.isascii() and _SURROGATE.search(text)):
         raise Malformed("a text holds a NUL or half of a surrogate pair")
 
 

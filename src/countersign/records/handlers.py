@@ -47,6 +47,10 @@ class Handlers:
     agents: decide.Agents
     own: Own
 
+    async def liveness(self, _: edge.Call[Caller]) -> Answer:
+        """That the service answers; it looks at nothing else."""
+        return Answer(200, b'{"status":"ok"}', JSON)
+
     async def login(self, call: edge.Call[Caller]) -> Answer:
         """A session token for a user name and a password."""
         body = _body(call, "username", "password")

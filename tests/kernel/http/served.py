@@ -159,11 +159,3 @@ def is_refused(server: Served) -> bool:
         return True
     except ConnectionResetError:
         return False
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process is there and not only waits to be collected."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False

@@ -1,26 +1,27 @@
 """A process that serves a small ASGI application, for tests of the server: connections, stops, workers.
 
-python -m tests.kernel.http.serving JSON, where JSON holds `port`, `workers`, `grace_s`, `deadlines`, `listeners` (how
-many), `files` (how many may be open) and, to have the worker of that number fail at its start or take very long for
-it, `failing` and `slow`. Prints its ports when it is ready.
+python -m tests.kernel.http.serving JSON, where JSON holds `port`, `workers`, `grace_s`, `watchdog_s`, `deadlines`,
+`listeners` (how many, each of a program of its own), `files` (how many may be open) and, to have the worker of that
+number fail at its start or take very long for it, `failing` and `slow`; with `broken` none starts once that file is
+there. Prints its ports when it is ready.
 """
 
 import asyncio
 import json
 import os
 import resource
-import signal
 import sys
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from countersign.kernel import telemetry
 from countersign.kernel.http import server
 from countersign.kernel.http.call import Receive, Send
 from countersign.kernel.http.deadlines import Deadlines
-from countersign.kernel.http.server import ASGIApp, CannotListen, Listener, Server
+from countersign.kernel.http.server import ASGIApp, CannotListen, Listener, Program, Server, Worker
 from countersign.kernel.http.workers import WorkerFailed
 
 LARGE = 64 << 20
@@ -97,10 +98,18 @@ async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         await stream_until_gone(path, receive, send)
     elif path == "/stuck":
         time.sleep(60)
+    elif path == "/spin":
+        spin()
     elif path == "/refused":
         await say(send, 413, b"too large")
     else:
         await say(send, 200, await text(scope, receive))
+
+
+def spin() -> None:
+    """Use the processor and never give the loop a turn."""
+    while True:
+        pass
 
 
 async def text(scope: dict[str, Any], receive: Receive) -> bytes:
@@ -126,25 +135,27 @@ def main(wanted: dict[str, Any]) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted["files"], wanted["files"]))
 
     @asynccontextmanager
-    async def application(index: int, listeners: Sequence[Listener]) -> AsyncGenerator[Sequence[ASGIApp]]:
-        if index == wanted.get("failing"):
+    async def application(worker: Worker, _: Listener) -> AsyncGenerator[ASGIApp]:
+        if worker.place == wanted.get("failing") or Path(wanted.get("broken", "")).is_file():
             raise RuntimeError("the store is not there")
-        if index == wanted.get("slow"):
+        if worker.place == wanted.get("slow"):
             await asyncio.sleep(60)
-        yield [app] * len(listeners)
+        yield app
 
     def ready(listeners: Sequence[Listener]) -> None:
         sys.stdout.write(" ".join(str(each.port) for each in listeners) + "\n")
         sys.stdout.flush()
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    workers = wanted.get("workers", 1)
     server.run(
         Server(
-            application,
-            [Listener("the test", "127.0.0.1", wanted.get("port", 0))] * wanted.get("listeners", 1),
-            workers=wanted.get("workers", 1),
+            [
+                Program(application, Listener(f"test {number}", "127.0.0.1", wanted.get("port", 0)), workers)
+                for number in range(wanted.get("listeners", 1))
+            ],
             deadlines=Deadlines(**wanted.get("deadlines", {})),
             grace_s=wanted.get("grace_s", 5.0),
+            watchdog_s=wanted.get("watchdog_s", 10.0),
             on_ready=ready,
         )
     )

@@ -30,7 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def memory_mib(server: Served) -> int:
     """The most the server ever held."""
-    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    status = Path(f"/proc/{server.worker()}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) >> 10
 
 

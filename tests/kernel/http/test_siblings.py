@@ -1,13 +1,25 @@
 """Workers that ask each other: an answer comes from whoever is asked, in time, or there is none."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from countersign.kernel.http.siblings import Siblings
 
 PATIENCE_S = 0.2
+
+
+def saying(words: str) -> Callable[[str], Awaitable[bytes]]:
+    """Answers with the question after these words."""
+
+    async def answer(question: str) -> bytes:
+        return (words + question).encode()
+
+    return answer
+
+
+echoed = saying("")
 
 
 @pytest.fixture
@@ -28,24 +40,27 @@ async def alone() -> AsyncIterator[Siblings]:
 
 async def test_each_answers_for_itself_and_the_others_are_known_to_be_silent(siblings: Siblings) -> None:
     async with (
-        siblings.answering(0, lambda question: f"first: {question}".encode()),
-        siblings.answering(2, lambda _: b"third"),
+        siblings.answering(0, saying("first: ")),
+        siblings.answering(2, saying("third: ")),
     ):
-        assert await siblings.ask("who?", PATIENCE_S) == [b"first: who?", None, b"third"]
+        assert await siblings.ask("who?", PATIENCE_S) == [b"first: who?", None, b"third: who?"]
 
 
 async def test_a_long_answer_arrives_whole(alone: Siblings) -> None:
     long = bytes(range(256)) * 40_000
 
-    async with alone.answering(0, lambda _: long):
+    async def answer(_: str) -> bytes:
+        return long
+
+    async with alone.answering(0, answer):
         assert await alone.ask("all", 10) == [long]
 
 
 async def test_many_questions_at_once_are_all_answered(siblings: Siblings) -> None:
     async with (
-        siblings.answering(0, str.encode),
-        siblings.answering(1, str.encode),
-        siblings.answering(2, str.encode),
+        siblings.answering(0, echoed),
+        siblings.answering(1, echoed),
+        siblings.answering(2, echoed),
     ):
         asked = [str(number) for number in range(5)]
         answers = await asyncio.gather(*(siblings.ask(each, 10) for each in asked))
@@ -62,7 +77,7 @@ async def test_whoever_never_looks_into_its_mailbox_makes_nobody_wait_for_long(s
 async def test_who_begins_late_answers_what_is_asked_from_then_on(alone: Siblings) -> None:
     await alone.ask("early", PATIENCE_S)
 
-    async with alone.answering(0, str.encode):
+    async with alone.answering(0, echoed):
         assert await alone.ask("late", 10) == [b"late"]
 
 
@@ -70,5 +85,5 @@ async def test_a_full_mailbox_is_tried_again_until_there_is_room(alone: Siblings
     await asyncio.gather(*(alone.ask("early", PATIENCE_S) for _ in range(300)))
     asked = [str(number) for number in range(20)]
 
-    async with alone.answering(0, str.encode):
+    async with alone.answering(0, echoed):
         assert await asyncio.gather(*(alone.ask(each, 10) for each in asked)) == [[each.encode()] for each in asked]

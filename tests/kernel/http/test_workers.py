@@ -1,5 +1,6 @@
-"""Several workers: one port, each replaced when it dies, none left over, all stopped together."""
+"""Workers: one port, each replaced when it dies or stalls, none left over, all stopped together."""
 
+import json
 import os
 import signal
 import time
@@ -7,24 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel.http.served import (
-    Served,
-    everything,
-    is_running,
-    parsed,
-    request,
-    served,
-    start,
-    wait_until,
-)
+from tests.kernel.http.served import Served, everything, parsed, request, served, start, wait_until
+from tests.servers.process import children, is_running
 
 WORKERS = 3
 
 
 def workers(server: Served) -> set[int]:
     """The worker processes."""
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
-    return {int(pid) for pid in children.read_text().split()}
+    return set(children(server.process.pid))
+
+
+def logged(server: Served, event: str) -> list[dict[str, object]]:
+    """The log's lines of this event."""
+    lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
+    return [line for line in lines if line["event"] == event]
 
 
 @pytest.fixture
@@ -137,9 +135,8 @@ def test_a_stop_while_a_worker_is_being_replaced_ends_everything(folder: Path) -
 @pytest.mark.parametrize("slow", [0, 1])
 def test_a_stop_while_a_worker_is_starting_leaves_nobody_behind(folder: Path, slow: int) -> None:
     with start(folder / "log", workers=2, slow=slow) as process:
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        wait_until(lambda: len(children.read_text().split()) == slow + 1)
-        everyone = [int(pid) for pid in children.read_text().split()]
+        wait_until(lambda: len(children(process.pid)) == slow + 1)
+        everyone = children(process.pid)
         time.sleep(0.3)
         began_s = time.monotonic()
         process.terminate()
@@ -150,17 +147,106 @@ def test_a_stop_while_a_worker_is_starting_leaves_nobody_behind(folder: Path, sl
     assert time.monotonic() - began_s < 2
 
 
-def test_a_worker_that_is_stuck_is_killed_after_the_grace_time(folder: Path) -> None:
-    with served(folder, workers=2, grace_s=0.2) as server, server.connect() as connection:
-        wait_until(lambda: len(workers(server)) == 2)
+STALLED = "a worker stalled and is killed"
+
+
+@pytest.mark.parametrize(("path", "function"), [("/stuck", "app"), ("/spin", "spin")])
+def test_a_worker_whose_loop_does_not_turn_is_replaced_with_its_stack_in_the_log(
+    folder: Path, path: str, function: str
+) -> None:
+    with served(folder, watchdog_s=1) as server, server.connect() as connection:
+        before = server.worker()
+        connection.sendall(request("GET", path))
+        wait_until(lambda: not is_running(before))
+
+        assert server.worker() != before
+        (line,) = logged(server, STALLED)
+        assert line["service"] == "test 0"
+        assert f" in {function}" in str(line["stack"])
+
+
+def test_a_program_that_stands_still_stops_no_other_and_a_stop_ends_both_after_the_grace_time(folder: Path) -> None:
+    with served(folder, listeners=2, watchdog_s=0, grace_s=0.5) as server, server.connect(0) as connection:
         everyone = workers(server)
-        connection.sendall(request("GET", "/stuck"))
-        time.sleep(0.3)
+        connection.sendall(request("GET", "/spin"))
+        answers = 0
+        while answers < 20:
+            with server.connect(1) as other:
+                other.sendall(request("GET", "/", "Connection: close"))
+                answers += parsed(everything(other))[0] == 200
         server.process.terminate()
 
         assert server.wait() == 0
         assert not any(is_running(pid) for pid in everyone)
-    assert "a worker did not stop in time and was killed" in server.log.read_text()
+    (line,) = logged(server, STALLED)
+    assert line["why"] == "it did not stop within the grace time"
+    assert " in spin" in str(line["stack"])
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_time_in_which_a_worker_or_the_whole_server_was_stopped_is_no_stall(folder: Path, whole: bool) -> None:
+    with served(folder, watchdog_s=1) as server:
+        before = server.worker()
+        stopped = [before, *([server.process.pid] if whole else [])]
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        # Not to be waited for: nothing happens in this time.
+        time.sleep(3)
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+
+        assert server.worker() == before
+        time.sleep(0.6)
+        assert server.worker() == before
+    assert not logged(server, STALLED)
+
+
+def test_a_worker_that_stands_still_does_not_survive_the_parent(folder: Path) -> None:
+    with served(folder) as server, server.connect() as connection:
+        orphan = server.worker()
+        connection.sendall(request("GET", "/spin"))
+        server.process.kill()
+        server.wait()
+
+        wait_until(lambda: not is_running(orphan))
+
+
+def test_a_second_ctrl_c_ends_the_workers_at_once(folder: Path) -> None:
+    with served(folder, grace_s=60) as server, server.connect() as connection:
+        everyone = workers(server)
+        connection.sendall(request("GET", "/after/50"))
+        assert server.get()[0] == 200
+        server.process.send_signal(signal.SIGINT)
+        wait_until(lambda: not accepts(server))
+        server.process.send_signal(signal.SIGINT)
+
+        assert server.wait() == 0
+        assert not any(is_running(pid) for pid in everyone)
+
+
+def accepts(server: Served) -> bool:
+    """Whether a new connection is accepted."""
+    try:
+        server.connect().close()
+    except ConnectionError:
+        return False
+    return True
+
+
+def test_a_worker_that_cannot_start_again_is_tried_again_after_growing_pauses(folder: Path) -> None:
+    broken = folder / "broken"
+    with served(folder, broken=str(broken)) as server:
+        broken.touch()
+        os.kill(server.worker(), signal.SIGKILL)
+        wait_until(lambda: len(logged(server, "a worker failed")) == 3)
+        broken.unlink()
+
+        assert server.get()[0] == 200
+        assert server.process.poll() is None
+    died = logged(server, "a worker died and is replaced")
+    assert [each["why"] for each in died] == ["", *["the store is not there"] * 3]
+    moments = [float(str(each["pause_s"])) for each in died]
+    assert moments == [0.5, 1.0, 2.0, 4.0]
 
 
 @pytest.mark.parametrize("failing", [0, 2])

@@ -20,13 +20,10 @@ def notify(state: str) -> None:
 
 
 def watchdog_s() -> float | None:
-    """How often systemd wants to hear that the service is alive (sd_watchdog_enabled(3)); None: not at all.
-
-    A worker speaks for its parent, whom systemd started.
-    """
+    """How often systemd wants to hear that the service is alive (sd_watchdog_enabled(3)); None: not at all."""
     wanted, process = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")
     if not wanted.isdecimal() or not int(wanted):
         return None
-    if process and process not in (str(os.getpid()), str(os.getppid())):
+    if process and process != str(os.getpid()):
         return None
     return int(wanted) / 1_000_000

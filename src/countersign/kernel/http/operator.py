@@ -1,6 +1,7 @@
 """What only the operator may ask, on a port of its own: does it live, can it work, what are its numbers.
 
-The answers are about all workers of the server, whichever of them is asked.
+A process of its own answers, so that it does when a service stands still. It asks the workers of the services: each
+answers from its event loop for itself, and one of each service for what that service stands on.
 """
 
 import asyncio
@@ -10,13 +11,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from countersign.kernel import metrics, telemetry
+from countersign.kernel import clock, metrics, telemetry
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http import vitals
 from countersign.kernel.http.answer import Answer, json
 from countersign.kernel.http.call import Receive, Send
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.problems import MethodNotAllowed, problem
+from countersign.kernel.http.scoreboard import Scoreboard, State
 from countersign.kernel.http.sharing import Shared
 from countersign.kernel.http.siblings import Siblings
 
@@ -26,8 +28,14 @@ CHECK_S = 5.0
 """What the checks may take, which run side by side; a probe waits longer."""
 MEASURE_S = 5.0
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
-ALIVE, NUMBERS = "alive", "numbers"
+ALIVE, NUMBERS, CHECKS, MEASURES = "alive", "numbers", "checks", "measures"
 
+RESTARTS = metrics.counter(
+    "countersign_worker_restarts_total", "Processes that took the place of one that died or stalled.", "service"
+)
+STALLS = metrics.counter(
+    "countersign_worker_stalls_total", "Processes that were killed because their event loop did not turn.", "service"
+)
 MEASURED = metrics.gauge("countersign_measured", "1: the numbers that are looked up could be; 0: they could not.", "of")
 
 
@@ -62,24 +70,52 @@ class Readiness(msgspec.Struct):
     checks: list[Finding]
 
 
+class WorkerState(msgspec.Struct, omit_defaults=True):
+    """One worker in the answer of /livez. `restarts` counts the processes that took the place of another; `stalls`
+    those that were killed because their event loop did not turn."""
+
+    worker: int
+    service: str
+    state: Literal["alive", "silent", "starting", "waiting"]
+    process: int | None
+    restarts: int
+    stalls: int
+    started_at: str | None = None
+    stalled_at: str | None = None
+
+
 class Liveness(msgspec.Struct):
     """The answer of /livez; `silent` are the numbers of the workers that do not answer."""
 
     status: Literal["alive", "not alive"]
     workers: int
     silent: list[int]
+    processes: list[WorkerState]
 
 
-def tell(index: int) -> Callable[[str], bytes]:
-    """How the worker of this number answers the others."""
+class Measure(msgspec.Struct):
+    """A number that a worker looked up, on its way to the operator's process."""
 
-    def told(question: str) -> bytes:
-        if question != NUMBERS:
-            return ALIVE.encode()
-        vitals.look()
-        return msgspec.json.encode(metrics.counted((("worker", str(index)),)))
+    family: str
+    value: float
+    labels: tuple[str, ...]
 
-    return told
+
+def answers(number: int, watched: Watched) -> Callable[[str], Awaitable[bytes]]:
+    """How the worker of this number answers the operator's process."""
+
+    async def answer(question: str) -> bytes:
+        if question == NUMBERS:
+            vitals.look()
+            return msgspec.json.encode(metrics.counted((("worker", str(number)),)))
+        if question == CHECKS:
+            return msgspec.json.encode(await asyncio.gather(*(_found(each) for each in watched.checks)))
+        if question == MEASURES:
+            measures = [Measure(each.family.name, each.value, each.labels) for each in await _measured(watched)]
+            return msgspec.json.encode(measures)
+        return ALIVE.encode()
+
+    return answer
 
 
 async def silent(siblings: Siblings) -> list[int]:
@@ -96,22 +132,30 @@ def _host(authority: str) -> str:
 
 
 class Operator:
-    """An ASGI application of three addresses, for whoever can reach its port; nothing it tells is anybody's secret or
+    """An ASGI application of three addresses, for whoever can reach its port; nothing it answers is anybody's secret or
     names a tenant or a person. Whoever asks while the same is being found out gets what is found, so that many at once
     are to the workers and the database as one."""
 
     def __init__(
-        self, siblings: Siblings, watched: Sequence[Watched], is_ours: Callable[[str], bool] | None = None
+        self,
+        siblings: Siblings,
+        scoreboard: Scoreboard,
+        machine: Watched,
+        is_ours: Callable[[str], bool] | None = None,
     ) -> None:
-        """`is_ours` says whether the port may be asked for under a host's name: where it listens on loopback alone, a
-        page in the operator's browser could reach it under a name of its own (DNS rebinding). None: under any."""
+        """`siblings` are the services' workers, which are the first of the scoreboard; `machine` is looked at here.
+
+        `is_ours` says whether the port may be asked for under a host's name: where it listens on loopback alone, a
+        page in the operator's browser could reach it under a name of its own (DNS rebinding). None: under any.
+        """
         self._is_ours = is_ours
         self._siblings = siblings
-        self._watched = watched
+        self._board = scoreboard
+        self._machine = machine
+        self._services = tuple(dict.fromkeys(scoreboard.programs[: siblings.count]))
         self._silent = Shared(lambda: silent(siblings))
         self._checked = Shared(self._check)
         self._counted = Shared(self._count)
-        self._log = telemetry.logger("operator")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request (ASGI 3)."""
@@ -135,56 +179,124 @@ class Operator:
         if path == b"/livez":
             return await self._live()
         if path == b"/readyz":
-            return await self._ready(is_stopping=exchange.stopping is not None and exchange.stopping.is_set())
+            return await self._ready()
         return Answer(200, await self._counted(), TEXT)
 
     async def _live(self) -> Answer:
         missing = await self._silent()
-        said = Liveness("not alive" if missing else "alive", self._siblings.count, missing)
+        processes = [self._state(number, is_silent=number in missing) for number in range(self._siblings.count)]
+        said = Liveness("not alive" if missing else "alive", self._siblings.count, missing, processes)
         return json(said, status=503 if missing else 200)
 
-    async def _ready(self, *, is_stopping: bool) -> Answer:
-        findings = [Finding("serving", "failed", "the service is stopping")] if is_stopping else []
+    def _state(self, number: int, *, is_silent: bool) -> WorkerState:
+        slot = self._board[number]
+        state: Literal["alive", "silent", "starting", "waiting"] = "silent" if is_silent else "alive"
+        if is_silent and slot.state is State.STARTING:
+            state = "starting"
+        elif is_silent and slot.state is State.WAITING:
+            state = "waiting"
+        return WorkerState(
+            number,
+            self._board.programs[number],
+            state,
+            slot.pid or None,
+            slot.restarts,
+            slot.stalls,
+            _shown(slot.started_at),
+            _shown(slot.stalled_at),
+        )
+
+    async def _ready(self) -> Answer:
+        findings = [Finding("serving", "failed", "the service is stopping")] if self._board.is_stopping else []
         findings += await self._checked()
         failing = [each.name for each in findings if each.state == "failed"]
         said = Readiness("not ready" if failing else "ready", failing, findings)
         return json(said, status=503 if failing else 200)
 
     async def _check(self) -> list[Finding]:
-        checks = [each for watched in self._watched for each in watched.checks]
-        return list(await asyncio.gather(self._workers(), *(self._found(each) for each in checks)))
+        missing, own = await asyncio.gather(
+            self._silent(), asyncio.gather(*(_found(each) for each in self._machine.checks))
+        )
+        found = await asyncio.gather(*(self._checked_by(service, missing) for service in self._services))
+        return [self._workers(missing), *own, *(each for findings in found for each in findings)]
 
-    async def _workers(self) -> Finding:
-        missing = await self._silent()
+    def _workers(self, missing: Sequence[int]) -> Finding:
         if missing:
-            return Finding("workers", "failed", f"no answer from worker {', '.join(map(str, missing))}")
+            names = ", ".join(f"{number} ({self._board.programs[number]})" for number in missing)
+            return Finding("workers", "failed", f"no answer from worker {names}")
         return Finding("workers", "ok", f"{self._siblings.count} of {self._siblings.count} answer")
 
-    async def _found(self, check: Check) -> Finding:
-        try:
-            async with asyncio.timeout(CHECK_S):
-                return Finding(check.name, "ok", await check.run())
-        except Refused as refused:
-            # What callers of the API are not told is noted on the exception.
-            detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
-            return Finding(check.name, "failed", str(telemetry.redacted(detail)))
-        except TimeoutError:
-            return Finding(check.name, "failed", f"no answer within {CHECK_S:.0f} s")
-        except Exception as error:  # the edge of a check: whatever is wrong with what it looks at, it failed
-            self._log.error("check failed", check=check.name, exc_info=error)
-            return Finding(check.name, "failed", f"{type(error).__name__}: the log has the fault")
+    async def _checked_by(self, service: str, missing: Sequence[int]) -> list[Finding]:
+        """What a worker of the service finds; nothing of a service whose workers are all silent, as they are named."""
+        worker = self._worker_of(service, missing)
+        if worker is None:
+            return []
+        answer = await self._siblings.ask_one(worker, CHECKS, CHECK_S + PATIENCE_S)
+        if answer is None:
+            return [Finding(service, "failed", f"worker {worker} does not answer")]
+        return msgspec.json.decode(answer, type=list[Finding])
+
+    def _worker_of(self, service: str, missing: Sequence[int]) -> int | None:
+        """A worker of the service that answers."""
+        numbers = (each for each in range(self._siblings.count) if self._board.programs[each] == service)
+        return next((each for each in numbers if each not in missing), None)
 
     async def _count(self) -> bytes:
         answers = await self._siblings.ask(NUMBERS, PATIENCE_S)
+        missing = [number for number, answer in enumerate(answers) if answer is None]
         parts = [msgspec.json.decode(answer, type=dict[str, str]) for answer in answers if answer is not None]
-        samples = [each for watched in self._watched for each in await self._measured(watched)]
-        return metrics.text(parts, samples).encode()
+        found = await asyncio.gather(
+            _measured(self._machine), *(self._measured_by(service, missing) for service in self._services)
+        )
+        samples = [each for samples in found for each in samples]
+        return metrics.text(parts, [*samples, *self._replaced()]).encode()
 
-    async def _measured(self, watched: Watched) -> list[metrics.Sample]:
-        try:
-            async with asyncio.timeout(MEASURE_S):
-                found = list(await watched.measure())
-        except (Refused, TimeoutError, OSError) as error:
-            self._log.warning("numbers could not be looked up", of=watched.name, why=type(error).__name__)
-            return [metrics.Sample(MEASURED, 0, (watched.name,))]
-        return [*found, metrics.Sample(MEASURED, 1, (watched.name,))]
+    async def _measured_by(self, service: str, missing: Sequence[int]) -> list[metrics.Sample]:
+        """What a worker of the service looks up."""
+        worker = self._worker_of(service, missing)
+        answer = None
+        if worker is not None:
+            answer = await self._siblings.ask_one(worker, MEASURES, MEASURE_S + PATIENCE_S)
+        if answer is None:
+            return [metrics.Sample(MEASURED, 0, (service,))]
+        measures = msgspec.json.decode(answer, type=list[Measure])
+        return [metrics.Sample(metrics.FAMILIES[each.family], each.value, each.labels) for each in measures]
+
+    def _replaced(self) -> list[metrics.Sample]:
+        """How often the workers of each program were replaced."""
+        samples: list[metrics.Sample] = []
+        for program in dict.fromkeys(self._board.programs):
+            slots = [self._board[number] for number, each in enumerate(self._board.programs) if each == program]
+            samples.append(metrics.Sample(RESTARTS, sum(each.restarts for each in slots), (program,)))
+            samples.append(metrics.Sample(STALLS, sum(each.stalls for each in slots), (program,)))
+        return samples
+
+
+def _shown(moment: int) -> str | None:
+    return clock.rfc3339(clock.Instant(moment)) if moment else None
+
+
+async def _found(check: Check) -> Finding:
+    try:
+        async with asyncio.timeout(CHECK_S):
+            return Finding(check.name, "ok", await check.run())
+    except Refused as refused:
+        # What callers of the API are not told is noted on the exception.
+        detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
+        return Finding(check.name, "failed", str(telemetry.redacted(detail)))
+    except TimeoutError:
+        return Finding(check.name, "failed", f"no answer within {CHECK_S:.0f} s")
+    except Exception as error:  # the edge of a check: whatever is wrong with what it looks at, it failed
+        telemetry.logger("operator").error("check failed", check=check.name, exc_info=error)
+        return Finding(check.name, "failed", f"{type(error).__name__}: the log has the fault")
+
+
+async def _measured(watched: Watched) -> list[metrics.Sample]:
+    try:
+        async with asyncio.timeout(MEASURE_S):
+            found = list(await watched.measure())
+    except (Refused, TimeoutError, OSError) as error:
+        why = type(error).__name__
+        telemetry.logger("operator").warning("numbers could not be looked up", of=watched.name, why=why)
+        return [metrics.Sample(MEASURED, 0, (watched.name,))]
+    return [*found, metrics.Sample(MEASURED, 1, (watched.name,))]

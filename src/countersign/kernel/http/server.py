@@ -1,4 +1,4 @@
-"""Serving ASGI applications: sockets, workers, readiness, and a stop that lets running requests end."""
+"""Serving ASGI applications: sockets, worker processes, readiness, and a stop that lets running requests end."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ import gc
 import resource
 import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, TypeAlias
 
@@ -21,6 +21,7 @@ from countersign.kernel.http import workers
 from countersign.kernel.http.call import STATE_KEY, ASGIApp
 from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarded, watch
 from countersign.kernel.http.notify import STOPPING, notify
+from countersign.kernel.http.scoreboard import Scoreboard
 
 BACKLOG = 2048
 COLLECTED_AFTER = (50_000, 20, 50)
@@ -28,17 +29,33 @@ LAST_CALL_S, FIRST_CALLS = 0.1, 5
 
 
 class Listener(NamedTuple):
-    """Where one application listens; port 0 takes a free one. One that `outlasts` a stop is heard until the last
-    request to the others has ended, and is waited for by nobody."""
+    """Where one application listens; port 0 takes a free one."""
 
     name: str
     host: str
     port: int
+
+
+class Worker(NamedTuple):
+    """One worker process: its place among those of its program, its number among all, and the state they share."""
+
+    place: int
+    number: int
+    scoreboard: Scoreboard
+
+
+Application: TypeAlias = Callable[[Worker, Listener], AbstractAsyncContextManager[ASGIApp]]
+"""Opens the application in a worker; the listener's port is the real one by then."""
+
+
+class Program(NamedTuple):
+    """An application with its listener and the processes that serve it. One that `outlasts` a stop is heard until the
+    last request to the others has ended."""
+
+    application: Application
+    listener: Listener
+    workers: int = 1
     outlasts: bool = False
-
-
-Application: TypeAlias = Callable[[int, Sequence[Listener]], AbstractAsyncContextManager[Sequence[ASGIApp]]]
-"""Opens, in the worker of this number, the application of each listener (whose ports are the real ones by then)."""
 
 
 class Accepting(NamedTuple):
@@ -58,14 +75,15 @@ class CannotListen(OSError):
 
 
 class Server(NamedTuple):
-    """What to serve and how. `on_ready` is called once, when the first worker accepts on every listener."""
+    """What to serve and how. `on_ready` is called once, when the first worker of each program accepts connections;
+    `explain` and `watchdog_s` are those of `workers.Supervised`."""
 
-    application: Application
-    listeners: Sequence[Listener]
-    workers: int = 1
+    programs: Sequence[Program]
     deadlines: Deadlines = Deadlines()
     grace_s: float = 5.0
-    on_ready: Callable[[Sequence[Listener]], None] | None = None
+    watchdog_s: float = 10.0
+    on_ready: Callable[[Sequence[Listener]], None] = lambda _: None
+    explain: Callable[[Exception], bytes | None] = lambda _: None
 
 
 def run(server: Server) -> None:
@@ -73,31 +91,54 @@ def run(server: Server) -> None:
 
     Raises:
         CannotListen: an address is taken or not ours.
-        WorkerFailed: a worker could not start (with several workers; with one, its own exception passes through).
+        WorkerFailed: a worker could not start, or cannot go on.
     """
     _raise_file_limit()
-    sockets = [_bound(listener) for listener in server.listeners]
+    sockets = [_bound(each.listener) for each in server.programs]
     real = [
-        each._replace(port=bound.getsockname()[1])
-        for each, bound in zip(server.listeners, sockets, strict=True)
+        each.listener._replace(port=bound.getsockname()[1])
+        for each, bound in zip(server.programs, sockets, strict=True)
     ]
+    # Which program each worker serves, and as which of its workers.
+    places = [(program, index) for program, each in enumerate(server.programs) for index in range(each.workers)]
+    scoreboard = Scoreboard([real[program].name for program, _ in places])
 
-    def work(index: int, ready: Callable[[], None]) -> None:
-        # Cancelled is who is told to stop before being ready.
+    def work(number: int, ready: Callable[[], None]) -> None:
+        program, index = places[number]
+        # A stop of one program closes its port: no copy of the socket may be open in the workers of another.
+        _close(each for other, each in enumerate(sockets) if other != program)
+        place = _Place(server.programs[program], real[program], sockets[program], Worker(index, number, scoreboard))
+        # A worker that is stopped before it is ready is cancelled.
         with contextlib.suppress(asyncio.CancelledError):
-            uvloop.run(_serve(server, index, real, sockets, ready))
+            uvloop.run(_serve(server, place, ready))
 
-    def first_ready() -> None:
-        if server.on_ready is not None:
-            server.on_ready(real)
-
+    # What is loaded by now is shared with the workers, and stays so while no collector writes to it.
+    gc.collect()
+    gc.freeze()
     try:
-        if server.workers == 1:
-            work(0, first_ready)
-        else:
-            workers.supervise(work, server.workers, first_ready, lambda: _stopping(sockets), server.grace_s)
+        workers.supervise(
+            workers.Supervised(
+                work,
+                [workers.Program(each.listener.name, each.workers, each.outlasts) for each in server.programs],
+                scoreboard,
+                on_ready=lambda: server.on_ready(real),
+                on_stop=lambda: _stopping(server, sockets),
+                explain=server.explain,
+                grace_s=server.grace_s,
+                watchdog_s=server.watchdog_s,
+            )
+        )
     finally:
         _close(sockets)
+
+
+class _Place(NamedTuple):
+    """What one worker process serves, and where."""
+
+    program: Program
+    listener: Listener
+    socket: socket.socket
+    worker: Worker
 
 
 def _raise_file_limit() -> None:
@@ -124,9 +165,7 @@ def _bound(listener: Listener) -> socket.socket:
     return made
 
 
-async def _serve(
-    server: Server, index: int, real: Sequence[Listener], sockets: Sequence[socket.socket], ready: Callable[[], None]
-) -> None:
+async def _serve(server: Server, place: _Place, ready: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
     starting = asyncio.current_task()
@@ -136,25 +175,30 @@ async def _serve(
         if starting is not None:
             starting.cancel()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
-    state, lasting = ServerState(), ServerState()
-    async with server.application(index, real) as applications, beside(watch(state)), beside(watch(lasting)):
+    loop.add_signal_handler(signal.SIGTERM, stop)
+    state = ServerState()
+    async with (
+        beside(_beat(place.worker)),
+        place.program.application(place.worker, place.listener) as application,
+        beside(watch(state)),
+    ):
         _spare_the_collector()
-        accepting = [
-            await _accepting(server, listener, application, bound, lasting if listener.outlasts else state, stopping)
-            for listener, application, bound in zip(real, applications, sockets, strict=True)
-        ]
+        accepting = await _accepting(server, place, application, state, stopping)
         starting = None
         ready()
         await stopping.wait()
-        if server.workers == 1:
-            notify(STOPPING)
-        await _stop_listening(accepting, sockets, real, outlasts=False)
-        await _drain(state, server.grace_s)
-        await _stop_listening(accepting, sockets, real, outlasts=True)
-        for connection in guarded(lasting):
+        await _stop_listening(accepting, place.socket)
+        if not place.program.outlasts:
+            await _drain(state, server.grace_s)
+        for connection in guarded(state):
             connection.transport.close()
+
+
+async def _beat(worker: Worker) -> None:
+    """Show the supervisor that this event loop turns."""
+    while True:
+        worker.scoreboard.beat(worker.number)
+        await asyncio.sleep(workers.BEAT_S)
 
 
 def _spare_the_collector() -> None:
@@ -166,14 +210,9 @@ def _spare_the_collector() -> None:
 
 
 async def _accepting(
-    server: Server,
-    listener: Listener,
-    application: ASGIApp,
-    bound: socket.socket,
-    state: ServerState,
-    stopping: asyncio.Event,
+    server: Server, place: _Place, application: ASGIApp, state: ServerState, stopping: asyncio.Event
 ) -> Accepting:
-    """Take connections of one listener from now on."""
+    """Take connections of the listener from now on."""
     loop = asyncio.get_running_loop()
     config = Config(
         application,
@@ -193,30 +232,24 @@ async def _accepting(
         return GuardedProtocol(config, state, app_state, loop, server.deadlines)
 
     try:
-        return Accepting(await loop.create_server(connection, sock=bound.dup(), backlog=BACKLOG), connection)
+        return Accepting(await loop.create_server(connection, sock=place.socket.dup(), backlog=BACKLOG), connection)
     except OSError as error:
         # Two may bind the same address as long as neither listens; the second to listen learns it here.
-        raise CannotListen(listener, error) from error
+        raise CannotListen(place.listener, error) from error
 
 
-async def _stop_listening(
-    accepting: Sequence[Accepting], sockets: Sequence[socket.socket], real: Sequence[Listener], *, outlasts: bool
-) -> None:
+async def _stop_listening(accepting: Accepting, bound: socket.socket) -> None:
     """Whoever connects from now on is refused, and whoever has connected by now is still heard. The system keeps
-    listening as long as one copy of a socket is open, and would let clients wait for an answer that nobody gives: so
-    the copies are closed as well, once those who wait in them were taken."""
+    listening as long as one copy of the socket is open, and would let clients wait for an answer that nobody gives: so
+    the copy is closed as well, once those who wait in it were taken."""
     loop = asyncio.get_running_loop()
-    last: list[tuple[Accepting, socket.socket]] = []
-    for each, bound, listener in zip(accepting, sockets, real, strict=True):
-        if listener.outlasts is not outlasts:
-            continue
-        each.server.close()
-        last += [(each, connected) for connected in _waiting(bound)]
-        bound.close()
-    for each, connected in last:
+    accepting.server.close()
+    last = _waiting(bound)
+    bound.close()
+    for connected in last:
         # Whoever has gone meanwhile needs no answer.
         with contextlib.suppress(OSError):
-            await loop.connect_accepted_socket(each.connection, connected)
+            await loop.connect_accepted_socket(accepting.connection, connected)
 
 
 def _waiting(bound: socket.socket) -> list[socket.socket]:
@@ -230,12 +263,13 @@ def _waiting(bound: socket.socket) -> list[socket.socket]:
     return found
 
 
-def _stopping(sockets: Sequence[socket.socket]) -> None:
+def _stopping(server: Server, sockets: Sequence[socket.socket]) -> None:
+    """A port that outlasts the others stays open until its worker ends."""
     notify(STOPPING)
-    _close(sockets)
+    _close(each for program, each in zip(server.programs, sockets, strict=True) if not program.outlasts)
 
 
-def _close(sockets: Sequence[socket.socket]) -> None:
+def _close(sockets: Iterable[socket.socket]) -> None:
     for each in sockets:
         each.close()
 
@@ -266,5 +300,3 @@ async def _drain(state: ServerState, grace_s: float) -> None:
         if late:
             telemetry.logger("server").warning("requests were cut off at the stop", requests=len(late))
             await asyncio.wait(late, timeout=1)
-    for connection in guarded(state):
-        connection.transport.close()

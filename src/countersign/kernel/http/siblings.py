@@ -1,4 +1,4 @@
-"""The workers of one server, asking each other: a question goes into a mailbox, with the way its answer comes back.
+"""Questions to the workers of one server: a question goes into a mailbox, with the way its answer comes back.
 
 A mailbox is a pair of datagram sockets made before the workers are forked. Whoever asks sends one end of a fresh pair
 along, and the worker writes its answer into it from its event loop: an answer proves that the loop turns. Nothing has
@@ -7,7 +7,7 @@ a name in the file system, and nothing of a worker that died is ever taken for a
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any
 
@@ -31,7 +31,7 @@ class Siblings:
         return len(self._boxes)
 
     @asynccontextmanager
-    async def answering(self, index: int, tell: Callable[[str], bytes]) -> AsyncGenerator[None]:
+    async def answering(self, index: int, tell: Callable[[str], Awaitable[bytes]]) -> AsyncGenerator[None]:
         """While the block lasts, this worker answers what it is asked."""
         reading = self._boxes[index][0]
         loop = asyncio.get_running_loop()
@@ -41,7 +41,7 @@ class Siblings:
             with suppress(BlockingIOError):
                 question, handles, _, _ = socket.recv_fds(reading, LONGEST_QUESTION, 1)
                 for handle in handles:
-                    _keep(tasks, _answer(socket.socket(fileno=handle), tell(question.decode())))
+                    _keep(tasks, _answer(socket.socket(fileno=handle), tell, question.decode()))
 
         loop.add_reader(reading.fileno(), come)
         try:
@@ -54,9 +54,11 @@ class Siblings:
 
     async def ask(self, question: str, patience_s: float) -> list[bytes | None]:
         """What each worker answers, by its number; None of one that does not in time."""
-        return list(await asyncio.gather(*(self._one(box[1], question, patience_s) for box in self._boxes)))
+        return list(await asyncio.gather(*(self.ask_one(each, question, patience_s) for each in range(self.count))))
 
-    async def _one(self, box: socket.socket, question: str, patience_s: float) -> bytes | None:
+    async def ask_one(self, index: int, question: str, patience_s: float) -> bytes | None:
+        """What the worker of this number answers; None when it does not in time."""
+        box = self._boxes[index][1]
         mine, theirs = socket.socketpair()
         with suppress(TimeoutError, OSError):
             async with asyncio.timeout(patience_s):
@@ -100,12 +102,12 @@ def _keep(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> No
     task.add_done_callback(tasks.discard)
 
 
-async def _answer(back: socket.socket, words: bytes) -> None:
+async def _answer(back: socket.socket, tell: Callable[[str], Awaitable[bytes]], question: str) -> None:
     """Write the answer; whoever asked may be gone by then."""
     back.setblocking(False)
     _, writer = await asyncio.open_unix_connection(sock=back)
     with suppress(OSError):
-        writer.write(words)
+        writer.write(await tell(question))
         await writer.drain()
     writer.close()
     with suppress(OSError):

@@ -1,68 +1,120 @@
-"""Several worker processes on the same sockets: started, watched, replaced, stopped together."""
+"""Worker processes under one supervisor: started, watched, replaced, stopped together.
+
+Each program (a service, the operator's port) has its own workers, so that one that stands still stops no other. The
+supervisor runs no event loop and answers no request.
+"""
 
 import ctypes
+import faulthandler
 import os
 import select
 import signal
 import sys
-from collections.abc import Callable
-from typing import TypeAlias
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import IO, NamedTuple, NoReturn, TypeAlias
+
+import msgspec
 
 from countersign.kernel import clock, telemetry
 from countersign.kernel.errors import Refused
+from countersign.kernel.http.notify import ALIVE, notify, watchdog_s
+from countersign.kernel.http.scoreboard import Scoreboard, StallClock
 
 Work: TypeAlias = Callable[[int, Callable[[], None]], None]
-"""What a worker does, given its number and what to call when it is ready; returns when told to stop by SIGTERM."""
+"""What a worker does, given its number and what to call when it is ready; returns when it is stopped by SIGTERM."""
 
 CLOSING_S = 3.0
-"""What a worker may take beyond its grace time, to end what is left and to close its application."""
+"""What a worker whose loop turns may take beyond its grace time, to end what is left and to close its application."""
+BEAT_S = 0.5
+"""How often a worker's event loop counts a heartbeat."""
+TICK_S, STOP_TICK_S = 1.0, 0.25
+"""How often the supervisor looks at them, and how often while it stops."""
+STILL_S = 3 * BEAT_S
+"""A loop that has not turned for so long stands still: it does not heed SIGTERM."""
 
 _READY, _FAILED = b"+", b"!"
 _PR_SET_PDEATHSIG = 1
-_LEAST_PAUSE_S, _MOST_PAUSE_S = 0.25, 10.0
+_MIN_PAUSE_S, _MAX_PAUSE_S = 0.25, 10.0
 _STEADY_S = 60.0
-_POLL_S = 0.1
+_POLL_S = 0.05
+_KILLED_WITHIN_S = 5.0
+_STACK_SIGNAL = signal.SIGUSR1
+_STACK_WITHIN_S, _STACK_PAUSE_S, _MAX_STACK_BYTES = 1.0, 0.1, 32_768
 _STOPS = {signal.SIGTERM, signal.SIGINT}
-_HEEDED = {*_STOPS, signal.SIGCHLD}
+_HEEDED = (*_STOPS, signal.SIGCHLD)
 
 
 class WorkerFailed(Refused):
-    """A worker could not start; the others were stopped."""
+    """A worker could not start, or cannot go on; the others were stopped. `explanation` is what it was made of."""
 
     status = 500
     code = "worker_failed"
     title = "A worker failed to start"
+    explanation: bytes = b""
+
+
+class Unrecoverable(Exception):
+    """A worker cannot go on, and one in its place could not either: the whole server ends."""
+
+
+class Program(NamedTuple):
+    """What one kind of worker does. One that `outlasts` the others is stopped after them."""
+
+    name: str
+    workers: int
+    outlasts: bool = False
+
+
+class Supervised(NamedTuple):
+    """What to run and how.
+
+    on_ready     called once, when the first worker of every program is ready
+    on_stop      called once the stop begins, before any worker is told
+    explain      what an error in a worker is to the parent; None: a fault, which is logged with its stack
+    watchdog_s   a worker whose loop has not turned for so long is replaced; 0: never
+    """
+
+    work: Work
+    programs: Sequence[Program]
+    scoreboard: Scoreboard
+    on_ready: Callable[[], None]
+    on_stop: Callable[[], None]
+    explain: Callable[[Exception], bytes | None]
+    grace_s: float
+    watchdog_s: float
 
 
 class _Stop(Exception):
-    """SIGTERM or SIGINT reached the parent."""
+    """SIGTERM or SIGINT reached the supervisor."""
 
 
-def supervise(
-    work: Work, count: int, on_ready: Callable[[], None], on_stop: Callable[[], None], grace_s: float
-) -> None:
-    """Run `count` workers until SIGTERM or SIGINT; one that dies is replaced after a pause that grows.
+class _Failure(msgspec.Struct):
+    """What a worker that fails sends to the supervisor."""
 
-    The first is started alone, so that it can bring the database up to date before the others look at it.
-    `on_stop` is called once the stop begins, before the workers are told. From then on both signals are ignored.
+    text: str
+    is_final: bool
+    explanation: bytes = b""
+
+
+def supervise(wanted: Supervised) -> None:
+    """Run the workers until SIGTERM or SIGINT; one that dies or stalls is replaced, after a pause that grows.
+
+    The first of each program is started before its others, so that it can bring the database up to date before they
+    look at it. After the stop has begun, a second SIGINT ends the workers at once.
 
     Raises:
-        WorkerFailed: a worker ended before it was ready.
+        WorkerFailed: a worker cannot start, or cannot go on.
     """
-    workers = _Workers(work, _Bell())
+    supervisor = _Supervisor(wanted, _Bell())
     try:
-        for index in range(count):
-            workers.start(index)
-            if index == 0:
-                on_ready()
-        workers.watch()
+        supervisor.run()
     except _Stop:
         return
     finally:
-        for number in _STOPS:
-            signal.signal(number, signal.SIG_IGN)
-        on_stop()
-        workers.stop(grace_s + CLOSING_S)
+        supervisor.stop()
 
 
 class _Bell:
@@ -76,126 +128,332 @@ class _Bell:
         for number in _HEEDED:
             signal.signal(number, _noted)
 
-    def wait(self, other: int | None = None, timeout_s: float | None = None) -> bool:
-        """Wait for a signal, for `other` to have something to read, or for the time to pass; whether `other` has.
-
-        Raises:
-            _Stop: SIGTERM or SIGINT came.
-        """
-        others = [] if other is None else [other]
-        readable, _, _ = select.select([self._reading, *others], [], [], timeout_s)
-        if self._reading in readable and _STOPS.intersection(os.read(self._reading, 4096)):
-            raise _Stop
-        return other in readable
-
-    def rest(self, seconds: float) -> None:
-        """Do nothing for a while, unless told to stop."""
-        until_s = clock.monotonic_s() + seconds
-        while (left_s := until_s - clock.monotonic_s()) > 0:
-            self.wait(timeout_s=left_s)
+    def wait(self, others: Sequence[int], timeout_s: float) -> tuple[list[int], bytes]:
+        """Wait for a signal, for something to read, or for the time to pass: what can be read, and the signals."""
+        readable, _, _ = select.select([self._reading, *others], [], [], max(0.0, timeout_s))
+        signals = b""
+        if self._reading in readable:
+            readable.remove(self._reading)
+            with suppress(BlockingIOError):
+                signals = os.read(self._reading, 4096)
+        return readable, signals
 
 
 def _noted(number: int, frame: object) -> None:
-    """A handler has to be there for the system to tell; the bell's pipe has the signal by now."""
+    """A handler has to be there for the system to write to the bell's pipe."""
 
 
-class _Workers:
-    """The workers of this process, by process id."""
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """One worker, whichever process it is at the moment."""
 
-    def __init__(self, work: Work, bell: _Bell) -> None:
-        self._work = work
+    number: int
+    program: Program
+    pid: int = 0
+    pipe: int = -1
+    received: bytearray = field(default_factory=bytearray)
+    stacks: IO[bytes] | None = None
+    stall: StallClock | None = None
+    is_ready: bool = False
+    was_ready: bool = False
+    is_stalled: bool = False
+    ready_s: float = 0.0
+    pause_s: float = _MIN_PAUSE_S
+    due_s: float | None = None
+    """When its next process is to be started; None: there is one, or none is wanted."""
+
+    @property
+    def name(self) -> dict[str, object]:
+        """How log lines name it."""
+        return {"service": self.program.name, "worker": self.number}
+
+
+class _Supervisor:
+    """All workers of this server."""
+
+    def __init__(self, wanted: Supervised, bell: _Bell) -> None:
+        self._wanted = wanted
         self._bell = bell
-        self._running: dict[int, int] = {}
+        self._board = wanted.scoreboard
+        programs = [each for each in wanted.programs for _ in range(each.workers)]
+        self._workers = [_Worker(number, each) for number, each in enumerate(programs)]
+        starts = [sum(each.workers for each in wanted.programs[:index]) for index in range(len(wanted.programs))]
+        self._firsts = [self._workers[number] for number in starts]
+        self._is_up = False
+        systemd_s = watchdog_s()
+        self._tick_s = min((TICK_S, *(each / 4 for each in (wanted.watchdog_s, systemd_s) if each)))
+        self._ticked_s = clock.monotonic_s()
+        self._beats_systemd = systemd_s is not None
 
-    def start(self, index: int) -> None:
-        """Fork a worker and wait until it is ready, however long that takes: it may have data to bring up to date."""
+    def run(self) -> None:
+        """Start and watch until told to stop.
+
+        Raises:
+            _Stop: SIGTERM or SIGINT came.
+            WorkerFailed: see `supervise`.
+        """
+        for each in self._firsts:
+            each.due_s = 0.0
+        while True:
+            self._start_due()
+            self._turn([each.due_s for each in self._workers if each.due_s is not None], stops=True)
+            if not self._is_up and all(each.was_ready for each in self._firsts):
+                self._is_up = True
+                self._wanted.on_ready()
+                for each in self._workers:
+                    if each not in self._firsts:
+                        each.due_s = 0.0
+
+    def _turn(self, dues_s: Iterable[float], *, stops: bool) -> bytes:
+        """Wait until something happens, something is due, or a tick has passed, and take note of it: the signals."""
+        until_s = min((self._ticked_s + self._tick_s, *dues_s))
+        pipes = {each.pipe: each for each in self._workers if each.pipe >= 0}
+        readable, signals = self._bell.wait(list(pipes), until_s - clock.monotonic_s())
+        if stops and _STOPS.intersection(signals):
+            raise _Stop
+        for pipe in readable:
+            self._hear(pipes[pipe])
+        for each in self._workers:
+            self._reap(each, replaces=stops)
+        if clock.monotonic_s() - self._ticked_s >= self._tick_s:
+            self._tick(ends=stops)
+        return signals
+
+    def _start_due(self) -> None:
+        for each in self._workers:
+            if each.due_s is None or each.due_s > clock.monotonic_s():
+                continue
+            try:
+                self._start(each)
+            except OSError as error:
+                if not each.was_ready:
+                    raise
+                telemetry.logger("workers").error("a worker cannot be started", **each.name, exc_info=error)
+                each.due_s = clock.monotonic_s() + _MAX_PAUSE_S
+
+    def _start(self, worker: _Worker) -> None:
+        """Fork its process, which may take any time until it is ready: it may have data to bring up to date."""
         reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        stacks = _nameless_file()
+        inherited = [each.pipe for each in self._workers if each.pipe >= 0]
         parent = os.getpid()
         # What comes between the fork and the worker's own handlers waits for them.
         signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
-        pid = os.fork()
-        if pid == 0:
-            os.close(reading)
-            _be_worker(self._work, index, writing, parent)
-        self._running[pid] = index
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
-        os.close(writing)
         try:
-            told = self._told(reading)
+            pid = os.fork()
+            if pid == 0:
+                for pipe in (reading, *inherited):
+                    os.close(pipe)
+                _be_worker(self._wanted, worker.number, writing, stacks, parent)
         finally:
-            os.close(reading)
-        if told != _READY:
-            os.waitpid(pid, 0)
-            del self._running[pid]
-            raise WorkerFailed(told[1:].decode(errors="replace") or "it ended without a word")
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
+            os.close(writing)
+        worker.pid, worker.pipe, worker.stacks, worker.due_s = pid, reading, stacks, None
+        worker.is_ready = worker.is_stalled = False
+        worker.received.clear()
+        worker.stall = StallClock(pid, self._tick_s)
+        self._board.note_start(worker.number, pid)
 
-    def _told(self, reading: int) -> bytes:
-        """What a worker says: that it is ready, or why it is not; everything until it ends."""
-        told = b""
-        while not told.startswith(_READY):
-            if not self._bell.wait(reading):
+    def _hear(self, worker: _Worker) -> bool:
+        """Read what a worker sends: that it is ready, or why it fails. Whether there may be more."""
+        try:
+            piece = os.read(worker.pipe, 65536)
+        except BlockingIOError:
+            return False
+        if not piece:
+            os.close(worker.pipe)
+            worker.pipe = -1
+            return False
+        worker.received += piece
+        if worker.received.startswith(_READY):
+            del worker.received[: len(_READY)]
+            worker.is_ready = worker.was_ready = True
+            worker.ready_s = clock.monotonic_s()
+            self._board.note_serving(worker.number)
+        return True
+
+    def _reap(self, worker: _Worker, *, replaces: bool) -> None:
+        """Take note when its process has ended.
+
+        Raises:
+            WorkerFailed: it `replaces`, and there can be no other process in its place.
+        """
+        if not worker.pid:
+            return
+        pid, status = os.waitpid(worker.pid, os.WNOHANG)
+        if not pid:
+            return
+        while worker.pipe >= 0 and self._hear(worker):
+            pass
+        failure = _failure(bytes(worker.received))
+        if worker.pipe >= 0:
+            os.close(worker.pipe)
+        if worker.stacks is not None:
+            worker.stacks.close()
+        worker.pid, worker.pipe, worker.stacks = 0, -1, None
+        self._board.note_end(worker.number)
+        if not replaces:
+            return
+        if self._ends_server(worker, failure):
+            raise _worker_failed(failure)
+        why = failure.text if failure else ""
+        code = os.waitstatus_to_exitcode(status)
+        was_steady = worker.is_ready and clock.monotonic_s() - worker.ready_s > _STEADY_S
+        worker.pause_s = _MIN_PAUSE_S if was_steady else min(worker.pause_s * 2, _MAX_PAUSE_S)
+        worker.due_s = clock.monotonic_s() + worker.pause_s
+        how = {"exit_code": code, "why": why, "pause_s": worker.pause_s}
+        telemetry.logger("workers").error("a worker died and is replaced", **worker.name, **how)
+
+    def _ends_server(self, worker: _Worker, failure: _Failure | None) -> bool:
+        """Whether there can be no other process in place of one that has ended: it says so, it cannot start, or the
+        server has not been ready yet."""
+        if failure is None:
+            return not self._is_up and worker in self._firsts
+        return failure.is_final or not worker.was_ready
+
+    def _tick(self, *, ends: bool) -> None:
+        """Look at the heartbeats; `ends` says whether to end who stalls."""
+        self._ticked_s = clock.monotonic_s()
+        if self._beats_systemd:
+            notify(ALIVE)
+        for each in self._workers:
+            if not each.pid or not each.is_ready or each.stall is None:
                 continue
-            piece = os.read(reading, 65536)
-            if not piece:
-                return told
-            told += piece
-        return _READY
+            stalled_s = each.stall.look(self._board.beats(each.number))
+            each.is_stalled = stalled_s > STILL_S
+            if ends and self._wanted.watchdog_s and stalled_s >= self._wanted.watchdog_s:
+                self._board.note_stall(each.number)
+                self._end_stalled(each, f"its event loop has not turned for {stalled_s:.0f} s")
 
-    def watch(self) -> None:
-        """Replace whoever ends, until told to stop."""
-        pause_s, last_s = _LEAST_PAUSE_S, clock.monotonic_s()
-        while True:
-            ended = self._ended()
-            for index, code in ended:
-                telemetry.logger("workers").error("a worker died and is replaced", worker=index, exit_code=code)
-                was_steady = clock.monotonic_s() - last_s > _STEADY_S
-                pause_s = _LEAST_PAUSE_S if was_steady else min(pause_s * 2, _MOST_PAUSE_S)
-                self._bell.rest(pause_s)
-                self.start(index)
-                last_s = clock.monotonic_s()
-            # Whoever ended while another was replaced has rung already.
-            if not ended:
-                self._bell.wait(timeout_s=_STEADY_S)
+    def _end_stalled(self, worker: _Worker, why: str) -> None:
+        """Kill a process that would not heed SIGTERM, and log where it stands."""
+        stack = _stack(worker).splitlines()
+        telemetry.logger("workers").error("a worker stalled and is killed", **worker.name, why=why, stack=stack)
+        with suppress(ProcessLookupError):
+            os.kill(worker.pid, signal.SIGKILL)
 
-    def _ended(self) -> list[tuple[int, int]]:
-        """Numbers and exit codes of those who ended since; they are workers no longer."""
-        asked = [os.waitpid(pid, os.WNOHANG) for pid in self._running]
-        return [(self._running.pop(pid), os.waitstatus_to_exitcode(status)) for pid, status in asked if pid]
+    def stop(self) -> None:
+        """End the workers: asked first, killed when they take longer. Those that outlast the others are asked last."""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self._board.stop()
+        self._wanted.on_stop()
+        self._tick_s = STOP_TICK_S
+        for each in self._workers:
+            each.stall = StallClock(each.pid, self._tick_s)
+        for outlasts in (False, True):
+            self._stop([each for each in self._workers if each.program.outlasts is outlasts])
 
-    def stop(self, within_s: float) -> None:
-        """End the workers: asked first, killed when they take longer."""
-        for pid in self._running:
-            os.kill(pid, signal.SIGTERM)
-        deadline_s = clock.monotonic_s() + within_s
-        while self._running and clock.monotonic_s() < deadline_s:
-            if not self._ended():
-                clock.sleep(_POLL_S)
-        for pid, index in self._running.items():
-            telemetry.logger("workers").error("a worker did not stop in time and was killed", worker=index)
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+    def _stop(self, workers: Sequence[_Worker]) -> None:
+        for each in workers:
+            if each.pid:
+                os.kill(each.pid, signal.SIGTERM)
+        grace_ends_s = clock.monotonic_s() + self._wanted.grace_s
+        ends_s = grace_ends_s + CLOSING_S
+        while left := [each for each in workers if each.pid]:
+            now_s = clock.monotonic_s()
+            if now_s >= ends_s:
+                for each in left:
+                    telemetry.logger("workers").error("a worker did not stop in time and was killed", **each.name)
+                return self._kill(left)
+            if now_s >= grace_ends_s:
+                for each in left:
+                    if each.is_stalled:
+                        self._end_stalled(each, "it did not stop within the grace time")
+            if signal.SIGINT in self._turn([each for each in (grace_ends_s, ends_s) if each > now_s], stops=False):
+                telemetry.logger("workers").warning("a second ctrl-C ends the workers at once")
+                return self._kill(left)
+        return None
+
+    def _kill(self, workers: Sequence[_Worker]) -> None:
+        """End them now. The wait is bounded: a process that waits for a disk cannot end before the disk answers."""
+        for each in workers:
+            if each.pid:
+                os.kill(each.pid, signal.SIGKILL)
+        until_s = clock.monotonic_s() + _KILLED_WITHIN_S
+        while any(each.pid for each in workers) and clock.monotonic_s() < until_s:
+            for each in workers:
+                self._reap(each, replaces=False)
+            clock.sleep(_POLL_S)
 
 
-def _be_worker(work: Work, index: int, writing: int, parent: int) -> None:
-    """The worker's whole life; never returns."""
+def _nameless_file() -> IO[bytes]:
+    """A file for one process's stacks: in memory where the system has such files, so that no folder is needed."""
+    if sys.platform == "linux":
+        return os.fdopen(os.memfd_create("stacks"), "w+b", buffering=0)
+    return tempfile.TemporaryFile(buffering=0)
+
+
+def _failure(received: bytes) -> _Failure | None:
+    """Why a worker failed, as it sent it; None when it sent nothing."""
+    if not received.startswith(_FAILED):
+        return None
+    try:
+        return msgspec.json.decode(received[len(_FAILED) :], type=_Failure)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return None
+
+
+def _worker_failed(failure: _Failure | None) -> WorkerFailed:
+    error = WorkerFailed((failure.text if failure else "") or "it ended without a reason")
+    error.explanation = failure.explanation if failure else b""
+    return error
+
+
+def _stack(worker: _Worker) -> str:
+    """Where each thread of the worker is. The process writes it in a signal handler, whatever it is doing."""
+    if worker.stacks is None:
+        return ""
+    try:
+        os.kill(worker.pid, _STACK_SIGNAL)
+        file, size, until_s = worker.stacks.fileno(), -1, clock.monotonic_s() + _STACK_WITHIN_S
+        while clock.monotonic_s() < until_s and (size <= 0 or os.fstat(file).st_size != size):
+            size = os.fstat(file).st_size
+            clock.sleep(_STACK_PAUSE_S)
+        return os.pread(file, _MAX_STACK_BYTES, 0).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _be_worker(wanted: Supervised, number: int, writing: int, stacks: IO[bytes], parent: int) -> NoReturn:
+    """The worker's whole life."""
     exit_code = 1
     try:
         signal.set_wakeup_fd(-1)
-        for number in _HEEDED:
-            signal.signal(number, signal.SIG_DFL)
+        for each in _HEEDED:
+            signal.signal(each, signal.SIG_DFL)
+        # Ctrl-C reaches every process of a terminal; the supervisor decides what it means.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        faulthandler.register(_STACK_SIGNAL, stacks, all_threads=True)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
         if sys.platform == "linux":
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+            # Not SIGTERM, which a loop that stands still would not heed: no orphan keeps the port or the data.
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == parent:
-            work(index, lambda: _say(writing, _READY))
+            with _told(wanted, number, writing):
+                wanted.work(number, lambda: _send(writing, _READY))
             exit_code = 0
-    except Exception as error:  # the process edge: said to the parent, which tells the operator
-        _say(writing, _FAILED + f"{error}".encode())
-        telemetry.logger("workers").error("a worker failed", worker=index, exc_info=error)
+    except Exception:  # the process edge: sent to the supervisor by now
+        exit_code = 1
     finally:
         sys.stderr.flush()
         os._exit(exit_code)
 
 
-def _say(writing: int, words: bytes) -> None:
-    os.write(writing, words)
+@contextmanager
+def _told(wanted: Supervised, number: int, writing: int) -> Generator[None]:
+    """Send what ends the block to the supervisor, and log it when it is a fault."""
+    try:
+        yield
+    except Exception as error:
+        explanation = wanted.explain(error)
+        if explanation is None:
+            telemetry.logger("workers").error("a worker failed", worker=number, exc_info=error)
+        failure = _Failure(f"{error}", isinstance(error, Unrecoverable), explanation or b"")
+        _send(writing, _FAILED + msgspec.json.encode(failure))
+        raise
+
+
+def _send(writing: int, words: bytes) -> None:
+    while words:
+        words = words[os.write(writing, words) :]

@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET
 
+from countersign.kernel.json_values import MAX_VALUES, has_at_most
+
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
@@ -87,8 +89,10 @@ def read(body: bytes) -> Message | list[bytes]:
     """The message of a body; of a batch its elements, each to be read by `read_one`.
 
     Raises:
-        Fault: it is no JSON in UTF-8 (-32700), or no message or empty (-32600); with status 400.
+        Fault: it is no JSON in UTF-8 (-32700), or no message, empty or of too many values (-32600); with status 400.
     """
+    if not has_at_most(MAX_VALUES, body):
+        raise Fault(INVALID_REQUEST, f"a body holds at most {MAX_VALUES:,} values", status=400)
     text = _utf8(body)
     if text.startswith("{") or not text.lstrip().startswith("["):
         return read_one(text)

@@ -20,6 +20,10 @@ VALUES ($1, 'session', $2, $3, $4, NULL)
 """
 
 
+MAX_USERNAME = 1_000
+"""Of a user name, so many characters are looked at: more than any has."""
+
+
 class WrongSignIn(Refused):
     """User name or password is wrong, or the person is switched off: one answer for all."""
 
@@ -41,6 +45,8 @@ async def sign_in(records: Records, username: str, password: str, note: Note | N
         WrongSignIn: no such person, none that may sign in, or another password.
         Unavailable: too many passwords are being checked, or the database cannot be reached.
     """
+    # No longer one is anybody's, and folding a text of megabytes would keep every other request waiting.
+    username = username[:MAX_USERNAME]
     name = lockout.name_of(records.secret, username)
     # Looked at before the hash too, so that hammering at a locked name costs nothing.
     await lockout.require_unlocked(records.database, name)

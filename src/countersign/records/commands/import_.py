@@ -1,5 +1,6 @@
 """The command `import`: many new records from CSV text, all of them or none, with an error for each bad row."""
 
+import asyncio
 import csv
 import io
 import re
@@ -16,6 +17,8 @@ from countersign.records.commands.refusals import BadInput, unknown_field
 from countersign.records.commands.run import Body, Run
 
 MOST_ROWS = 5_000
+MOST_LINES = 20 * MOST_ROWS
+ROWS_A_TURN = 20
 
 _WHOLE = re.compile("-?[0-9]{1,18}")
 
@@ -73,6 +76,9 @@ async def check(run: Run, view: ModelView, body: Body, *, makes: bool = False) -
     done = Imported(len(rows), 0, is_trial, [], [])
     prepared: list[Prepared] = []
     for number, row in enumerate(rows, 1):
+        if number % ROWS_A_TURN == 0:
+            # Checking rows waits for nothing: without this no other request would be heard until the last one.
+            await asyncio.sleep(0)
         try:
             prepared.append(await create.check(run, view, row))
             if makes:
@@ -101,11 +107,7 @@ async def _made(run: Run, prepared: Prepared) -> str:
 
 
 def _rows(view: ModelView, text: str) -> list[dict[str, object]]:
-    try:
-        table = list(csv.reader(io.StringIO(text), strict=True))
-    except csv.Error as error:
-        raise BadInput(f"csv cannot be read: {error}") from error
-    table = [row for row in table if row]
+    table = _table(text)
     if not table:
         raise BadInput("csv needs a first row with the names of fields")
     head, *rows = table
@@ -119,6 +121,24 @@ def _rows(view: ModelView, text: str) -> list[dict[str, object]]:
     if len(rows) > MOST_ROWS:
         raise BadInput(f"csv may have {MOST_ROWS} rows at most")
     return [dict(_cells(fields, row)) for row in rows]
+
+
+def _table(text: str) -> list[list[str]]:
+    """The rows that are not empty, the first with the names; no more are read than it takes to see that there are too
+    many."""
+    table: list[list[str]] = []
+    lines = 0
+    try:
+        for lines, row in enumerate(csv.reader(io.StringIO(text), strict=True)):
+            if row:
+                table.append(row)
+            if len(table) > MOST_ROWS + 1 or lines > MOST_LINES:
+                break
+    except csv.Error as error:
+        raise BadInput(f"csv cannot be read: {error}") from error
+    if len(table) <= MOST_ROWS and lines > MOST_LINES:
+        raise BadInput(f"csv may have {MOST_LINES} lines at most, empty ones included")
+    return table
 
 
 def _cells(fields: list[Field], row: list[str]) -> Mapping[str, object]:

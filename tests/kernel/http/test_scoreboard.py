@@ -1,0 +1,109 @@
+"""Heartbeats in shared memory, and the time in which a loop could have turned and did not."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.http.scoreboard import Scoreboard, StallClock, State, is_stopped
+from tests.kernel.http.served import wait_until
+
+HERE = os.getpid()
+
+
+class Time:
+    """A clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.s = 0.0
+
+    def monotonic_s(self) -> float:
+        """As the clock's."""
+        return self.s
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    """In place of the machine's clock."""
+    made = Time()
+    monkeypatch.setattr(clock, "monotonic_s", made.monotonic_s)
+    return made
+
+
+@pytest.fixture
+def stopped() -> Iterator[int]:
+    """A process that was stopped by a signal."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        os.kill(process.pid, signal.SIGSTOP)
+        yield process.pid
+        os.kill(process.pid, signal.SIGKILL)
+
+
+def test_a_loop_that_turns_never_stalls(time: Time) -> None:
+    stall = StallClock(HERE, 1.0)
+    for beats in range(100):
+        time.s += 1
+        assert stall.look(beats) == 0
+
+
+def test_a_loop_that_does_not_turn_stalls_for_the_time_that_passes(time: Time) -> None:
+    stall = StallClock(HERE, 1.0)
+    stall.look(7)
+    found: list[float] = []
+    for _ in range(4):
+        time.s += 0.5
+        found.append(stall.look(7))
+
+    assert found == [0.5, 1.0, 1.5, 2.0]
+    assert stall.look(8) == 0
+
+
+def test_time_in_which_nothing_looked_counts_as_one_tick(time: Time) -> None:
+    stall = StallClock(HERE, 1.0)
+    stall.look(7)
+    time.s += 3600
+
+    assert stall.look(7) == 1
+
+
+def test_time_in_which_the_process_was_stopped_does_not_count(time: Time, stopped: int) -> None:
+    wait_until(lambda: is_stopped(stopped))
+    stall = StallClock(stopped, 1.0)
+    for _ in range(100):
+        time.s += 1
+        assert stall.look(7) == 0
+
+
+def test_a_worker_counts_its_heartbeats_and_the_supervisor_the_processes_in_its_place() -> None:
+    board = Scoreboard(["store", "records"])
+    for pid in (11, 12):
+        board.note_start(1, pid)
+        board.note_serving(1)
+        board.beat(1)
+    board.note_stall(1)
+
+    assert (board.beats(0), board.beats(1)) == (0, 2)
+    slot = board[1]
+    assert (slot.pid, slot.state, slot.restarts, slot.stalls) == (12, State.SERVING, 1, 1)
+    assert board[0].state is State.WAITING
+    board.note_end(1)
+    assert (board[1].pid, board[1].state, board[1].restarts) == (0, State.WAITING, 1)
+    with pytest.raises(IndexError):
+        board.beat(2)
+
+
+def test_what_one_process_writes_another_reads() -> None:
+    board = Scoreboard(["store"])
+    pid = os.fork()
+    if pid == 0:
+        board.beat(0)
+        board.stop()
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+    assert board.beats(0) == 1
+    assert board.is_stopping
