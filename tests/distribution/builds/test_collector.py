@@ -31,7 +31,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def sealed(shop: Shop) -> list[str]:
     """The digests of all sealed blobs."""
-    return [digest async for digest, _ in shop.store.blobs.sealed()]
+    return [digest async for digest, *_ in shop.store.blobs.sealed()]
 
 
 async def staged(shop: Shop) -> list[str]:

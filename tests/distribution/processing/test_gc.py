@@ -79,7 +79,7 @@ async def test_when_the_last_build_is_gone_nothing_stays(works: Works) -> None:
 
     assert await chunk_names(works) == set()
     assert await works.store.database.fetch("SELECT id FROM pack") == []
-    assert [sha256 async for sha256, _ in works.store.blobs.sealed()] == []
+    assert [sha256 async for sha256, *_ in works.store.blobs.sealed()] == []
 
 
 async def test_a_build_that_counts_on_a_chunk_keeps_it_though_it_was_just_let_go(works: Works) -> None:

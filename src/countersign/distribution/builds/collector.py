@@ -72,7 +72,7 @@ async def _unused_blobs(store: Store, before: Instant) -> int:
     database = store.database
     async for sha256 in blobs.unused(database, before):
         await blobs.condemn(database, sha256, before)
-    async for sha256, changed_at in store.blobs.sealed():
+    async for sha256, changed_at, _ in store.blobs.sealed():
         if changed_at < before and not await blobs.is_known(database, sha256):
             await blobs.condemn(database, sha256, before)
     removed = 0
