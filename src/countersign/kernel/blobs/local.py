@@ -23,7 +23,8 @@ _THREADS = 8
 class LocalBlobs:
     """A BlobStore in the directory `root`; one machine, any number of processes.
 
-    `installation.json` is the marker, `staging/<upload>/` holds a file for each part, named by its bytes; `sealed/ab/cd/<sha256>` the blobs.
+    `installation.json` is the marker, `staging/<upload>/` holds a file for each part, named by its bytes,
+    `sealed/ab/cd/<sha256>` the blobs.
     A file gets its name by rename once its bytes are on the disk, and is never written to again; a stop at
     any moment leaves an unnamed file in `staging` at worst, which `discard` removes.
     Writing is refused when less than `reserve_bytes` would stay free, or all files would take more than `most_bytes`

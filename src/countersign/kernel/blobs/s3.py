@@ -32,9 +32,9 @@ class S3Blobs:
 
     A part's bytes are `staging/<upload>/<offset>-data-<random>`; a small object named by offset, length and
     SHA-256 says which one holds them, so that a second send of the same stretch cannot change what was
-    received. The blobs are `sealed/ab/cd/<sha256>`, the marker is `installation.json`. An object appears whole or not at all; which of them
-    count is for the database to say. A process that dies leaves the pieces of its open multipart upload in
-    the bucket: give it a life cycle rule that ends those after some days.
+    received. The blobs are `sealed/ab/cd/<sha256>`, the marker is `installation.json`. An object appears whole or not
+    at all; which of them count is for the database to say. A process that dies leaves the pieces of its open multipart
+    upload in the bucket: give it a life cycle rule that ends those after some days.
     """
 
     def __init__(self, store: S3Store) -> None:
