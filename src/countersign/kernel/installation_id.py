@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from countersign.kernel import clock, ids, telemetry
+from countersign.kernel import clock, ids
 from countersign.kernel.blobs import disk
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
@@ -163,10 +163,8 @@ async def read(places: Places) -> Found:
     if places.blobs is not None:
         try:
             marker = await blobs_marker(places.blobs, places.blobs_name)
-        except Unavailable as refused:
+        except Unavailable:
             are_blobs_read = False
-            reason = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
-            telemetry.logger("installation").warning("the id of the blob store was not read", reason=reason)
     return Found(
         directory=own.id if own and own.is_settled else None,
         proposal=own.id if own else None,
