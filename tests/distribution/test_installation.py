@@ -152,7 +152,8 @@ async def test_an_empty_database_beside_the_files_of_another_is_refused(installa
 
     refused = await refusal(wrong)
 
-    assert own in refused.detail and "installation adopt" in refused.remedy
+    assert own in refused.detail
+    assert "installation adopt" in refused.remedy
     assert "has no id" in refused.detail
     assert await installation.stored() == before != set()
 
@@ -187,7 +188,8 @@ async def test_the_database_of_another_installation_is_refused_with_both_ids(
     refused = await refusal(replace(installation, settings=wrong))
 
     assert own != theirs
-    assert own in refused.detail and theirs in refused.detail
+    assert own in refused.detail
+    assert theirs in refused.detail
     assert str(installation.folder) in refused.detail
     assert await installation.stored() == before
 
@@ -223,7 +225,8 @@ async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it
         assert "older state" in stopped
         assert await installation.stored() == before
         report = await collector.report(store.database)
-        assert report is not None and "installation adopt" in report.stopped
+        assert report is not None
+        assert "installation adopt" in report.stopped
 
         places = opening.places_of(older.settings, store.database, store.blobs)
         await installation_id.adopt(places, ids.new_uuid(), clock.now())
@@ -277,7 +280,9 @@ async def test_an_installation_of_the_version_before_gets_an_id_once(installatio
 
     marker = await installation_id.blobs_marker(installation.files, "")
     own = installation_id.directory_id(installation.folder)
-    assert marker is not None and own is not None and own.is_settled
+    assert marker is not None
+    assert own is not None
+    assert own.is_settled
     assert ids_made == {marker.id} == {own.id} != {first}
 
 
@@ -308,7 +313,8 @@ async def test_an_empty_database_beside_files_of_the_version_before_is_refused(i
 
     refused = await refusal(installation.emptied())
 
-    assert "has files" in refused.detail and "refers to none" in refused.detail
+    assert "has files" in refused.detail
+    assert "refers to none" in refused.detail
     assert await installation.stored() == before
 
 

@@ -162,8 +162,10 @@ async def test_a_run_that_would_remove_more_than_a_tenth_removes_nothing(
     report = await collector.report(shop.store.database)
 
     assert first.blobs == again.blobs == 0
-    assert "3 of 20" in first.stopped and "installation collect --yes" in first.stopped
-    assert report is not None and report.stopped == first.stopped
+    assert "3 of 20" in first.stopped
+    assert "installation collect --yes" in first.stopped
+    assert report is not None
+    assert report.stopped == first.stopped
     assert len(await sealed(shop)) == 20
     assert [each["log_level"] for each in logged] == ["error"]
 

@@ -14,7 +14,7 @@ AT_ONCE = 1000
 SPARED_S = 3600
 
 What: TypeAlias = Literal["missing", "changed", "surplus"]
-"""The store does not have the blob; it has other bytes; or nothing knows it, though nobody is just storing it."""
+"""The store does not have the blob; it has other bytes; or the database does not know it, and it is not new."""
 
 
 class Blob(NamedTuple):
