@@ -30,6 +30,8 @@ NEVER_A_PROBLEM = {
     "cannot_unseal": "the start ends with it",
     "worker_failed": "the start ends with it",
     "traces_unavailable": "the start ends with it",
+    "installation_mismatch": "the start ends with it",
+    "database_outdated": "the collector reports it",
     "client_closed_request": "nobody is there to read it",
     "weak_password": "shown on the set-up page and by the command line",
     "email_taken": "shown on the set-up page and by the command line",

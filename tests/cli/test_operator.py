@@ -23,7 +23,7 @@ from tests.servers.process import children, free_port
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="[^"]*",?)*)\})? (\S+)')
 CHECKS = (
     *("workers", "disk", "distribution database", "distribution migrations", "distribution master key"),
-    *("distribution deliveries", "blob store"),
+    *("distribution deliveries", "blob store", "installation"),
     *("records database", "records migrations", "records master key", "records deliveries"),
 )
 

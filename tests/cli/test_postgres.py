@@ -84,11 +84,24 @@ def test_a_directory_that_postgresql_is_used_for_gets_no_database_of_its_own(
 
 def test_serving_postgresql_tells_of_databases_beside_it(run: Run, postgres_url: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    before = run("org", "create", "acme", "--name", "Acme", "--data", data)
     settings = {"COUNTERSIGN_DATABASE_URL": postgres_url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+    before = run("org", "create", "acme", "--name", "Acme", "--data", tmp_path / "first", **settings)
+    data.mkdir()
+    (data / "distribution.sqlite").touch()
     with served(data, settings=settings) as server:
         told = server.log.read_text()
+
+    assert before.returncode == Exit.OK, before.stderr
+    assert "also holds SQLite databases" in told
+
+
+def test_an_empty_postgresql_beside_sqlite_databases_is_refused(run: Run, postgres_url: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    settings = {"COUNTERSIGN_DATABASE_URL": postgres_url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+    before = run("org", "create", "acme", "--name", "Acme", "--data", data)
+    refused = run("serve", "--data", data, **settings)
     after = run("org", "create", "zenith", "--name", "Zenith", "--data", data)
 
     assert before.returncode == after.returncode == Exit.OK, after.stderr
-    assert "also holds SQLite databases" in told
+    assert refused.returncode == Exit.CONFLICT, refused.stderr
+    assert "belongs to the installation" in refused.stderr

@@ -176,7 +176,7 @@ class MovingBlobs:
         """
         await self._target.check()
         async with self._databases.taken() as snapshot:
-            async for sha256, _ in self._target.sealed():
+            async for sha256, *_ in self._target.sealed():
                 if not await snapshot.fetch(self._blobs.schema, known, sha256):
                     remedy = "Empty it, if an interrupted move left that; else name another prefix."
                     raise NotEmpty(f"the blob store holds {sha256}, which is none of these", resolution=remedy)

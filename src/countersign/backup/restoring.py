@@ -308,6 +308,6 @@ async def require_empty(store: BlobStore) -> None:
         Unavailable: it cannot be reached.
     """
     await store.check()
-    async for sha256, _ in store.sealed():
+    async for sha256, *_ in store.sealed():
         remedy = "Empty it, if an interrupted restore left that; else set COUNTERSIGN_BLOBS_URL to another prefix."
         raise NotEmpty(f"the blob store is not empty: it holds {sha256}", resolution=remedy)

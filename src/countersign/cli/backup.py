@@ -14,7 +14,7 @@ from countersign.backup.archive import KEY, SETTINGS, Manifest, Writing
 from countersign.backup.databases import Databases, SnapshotT, SqliteDatabases
 from countersign.backup.foreign import ForeignParts
 from countersign.backup.making import TRIES, Backup
-from countersign.cli import configuration, installation, output, passphrase, progress, store
+from countersign.cli import configuration, installation, installation_id, output, passphrase, progress, store
 from countersign.cli.administration import data_option
 from countersign.cli.databases import SERVICES
 from countersign.cli.output import Exit, Failure
@@ -189,6 +189,7 @@ async def _made(settings: Settings, secret: str, holds_writes: bool, place: Plac
     if databases is None:
         remedy = "Say --data with the directory that is served."
         raise store.missing(settings, DOING, remedy)
+    await installation_id.require(settings)
     files = await asyncio.to_thread(_files, settings)
     outlook = await _outlook(settings)
     with place() as (sink, finish):

@@ -27,6 +27,9 @@ COMMANDS = {
     "config": Entry("configuration:config", "Run a server", "Explain every setting, its value and its source."),
     "doctor": Entry("doctor.command:doctor", "Run a server", "Check what a server needs; failures name a remedy."),
     "db": Entry("databases:db", "Run a server", "The databases: upgrade, migrate to PostgreSQL."),
+    "installation": Entry(
+        "installation_id:installation", "Run a server", "What belongs together: show, adopt; remove unused files."
+    ),
     "org": Entry("administration:org", "Run a server", "Organisations: create."),
     "person": Entry("administration:person", "Run a server", "People: create."),
     "client": Entry("administration:client", "Run a server", "OAuth clients: create."),

@@ -12,19 +12,22 @@ from countersign.backup import moving, unfinished
 from countersign.backup.databases import SqliteDatabases
 from countersign.backup.moving import MovingBlobs, Service
 from countersign.cli import configuration, installation, lock, output, progress, record_store, store
+from countersign.cli import installation_id as installations
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening
 from countersign.distribution.uploads import blobs
 from countersign.distribution.uploads import queries as uploads
-from countersign.kernel import clock, ids
+from countersign.kernel import clock, ids, installation_id
 from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database import address, moved, postgres_filling
 from countersign.kernel.database import migrate as migrations
 from countersign.kernel.database.canonical import Digest
 from countersign.kernel.database.moved import Mark
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.database.postgres_session import rights_at
+from countersign.kernel.database.snapshot import NotEmpty
 from countersign.kernel.security import masterkey
 from countersign.records import app, key, modules
 from countersign.records.schema import install
@@ -138,6 +141,7 @@ def _settings(move: Move) -> tuple[str, ...]:
 
 async def _planned(move: Move) -> Moved:
     moved.require_here(move.folder)
+    await installations.require(move.settings)
     await _installed(move)
     await _require_empty(move)
     await _tried(move)
@@ -166,6 +170,7 @@ async def _tried(move: Move) -> None:
     blobs_there = _moving_blobs(move)
     if blobs_there:
         await blobs_there.require_own(blobs.KNOWN)
+        await _require_unclaimed(move)
 
 
 def _tell_plan(move: Move, plan: Moved) -> None:
@@ -186,6 +191,7 @@ async def _moved(move: Move) -> Moved:
         with lock.held(move.folder, DOING):
             if await _was_there(move):
                 return Moved({}, was_there=True)
+    await installations.require(move.settings)
     await _installed(move)
     await _require_empty(move)
     under_way = await _blobs_begun(move)
@@ -245,14 +251,35 @@ async def _require_empty(move: Move) -> None:
 def _moving_blobs(move: Move) -> MovingBlobs | None:
     if not move.blobs_to or opening.SCHEMA not in move.databases.schemas:
         return None
-    target = open_blobs(move.blobs_to, move.folder, reserve_bytes=0)
-    return MovingBlobs(move.databases, installation.referred(move.settings), target, installation.teller())
+    referred = installation.referred(move.settings)
+    return MovingBlobs(move.databases, referred, _blobs_target(move), installation.teller())
+
+
+def _blobs_target(move: Move) -> BlobStore:
+    return open_blobs(move.blobs_to, move.folder, reserve_bytes=0)
+
+
+async def _require_unclaimed(move: Move) -> str | None:
+    """Insist that the place for files is not another installation's; the id of this one, where it has one yet.
+
+    Raises:
+        NotEmpty: it is.
+    """
+    own = installation_id.directory_id(move.folder)
+    marker = await installation_id.blobs_marker(_blobs_target(move), move.blobs_to)
+    if marker is not None and (own is None or marker.id != own.id):
+        text = f"{move.blobs_to} belongs to the installation {marker.id}"
+        raise NotEmpty(text, resolution="Name another prefix.")
+    return own.id if own and own.is_settled else None
 
 
 async def _blobs_begun(move: Move) -> MovingBlobs | None:
     under_way = _moving_blobs(move)
     if under_way:
         await under_way.require_own(blobs.KNOWN)
+        own = await _require_unclaimed(move)
+        if own is not None:
+            await installation_id.claim(_blobs_target(move), own, move.blobs_to)
         await under_way.begin()
     return under_way
 

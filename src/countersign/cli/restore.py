@@ -16,12 +16,14 @@ from countersign.backup.reading import Reading
 from countersign.backup.restoring import Ending, PostgresTarget, Restore, SqliteTarget, Target
 from countersign.cli import configuration, installation, output, passphrase, record_store, store
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import restored
+from countersign.distribution import opening, restored
+from countersign.kernel import ids, installation_id
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import postgres_filling
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.database.postgres_session import rights_at
+from countersign.kernel.database.snapshot import NotEmpty
 from countersign.kernel.errors import Refused
 from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase
@@ -134,12 +136,17 @@ async def _from(read: Callable[[int], bytes], secret: str, into: Into) -> Manife
         reading = Reading(await asyncio.to_thread(Opening, read, secret), installation.SCHEMAS)
         restoring.require_engine(reading, is_postgres=bool(into.settings.database_url))
         is_placed = False
+        # A restored copy must not be taken for the installation that the backup is of, which may be served still.
+        own = ids.new_uuid()
         try:
             async with _blobs(into.settings) as kept, _target(into.settings, folder.path, reading) as target:
                 under_way = Restore(folder.path, target, kept.store, kept.sealed, told=installation.teller())
                 manifest = await under_way.read(reading)
                 master = _master_key(folder.path, into.settings)
-                await target.finish(manifest, _endings(master, into))
+                await target.finish(manifest, _endings(master, into, own))
+                if kept.store is not None:
+                    await installation_id.claim(kept.store, own, opening.files_name(into.settings))
+                installation_id.write_directory(folder.path, own)
                 if into.settings.master_key or into.settings.master_key_file:
                     (folder.path / KEY).unlink()
                 # One flush of everything costs less than one of each file.
@@ -182,14 +189,16 @@ def _master_key(folder: Path, settings: Settings) -> MasterKey:
     return own
 
 
-def _endings(master: MasterKey, into: Into) -> dict[str, Ending]:
+def _endings(master: MasterKey, into: Into, own: str) -> dict[str, Ending]:
     async def end_store(transaction: Transaction) -> None:
+        await installation_id.replace(transaction, own)
         await restored.settle(transaction)
         await hold(transaction)
         if not into.keeps_sessions:
             await restored.end_access(transaction, master)
 
     async def end_records(transaction: Transaction) -> None:
+        await installation_id.replace(transaction, own)
         await hold(transaction)
         if not into.keeps_sessions:
             await revoke.end_every(transaction)
@@ -231,6 +240,11 @@ async def _blobs(settings: Settings) -> AsyncGenerator[Kept]:
         return
     store = installation.store(settings)
     await restoring.require_empty(store)
+    name = opening.files_name(settings)
+    marker = await installation_id.blobs_marker(store, name)
+    if marker is not None:
+        remedy = "Set COUNTERSIGN_BLOBS_URL to another prefix, or remove the object installation.json there."
+        raise NotEmpty(f"{name} belongs to the installation {marker.id}", resolution=remedy)
     sealed: list[str] = []
     try:
         yield Kept(store, sealed)

@@ -42,7 +42,7 @@ Place: TypeAlias = tuple[int, int, str]
 MEANINGS: dict[checking.What, str] = {
     "missing": "the database refers to it, and the blob store does not have it",
     "changed": "its bytes are not the ones that were stored",
-    "surplus": "nothing refers to it; the collector will remove it",
+    "surplus": "the database does not know it; the collector keeps it",
 }
 
 

@@ -23,9 +23,9 @@ from countersign.distribution.publishing import products, releases
 from countersign.distribution.publishing.rules import OwnedProduct
 from countersign.distribution.publishing.schemas import NewRelease, ProductWrite
 from countersign.distribution.redeem import issue
+from countersign.distribution.uploads import blobs
 from countersign.distribution.uploads.purposes import Content
 from countersign.kernel import clock, ids
-from countersign.kernel.blobs.whole import seal_whole
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.security import passwords, secrets
@@ -144,7 +144,7 @@ async def _store_archives(store: Store, plans: list[Planned]) -> None:
 
     async def work() -> None:
         for each in waiting:
-            await seal_whole(store.blobs, each.content)
+            await blobs.seal_whole(store.database, store.blobs, each.content)
 
     await asyncio.gather(*(work() for _ in range(ARCHIVES_AT_ONCE)))
 

@@ -8,15 +8,19 @@ from pathlib import Path
 from countersign.distribution.catalog import public
 from countersign.distribution.context import VERSIONS, Store
 from countersign.distribution.identity import keys
+from countersign.distribution.identity.setup import ANY_PERSON
 from countersign.distribution.issuers import keys as issuer_keys
 from countersign.distribution.uses import Uses
-from countersign.kernel import telemetry
+from countersign.kernel import installation_id, telemetry
 from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database import moved, postgres_lock
 from countersign.kernel.database.migrate import require_applied, upgrade
 from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import Counters, SharedMemoryCounters
+from countersign.kernel.installation_id import Places, ServiceTables
 from countersign.kernel.jobs.open import open_engine
 from countersign.kernel.mail.open import open_mail
 from countersign.kernel.mail.room import MailRoom
@@ -31,6 +35,15 @@ NODE_PATIENCE_S = 10
 DATABASE_FILE = "distribution.sqlite"
 BLOBS_FOLDER = "blobs"
 BOUNDED_COUNTERS = 1_024
+SERVICE = ServiceTables(
+    schema=SCHEMA,
+    used_table="person",
+    is_used=ANY_PERSON,
+    files_table="blob",
+    files="SELECT sha256 FROM blob WHERE state = 'live' ORDER BY sha256 LIMIT $1",
+    sibling_schema="records",
+    sibling_id="SELECT id FROM records.installation",
+)
 
 
 @asynccontextmanager
@@ -44,6 +57,7 @@ async def opened(
         Behind: the database is not up to date, and was not to be upgraded.
         BadSetting: a setting cannot be used.
         Moved: the directory's database is in PostgreSQL, and the setting for it is missing.
+        InstallationMismatch: database, directory and blob store do not belong to one installation.
         Unavailable: database, blob store or key cannot be reached.
     """
     data = Path(settings.data)
@@ -63,12 +77,17 @@ async def opened(
             name="sandbox" if settings.storage_mib else SCHEMA,
         )
         stack.push_async_callback(database.close)
+        files = files_of(settings)
+        places = places_of(settings, database, files)
+        # First, so that no tables are made in the database of another installation.
+        found = await installation_id.examine(places)
         if upgrades:
             await upgrade(database, MIGRATIONS)
             await public.complete(database)
         else:
             await require_applied(database, MIGRATIONS, SCHEMA)
         await asyncio.to_thread(moved.settle, data, settings.database_url)
+        await installation_id.settle(places, found)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
         tokens = AccessTokens(await keys.token_keys(database, master), root_url, root_url)
@@ -82,13 +101,7 @@ async def opened(
             root_url=root_url,
             is_loopback=is_loopback,
             database=database,
-            blobs=open_blobs(
-                settings.blobs_url,
-                data / BLOBS_FOLDER,
-                reserve_bytes=settings.reserve_mib << 20,
-                most_bytes=settings.storage_mib << 20,
-                beneath=settings.blobs_beneath,
-            ),
+            blobs=files,
             counters=counters,
             mail=mail,
             versions=watched.current,
@@ -102,6 +115,31 @@ async def opened(
             jobs=await open_engine(settings.job_engine, database, url, SCHEMA, lease_s=settings.job_lease_s),
         )
         yield store
+
+
+def files_of(settings: Settings) -> BlobStore:
+    """The configured blob store; nothing is asked of it yet.
+
+    Raises:
+        ValueError: its address cannot be used.
+    """
+    return open_blobs(
+        settings.blobs_url,
+        Path(settings.data) / BLOBS_FOLDER,
+        reserve_bytes=settings.reserve_mib << 20,
+        most_bytes=settings.storage_mib << 20,
+        beneath=settings.blobs_beneath,
+    )
+
+
+def files_name(settings: Settings) -> str:
+    """The blob store for people."""
+    return f"the blob store {settings.blobs_url or Path(settings.data) / BLOBS_FOLDER}"
+
+
+def places_of(settings: Settings, database: Database | None, files: BlobStore) -> Places:
+    """The places that have the installation's id."""
+    return Places(Path(settings.data), settings.database_url, SERVICE, database, files, files_name(settings))
 
 
 def _counters(settings: Settings, data: Path) -> Counters:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from countersign.distribution import app, demo, opening
 from countersign.distribution.identity import keys
+from countersign.kernel import installation_id
 from countersign.settings import Settings
 
 KEPT = (opening.DATABASE_FILE, opening.BLOBS_FOLDER)
@@ -16,8 +17,8 @@ ROOT_URL = "http://template.invalid"
 
 
 async def make(folder: Path) -> None:
-    """Fill the empty folder with a database of the demonstration and its blobs, and no key of any kind: each copy makes
-    keys of its own.
+    """Fill the empty folder with a database of the demonstration and its blobs, and neither keys nor
+    the id of an installation: each copy makes its own.
 
     Raises:
         Unavailable, StorageFull: the folder cannot be written to.
@@ -27,6 +28,7 @@ async def make(folder: Path) -> None:
         await demo.seed(store)
         async with store.database.transaction() as transaction:
             await keys.forget(transaction)
+            await installation_id.forget(transaction)
 
 
 def main(folder: Path) -> None:

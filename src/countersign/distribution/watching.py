@@ -5,11 +5,12 @@ from functools import partial
 from pathlib import Path
 
 from countersign.distribution import opening, sealed
+from countersign.distribution.builds import collector
 from countersign.distribution.context import Store
 from countersign.distribution.identity import keys
 from countersign.distribution.jobs import queries as jobs
 from countersign.distribution.uploads import blobs
-from countersign.kernel import metrics, sealing
+from countersign.kernel import installation_id, metrics, sealing
 from countersign.kernel.database import measured, migrate, versions
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.operator import Check, Watched
@@ -26,6 +27,9 @@ OLDEST = metrics.gauge(
 )
 BLOBS = metrics.gauge("countersign_blobs", "Stored files in use.")
 BLOB_BYTES = metrics.gauge("countersign_blob_bytes", "Bytes of the stored files in use.")
+UNKNOWN = metrics.gauge("countersign_blobs_unknown", "Stored files that the database never knew; they are kept.")
+UNKNOWN_BYTES = metrics.gauge("countersign_blob_bytes_unknown", "Bytes of the stored files that it never knew.")
+STOPPED = metrics.gauge("countersign_collector_stopped", "Whether the collector is stopped and removes no files (1).")
 OUTBOX = metrics.gauge("countersign_mail_outbox", "Letters in the outbox folder, where no mail server is configured.")
 
 
@@ -38,6 +42,7 @@ def watched(store: Store) -> Watched:
         Check(f"{NAME} master key", partial(_opened, store)),
         Check(f"{NAME} deliveries", partial(holding.told, store.database)),
         Check("blob store", partial(_stored, store)),
+        Check("installation", partial(_installed, store)),
     )
     return Watched(NAME, checks, partial(_measured, store))
 
@@ -60,11 +65,23 @@ async def _stored(store: Store) -> str:
     return "written, read and removed"
 
 
+async def _installed(store: Store) -> str:
+    """Fails where the blob store belongs to another installation; what the collector reports is told."""
+    places = opening.places_of(store.settings, store.database, store.blobs)
+    found = await installation_id.examine(places)
+    made = await collector.report(store.database)
+    return "; ".join([f"id {found.known or 'not recorded yet'}", *(made.notes if made else ())])
+
+
 async def _measured(store: Store) -> Iterable[Sample]:
     count, size = await blobs.stored(store.database)
     samples = [Sample(BLOBS, count), Sample(BLOB_BYTES, size)]
     samples += [Sample(JOBS, each, (status,)) for status, each in (await jobs.counts(store.database)).items()]
     samples += [Sample(OLDEST, each, (status,)) for status, each in (await jobs.oldest_s(store.database)).items()]
+    made = await collector.report(store.database)
+    if made is not None:
+        samples += [Sample(UNKNOWN, made.unknown), Sample(UNKNOWN_BYTES, made.unknown_bytes)]
+        samples.append(Sample(STOPPED, bool(made.stopped)))
     data = Path(store.settings.data)
     if store.database.dialect == "sqlite":
         samples.append(Sample(measured.WAL, measured.wal_bytes(data / opening.DATABASE_FILE), (NAME,)))

@@ -8,18 +8,20 @@ from functools import partial
 from pathlib import Path
 
 from countersign import __version__
+from countersign.kernel import installation_id
 from countersign.kernel.database import moved
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http import proxies
 from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.kernel.installation_id import Places, ServiceTables
 from countersign.kernel.mail.open import open_mail
 from countersign.kernel.repeated import repeated
 from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.webhooks import deliveries, sending
 from countersign.records import edge, key, modules, own, rendering, tools, welcome
-from countersign.records.access import grant_checks, grants, lockout
+from countersign.records.access import grant_checks, grants, lockout, setup
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
 from countersign.records.approvals import events, expiry, letters, policy
@@ -41,6 +43,15 @@ from countersign.settings import Settings
 
 SCHEMA = install.SCHEMA
 FORM = "application/x-www-form-urlencoded"
+SERVICE = ServiceTables(
+    schema=SCHEMA,
+    used_table="user",
+    is_used=setup.ANY_USER,
+    files_table="",
+    files="",
+    sibling_schema="distribution",
+    sibling_id="SELECT id FROM distribution.installation",
+)
 TEND_EVERY_S = 60
 LETTERS_EVERY_S = 10
 
@@ -67,6 +78,7 @@ async def opened(
         Moved: the directory's database is in PostgreSQL, and the setting for it is missing.
         SchemaMismatch: the database was made by newer code, or its data do not fit what is declared.
         Behind: it is not up to date, and was not to be upgraded.
+        InstallationMismatch: the database and the directory do not belong to one installation.
         Unavailable: the database cannot be reached.
     """
     registry = modules.found(modules.names(settings.modules))
@@ -77,11 +89,15 @@ async def opened(
     async with AsyncExitStack() as stack:
         database = await open_tables(settings)
         stack.push_async_callback(database.close)
+        places = places_of(settings, database)
+        # First, so that no tables are made in the database of another installation.
+        found = await installation_id.examine(places)
         if upgrades:
             await install.upgrade(database, registry, master)
         else:
             await install.require_applied(database, registry)
         await asyncio.to_thread(moved.settle, data, settings.database_url)
+        await installation_id.settle(places, found)
         async with database.transaction() as transaction:
             await grants.seed_roles(transaction, registry)
         counters = SharedMemoryCounters(data)
@@ -105,6 +121,11 @@ async def opened(
 def database_file(settings: Settings) -> Path:
     """Where the database is, unless it is PostgreSQL's."""
     return (Path(settings.data) / "records.sqlite").absolute()
+
+
+def places_of(settings: Settings, database: Database | None) -> Places:
+    """The places that have the installation's id; the files are the store's."""
+    return Places(Path(settings.data), settings.database_url, SERVICE, database)
 
 
 async def open_tables(settings: Settings) -> Database:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from countersign.distribution.builds import collector
 from countersign.distribution.builds.artifacts import ARTIFACT
@@ -31,7 +32,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def sealed(shop: Shop) -> list[str]:
     """The digests of all sealed blobs."""
-    return [digest async for digest, _ in shop.store.blobs.sealed()]
+    return [digest async for digest, *_ in shop.store.blobs.sealed()]
 
 
 async def staged(shop: Shop) -> list[str]:
@@ -46,8 +47,9 @@ async def run(shop: Shop, statement: str, *values: Any) -> None:
 
 
 async def orphan(shop: Shop) -> None:
-    """Make the bytes of the only artifact unreferenced."""
+    """Make the bytes of the only artifact unreferenced, as a collection has found them."""
     await run(shop, "DELETE FROM artifact")
+    await blobs.note_unused(shop.store.database)
 
 
 async def test_an_expired_upload_goes_with_its_bytes_and_its_artifact(shop: Shop) -> None:
@@ -100,13 +102,98 @@ async def test_bytes_that_nothing_refers_to_go(shop: Shop) -> None:
 
 
 @pytest.mark.usefixtures("later")
-async def test_sealed_bytes_that_the_database_never_heard_of_go(shop: Shop) -> None:
+async def test_sealed_bytes_that_the_database_never_knew_are_kept_and_reported(shop: Shop) -> None:
     await shop.upload(DATA)
     await orphan(shop)
     await run(shop, "DELETE FROM blob")
+    await run(shop, "DELETE FROM idle_blob")
+
+    assert await collector.collect(shop.store) == Collected(0, 0, 0)
+    report = await collector.report(shop.store.database)
+
+    assert report is not None
+    assert report[1:] == (1, 0, 1, len(DATA), "")
+    assert report.notes == ["1 stored files (1000 bytes) are unknown to the database: kept"]
+    assert await sealed(shop) == [DIGEST]
+    # An operator may have them removed, like any file from which the last reference went now.
+    assert (await collector.collect(shop.store, takes_unknown=True)).blobs == 0
+    assert (await collector.collect(shop.store)).blobs == 1
+
+
+async def test_bytes_stay_for_a_day_after_the_last_reference_went(shop: Shop) -> None:
+    await shop.upload(DATA)
+    with clock.fixed(clock.later(clock.now(), seconds=7 * 86_400)):
+        await orphan(shop)
+        assert (await collector.collect(shop.store)).blobs == 0
+    with clock.fixed(clock.later(clock.now(), seconds=8 * 86_400 - 60)):
+        assert (await collector.collect(shop.store)).blobs == 0
+    assert await sealed(shop) == [DIGEST]
+
+    with clock.fixed(clock.later(clock.now(), seconds=8 * 86_400 + 60)):
+        assert (await collector.collect(shop.store)).blobs == 1
+    assert await sealed(shop) == []
+
+
+async def test_bytes_that_are_referred_to_again_begin_their_day_anew(shop: Shop) -> None:
+    await shop.upload(DATA)
+    await orphan(shop)
+    await collector.collect(shop.store)
+    with clock.fixed(clock.later(clock.now(), seconds=86_000)):
+        await shop.upload(DATA, "again")
+        await orphan(shop)
+        await collector.collect(shop.store)
+
+    with clock.fixed(clock.later(clock.now(), seconds=100_000)):
+        assert (await collector.collect(shop.store)).blobs == 0
+    assert await sealed(shop) == [DIGEST]
+
+
+@pytest.mark.usefixtures("later")
+async def test_a_run_that_would_remove_more_than_a_tenth_removes_nothing(
+    shop: Shop,
+) -> None:
+    for number in range(20):
+        await shop.upload(pattern(100, number + 10), f"file {number}")
+    await run(shop, "DELETE FROM artifact WHERE filename IN ('file 0', 'file 1', 'file 2')")
+
+    with capture_logs() as logged:
+        first = await collector.collect(shop.store)
+        again = await collector.collect(shop.store)
+    report = await collector.report(shop.store.database)
+
+    assert first.blobs == again.blobs == 0
+    assert "3 of 20" in first.stopped
+    assert "installation collect --yes" in first.stopped
+    assert report is not None
+    assert report.stopped == first.stopped
+    assert len(await sealed(shop)) == 20
+    assert [each["log_level"] for each in logged] == ["error"]
+
+    assert (await collector.collect(shop.store, is_confirmed=True)).blobs == 3
+    assert len(await sealed(shop)) == 17
+
+
+@pytest.mark.usefixtures("later")
+async def test_every_removal_is_logged_with_its_count(shop: Shop) -> None:
+    for number in range(20):
+        await shop.upload(pattern(100, number + 10), f"file {number}")
+    await run(shop, "DELETE FROM artifact WHERE filename IN ('file 0', 'file 1')")
+
+    with capture_logs() as logged:
+        await collector.collect(shop.store)
+
+    assert [(each["log_level"], each["files"], each["bytes"]) for each in logged] == [("info", 2, 200)]
+
+
+@pytest.mark.usefixtures("later")
+async def test_bytes_that_were_noted_and_never_referred_to_go(shop: Shop) -> None:
+    digest = await blobs.seal_whole(shop.store.database, shop.store.blobs, DATA)
+    await blobs.note_idle(shop.store.database, sha256_of(b"never sealed"))
+    assert await sealed(shop) == [digest]
 
     assert await collector.collect(shop.store) == Collected(0, 0, 1)
     assert await sealed(shop) == []
+    assert await shop.store.database.fetch("SELECT sha256 FROM idle_blob") == []
 
 
 @pytest.mark.usefixtures("later")
@@ -136,7 +223,7 @@ async def test_two_collectors_at_once_do_not_disturb_each_other(shop: Shop) -> N
         await shop.upload(pattern(100, number + 10), f"file {number}")
     await orphan(shop)
 
-    both = await asyncio.gather(collector.collect(shop.store), collector.collect(shop.store))
+    both = await asyncio.gather(*(collector.collect(shop.store, is_confirmed=True) for _ in range(2)))
 
     # One may count what the other removed after it had seen it listed; nothing is left all the same.
     assert sum(each.blobs for each in both) >= 5
@@ -176,6 +263,7 @@ class Interrupted:
         digest = await self._blobs.seal(*arguments)
         self.times += 1
         if self.times == 1:
+            await blobs.note_idle(self._shop.store.database, digest)
             await blobs.condemn(self._shop.store.database, digest, Instant(1 << 62))
             assert await blobs.remove_condemned(self._shop.store.database, self._blobs, digest)
         return digest

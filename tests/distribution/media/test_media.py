@@ -46,7 +46,7 @@ async def shown(shop: Shop, token: str | None = None) -> list[dict[str, Any]]:
 
 async def sealed(shop: Shop) -> set[str]:
     """The digests of all sealed blobs."""
-    return {digest async for digest, _ in shop.store.blobs.sealed()}
+    return {digest async for digest, *_ in shop.store.blobs.sealed()}
 
 
 async def test_a_picture_is_encoded_anew_and_stands_on_the_product_at_once(shop: Shop) -> None:

@@ -21,7 +21,7 @@ async def staged(shop: Shop) -> list[str]:
 
 async def sealed(shop: Shop) -> list[str]:
     """The digests of all sealed blobs."""
-    return [digest async for digest, _ in shop.store.blobs.sealed()]
+    return [digest async for digest, *_ in shop.store.blobs.sealed()]
 
 
 async def count(shop: Shop, statement: str) -> int:

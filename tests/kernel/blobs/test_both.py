@@ -275,7 +275,7 @@ async def test_the_listings_tell_when_something_last_changed(blobs: BlobStore) -
     after = clock.now() + 2 * clock.SECOND
 
     assert [(upload, before <= at <= after) async for upload, at in blobs.staged()] == [("up", True)]
-    assert [(sha, before <= at <= after) async for sha, at in blobs.sealed()] == [(sealed, True)]
+    assert [(sha, before <= at <= after) async for sha, at, _ in blobs.sealed()] == [(sealed, True)]
 
 
 async def test_an_empty_store_lists_nothing(blobs: BlobStore) -> None:
@@ -313,3 +313,26 @@ async def test_a_blob_can_be_had_as_a_file(blobs: BlobStore, tmp_path: Path) -> 
     assert path.read_bytes() == _DATA
     with pytest.raises(NotFound):
         await blobs.file("0" * 64, tmp_path)
+
+
+async def test_the_marker_is_made_once_and_replaced_on_request(blobs: BlobStore) -> None:
+    assert await blobs.marker() is None
+
+    made = await asyncio.gather(*(blobs.mark(b"%d" % number, is_new=True) for number in range(5)))
+
+    assert made.count(True) == 1
+    assert await blobs.marker() == b"%d" % made.index(True)
+    assert await blobs.mark(b"next", is_new=False)
+    assert await blobs.marker() == b"next"
+    assert [each async for each in blobs.sealed()] == []
+    assert [each async for each in blobs.staged()] == []
+
+
+async def test_sealed_blobs_are_listed_by_digest_with_their_size(blobs: BlobStore) -> None:
+    data = {digest_of(b"x" * size): size for size in range(1, 20)}
+    for size in data.values():
+        await _stored(blobs, b"x" * size)
+
+    found = [(each.sha256, each.size) async for each in blobs.sealed()]
+
+    assert found == sorted(data.items())

@@ -135,6 +135,6 @@ async def test_what_is_sealed_beneath_is_read_here_and_never_changed(tmp_path: P
     assert again == shared == digest_of(data)
     assert await above.size(shared) == await below.size(shared) == 1_000
     assert await below.size(own) is None
-    assert [digest async for digest, _ in above.sealed()] == [own]
+    assert [digest async for digest, *_ in above.sealed()] == [own]
     with pytest.raises(NotFound):
         await above.file("0" * 64, tmp_path)

@@ -30,7 +30,7 @@ async def content(blobs: BlobStore, sha: str, start: int = 0, stop: int = 1 << 4
 
 async def sealed_in(blobs: BlobStore) -> list[str]:
     """The digests of all blobs."""
-    return sorted([sha async for sha, _ in blobs.sealed()])
+    return sorted([sha async for sha, *_ in blobs.sealed()])
 
 
 async def staged_in(blobs: BlobStore) -> list[str]:

@@ -27,8 +27,8 @@ from countersign.settings import BadSetting, Settings
 def doctor(service: str | None, data: str | None, host: str, distribution_port: int, records_port: int) -> None:
     """Check what one service needs, or without a name both; nothing is changed.
 
-    Python, settings, data directory, disk, master key, databases and the rights in them, blob store, counters, mail,
-    ports and clock. A server that runs and has an operator's port is asked as well.
+    Python, settings, data directory, disk, master key, databases and the rights in them, blob store, the installation's
+    id, counters, mail, ports and clock. A server that runs and has an operator's port is asked as well.
 
     Exit code 0 when nothing failed (warnings are fine), else 1.
     """
@@ -82,6 +82,7 @@ def _supplied(settings: Settings, ports: Mapping[str, int]) -> Iterator[Finding]
     if opening.SCHEMA in ports:
         yield asyncio.run(supplies.blobs(settings))
         yield asyncio.run(supplies.counters(settings))
+    yield asyncio.run(supplies.installed(settings))
     yield asyncio.run(supplies.mail(settings))
     yield asyncio.run(supplies.deliveries(settings))
 

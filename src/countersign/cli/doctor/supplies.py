@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from countersign.backup.foreign import ForeignParts
-from countersign.cli import databases, installation
+from countersign.cli import databases, installation, installation_id
 from countersign.cli.doctor.finding import Finding, failed
 from countersign.cli.tables import Tables
 from countersign.declare import DeclarationError
@@ -133,6 +133,22 @@ async def blobs(settings: Settings) -> Finding:
     except (BadSetting, ValueError) as error:
         return Finding(name, "fail", str(error), "Correct COUNTERSIGN_BLOBS_URL.")
     return Finding(name, "ok", f"{settings.blobs_url or folder}: written, read and removed")
+
+
+async def installed(settings: Settings) -> Finding:
+    """Whether databases, directory and files belong to one installation, and what the collector reports."""
+    name = "installation"
+    try:
+        found = await installation_id.shown(settings)
+    except (Refused, SchemaMismatch, ValueError) as error:
+        return Finding(name, "warn", "not looked at", f"See to the database first: {type(error).__name__}")
+    if found.conflict:
+        return Finding(name, "fail", found.conflict, found.remedy)
+    own = next((each.id for each in found.places if each.id), None)
+    if found.notes:
+        remedy = "`countersign installation show` lists the places; docs/how-to/installation.md has what to do."
+        return Finding(name, "warn", "; ".join(found.notes), remedy)
+    return Finding(name, "ok", own or "its id will be made at the first start")
 
 
 async def counters(settings: Settings) -> Finding:

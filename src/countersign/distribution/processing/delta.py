@@ -11,7 +11,6 @@ from countersign.distribution.processing.pairs import Listed
 from countersign.distribution.processing.queries import Located
 from countersign.distribution.processing.schemas import DeltaPayload, Prepared
 from countersign.distribution.uploads import blobs
-from countersign.kernel.blobs.whole import seal_whole
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import NotFound, Unavailable
 from countersign.updates import chunks
@@ -94,7 +93,8 @@ async def _made(store: Store, work: Work[DeltaPayload], old: _Side, new: _Side) 
             if isinstance(record, Delta):
                 if len(record.blob) * 10 < _size_in_chunks(record, old, new) * 9:
                     listed = Listed(record.old, record.files, record.memory)
-                    kept.append(Kept(await seal_whole(store.blobs, record.blob), len(record.blob), listed))
+                    digest = await blobs.seal_whole(store.database, store.blobs, record.blob)
+                    kept.append(Kept(digest, len(record.blob), listed))
                 continue
             side = new if record.is_new else old
             await process.say(await _contents(store, side, record.place))

@@ -15,7 +15,6 @@ from countersign.distribution.processing.schemas import Processed, ProcessPayloa
 from countersign.distribution.signing import keys
 from countersign.distribution.uploads import blobs
 from countersign.kernel import clock
-from countersign.kernel.blobs.whole import seal_whole
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import NotFound, Unavailable
 from countersign.updates import envelope, manifest
@@ -57,7 +56,7 @@ async def _kept(
         raise ManifestRefused(f"the manifest would have {len(payload)} bytes, and {LONGEST_MANIFEST} are the most")
     signed = envelope.sign(manifest.PAYLOAD_TYPE, payload, await keys.current(store, artifact.org_id))
     said = msgspec.json.encode(signed)
-    envelope_sha256 = await seal_whole(store.blobs, said)
+    envelope_sha256 = await blobs.seal_whole(store.database, store.blobs, said)
     bill = sbom.document(artifact.product, artifact.version, contents.notes)
     summary = _summary(artifact, described, payload, contents, 0 if bill is None else bill[1])
     made = Build(

@@ -21,7 +21,6 @@ from countersign.distribution.uploads.purposes import Content, Purpose
 from countersign.distribution.uploads.queries import Address, Upload, UploadNotFound
 from countersign.distribution.uploads.rules import check_filename
 from countersign.kernel import clock, ids
-from countersign.kernel.blobs.whole import seal_whole
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused, invalid_member
 from countersign.kernel.http import answer
@@ -170,7 +169,7 @@ async def _content(store: Store, upload: Upload, sha256: str) -> Content:
         picture = await encode_anew(await _read(store, sha256, upload.size))
     finally:
         await _remove_original(store, sha256)
-    digest = await seal_whole(store.blobs, picture.data)
+    digest = await blobs.seal_whole(store.database, store.blobs, picture.data)
     return Content(digest, len(picture.data), picture.media_type, picture.width, picture.height)
 
 

@@ -1,13 +1,18 @@
-"""The table of sealed blobs: what is in use is live; what nothing refers to is condemned, then removed.
+"""The table of sealed blobs: what is in use is live; what nothing refers to is idle, then condemned, then removed.
+
+Bytes are noted as idle before they are sealed, and again when the collector finds that nothing refers to them any
+more. What was never noted here is not this database's, and is never removed.
 
 Whoever refers to a blob touches its row in the same transaction (`keep`). Removing condemns the row first and
 deletes the bytes while holding it, so that a blob is never deleted under somebody who starts to refer to it: they
 wait, find it gone, and seal the bytes again.
 """
 
+import hashlib
 from collections.abc import AsyncIterator
 
 from countersign.kernel import clock
+from countersign.kernel.blobs import whole
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Reader, Transaction
@@ -19,10 +24,23 @@ KEEP = """
     ON CONFLICT (sha256) DO UPDATE SET touched_at = excluded.touched_at
     WHERE blob.state = 'live'
 """
+FORGET_IDLE = "DELETE FROM idle_blob WHERE sha256 = $1"
+NOTE_IDLE = """
+    INSERT INTO idle_blob (sha256, since) VALUES ($1, $2)
+    ON CONFLICT (sha256) DO UPDATE SET since = excluded.since
+"""
+FOUND_IDLE = "INSERT INTO idle_blob (sha256, since) VALUES ($1, $2) ON CONFLICT (sha256) DO NOTHING"
 LIVE = "SELECT sha256 FROM blob WHERE state = 'live' AND sha256 > $1 ORDER BY sha256 LIMIT $2"
 """Blobs that are in use, or were until shortly, after a digest; for a backup, which reads past the port."""
 IS_LIVE = "SELECT 1 FROM blob WHERE sha256 = $1 AND state = 'live'"
-KNOWN = "SELECT 1 FROM blob WHERE sha256 = $1"
+KNOWN = "SELECT 1 FROM blob WHERE sha256 = $1 UNION ALL SELECT 1 FROM idle_blob WHERE sha256 = $1"
+KNOWN_AFTER = """
+    SELECT sha256 FROM blob WHERE sha256 > $1
+    UNION
+    SELECT sha256 FROM idle_blob WHERE sha256 > $1
+    ORDER BY sha256
+    LIMIT $2
+"""
 # Every blob is looked at, used or not: so that one statement's work is bounded, however few are unused.
 USES = """
     SELECT b.sha256,
@@ -46,16 +64,37 @@ CONDEMN = """
       AND NOT EXISTS (SELECT 1 FROM pack p WHERE p.sha256 = blob.sha256)
       AND NOT EXISTS (SELECT 1 FROM build m WHERE m.envelope_sha256 = blob.sha256)
       AND NOT EXISTS (SELECT 1 FROM delta d WHERE d.sha256 = blob.sha256)
+      AND EXISTS (SELECT 1 FROM idle_blob i WHERE i.sha256 = blob.sha256 AND i.since <= $2)
 """
-CONDEMN_UNKNOWN = """
+CONDEMN_UNUSED = """
     INSERT INTO blob (sha256, size, state, touched_at)
-    VALUES ($1, 0, 'condemned', $2)
+    SELECT i.sha256, 0, 'condemned', CAST($3 AS BIGINT)
+    FROM idle_blob i
+    WHERE i.sha256 = $1 AND i.since <= $2
     ON CONFLICT DO NOTHING
+"""
+FORGET_REFERRED = """
+    DELETE FROM idle_blob
+    WHERE EXISTS (SELECT 1 FROM artifact a WHERE a.sha256 = idle_blob.sha256)
+       OR EXISTS (SELECT 1 FROM media m WHERE m.sha256 = idle_blob.sha256)
+       OR EXISTS (SELECT 1 FROM pack p WHERE p.sha256 = idle_blob.sha256)
+       OR EXISTS (SELECT 1 FROM build m WHERE m.envelope_sha256 = idle_blob.sha256)
+       OR EXISTS (SELECT 1 FROM delta d WHERE d.sha256 = idle_blob.sha256)
+"""
+# What is due, known by a row of its own or only as idle; the collector looks whether it is still unused.
+DUE = """
+    SELECT i.sha256
+    FROM idle_blob i
+    LEFT JOIN blob b ON b.sha256 = i.sha256
+    WHERE i.sha256 > $1 AND i.since <= $2 AND coalesce(b.touched_at, 0) < $2
+    ORDER BY i.sha256
+    LIMIT $3
 """
 CONDEMNED = "SELECT sha256 FROM blob WHERE state = 'condemned' ORDER BY touched_at LIMIT $1"
 TAKE_CONDEMNED = "UPDATE blob SET state = 'condemned' WHERE sha256 = $1 AND state = 'condemned'"
 STORED = "SELECT count(*), coalesce(sum(size), 0) FROM blob WHERE state = 'live'"
 FORGET = "DELETE FROM blob WHERE sha256 = $1 AND state = 'condemned'"
+PAGE = 1000
 
 
 async def keep(transaction: Transaction, sha256: str, size: int) -> None:
@@ -67,6 +106,7 @@ async def keep(transaction: Transaction, sha256: str, size: int) -> None:
     """
     if not await transaction.run(KEEP, sha256, size, clock.now()):
         raise being_removed()
+    await transaction.run(FORGET_IDLE, sha256)
 
 
 def being_removed() -> Unavailable:
@@ -84,6 +124,23 @@ async def is_live(reader: Reader, sha256: str) -> bool:
     return await reader.fetch_one(IS_LIVE, sha256) is not None
 
 
+async def note_idle(database: Database, *digests: str) -> None:
+    """Note that the database knows these bytes, and that nothing refers to them from now on. To be called before bytes
+    are sealed, so that the collector can tell them from bytes that were never this database's."""
+    async with database.transaction() as transaction:
+        await transaction.run_many(NOTE_IDLE, [(sha256, clock.now()) for sha256 in digests])
+
+
+async def seal_whole(database: Database, store: BlobStore, data: bytes) -> str:
+    """Make the bytes a blob that the database knows; its SHA-256.
+
+    Raises:
+        StorageFull, Unavailable: the store or the database does not take it.
+    """
+    await note_idle(database, hashlib.sha256(data).hexdigest())
+    return await whole.seal_whole(store, data)
+
+
 async def unused(database: Database, before: Instant) -> AsyncIterator[str]:
     """Blobs that nothing refers to and nobody touched since `before`."""
     rows = await database.scan(USES, "", before)
@@ -94,16 +151,46 @@ async def unused(database: Database, before: Instant) -> AsyncIterator[str]:
         rows = await database.scan(USES, rows[-1][0], before)
 
 
+async def note_unused(database: Database) -> None:
+    """Note since when nothing refers to a blob: those that are found so for the first time, since now."""
+    now = clock.now()
+    async with database.transaction() as transaction:
+        await transaction.run(FORGET_REFERRED)
+    found = [sha256 async for sha256 in unused(database, now)]
+    for start in range(0, len(found), PAGE):
+        async with database.transaction() as transaction:
+            await transaction.run_many(FOUND_IDLE, [(sha256, now) for sha256 in found[start : start + PAGE]])
+
+
+async def due(database: Database, before: Instant) -> set[str]:
+    """Blobs that nothing has referred to since `before` or longer."""
+    found: set[str] = set()
+    last = ""
+    while rows := await database.scan(DUE, last, before, PAGE):
+        found.update(sha256 for (sha256,) in rows)
+        last = rows[-1][0]
+    return found
+
+
+async def known(database: Database) -> AsyncIterator[str]:
+    """Every digest that the database knows, in order."""
+    last = ""
+    while rows := await database.scan(KNOWN_AFTER, last, PAGE):
+        for (sha256,) in rows:
+            yield sha256
+        last = rows[-1][0]
+
+
 async def condemned(reader: Reader, limit: int) -> list[str]:
     """Blobs whose removal was begun and not ended."""
     return [sha256 for (sha256,) in await reader.fetch(CONDEMNED, limit)]
 
 
 async def condemn(database: Database, sha256: str, before: Instant) -> None:
-    """Begin to remove the blob, if still nothing refers to it and nobody touched it since `before`."""
+    """Begin to remove the blob, if it is noted as idle since `before`, and still nothing refers to it."""
     async with database.transaction() as transaction:
         if not await transaction.run(CONDEMN, sha256, before):
-            await transaction.run(CONDEMN_UNKNOWN, sha256, clock.now())
+            await transaction.run(CONDEMN_UNUSED, sha256, before, clock.now())
 
 
 async def remove_condemned(database: Database, store: BlobStore, sha256: str) -> bool:
@@ -113,6 +200,7 @@ async def remove_condemned(database: Database, store: BlobStore, sha256: str) ->
             return False
         await store.delete(sha256)
         await transaction.run(FORGET, sha256)
+        await transaction.run(FORGET_IDLE, sha256)
         return True
 
 

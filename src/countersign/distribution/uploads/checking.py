@@ -14,7 +14,7 @@ AT_ONCE = 1000
 SPARED_S = 3600
 
 What: TypeAlias = Literal["missing", "changed", "surplus"]
-"""The store does not have the blob; it has other bytes; or nothing knows it, though nobody is just storing it."""
+"""The store does not have the blob; it has other bytes; or the database does not know it, and it is not new."""
 
 
 class Blob(NamedTuple):
@@ -40,7 +40,7 @@ async def looked_at(reader: Reader, store: BlobStore) -> AsyncIterator[Blob]:
                 yield found
         last = rows[-1][0]
     before = clock.later(clock.now(), seconds=-SPARED_S)
-    async for sha256, changed_at in store.sealed():
+    async for sha256, changed_at, _ in store.sealed():
         if changed_at < before and not await blobs.is_known(reader, sha256):
             yield Blob(sha256, await store.size(sha256) or 0, "surplus")
 

@@ -1,6 +1,7 @@
 """The end of an upload: sealed, referred to and answered once, whoever else completes it at the same moment."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
@@ -8,6 +9,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.uploads import blobs, queries
 from countersign.distribution.uploads.purposes import Content, Purpose
 from countersign.distribution.uploads.queries import Upload
+from countersign.kernel.blobs.port import Part
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.http.answer import Answer
 
@@ -49,7 +51,7 @@ async def _content(store: Store, upload: Upload, purpose: Purpose) -> Content | 
         parts = await queries.parts(store.database, upload.id)
         if not parts:
             return None
-        digest = await store.blobs.seal(upload.id, parts, upload.size, upload.sha256)
+        digest = await _sealed(store, upload, parts)
         return await purpose.content(store, upload, digest)
     except Refused as refused:
         if refused.status != UNPROCESSABLE:
@@ -57,6 +59,18 @@ async def _content(store: Store, upload: Upload, purpose: Purpose) -> Content | 
         if not await _void(store, upload, purpose):
             return None
         raise
+
+
+async def _sealed(store: Store, upload: Upload, parts: Sequence[Part]) -> str:
+    """Seal the parts. The digest is noted before, where it is known by then, so that a process that dies in between
+    leaves nothing that the database does not know."""
+    expected = parts[0].sha256 if len(parts) == 1 else upload.sha256
+    if expected is not None:
+        await blobs.note_idle(store.database, expected)
+    digest = await store.blobs.seal(upload.id, parts, upload.size, upload.sha256)
+    if digest != expected:
+        await blobs.note_idle(store.database, digest)
+    return digest
 
 
 async def _conclude(store: Store, upload: Upload, purpose: Purpose, content: Content) -> bool:

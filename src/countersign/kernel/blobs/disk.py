@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from countersign.kernel import ids
 from countersign.kernel.blobs.layout import PIECE_BYTES
 from countersign.kernel.blobs.room import Room
 from countersign.kernel.errors import StorageFull, Unavailable
@@ -92,6 +93,30 @@ def write_all(held: Descriptor, piece: memoryview) -> None:
     """Write all of the piece at the file's position."""
     while piece:
         piece = piece[os.write(held.fd, piece) :]
+
+
+def write_whole(path: Path, content: bytes, *, is_new: bool) -> bool:
+    """Write a small file at once, durably: whoever reads it finds all of it or what was there before. `is_new` leaves a
+    file that is there as it is, and returns False.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    fresh = path.with_name(f".{path.name}-{ids.new_uuid()}")
+    try:
+        held = Descriptor(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        write_all(held, memoryview(content))
+        os.fsync(held.fd)
+        if is_new:
+            os.link(fresh, path)
+        else:
+            fresh.replace(path)
+        sync_folder(path.parent)
+    except FileExistsError:
+        return False
+    finally:
+        fresh.unlink(missing_ok=True)
+    return True
 
 
 class Arriving:

@@ -12,7 +12,7 @@ from countersign.kernel import ids
 from countersign.kernel.blobs import disk, layout
 from countersign.kernel.blobs.layout import PIECE_BYTES, Span
 from countersign.kernel.blobs.pieces import in_pieces
-from countersign.kernel.blobs.port import Part, Staged
+from countersign.kernel.blobs.port import Part, Sealed, Staged
 from countersign.kernel.blobs.room import Room
 from countersign.kernel.clock import SECOND, Instant
 from countersign.kernel.errors import NotFound, Unavailable
@@ -23,7 +23,8 @@ _THREADS = 8
 class LocalBlobs:
     """A BlobStore in the directory `root`; one machine, any number of processes.
 
-    `staging/<upload>/` holds a file for each part, named by its bytes; `sealed/ab/cd/<sha256>` the blobs.
+    `installation.json` is the marker, `staging/<upload>/` holds a file for each part, named by its bytes,
+    `sealed/ab/cd/<sha256>` the blobs.
     A file gets its name by rename once its bytes are on the disk, and is never written to again; a stop at
     any moment leaves an unnamed file in `staging` at worst, which `discard` removes.
     Writing is refused when less than `reserve_bytes` would stay free, or all files would take more than `most_bytes`
@@ -117,11 +118,19 @@ class LocalBlobs:
             if changed_at is not None:
                 yield Staged(folder.name, changed_at)
 
-    async def sealed(self) -> AsyncIterator[tuple[str, Instant]]:
+    async def sealed(self) -> AsyncIterator[Sealed]:
         """See BlobStore."""
         for first in await disk.in_thread(self._pool, _folders, self._root / "sealed"):
             for found in await disk.in_thread(self._pool, _blobs_under, first):
                 yield found
+
+    async def marker(self) -> bytes | None:
+        """See BlobStore."""
+        return await disk.in_thread(self._pool, _read_marker, self._root / layout.MARKER)
+
+    async def mark(self, content: bytes, *, is_new: bool) -> bool:
+        """See BlobStore."""
+        return await disk.in_thread(self._pool, _write_marker, self._root / layout.MARKER, content, is_new=is_new)
 
     async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:
         """None: a directory has no address that anyone could fetch from."""
@@ -243,25 +252,36 @@ def _folders(folder: Path) -> list[Path]:
         return []
 
 
-def _files(folder: Path) -> Iterator[tuple[Path, Instant]]:
-    """Each file with its last change; what goes away meanwhile is left out."""
+def _files(folder: Path) -> list[Sealed]:
+    """Each file by its name, with its last change and size; what goes away meanwhile is left out."""
+    found: list[Sealed] = []
     with suppress(FileNotFoundError):
         for path in folder.iterdir():
             with suppress(FileNotFoundError):
-                yield path, Instant(int(path.stat().st_mtime * SECOND))
+                status = path.stat()
+                found.append(Sealed(path.name, Instant(int(status.st_mtime * SECOND)), status.st_size))
+    return sorted(found)
 
 
 def _last_change(upload: Path) -> Instant | None:
-    return max((changed_at for _, changed_at in _files(upload)), default=None)
+    return max((each.changed_at for each in _files(upload)), default=None)
 
 
-def _blobs_under(first: Path) -> list[tuple[str, Instant]]:
-    return [
-        (path.name, changed_at)
-        for second in _folders(first)
-        for path, changed_at in _files(second)
-        if layout.is_digest(path.name)
-    ]
+def _blobs_under(first: Path) -> list[Sealed]:
+    return [each for second in _folders(first) for each in _files(second) if layout.is_digest(each.sha256)]
+
+
+def _read_marker(path: Path) -> bytes | None:
+    try:
+        return disk.Descriptor(path, os.O_RDONLY).read(0, layout.MAX_MARKER_BYTES)
+    except FileNotFoundError:
+        return None
+
+
+def _write_marker(path: Path, content: bytes, *, is_new: bool) -> bool:
+    """Write the marker beside its place, then give it its name, which of several writers one gets when it is new."""
+    disk.make_folder(path.parent)
+    return disk.write_whole(path, content, is_new=is_new)
 
 
 def _remove_folder(folder: Path) -> None:

@@ -23,6 +23,14 @@ class Staged(NamedTuple):
     changed_at: Instant
 
 
+class Sealed(NamedTuple):
+    """A sealed blob: its digest, when it was last written, and its bytes; for the collector."""
+
+    sha256: str
+    changed_at: Instant
+    size: int
+
+
 class ChecksumMismatch(Refused):
     """The bytes that arrived are not the bytes that were announced; nothing of them is kept."""
 
@@ -89,8 +97,17 @@ class BlobStore(Protocol):
         """Every upload that has staged bytes; for the collector."""
         ...
 
-    def sealed(self) -> AsyncIterator[tuple[str, Instant]]:
-        """Digest and last change of every sealed blob; for the collector."""
+    def sealed(self) -> AsyncIterator[Sealed]:
+        """Every sealed blob, in the order of the digests; for the collector."""
+        ...
+
+    async def marker(self) -> bytes | None:
+        """What `mark` wrote last, at most `layout.MAX_MARKER_BYTES`; None when there is no marker."""
+        ...
+
+    async def mark(self, content: bytes, *, is_new: bool) -> bool:
+        """Write the marker, which says whose store this is; durable when it returns. `is_new` leaves a marker that is
+        there as it is, and returns False."""
         ...
 
     async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:

@@ -9,13 +9,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import obstore
+from obstore.exceptions import AlreadyExistsError, NotSupportedError
 from obstore.store import S3Store
 
 from countersign.kernel import clock, ids
-from countersign.kernel.blobs import layout
+from countersign.kernel.blobs import bucket, layout
 from countersign.kernel.blobs.layout import Span
 from countersign.kernel.blobs.pieces import in_pieces
-from countersign.kernel.blobs.port import Part, Staged
+from countersign.kernel.blobs.port import Part, Sealed, Staged
 from countersign.kernel.blobs.streams import Sending, listed, received, refusals
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import NotFound, Refused, Unavailable
@@ -31,9 +32,9 @@ class S3Blobs:
 
     A part's bytes are `staging/<upload>/<offset>-data-<random>`; a small object named by offset, length and
     SHA-256 says which one holds them, so that a second send of the same stretch cannot change what was
-    received. The blobs are `sealed/ab/cd/<sha256>`. An object appears whole or not at all; which of them
-    count is for the database to say. A process that dies leaves the pieces of its open multipart upload in
-    the bucket: give it a life cycle rule that ends those after some days.
+    received. The blobs are `sealed/ab/cd/<sha256>`, the marker is `installation.json`. An object appears whole or not
+    at all; which of them count is for the database to say. A process that dies leaves the pieces of its open multipart
+    upload in the bucket: give it a life cycle rule that ends those after some days.
     """
 
     def __init__(self, store: S3Store) -> None:
@@ -141,7 +142,7 @@ class S3Blobs:
     async def staged(self) -> AsyncIterator[Staged]:
         """See BlobStore; a bucket lists its objects by name, so that those of one upload follow each other."""
         upload, changed_at = "", Instant(0)
-        async for path, instant in self._objects("staging/"):
+        async for path, instant, _ in self._objects("staging/"):
             found = path.split("/")[1]
             if found != upload and upload:
                 yield Staged(upload, changed_at)
@@ -150,10 +151,35 @@ class S3Blobs:
         if upload:
             yield Staged(upload, changed_at)
 
-    async def sealed(self) -> AsyncIterator[tuple[str, Instant]]:
+    async def sealed(self) -> AsyncIterator[Sealed]:
         """See BlobStore."""
-        async for path, instant in self._objects("sealed/"):
-            yield path.rsplit("/", 1)[1], instant
+        async for path, instant, size in self._objects("sealed/"):
+            yield Sealed(path.rsplit("/", 1)[1], instant, size)
+
+    async def marker(self) -> bytes | None:
+        """See BlobStore."""
+        with refusals():
+            try:
+                answer = await obstore.get_async(self._store, layout.MARKER)
+                return bytes(await answer.bytes_async())[: layout.MAX_MARKER_BYTES]
+            except FileNotFoundError as error:
+                if bucket.is_missing(error):
+                    raise
+                return None
+
+    async def mark(self, content: bytes, *, is_new: bool) -> bool:
+        """See BlobStore; a new marker is a conditional write (`If-None-Match: *`). A service without those is looked at
+        first, so that only two writers at the same moment could replace each other's marker."""
+        with refusals():
+            try:
+                await obstore.put_async(self._store, layout.MARKER, content, mode="create" if is_new else "overwrite")
+            except AlreadyExistsError:
+                return False
+            except NotSupportedError:
+                if await self.marker() is not None:
+                    return False
+                await obstore.put_async(self._store, layout.MARKER, content)
+        return True
 
     async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:
         """See BlobStore; `ttl_s` is at most 604,800 (seven days).
@@ -226,10 +252,10 @@ class S3Blobs:
             raise layout.parts_missing()
         return folder + name
 
-    async def _objects(self, prefix: str) -> AsyncIterator[tuple[str, Instant]]:
+    async def _objects(self, prefix: str) -> AsyncIterator[tuple[str, Instant, int]]:
         async for found in listed(self._store, prefix):
             for each in found:
-                yield each["path"], clock.from_datetime(each["last_modified"])
+                yield each["path"], clock.from_datetime(each["last_modified"]), each["size"]
 
 
 def _folder(upload: str) -> str:

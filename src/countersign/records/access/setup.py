@@ -17,7 +17,7 @@ from countersign.records.context import Records
 PREFIX = "css_setup"
 VALID_S = 24 * 3600
 
-_ANYBODY = 'SELECT 1 FROM "user" LIMIT 1'
+ANY_USER = 'SELECT 1 FROM "user" LIMIT 1'
 _FORGET_FIRST = "DELETE FROM credential WHERE kind = 'setup' AND user_id IS NULL"
 _FORGET = "DELETE FROM credential WHERE kind = 'setup' AND user_id = $1"
 _INSERT = """
@@ -65,7 +65,7 @@ class Link(NamedTuple):
 
 async def first_link(records: Records) -> str | None:
     """A fresh set-up address, valid for a day, while there is nobody; None when there is. Older ones end."""
-    if await records.database.fetch_one(_ANYBODY) is not None:
+    if await records.database.fetch_one(ANY_USER) is not None:
         return None
     async with records.database.transaction() as transaction:
         await transaction.run(_FORGET_FIRST)
@@ -106,7 +106,7 @@ async def find_link(reader: Reader, secret: str) -> Link:
         LinkSpent: it can no longer be used.
     """
     row = await reader.fetch_one(_LINK, secrets.digest(secret), clock.now())
-    if row is None or (row[0] is None and await reader.fetch_one(_ANYBODY) is not None):
+    if row is None or (row[0] is None and await reader.fetch_one(ANY_USER) is not None):
         raise LinkSpent("this set-up link is used up or expired")
     return Link(row[0], row[1])
 
@@ -156,7 +156,7 @@ def _checked_username(username: str | None) -> str:
 
 
 async def _add_first(transaction: Transaction, username: str) -> str:
-    if await transaction.fetch_one(_ANYBODY) is not None:
+    if await transaction.fetch_one(ANY_USER) is not None:
         raise LinkSpent("a first person exists already")
     role = await transaction.fetch_one(_ROLE, ADMINISTRATOR)
     if role is None:

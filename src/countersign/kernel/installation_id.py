@@ -1,0 +1,479 @@
+"""The id of an installation: in each of its databases, its data directory and its blob store, which belong together.
+
+A database that is opened with the files of another installation would take them for files that nothing refers to. So
+each place has the id, and a service does not start where two places have different ids, or where one has none and
+something contradicts giving it the id of the others. A first start on empty places makes the id, an upgrade gives it
+to the places of the version before.
+
+Two processes that start at once agree on one id: the data directory takes the first proposal, the database the first
+row; the directory's proposal counts only once it is marked as settled, which is written last.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from countersign.kernel import clock, ids
+from countersign.kernel.blobs import disk
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.clock import Instant
+from countersign.kernel.database import address, moved
+from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
+from countersign.kernel.errors import Refused, Unavailable
+
+FILE_NAME = "installation.json"
+ADOPT = "countersign installation adopt"
+SAMPLE = 20
+"""How many files of the database are looked for in a blob store that has no id."""
+
+STORED = "SELECT id, collected_at FROM installation"
+INSERT = "INSERT INTO installation (one, id, collected_at) VALUES (1, $1, 0) ON CONFLICT (one) DO NOTHING"
+REPLACE = """
+    INSERT INTO installation (one, id, collected_at) VALUES (1, $1, $2)
+    ON CONFLICT (one) DO UPDATE SET id = excluded.id, collected_at = excluded.collected_at
+"""
+FORGET = "DELETE FROM installation"
+ADVANCE = "UPDATE installation SET collected_at = $1 WHERE collected_at < $1"
+_TABLE_EXISTS: dict[Dialect, str] = {
+    "sqlite": "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = $1",
+    "postgres": "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = $1",
+}
+_SIBLING_READABLE = """
+    SELECT 1
+    FROM pg_class c
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = $1 AND c.relname = 'installation'
+      AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+"""
+# Held until the transaction ends, by every service of the database.
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('countersign.installation'))"
+
+
+class InstallationMismatch(Refused):
+    """The database, the data directory and the blob store do not belong to one installation."""
+
+    status = 409
+    code = "installation_mismatch"
+    title = "Places of different installations"
+    resolution = (
+        "Correct COUNTERSIGN_DATABASE_URL, COUNTERSIGN_DATA (--data) or COUNTERSIGN_BLOBS_URL. `countersign "
+        f"installation show` lists the id of each place. If they belong together on purpose, run: {ADOPT}"
+    )
+
+
+class DatabaseOutdated(Refused):
+    """The blob store was last collected by a later state of the database, or by a copy of it."""
+
+    status = 409
+    code = "database_outdated"
+    title = "Database older than its blob store"
+    resolution = (
+        "Find out whether another copy of this database is served with the same files, and stop one of them. If this "
+        f"database was put back to an earlier state on purpose, run: {ADOPT}"
+    )
+
+
+class Marker(msgspec.Struct, frozen=True):
+    """What the blob store's marker says: the id, and when the collector last ran."""
+
+    id: str
+    collected_at: int = 0
+
+
+class DirectoryId(msgspec.Struct, frozen=True):
+    """What the data directory's file says. An id that is not settled is a proposal of a start that was cut off."""
+
+    id: str
+    is_settled: bool
+
+
+class ServiceTables(NamedTuple):
+    """What is asked of a service's database: its schema, the table that has rows once the service is used, whether it
+    has one, and for a service with files some digests that the blob store must have ($1: how many). The other
+    service's schema in the same PostgreSQL database, and the statement that reads the id there."""
+
+    schema: str
+    used_table: str
+    is_used: str
+    files_table: str
+    files: str
+    sibling_schema: str
+    sibling_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places of one service: the data directory, the database (its URL is empty for SQLite in the directory), and
+    the blob store with its name for people, None for a service without files. Where the service has no database yet,
+    `database` is None, and `sibling` is the id in the other service's."""
+
+    folder: Path
+    database_url: str
+    service: ServiceTables
+    database: Database | None
+    blobs: BlobStore | None = None
+    blobs_name: str = ""
+    sibling: str | None = None
+
+    @property
+    def database_name(self) -> str:
+        """The database for people, without user and password."""
+        if self.database_url:
+            return f"the {self.service.schema} database in {address.place(self.database_url)}"
+        return f"the database {self.folder / self.service.schema}.sqlite"
+
+    @property
+    def folder_name(self) -> str:
+        """The data directory for people."""
+        return f"the data directory {self.folder}"
+
+
+class Found(NamedTuple):
+    """The id of each place; None where there is none. `sibling` is the other service's, in the same database;
+    `proposal` what an earlier start wrote into the directory before it was cut off."""
+
+    directory: str | None
+    proposal: str | None
+    blobs: str | None
+    are_blobs_read: bool
+    sibling: str | None
+    database: str | None
+
+    @property
+    def known(self) -> str | None:
+        """The id of the installation, where any place has one."""
+        return self.database or self.sibling or self.directory or self.blobs
+
+
+async def read(places: Places) -> Found:
+    """The id of each place; nothing is changed.
+
+    The database is read last: it gets its id before the others do, so that a start at the same moment is no mismatch.
+
+    Raises:
+        InstallationMismatch: the file or the marker with the id cannot be read.
+        Unavailable: the database cannot be reached.
+    """
+    own = await asyncio.to_thread(directory_id, places.folder)
+    are_blobs_read, marker = True, None
+    if places.blobs is not None:
+        try:
+            marker = await blobs_marker(places.blobs, places.blobs_name)
+        except Unavailable:
+            are_blobs_read = False
+    return Found(
+        directory=own.id if own and own.is_settled else None,
+        proposal=own.id if own else None,
+        blobs=marker and marker.id,
+        are_blobs_read=are_blobs_read,
+        sibling=await _sibling(places, places.database) if places.database else places.sibling,
+        database=await database_id(places.database) if places.database else None,
+    )
+
+
+async def examine(places: Places) -> Found:
+    """The id of each place, once it is certain that they may be used together; nothing is changed.
+
+    Raises:
+        InstallationMismatch: they may not; the text names two places with their ids.
+        Moved: the directory's mark of a move cannot be read.
+        Unavailable: the database cannot be reached.
+    """
+    found = await read(places)
+    _require_equal(places, found)
+    if found.database is None:
+        await _require_fit(places, found)
+    if found.directory is None:
+        await asyncio.to_thread(_require_marked, places)
+    if places.blobs is not None and found.are_blobs_read and found.blobs is None:
+        await _require_own_files(places, places.blobs)
+    return found
+
+
+async def settle(places: Places, found: Found) -> str | None:
+    """Give the id to the places that `examine` found without one; the id. None: no place has one, and the blob store
+    cannot be reached, so that nothing was made.
+
+    Raises:
+        InstallationMismatch: another process gave a place another id meanwhile.
+        OSError: the directory cannot be written.
+        Unavailable, StorageFull: the database or the blob store cannot be written.
+    """
+    if found.known is None and not found.are_blobs_read:
+        return None
+    own = found.database
+    if own is None:
+        proposed = found.known or await asyncio.to_thread(_propose, places.folder)
+        own = await _record(places, _begun(places), proposed)
+    if places.blobs is not None and found.are_blobs_read and found.blobs is None:
+        await claim(places.blobs, own, places.blobs_name)
+    if found.directory is None:
+        await asyncio.to_thread(_settle_directory, places, own)
+    return own
+
+
+async def claim(blobs: BlobStore, own: str, name: str) -> None:
+    """Make the blob store the installation's, unless it is another's.
+
+    Raises:
+        InstallationMismatch: it is.
+        Unavailable, StorageFull: it cannot be written.
+    """
+    if await blobs.mark(msgspec.json.encode(Marker(own)), is_new=True):
+        return
+    marker = await blobs_marker(blobs, name)
+    if marker is None or marker.id != own:
+        raise _mismatch(name, marker.id if marker else None, "this installation", own)
+
+
+async def advance(database: Database, blobs: BlobStore, name: str) -> None:
+    """Note in the database and then in the blob store that the collector runs now. A database that was put back to an
+    earlier state, or a copy that others go on with, finds a later run in the blob store.
+
+    Raises:
+        InstallationMismatch: the database and the blob store have different ids, or none.
+        DatabaseOutdated: the blob store was collected by a later state of the database.
+        Unavailable, StorageFull: one of them cannot be read or written.
+    """
+    row = await database.fetch_one(STORED)
+    marker = await blobs_marker(blobs, name)
+    if row is None or marker is None or row[0] != marker.id:
+        raise _mismatch("the database", row[0] if row else None, name, marker.id if marker else None)
+    _require_latest(Instant(row[1]), marker, name)
+    now = max(clock.now(), Instant(row[1] + 1))
+    async with database.transaction() as transaction:
+        await transaction.run(ADVANCE, now)
+    await blobs.mark(msgspec.json.encode(Marker(marker.id, now)), is_new=False)
+
+
+async def require_latest(database: Database, blobs: BlobStore, name: str) -> None:
+    """Insist that no later state of the database has collected the blob store; changes nothing.
+
+    Raises:
+        DatabaseOutdated: one has.
+        Unavailable: one of them cannot be read.
+    """
+    row = await database.fetch_one(STORED)
+    marker = await blobs_marker(blobs, name)
+    if row is not None and marker is not None and row[0] == marker.id:
+        _require_latest(Instant(row[1]), marker, name)
+
+
+async def adopt(places: Places, own: str, at: Instant) -> None:
+    """Give all places the id, whatever they have now. The directory comes last, so that one that is cut off is seen.
+
+    Raises:
+        OSError, Unavailable, StorageFull: a place cannot be written.
+    """
+    if places.blobs is not None:
+        await places.blobs.mark(msgspec.json.encode(Marker(own, at)), is_new=False)
+    async with _begun(places).transaction() as transaction:
+        await transaction.run(REPLACE, own, at)
+    await asyncio.to_thread(write_directory, places.folder, own)
+    mark = await asyncio.to_thread(moved.read, places.folder)
+    if mark is not None and places.database_url:
+        named = msgspec.structs.replace(mark, to=address.place(places.database_url))
+        await asyncio.to_thread(moved.write, places.folder, named)
+
+
+async def replace(transaction: Transaction, own: str) -> None:
+    """Give the id to the database of the transaction, whatever it has now."""
+    await transaction.run(REPLACE, own, 0)
+
+
+async def forget(transaction: Transaction) -> None:
+    """Remove the id: whoever opens the database next gets one of its own."""
+    await transaction.run(FORGET)
+
+
+async def database_id(reader: Database) -> str | None:
+    """The id in the database; None where there is none, or its table is still to be made."""
+    if await reader.fetch_one(_TABLE_EXISTS[reader.dialect], "installation") is None:
+        return None
+    row = await reader.fetch_one(STORED)
+    return None if row is None else row[0]
+
+
+def directory_id(folder: Path) -> DirectoryId | None:
+    """What the data directory says.
+
+    Raises:
+        InstallationMismatch: its file cannot be read.
+    """
+    path = folder / FILE_NAME
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=DirectoryId)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InstallationMismatch(f"{path}, which has the id of the installation, cannot be read") from error
+
+
+async def blobs_marker(blobs: BlobStore, name: str) -> Marker | None:
+    """What the blob store says.
+
+    Raises:
+        InstallationMismatch: its marker cannot be read.
+        Unavailable: the store cannot be reached.
+    """
+    content = await blobs.marker()
+    try:
+        return None if content is None else msgspec.json.decode(content, type=Marker)
+    except msgspec.MsgspecError as error:
+        raise InstallationMismatch(f"the marker of {name}, which has the id of its installation, is damaged") from error
+
+
+def write_directory(folder: Path, own: str) -> None:
+    """Give the data directory the id; durable when this returns.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    disk.write_whole(folder / FILE_NAME, msgspec.json.encode(DirectoryId(own, is_settled=True)), is_new=False)
+
+
+def _require_equal(places: Places, found: Found) -> None:
+    named = [
+        (places.database_name, found.database),
+        (f"the {places.service.sibling_schema} database there", found.sibling),
+        (places.folder_name, found.directory),
+        (places.blobs_name, found.blobs),
+    ]
+    first, *others = [(name, own) for name, own in named if own is not None] or [("", None)]
+    for name, own in others:
+        if own != first[1]:
+            raise _mismatch(*first, name, own)
+
+
+async def _require_fit(places: Places, found: Found) -> None:
+    """Insist that a database without an id may get the one of the other places, or a new one."""
+    if found.blobs is not None:
+        raise _mismatch(places.database_name, None, places.blobs_name, found.blobs)
+    has_sibling = found.sibling is not None or await asyncio.to_thread(_has_sibling_file, places)
+    if found.directory is not None and not has_sibling:
+        raise _mismatch(places.database_name, None, places.folder_name, found.directory)
+    is_used = await _is_used(places)
+    if places.database_url and not is_used and await asyncio.to_thread(moved.is_ambiguous, places.folder):
+        text = f"{places.folder_name} holds SQLite databases that were not moved, and {places.database_name} is empty"
+        remedy = "Move them with `countersign db migrate`, or name another data directory with --data."
+        raise InstallationMismatch(text, resolution=remedy)
+
+
+def _has_sibling_file(places: Places) -> bool:
+    """Whether the directory has the SQLite database of the other service."""
+    return not places.database_url and (places.folder / f"{places.service.sibling_schema}.sqlite").exists()
+
+
+def _require_marked(places: Places) -> None:
+    """Insist that a directory without an id is not marked as another database's."""
+    mark = moved.read(places.folder) if places.database_url else None
+    if mark is not None and mark.to != address.place(places.database_url):
+        text = f"{places.folder_name} belongs to the database {mark.to} ({moved.FILE_NAME} in it says so)"
+        raise InstallationMismatch(f"{text}, and {places.database_name} was named")
+
+
+async def _require_own_files(places: Places, blobs: BlobStore) -> None:
+    """Insist that a blob store without an id has files that the database refers to, or that both have none."""
+    known = await _known_files(places)
+    for sha256 in known:
+        if await blobs.size(sha256) is not None:
+            return
+    if known:
+        text = f"{places.database_name} refers to files, and {places.blobs_name} has none of the first {len(known)}"
+        raise InstallationMismatch(text)
+    is_empty = await _is_empty(blobs.sealed())
+    if is_empty and not await _is_used(places):
+        is_empty = await _is_empty(blobs.staged())
+    if not is_empty:
+        raise InstallationMismatch(f"{places.blobs_name} has files, and {places.database_name} refers to none")
+
+
+async def _is_empty(found: AsyncIterator[object]) -> bool:
+    async for _ in found:
+        return False
+    return True
+
+
+async def _is_used(places: Places) -> bool:
+    """Whether somebody can sign in to the service."""
+    service, database = places.service, places.database
+    table, statement = service.used_table, service.is_used
+    if database is None or await database.fetch_one(_TABLE_EXISTS[database.dialect], table) is None:
+        return False
+    return await database.fetch_one(statement) is not None
+
+
+async def _known_files(places: Places) -> list[str]:
+    """Some digests that the blob store must have."""
+    service, database = places.service, places.database
+    if database is None:
+        return []
+    if await database.fetch_one(_TABLE_EXISTS[database.dialect], service.files_table) is None:
+        return []
+    return [sha256 for (sha256,) in await database.fetch(service.files, SAMPLE)]
+
+
+async def _sibling(places: Places, reader: Reader) -> str | None:
+    """The id in the other service's schema of the same PostgreSQL database."""
+    service = places.service
+    if not places.database_url or await reader.fetch_one(_SIBLING_READABLE, service.sibling_schema) is None:
+        return None
+    row = await reader.fetch_one(service.sibling_id)
+    return None if row is None else row[0]
+
+
+def _begun(places: Places) -> Database:
+    if places.database is None:
+        raise LookupError(f"{places.database_name} was not made yet")
+    return places.database
+
+
+async def _record(places: Places, database: Database, proposed: str) -> str:
+    """Give the database the id, unless another process was faster; the id that it has."""
+    async with database.transaction() as transaction:
+        if database.dialect == "postgres":
+            await transaction.fetch(_ONE_AT_A_TIME)
+        await transaction.run(INSERT, await _sibling(places, transaction) or proposed)
+        row = await transaction.fetch_one(STORED)
+    if row is None:
+        raise LookupError("the id of the installation was removed while it was recorded")
+    return row[0]
+
+
+def _propose(folder: Path) -> str:
+    """An id in the data directory that is not settled: of several processes each gets the same.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    fresh = DirectoryId(ids.new_uuid(), is_settled=False)
+    disk.write_whole(folder / FILE_NAME, msgspec.json.encode(fresh), is_new=True)
+    found = directory_id(folder)
+    return fresh.id if found is None else found.id
+
+
+def _settle_directory(places: Places, own: str) -> None:
+    found = directory_id(places.folder)
+    if found is not None and found.is_settled and found.id != own:
+        raise _mismatch(places.folder_name, found.id, places.database_name, own)
+    write_directory(places.folder, own)
+
+
+def _require_latest(collected_at: Instant, marker: Marker, name: str) -> None:
+    if marker.collected_at > collected_at:
+        own = clock.rfc3339(collected_at) if collected_at else "never"
+        raise DatabaseOutdated(
+            f"the collector last ran on {name} at {clock.rfc3339(Instant(marker.collected_at))}, and by the database "
+            f"{own}: the database is an older state, or another copy of it is served with the same files"
+        )
+
+
+def _mismatch(one: str, one_id: str | None, other: str, other_id: str | None) -> InstallationMismatch:
+    def said(name: str, own: str | None) -> str:
+        return f"{name} belongs to the installation {own}" if own else f"{name} has no id of an installation"
+
+    return InstallationMismatch(f"{said(one, one_id)}, and {said(other, other_id)}")

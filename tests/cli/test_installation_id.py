@@ -1,0 +1,125 @@
+"""The commands about an installation's id, and every command that refuses places of different installations."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from countersign.cli.main import commands
+from countersign.cli.output import Exit, Failure
+from countersign.distribution import opening
+from countersign.kernel import installation_id
+from countersign.kernel.blobs.local import LocalBlobs
+from countersign.kernel.installation_id import DirectoryId, InstallationMismatch
+from tests.cli.conftest import Run
+from tests.servers.countersign import MASTER_KEY
+from tests.servers.postgres import PostgresFactory
+
+Command = Callable[..., Result]
+OTHER = "01a00000-0000-7000-8000-000000000000"
+
+
+@pytest.fixture
+def command(home: dict[str, str]) -> Command:
+    """Run a command in this process; what it answered, or how it failed."""
+
+    def command(*arguments: str | Path, **variables: str) -> Result:
+        return CliRunner().invoke(commands, [str(each) for each in arguments], env={**home, **variables})
+
+    return command
+
+
+def failure(result: Result) -> Failure:
+    """How the command failed."""
+    assert isinstance(result.exception, Failure), result.output
+    return result.exception
+
+
+def shown(result: Result) -> set[str | None]:
+    """The ids that `installation show --json` lists."""
+    return {each["id"] for each in json.loads(result.stdout)["places"]}
+
+
+def test_places_of_different_installations_are_shown_and_adopted_on_purpose(command: Command, data: Path) -> None:
+    assert command("org", "create", "acme", "--name", "Acme", "--data", data).exit_code == Exit.OK
+    before = command("installation", "show", "--json", "--data", data)
+    (own,) = shown(before)
+    assert own is not None
+    installation_id.write_directory(data, OTHER)
+
+    refused = failure(command("org", "create", "zenith", "--name", "Zenith", "--data", data))
+    backup = failure(command("backup", "x", "--data", data, COUNTERSIGN_BACKUP_PASSPHRASE="a passphrase of ours"))
+    conflict = command("installation", "show", "--json", "--data", data)
+    doctor = command("doctor", "--json", "--data", data, "--distribution-port", "0", "--records-port", "0")
+    unconfirmed = failure(command("installation", "adopt", "--data", data))
+
+    for each in (refused, backup):
+        assert each.exit_code == Exit.CONFLICT
+        assert own in each.why
+        assert OTHER in each.why
+        assert str(data) in each.why
+        assert "countersign installation adopt" in each.remedy
+    assert (conflict.exit_code, shown(conflict)) == (Exit.CONFLICT, {own, OTHER})
+    found = {each["check"]: each for each in json.loads(doctor.stdout)["checks"]}
+    assert found["installation"]["standing"] == "fail"
+    assert OTHER in found["installation"]["detail"]
+    assert unconfirmed.exit_code == Exit.USAGE
+    assert installation_id.directory_id(data) == DirectoryId(OTHER, is_settled=True)
+
+    adopted = command("installation", "adopt", "--yes", "--json", "--data", data)
+    collected = command("installation", "collect", "--json", "--data", data)
+    after = command("installation", "show", "--json", "--data", data)
+    renewed = command("installation", "adopt", "--yes", "--new-id", "--json", "--data", data)
+
+    assert json.loads(adopted.stdout)["id"] == own
+    assert json.loads(collected.stdout)["removed"] == 0
+    assert (after.exit_code, shown(after)) == (Exit.OK, {own})
+    assert json.loads(renewed.stdout)["id"] not in (own, OTHER)
+    assert command("org", "create", "zenith", "--name", "Zenith", "--data", data).exit_code == Exit.OK
+
+
+def test_a_typo_in_the_databases_name_is_refused_by_every_command(
+    command: Command, run: Run, new_postgres_url: PostgresFactory, data: Path
+) -> None:
+    right = {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+    wrong = {**right, "COUNTERSIGN_DATABASE_URL": new_postgres_url()}
+    ports = ("--distribution-port", "0", "--records-port", "0")
+    for made in (("org", "create", "acme", "--name", "Acme"), ("user", "create", "ada")):
+        assert command(*made, "--data", data, **right).exit_code == Exit.OK
+
+    served = run("serve", *ports, "--data", data, **wrong)
+    doctor = command("doctor", "--json", *ports, "--data", data, **wrong)
+    org = failure(command("org", "create", "acme", "--name", "Acme", "--data", data, **wrong))
+    worker = failure(command("worker", "--processes", "1", "--data", data, **wrong))
+
+    assert served.returncode == org.exit_code == worker.exit_code == Exit.CONFLICT, served.stderr
+    assert "setup" not in served.stdout + served.stderr
+    assert "has no id of an installation" in served.stderr
+    found = {each["check"]: each["standing"] for each in json.loads(doctor.stdout)["checks"]}
+    assert found["installation"] == "fail"
+    assert command("doctor", "--json", *ports, "--data", data, **right).exit_code == Exit.OK
+
+
+def test_both_services_of_an_installation_have_one_id(command: Command, data: Path, settings: dict[str, str]) -> None:
+    org = command("org", "create", "acme", "--name", "Acme", "--data", data, **settings)
+    user = command("user", "create", "ada", "--name", "Ada", "--data", data, **settings)
+    found = command("installation", "show", "--json", "--data", data, **settings)
+
+    assert org.exit_code == user.exit_code == Exit.OK, user.output
+    assert len(json.loads(found.stdout)["places"]) == 4
+    assert len(shown(found)) == 1
+
+
+def test_a_place_for_files_is_claimed_by_one_installation(tmp_path: Path) -> None:
+    files = LocalBlobs(tmp_path / opening.BLOBS_FOLDER, reserve_bytes=0)
+
+    async def claim() -> None:
+        await installation_id.claim(files, "one", "the files")
+        await installation_id.claim(files, "one", "the files")
+        with pytest.raises(InstallationMismatch, match="one"):
+            await installation_id.claim(files, "two", "the files")
+
+    asyncio.run(claim())
