@@ -71,6 +71,13 @@ async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, 
             values[places["fields"]] = ",".join(shown)
 
 
+async def record(run: Run, view: ModelView, copies: Mapping[str, object]) -> dict[str, object]:
+    """A record of the past from the copies of its fields, all of which the viewer sees now."""
+    opened = _Copies(run)
+    await opened.find([(view, name, value) for name, value in copies.items()])
+    return {name: opened.shown(view, name, value) for name, value in copies.items()}
+
+
 async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[object]]) -> dict[str, list[object]]:
     """Before and after of the fields the viewer sees; of an unknown model, nothing."""
     return (await _changed(run, [(view, changes)]))[0]

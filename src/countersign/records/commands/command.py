@@ -21,6 +21,9 @@ READING: Mapping[str, Answering] = {
     "count_by": count_by.count_by,
 }
 
+READ_ONLY = frozenset({"get", "list", "search", "count_by", "export", "history", "watch", "verify"})
+"""The names of all commands that change nothing, the engine's own included."""
+
 SENTENCES: Mapping[str, str] = {
     "get": "Read one {label} by its id.",
     "list": "List {plural}, filtered and ordered, all or page by page.",
@@ -78,6 +81,11 @@ def described(model: Declared, name: str, own: Mapping[str, str]) -> Described:
 def is_writing(model: Declared, name: str) -> bool:
     """Whether the command is one of those that are prepared first, so that an agent's can become a plan."""
     return name in ("create", "update", "delete") or name in moves(model)
+
+
+def writes(model: Declared, name: str) -> bool:
+    """Whether the command may change anything, so that it takes an Idempotency-Key."""
+    return is_writing(model, name) or name not in READ_ONLY
 
 
 async def check(run: Run, view: ModelView, name: str, body: Body) -> Prepared:
