@@ -104,7 +104,10 @@ def _is_nothing(view: ModelView, name: str, pair: Sequence[object]) -> bool:
 
 
 def _within(view: ModelView | None, changes: _Changes) -> _Changes:
-    return {} if view is None else {name: pair for name, pair in changes.items() if name in view.fields}
+    if view is None:
+        return {}
+    named = ((view.model.present_name(name), pair) for name, pair in changes.items())
+    return {name: pair for name, pair in named if name in view.fields}
 
 
 def _values(entries: Iterable[tuple[ModelView | None, _Changes]]) -> Iterator[tuple[ModelView, str, object]]:

@@ -50,6 +50,8 @@ def between(before: Snapshot, after: Snapshot) -> list[Step]:
         if name not in before.tables:
             planning.create(name)
     for name in after.tables:
+        planning.rename(name)
+    for name in after.tables:
         planning.take_away(name)
     for name in after.tables:
         planning.add(name)
@@ -96,6 +98,27 @@ class _Planning:
             f"changed BIGINT NOT NULL{columns})"
         )
         self._step(f"create the table {name}", text, msgspec.structs.replace(each, columns=own, indexes=[]))
+
+    def rename(self, name: str) -> None:
+        """Columns whose fields have another name by now; their indexes are made again."""
+        for column in self._after.tables[name].columns:
+            now, former = self.now.tables[name], column.former_name
+            present = now.column(former) if former else None
+            if present is None or now.column(column.name) is not None:
+                continue
+            for index in [each for each in now.indexes if _is_over(each, [present])]:
+                self._drop_index(name, index)
+            now = self.now.tables[name]
+            renamed = msgspec.structs.replace(present, name=column.name, former_name=former)
+            after = msgspec.structs.replace(
+                now,
+                columns=[renamed if each.name == former else each for each in now.columns],
+                bits={column.name if each == former else each: bit for each, bit in now.bits.items()},
+                unfilled=tuple(column.name if each == former else each for each in now.unfilled),
+            )
+            self._added.add((name, column.name))
+            text = f'ALTER TABLE "{name}" RENAME COLUMN "{former}" TO "{column.name}"'
+            self._step(f"rename {name}.{former} to {name}.{column.name}", text, after)
 
     def take_away(self, name: str) -> None:
         """Indexes, columns and options of a table that are no longer wanted as they are."""
