@@ -197,7 +197,10 @@ async def copies(run: Run, model: str, record: StoredRecord, names: Collection[s
 
 async def _is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: Given) -> bool:
     """Whether the value is another. What a masked caller wrote in clear always is, and a token is compared with the
-    token it was shown: it must not learn whether its guess was right."""
+    token it was shown: it must not learn whether its guess was right. The token of the value in place, and nothing
+    else, is no change."""
+    if given.value_id is None and given.origins and given.origins == (record.value_ids.get(name),):
+        return given.stored != record.values[name]
     if given.is_plain_text:
         return True
     if given.value_id is None or run.domain is None:
