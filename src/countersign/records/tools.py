@@ -35,7 +35,8 @@ INSTRUCTIONS = (
     "Business records and the commands on them. Text like EMAIL_<number> is a placeholder for a personal value: send "
     "it back unchanged where it belongs, never invent one. An answer with status approval_required means that nothing "
     "has changed yet: a person decides on the plan named by plan_id. To tell that person why, call plan__propose where "
-    "it is listed. Fields shown as placeholders cannot be filtered, ordered or grouped by."
+    "it is listed. Fields shown as placeholders cannot be filtered, ordered or grouped by. To repeat a call of a tool "
+    "that writes safely, send a UUID as _meta[\"idempotency-key\"] and the same one again: it has one effect."
 )
 
 READING = Hints(read_only=True, idempotent=True)
