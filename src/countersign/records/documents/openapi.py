@@ -27,8 +27,8 @@ _KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "schema": {"type": "string", "format": "uuid"},
-    "description": "A UUID of your choice. A repeat with the same key and input within 24 hours has no second effect and "
-    "is answered as the first call.",
+    "description": "A UUID of your choice. A repeat with the same key and input within 24 hours has no second effect, "
+    "and is answered as the first call was.",
 }
 _REPLAYED = {
     "Idempotency-Replayed": {

@@ -102,23 +102,17 @@ class _Planning:
     def rename(self, name: str) -> None:
         """Columns whose fields have another name by now; their indexes are made again."""
         for column in self._after.tables[name].columns:
-            now, former = self.now.tables[name], column.former_name
-            present = now.column(former) if former else None
-            if present is None or now.column(column.name) is not None:
-                continue
-            for index in [each for each in now.indexes if _is_over(each, [present])]:
-                self._drop_index(name, index)
-            now = self.now.tables[name]
-            renamed = msgspec.structs.replace(present, name=column.name, former_name=former)
-            after = msgspec.structs.replace(
-                now,
-                columns=[renamed if each.name == former else each for each in now.columns],
-                bits={column.name if each == former else each: bit for each, bit in now.bits.items()},
-                unfilled=tuple(column.name if each == former else each for each in now.unfilled),
-            )
-            self._added.add((name, column.name))
-            text = f'ALTER TABLE "{name}" RENAME COLUMN "{former}" TO "{column.name}"'
-            self._step(f"rename {name}.{former} to {name}.{column.name}", text, after)
+            present = self.now.tables[name].column(column.former_name)
+            if present is not None and self.now.tables[name].column(column.name) is None:
+                self._rename_column(name, present, column.name)
+
+    def _rename_column(self, name: str, column: Column, new: str) -> None:
+        for index in [each for each in self.now.tables[name].indexes if _is_over(each, [column])]:
+            self._drop_index(name, index)
+        self._added.add((name, new))
+        text = f'ALTER TABLE "{name}" RENAME COLUMN "{column.name}" TO "{new}"'
+        after = _renamed(self.now.tables[name], column, new)
+        self._step(f"rename {name}.{column.name} to {name}.{new}", text, after)
 
     def take_away(self, name: str) -> None:
         """Indexes, columns and options of a table that are no longer wanted as they are."""
@@ -273,6 +267,18 @@ def _words(column: Column) -> str:
 
 def _with(snapshot: Snapshot, each: Table) -> Snapshot:
     return Snapshot({**snapshot.tables, each.name: each}, snapshot.versions)
+
+
+def _renamed(table: Table, column: Column, new: str) -> Table:
+    def name(each: str) -> str:
+        return new if each == column.name else each
+
+    return msgspec.structs.replace(
+        table,
+        columns=[msgspec.structs.replace(each, name=name(each.name)) for each in table.columns],
+        bits={name(each): bit for each, bit in table.bits.items()},
+        unfilled=tuple(map(name, table.unfilled)),
+    )
 
 
 def _replaced(now: Table, asked: Column) -> list[Column]:
