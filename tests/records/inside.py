@@ -21,10 +21,10 @@ from countersign.records.access.agent_tokens import Asked
 from countersign.records.access.view import Caller, Domain
 from countersign.records.access.visibility import Cut, Standing
 from countersign.records.app import Service
+from countersign.records.approvals.propose import Proposal
 from countersign.records.commands import command
 from countersign.records.commands.run import Run, actor_of
 from countersign.records.context import Records
-from countersign.records.dispatch import Done
 from countersign.records.schema import install
 from countersign.settings import Settings
 
@@ -137,7 +137,7 @@ class Inside:
     async def value(self, caller: Caller, model: str, name: str, /, **body: object) -> Any:
         """What a command answers, as JSON gives it back."""
         done = await self.service.dispatch.run(caller, model, name, body, "request")
-        assert isinstance(done, Done), done
+        assert not isinstance(done.value, Proposal), done
         return msgspec.json.decode(msgspec.json.encode(done.value))
 
     async def rows(self, statement: str, *values: int | str | None) -> list[tuple[Any, ...]]:

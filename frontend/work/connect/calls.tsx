@@ -59,7 +59,7 @@ function Audited({ meta, token }: { meta: Meta; token: Row }) {
 }
 
 function ProposedBy({ token }: { token: Row }) {
-  const input = { filter: [{ field: "agent", op: "eq", value: token["title"] }], order: [{ field: "proposed_at", dir: "desc" }], limit: SHOWN };
+  const input = { filter: [{ field: "agent", op: "eq", value: token["label"] }], order: [{ field: "proposed_at", dir: "desc" }], limit: SHOWN };
   const found = useAsked((signal) => run<Plan[]>("plan", "list", input, signal), [token.id]);
   return (
     <Answer of={found}>

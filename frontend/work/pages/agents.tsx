@@ -74,7 +74,7 @@ function Tokens({ meta, model }: { meta: Meta; model: Model }) {
               rows={value}
               keyOf={(row) => row.id}
               columns={[
-                { name: "title", label: say("label"), cell: (row) => String(row["title"] ?? "") },
+                { name: "label", label: say("label"), cell: (row) => String(row["label"] ?? "") },
                 { name: "scopes", label: say("scopes"), cell: (row) => <code class="small wraps">{String(row["scopes"] ?? "").replaceAll(",", ", ")}</code> },
                 { name: "user", label: say("by"), cell: (row) => <Referred model={modelOf(meta, "user")} id={String(row["user"])} /> },
                 { name: "issued_at", label: say("issued"), cell: (row) => moment(String(row["issued_at"])) },
@@ -85,7 +85,7 @@ function Tokens({ meta, model }: { meta: Meta; model: Model }) {
                   label: say("revoke"),
                   cell: (row) =>
                     may(model, "revoke") && isLive(row) ? (
-                      <Button tight look="risky" aria-label={say("revoke.title", { label: String(row["title"]) })} onClick={() => setLeaving(row)}>
+                      <Button tight look="risky" aria-label={say("revoke.title", { label: String(row["label"]) })} onClick={() => setLeaving(row)}>
                         {say("revoke")}
                       </Button>
                     ) : null,
@@ -96,7 +96,7 @@ function Tokens({ meta, model }: { meta: Meta; model: Model }) {
         }
       </Answer>
       <Dialog
-        title={say("revoke.title", { label: String(leaving?.["title"] ?? "") })}
+        title={say("revoke.title", { label: String(leaving?.["label"] ?? "") })}
         isOpen={leaving !== null}
         onClose={() => setLeaving(null)}
         actions={

@@ -77,7 +77,7 @@ function Looking({ meta }: { meta: Meta }) {
               label={say("choose")}
               value={token?.id ?? ""}
               onChange={(id) => ask({ token: id })}
-              options={[["", say("choose.none")], ...value.map((each) => [each.id, String(each["title"])] as const)]}
+              options={[["", say("choose.none")], ...value.map((each) => [each.id, String(each["label"])] as const)]}
             />
             {token && <Calls key={token.id} {...{ meta, token }} />}
           </>

@@ -156,7 +156,7 @@ def _answered(server: Server, call: Call, url: str) -> Reply:
     said = {name.lower() for name in call.headers}
     headers = {name: value for name, value in own.items() if name.lower() not in said} | call.headers
     request = Request(call.method, url, headers, call.body or b"")
-    # The records service keeps no keys of what was done already.
+    # A records service of an earlier version ignores the key, so that a call of records is sent once.
     if call.method in ("GET", "HEAD") or url.startswith(f"{server.base}/"):
         return server.settle(request, doing)
     try:

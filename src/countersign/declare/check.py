@@ -22,7 +22,14 @@ from countersign.declare.rules.whole import Rule, Whole
 
 STAGES: tuple[tuple[Rule, ...], ...] = (
     (modules.modules_named, modules.needs_are_there, modules.needs_run_one_way),
-    (names.models_named, names.fields_named, names.actions_named, fields.fields_present, workflows.one_workflow),
+    (
+        names.models_named,
+        names.fields_named,
+        names.former_names_free,
+        names.actions_named,
+        fields.fields_present,
+        workflows.one_workflow,
+    ),
     (
         fields.options_are_known,
         models.options_are_known,

@@ -45,6 +45,12 @@ class Declared:
     source: str
     misspelt: tuple[str, ...] = ()
 
+    def present_name(self, name: str) -> str:
+        """The name by now of a field that something stored earlier speaks of."""
+        if name in self.fields:
+            return name
+        return next((each for each, field in self.fields.items() if field.former_name == name), name)
+
     def field(self, name: str) -> Field:
         """The field of that name.
 

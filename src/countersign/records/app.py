@@ -13,7 +13,7 @@ from countersign.kernel.database import moved
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
-from countersign.kernel.http import proxies
+from countersign.kernel.http import idempotency, proxies
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.installation_id import Places, ServiceTables
 from countersign.kernel.mail.open import open_mail
@@ -224,8 +224,10 @@ async def tended(service: Service) -> AsyncGenerator[None]:
 
 
 async def tend(service: Service) -> None:
-    """Expire plans whose time has come, and forget old failures of signing in and deliveries of webhooks."""
+    """Expire plans whose time has come, and forget old failures of signing in, deliveries of webhooks and outcomes of
+    keyed calls."""
     await expiry.expire(service.engine)
     async with service.records.database.transaction() as transaction:
         await lockout.forget_old(transaction)
         await deliveries.forget_old(transaction, service.records.settings.webhook_days)
+        await idempotency.forget_old(transaction)

@@ -2,29 +2,31 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from countersign.kernel import telemetry
 from countersign.kernel.database.errors import ConstraintViolation
 from countersign.kernel.errors import NotFound
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.approvals import policy, propose
-from countersign.records.approvals.propose import Proposal
 from countersign.records.commands import command, import_, writing
 from countersign.records.commands.command import Answering
-from countersign.records.commands.refusals import BadInput, TooManyUnknownTokens
+from countersign.records.commands.refusals import BadInput, TooManyUnknownTokens, TryAgain
 from countersign.records.commands.run import Body, Engine, Run, actor_of
 from countersign.records.documents.meta import Approvals
+from countersign.records.idempotency import KeyedCall, KeyedCalls
 
 _SETTINGS = "SELECT title FROM setting WHERE title >= 'approval:' AND title < 'approval;'"
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A command's value, and the fields of its model that were withheld."""
+    """A command's value (a `Proposal`, where it became a plan), and the fields of its model that were withheld.
+    `is_replayed`: an earlier call with the same Idempotency-Key has run the command."""
 
     denied: tuple[str, ...]
     value: object
+    is_replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Dispatch:
     engine: Engine
     reading: Mapping[str, Answering]
     own: Mapping[str, Mapping[str, Answering]]
+    keyed: KeyedCalls = field(default_factory=KeyedCalls)
 
     async def run(
         self,
@@ -44,10 +47,12 @@ class Dispatch:
         body: Body,
         request_id: str,
         *,
+        key: object = None,
         stopping: asyncio.Event | None = None,
-    ) -> Done | Proposal:
-        """Run the command, or for an agent that may only propose it, make a plan of it. One that waits ends when
-        `stopping` is set.
+    ) -> Done:
+        """Run the command, or for an agent that may only propose it, make a plan of it. With `key`, an Idempotency-Key
+        as it was sent, a command that writes runs once, and a repeat is answered as the first call was; a command that
+        reads takes no key. One that waits ends when `stopping` is set.
 
         Raises:
             NotFound: there is no such command for this caller.
@@ -57,7 +62,12 @@ class Dispatch:
         actor = actor_of(caller, request_id)
         run = Run(self.engine, caller, self.engine.records.database, actor, stopping=stopping)
         try:
-            return await self._run(run, view, name, body)
+            if key is None or not command.writes(view.model, name):
+                value, is_replayed = await self._value(run, view, name, body), False
+            else:
+                call = KeyedCall(key, f"{model}.{name}", body, view)
+                value, is_replayed = await self.keyed.answer(run, call, lambda it: self._value(it, view, name, body))
+            return Done(_denied(run, view), value, is_replayed)
         except TooManyUnknownTokens as refused:
             if refused.is_first:
                 await self._note_guessing(run, view)
@@ -69,38 +79,34 @@ class Dispatch:
         async with self.engine.records.database.transaction() as transaction:
             await writing.note(run.within(transaction), "base.unknown_tokens", view.model, None, {})
 
-    async def _run(self, run: Run, view: ModelView, name: str, body: Body) -> Done | Proposal:
+    async def _value(self, run: Run, view: ModelView, name: str, body: Body) -> object:
         caller, model = run.caller, view.model.name
         if command.is_writing(view.model, name):
             return await self._write(run, view, name, body)
         if name == "import" and caller.is_agent:
             return await self._import(run, view, body)
         answer = self.own.get(model, {}).get(name) or self.reading[name]
-        value = await answer(run, model, body)
-        return value if isinstance(value, Proposal) else Done(_denied(run, view), value)
+        return await answer(run, model, body)
 
-    async def _write(self, run: Run, view: ModelView, name: str, body: Body) -> Done | Proposal:
+    async def _write(self, run: Run, view: ModelView, name: str, body: Body) -> object:
         _refuse_reason(run.caller, view, name, body)
         try:
-            async with self.engine.records.database.transaction() as transaction:
-                inside = run.within(transaction)
+            async with run.writing() as inside:
                 prepared = await command.check(inside, view, name, body)
                 if await policy.needs_approval(inside, prepared):
                     return await propose.propose(inside, [prepared], why=None)
                 record_id = await command.apply(inside, prepared)
-                return Done(view.denied, await command.result(inside, prepared, record_id))
+                return await command.result(inside, prepared, record_id)
         except ConstraintViolation as error:
-            # Somebody else was quicker: the checks before had found nothing in the way.
-            raise BadInput(f"{view.model.name}.{name} conflicts with a concurrent change; try again") from error
+            # The checks before found nothing in the way.
+            raise TryAgain(f"{view.model.name}.{name} conflicts with a concurrent change; try again") from error
 
-
-    async def _import(self, run: Run, view: ModelView, body: Body) -> Done | Proposal:
+    async def _import(self, run: Run, view: ModelView, body: Body) -> object:
         """An agent only proposes an import; its rows are checked as far as it may know, and nothing is written."""
-        async with self.engine.records.database.transaction() as transaction:
-            inside = run.within(transaction)
+        async with run.writing() as inside:
             checked, prepared = await import_.check(inside, view, body)
             if checked.dry_run or checked.errors:
-                return Done(view.denied, checked)
+                return checked
             return await propose.propose(inside, prepared, why=None)
 
     async def approvals(self) -> Approvals:

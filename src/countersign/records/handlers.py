@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http import conditional
+from countersign.kernel.http import conditional, idempotency
 from countersign.kernel.http.answer import JSON, Answer, encode
 from countersign.kernel.mcp import revisions
 from countersign.kernel.security import passwords
@@ -23,6 +23,7 @@ from countersign.records.dispatch import Dispatch, view_of
 from countersign.records.documents import meta, openapi
 from countersign.records.documents.meta import Approvals, Own
 from countersign.records.envelope import Envelope, is_whole_list, whole_list
+from countersign.records.idempotency import KeyedCall
 
 LINK = ("Link", '</mcp>; rel="mcp"')
 
@@ -60,7 +61,7 @@ class Handlers:
         engine = self.dispatch.engine
         note = noting.noted(engine.chain, call.request_id)
         try:
-            return _secret(await sign_in.sign_in(engine.records, username, password, note))
+            return Answer(200, encode(Token(await sign_in.sign_in(engine.records, username, password, note))))
         except (sign_in.WrongSignIn, lockout.LockedOut):
             passwords.SIGN_INS_FAILED.of("records").value += 1
             raise
@@ -69,14 +70,17 @@ class Handlers:
         """A token by which an agent acts for the person who calls."""
         if call.caller.is_agent:
             raise NotFound("not found")
-        asked = agent_tokens.read(edge.decode_object(call.body))
-        run = self._run(call)
-        model = run.engine.registry.models["agent_token"]
-        async with run.engine.records.database.transaction() as transaction:
-            issued = await agent_tokens.issue(transaction, run.engine.records, call.caller, asked)
-            values = {name: [None, each] for name, each in issued.values.items() if each is not None}
-            await writing.note(run.within(transaction), "agent_token.create", model, issued.record_id, values)
-        return _secret(issued.token)
+        body, key = edge.decode_object(call.body), call.headers.get(idempotency.HEADER)
+        asked = agent_tokens.read(body)
+
+        async def issue(run: Run) -> Token:
+            return await _issued(run, asked)
+
+        if key is None:
+            return Answer(200, encode(await issue(self._run(call))))
+        keyed = KeyedCall(key, "auth.agent-token", body)
+        token, is_replayed = await self.dispatch.keyed.answer(self._run(call), keyed, issue)
+        return Answer(200, encode(token), headers=(idempotency.REPLAYED,) if is_replayed else ())
 
     async def commands(self, call: edge.Call[Caller]) -> Answer:
         """What the caller may use."""
@@ -105,10 +109,12 @@ class Handlers:
             return Answer(200, whole_list(self._run(call), model, body))
         if name == "export" and (wanted := _wanted(call.headers.get("accept"))):
             return self._exported(call, model, {**body, "content_type": wanted})
-        done = await self.dispatch.run(call.caller, model, name, body, call.request_id, stopping=call.stopping)
-        if isinstance(done, Proposal):
-            return Answer(202, encode(done))
-        return Answer(200, encode(Envelope(done.denied or view.denied, done.value)))
+        key = call.headers.get(idempotency.HEADER)
+        done = await self.dispatch.run(call.caller, model, name, body, call.request_id, key=key, stopping=call.stopping)
+        marks = (idempotency.REPLAYED,) if done.is_replayed else ()
+        if isinstance(done.value, Proposal):
+            return Answer(202, encode(done.value), headers=marks)
+        return Answer(200, encode(Envelope(done.denied or view.denied, done.value)), headers=marks)
 
     async def approve(self, call: edge.Call[Caller]) -> Answer:
         """Approve a plan, and run it."""
@@ -145,6 +151,15 @@ class Handlers:
         return Answer(200, pieces(), wanted)
 
 
+async def _issued(run: Run, asked: agent_tokens.Asked) -> Token:
+    model = run.engine.registry.models["agent_token"]
+    async with run.writing() as inside:
+        issued = await agent_tokens.issue(inside.transaction, run.engine.records, run.caller, asked)
+        values = {name: [None, each] for name, each in issued.values.items() if each is not None}
+        await writing.note(inside, "agent_token.create", model, issued.record_id, values)
+    return Token(issued.token)
+
+
 def _wanted(accept: str | None) -> str | None:
     names = [part.split(";")[0].strip() for part in (accept or "").split(",")]
     return next((each for each in export.FORMATS if each in names), None)
@@ -156,10 +171,6 @@ def _body(call: edge.Call[Caller], *known: str) -> Mapping[str, object]:
         if name not in known:
             raise BadInput(f"unknown key {name}")
     return body
-
-
-def _secret(token: str) -> Answer:
-    return Answer(200, encode(Token(token)))
 
 
 def _tagged(call: edge.Call[Caller], value: object) -> Answer:

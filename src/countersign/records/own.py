@@ -64,22 +64,22 @@ async def _revoke_agent_token(run: Run, model: str, body: Body) -> object:
 
 
 async def _end(run: Run, model: str, record_id: str) -> object:
+    """The record as it is once it has ended; one that ended before stays as it is."""
     view = run.view_of(model)
-    async with run.engine.records.database.transaction() as transaction:
-        inside = run.within(transaction)
+    async with run.writing() as inside:
         record = await writing.find(inside, view.model, view.reach("revoke"), record_id)
-        shown = await get.read(inside, model, record_id)
-        await revoke.end(transaction, model, record.id)
-        await writing.note(inside, f"{model}.revoke", view.model, record.id, {"ended_at": [None, None]})
-        return shown
+        ended_at = await revoke.end(inside.transaction, model, record.id)
+        if ended_at is not None:
+            await writing.note(inside, f"{model}.revoke", view.model, record.id, {"ended_at": [None, ended_at]})
+        return await get.read(inside, model, record_id)
 
 
 async def _invite(run: Run, model: str, body: Body) -> object:
     """A link by which the person sets a password, valid for a day."""
     wanted = _only_id(body, "user.invite")
     view = run.view_of("user")
-    async with run.engine.records.database.transaction() as transaction:
-        inside = run.within(transaction)
+    async with run.writing() as inside:
+        transaction = inside.transaction
         record = await writing.find(inside, view.model, view.reach("invite"), wanted)
         engine = run.engine
         if not await giving.has_all_of(transaction, engine.registry, engine.commands, run.caller, record.id):

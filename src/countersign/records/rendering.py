@@ -71,6 +71,13 @@ async def _entries(run: Run, entries: Sequence[list[Any]], places: Mapping[str, 
             values[places["fields"]] = ",".join(shown)
 
 
+async def record(run: Run, view: ModelView, copies: Mapping[str, object]) -> dict[str, object]:
+    """A record of the past from the copies of its fields, all of which the viewer sees now."""
+    opened = _Copies(run)
+    await opened.find([(view, name, value) for name, value in copies.items()])
+    return {name: opened.shown(view, name, value) for name, value in copies.items()}
+
+
 async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[object]]) -> dict[str, list[object]]:
     """Before and after of the fields the viewer sees; of an unknown model, nothing."""
     return (await _changed(run, [(view, changes)]))[0]
@@ -97,7 +104,10 @@ def _is_nothing(view: ModelView, name: str, pair: Sequence[object]) -> bool:
 
 
 def _within(view: ModelView | None, changes: _Changes) -> _Changes:
-    return {} if view is None else {name: pair for name, pair in changes.items() if name in view.fields}
+    if view is None:
+        return {}
+    named = ((view.model.present_name(name), pair) for name, pair in changes.items())
+    return {name: pair for name, pair in named if name in view.fields}
 
 
 def _values(entries: Iterable[tuple[ModelView | None, _Changes]]) -> Iterator[tuple[ModelView, str, object]]:

@@ -11,6 +11,7 @@ from countersign.kernel import telemetry
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.call import Headers
+from countersign.kernel.http.idempotency import REPLAYED
 from countersign.kernel.mcp import origin
 from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import INTERNAL_ERROR, Fault
@@ -22,10 +23,11 @@ from countersign.records.approvals.propose import Proposal
 from countersign.records.commands.descriptions import describe
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Body, Run, actor_of
-from countersign.records.dispatch import Dispatch, view_of
+from countersign.records.dispatch import Dispatch, Done, view_of
 from countersign.records.documents import inputs
 from countersign.records.documents.meta import Approvals, Own
 from countersign.records.envelope import is_whole_list, whole_list
+from countersign.records.idempotency import META, REPLAYED_META
 
 NAME = "countersign-records"
 TITLE = "Countersign records"
@@ -33,12 +35,13 @@ INSTRUCTIONS = (
     "Business records and the commands on them. Text like EMAIL_<number> is a placeholder for a personal value: send "
     "it back unchanged where it belongs, never invent one. An answer with status approval_required means that nothing "
     "has changed yet: a person decides on the plan named by plan_id. To tell that person why, call plan__propose where "
-    "it is listed. Fields shown as placeholders cannot be filtered, ordered or grouped by."
+    "it is listed. Fields shown as placeholders cannot be filtered, ordered or grouped by. To repeat a call of a tool "
+    "that writes safely, send a UUID as _meta[\"idempotency-key\"] and the same one again: it has one effect."
 )
 
 READING = Hints(read_only=True, idempotent=True)
 HINTS: Mapping[str, Hints] = {
-    **dict.fromkeys(("get", "list", "search", "count_by", "export", "history", "watch", "verify"), READING),
+    **dict.fromkeys(command.READ_ONLY, READING),
     "update": Hints(destructive=True, idempotent=True),
     "delete": Hints(destructive=True, idempotent=True),
     "revoke": Hints(destructive=True, idempotent=True),
@@ -116,7 +119,9 @@ class RecordTools:
         self._sights[id(view)] = (view, made)
         return made
 
-    async def call(self, context: edge.Call[Caller], name: str, arguments: bytes) -> Outcome:
+    async def call(
+        self, context: edge.Call[Caller], name: str, arguments: bytes, meta: Mapping[str, object]
+    ) -> Outcome:
         """Run the command `model.command` for the tool `model__command`.
 
         Raises:
@@ -129,18 +134,17 @@ class RecordTools:
             body = edge.decode_object(arguments)
             if is_whole_list(command_name, body):
                 return await self._whole(context, model, body)
+            request_id, key = context.request_id, meta.get(META)
             done = await self.dispatch.run(
-                context.caller, model, command_name, body, context.request_id, stopping=context.stopping
+                context.caller, model, command_name, body, request_id, key=key, stopping=context.stopping
             )
-            if isinstance(done, Proposal):
-                return mcp.answered(encode(Proposed("approval_required", done.plan_id, done.expires_at)))
-            return mcp.answered(encode(Carried("ok", done.denied or view.denied, done.value)))
+            return _outcome(view, done)
         except NotFound as refused:
             raise UnknownTool(name) from refused
         except Refused as refused:
             if refused.status >= 500:
                 raise Fault(INTERNAL_ERROR, refused.detail) from refused
-            return mcp.refused(refused.detail)
+            return _marked(mcp.refused(refused.detail), is_replayed=REPLAYED[0] in refused.headers)
         except Exception as error:  # the edge of a tool's call: logged once under the request's id
             telemetry.logger("records").error("tool failed", request_id=context.request_id, tool=name, exc_info=error)
             raise Fault(INTERNAL_ERROR, "the service failed; the fault was logged") from error
@@ -160,6 +164,19 @@ class RecordTools:
                 if len(envelope) > LONGEST:
                     raise BadInput(f"{model}.list would answer more than {LONGEST >> 20} MiB: give a limit")
         return mcp.answered(b'{"status":"ok",' + envelope[1:])
+
+
+def _outcome(view: ModelView, done: Done) -> Outcome:
+    value = done.value
+    if isinstance(value, Proposal):
+        found = encode(Proposed("approval_required", value.plan_id, value.expires_at))
+    else:
+        found = encode(Carried("ok", done.denied or view.denied, value))
+    return _marked(mcp.answered(found), is_replayed=done.is_replayed)
+
+
+def _marked(outcome: Outcome, *, is_replayed: bool) -> Outcome:
+    return msgspec.structs.replace(outcome, meta={REPLAYED_META: True}) if is_replayed else outcome
 
 
 def endpoint(tools: RecordTools, version: str) -> edge.Endpoint[Caller]:

@@ -48,7 +48,7 @@ async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
         await expect(page.locator("tr:has(code:text-is('lead__list'))")).to_contain_text("reads")
         assert await page.locator("code:text-is('lead__create')").count() == 0
         assert agent.token not in await page.evaluate("JSON.stringify([localStorage, sessionStorage, location.href])")
-        token = alice.run("agent_token.list", filter=[{"field": "title", "op": "eq", "value": "wired"}])[0]
+        token = alice.run("agent_token.list", filter=[{"field": "label", "op": "eq", "value": "wired"}])[0]
         alice.run("agent_token.revoke", id=token["id"])
         await page.press("#token", "Enter")
 

@@ -59,6 +59,18 @@ CASES: list[Case] = [
     broken(
         names.fields_named, "plant.height", "by a call of its own", model("Plant", {"height": SHARED, "width": SHARED})
     ),
+    broken(
+        names.former_names_free,
+        "plant.height",
+        "leave it out",
+        model("Plant", {"height": Text(former_name="size"), "size": Text()}),
+    ),
+    broken(
+        names.former_names_free,
+        "plant.height",
+        "leave it out",
+        model("Plant", {"height": Text(former_name="size"), "width": Text(former_name="size")}),
+    ),
     broken(names.actions_named, "plant.update", "rename the action", acting(update=Move("seed", to="grown"))),
     broken(names.actions_named, "plant.Grow", "rename it", acting(Grow=Move("seed", to="grown"))),
     broken(

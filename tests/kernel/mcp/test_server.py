@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import given
@@ -64,7 +65,7 @@ class Echo:
         """The tool."""
         return ToolList([Tool("echo", "Echo", "Says it again.", {"type": "object"}, Hints())])
 
-    async def call(self, context: str, name: str, arguments: bytes) -> Outcome:
+    async def call(self, context: str, name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:
         """The arguments."""
         if name != "echo":
             raise UnknownTool(name)

@@ -145,3 +145,40 @@ async def test_placeholder_tokens_outlive_the_rotation_of_the_bearer_token(offic
 
     assert seen[0] == seen[1]
     assert [row["name"] for row in seen[0]] != [row["name"] for row in seen[2]]
+
+
+async def test_whatever_ends_something_answers_it_as_it_is_afterwards(office: Office) -> None:
+    agent, own = await office.agent("alice", label="bot"), await office.agent("alice", label="own")
+    tokens = {each["label"]: each["id"] for each in await office.all("agent_token", "alice")}
+    session = (await office.value("bob", "session.list"))[0]
+    lead = await office.first("lead", "alice")
+    plans = [await office.proposed(agent, "lead.delete", id=lead["id"]) for _ in range(2)]
+    assert plans[0] == plans[1]
+    rejected = await office.value("alice", "plan.reject", id=plans[0], reason="no")
+    withdrawn_id = await office.proposed(agent, "lead.delete", id=lead["id"])
+    withdrawn = await office.value(agent, "plan.withdraw", id=withdrawn_id)
+    ended = [
+        ("plan", rejected),
+        ("agent_token", await office.value("alice", "agent_token.revoke", id=tokens["bot"])),
+        ("agent_token", await office.value(own, "agent_token.revoke", id=tokens["own"])),
+        ("session", await office.value("bob", "session.revoke")),
+        ("user", await office.value("root", "user.update", id=session["user"], is_active=False)),
+    ]
+
+    for model, answer in ended:
+        assert answer == await office.value("root", f"{model}.get", id=answer["id"])
+    assert (rejected["state"], withdrawn["state"]) == ("rejected", "withdrawn")
+    assert [bool(each.get("ended_at")) for _, each in ended] == [False, True, True, True, False]
+
+
+async def test_ending_what_has_ended_changes_nothing(office: Office) -> None:
+    await office.agent("alice", label="bot")
+    token = next(each for each in await office.all("agent_token", "alice") if each["label"] == "bot")
+    first = await office.value("alice", "agent_token.revoke", id=token["id"])
+
+    again = await office.value("alice", "agent_token.revoke", id=token["id"])
+
+    assert again == first
+    ends = [{"field": "command", "op": "eq", "value": "agent_token.revoke"}]
+    (entry,) = await office.value("root", "audit_entry.list", filter=ends)
+    assert entry["changes"] == {"ended_at": [None, first["ended_at"]]}

@@ -1,4 +1,5 @@
-"""Opens an office, and dies by SIGKILL before the K-th statement of one request: `python dying.py JSON`.
+"""Opens an office, and dies by SIGKILL before the K-th statement of one request: `python dying.py JSON`. With K 0 it
+dies once a keyed request is committed, before it is answered.
 
 Prints `done` when the request came to its answer first.
 """
@@ -13,6 +14,7 @@ from typing import Any
 import httpx
 
 from countersign.records import app
+from countersign.records.idempotency import KeyedCalls
 from tests.records.office import ROOT_URL, settings
 
 STATEMENTS = ("fetch", "fetch_one", "run", "run_many")
@@ -35,15 +37,28 @@ def _count(kind: type, last: int) -> None:
             setattr(kind, name, counting(getattr(kind, name)))
 
 
+def _end_when_committed() -> None:
+    answer = KeyedCalls.answer
+
+    async def answered(*given: Any) -> Any:
+        await answer(*given)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    KeyedCalls.answer = answered
+
+
 async def _run(asked: dict[str, Any]) -> None:
     async with app.opened(settings(asked["data"], asked["url"]), ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service))
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            headers = {"Authorization": f"Bearer {asked['token']}"}
+            headers = {"Authorization": f"Bearer {asked['token']}", **asked["headers"]}
             await http.get("/api/commands", headers=headers)
             async with service.records.database.transaction() as transaction:
                 kind = type(transaction)
-            _count(kind, asked["last"])
+            if asked["last"]:
+                _count(kind, asked["last"])
+            else:
+                _end_when_committed()
             answer = await http.post(asked["path"], json=asked["body"], headers=headers)
     sys.stdout.write("done" if answer.status_code == 200 else answer.text)
 

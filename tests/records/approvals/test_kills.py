@@ -5,7 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
+import uuid
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +31,7 @@ class Request(NamedTuple):
     who: str
     path: str
     body: dict[str, object]
+    headers: Mapping[str, str] = {}
 
 
 @asynccontextmanager
@@ -48,6 +50,7 @@ def _dies(rooms: Rooms, request: Request, last: int) -> bool:
         "token": rooms.tokens[request.who],
         "path": request.path,
         "body": request.body,
+        "headers": dict(request.headers),
         "last": last,
     }
     paths = f"{SOURCE}{os.pathsep}{SOURCE.parent}"
@@ -141,3 +144,30 @@ async def test_a_post_killed_between_any_two_statements_takes_no_number(
     count = len([each for each in known if each.startswith(year)])
     assert [posted["number"], after["number"]] == [f"{year}-{count + 1:06d}", f"{year}-{count + 2:06d}"]
     figures.update({"kills": kills, "gaps": 0, "doubles": 0})
+
+
+async def test_a_keyed_call_that_is_killed_is_done_once_by_its_retry(
+    rooms: Rooms, is_full: bool, figures: Figures
+) -> None:
+    body: dict[str, object] = {"title": "Killed", "contact_email": "ada@x.example"}
+    # 0: killed between the commit and the answer.
+    places = range(60) if is_full else (0, 9)
+    kills = 0
+    for number, last in enumerate(places, 1):
+        headers = {"Idempotency-Key": str(uuid.uuid4())}
+        died = _dies(rooms, Request("alice", "/api/lead/create", body, headers), last)
+        kills += died
+        async with _opened(rooms) as office:
+            sent = {**office.headers("alice"), **headers}
+            retried = await office.http.post("/api/lead/create", json=body, headers=sent)
+            assert retried.status_code == 200, retried.text
+            is_replayed = "idempotency-replayed" in retried.headers
+            assert is_replayed or last > 0
+            made = [each for each in await office.all("lead") if each["title"] == "Killed"]
+            assert len(made) == number
+            assert retried.json()["value"] == await office.value("alice", "lead.get", id=retried.json()["value"]["id"])
+            await _sound(office)
+        if not died:
+            break
+    figures["keyed_kills"] = kills
+    assert kills >= 2

@@ -167,7 +167,7 @@ async def test_whom_a_field_is_hidden_from_is_not_told_that_it_changed(office: O
 
 async def test_failed_when_the_agent_lost_its_token(office: Office, agent: str) -> None:
     plan_id, lead = await _plan(office, agent)
-    token = next(each for each in await office.all("agent_token", "alice") if each["title"] == "mailbot")
+    token = next(each for each in await office.all("agent_token", "alice") if each["label"] == "mailbot")
     await office.value("alice", "agent_token.revoke", id=token["id"])
 
     assert (await office.approve("alice", plan_id)).json()["state"] == "failed"

@@ -98,7 +98,7 @@ async def test_the_next_token_of_a_label_does_not_confirm_what_the_last_one_gues
     agent = await office.agent("alice", "lead.*", label="mail", name="first")
     victim, clear = await first_lead(office, agent)
     mine = await office.value(agent, "lead.create", title="x", contact_email=clear["contact_email"])
-    token = next(each for each in await office.all("agent_token", "alice") if each["title"] == "mail")
+    token = next(each for each in await office.all("agent_token", "alice") if each["label"] == "mail")
     await office.value("alice", "agent_token.revoke", id=token["id"])
 
     later = await office.agent("alice", "lead.*", label="mail", name="second")

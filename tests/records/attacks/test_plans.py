@@ -82,7 +82,7 @@ async def test_an_agent_only_proposes_to_change_who_may_do_what(office: Office) 
 async def test_an_agent_puts_nobody_out_but_itself(office: Office) -> None:
     agent = await office.agent("alice", "session.*", "agent_token.*")
     other = await office.agent("alice", "lead.get", label="other")
-    tokens = {each["title"]: each["id"] for each in await office.value(agent, "agent_token.list")}
+    tokens = {each["label"]: each["id"] for each in await office.value(agent, "agent_token.list")}
     session = (await office.value(agent, "session.list"))[0]
 
     assert (await office.call(agent, "session.revoke", {"id": session["id"]})).status_code == 404
@@ -242,7 +242,7 @@ async def test_who_waits_for_plans_is_told_of_none_after_the_token_was_revoked(o
     done, _ = await asyncio.wait([waiting], timeout=0.1)
     assert not done
     tokens = await office.value("alice", "agent_token.list", order=[{"field": "issued_at"}])
-    watching = next(each["id"] for each in tokens if each["title"] == "watching" and "plan" in each["scopes"])
+    watching = next(each["id"] for each in tokens if each["label"] == "watching" and "plan" in each["scopes"])
 
     await office.value("alice", "agent_token.revoke", id=watching)
     await office.proposed(second, "lead.delete", id=doomed)

@@ -5,8 +5,8 @@ import pytest
 from countersign.records.access import revoke
 from countersign.records.access.domains import close_unused_domains
 from countersign.records.access.view import Caller
+from countersign.records.approvals.propose import Proposal
 from countersign.records.commands.refusals import BadInput
-from countersign.records.dispatch import Done
 from tests.records.inside import Inside
 
 
@@ -88,7 +88,7 @@ async def test_a_pending_plan_keeps_the_domain_until_it_is_decided(book: Inside)
     caller = await book.caller_of(first)
     old = await token_of(book, caller, made)
     proposed = await book.service.dispatch.run(caller, "contact", "delete", {"id": made}, "request")
-    assert not isinstance(proposed, Done)
+    assert isinstance(proposed.value, Proposal)
     await ended(book, first)
 
     second = await book.issued(person)

@@ -121,7 +121,7 @@ async def test_its_history_and_its_plans_show_the_token_the_record_shows(book: I
     third = await book.value(root, "contact", "update", id=first["id"], email="new@example.com")
     fourth = await book.value(agent, "contact", "update", id=first["id"], email=KNOWN)
     proposed = await book.service.dispatch.run(agent, "contact", "delete", {"id": first["id"]}, "request")
-    assert isinstance(proposed, Proposal)
+    assert isinstance(proposed.value, Proposal)
 
     history = await book.value(agent, "contact", "history", id=first["id"])
     (plan,) = await book.value(agent, "plan", "list")

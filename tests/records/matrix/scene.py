@@ -119,7 +119,7 @@ async def _people(scene: Scene) -> None:
         user = (await office.first("user", username=person))["id"]
         scene.owned["user", person] = user
         await office.agent(person, "plan.*", name=f"{person}'s spare")
-        spare = await office.first("agent_token", user=user, title=f"{person}'s spare")
+        spare = await office.first("agent_token", user=user, label=f"{person}'s spare")
         scene.owned["agent_token", person] = spare["id"]
         before = {each["id"] for each in await _sessions(office, user)}
         password = demo.PASSWORD if person in {name for name, _, _ in demo.PEOPLE} else "a long password"
@@ -146,7 +146,7 @@ async def _outsiders(scene: Scene) -> None:
     office.tokens["ended session"] = await sign_in.sign_in(office.service.records, "alice", demo.PASSWORD)
     await office.value("ended session", "session.revoke")
     await office.agent("alice", "*", name="ended agent")
-    ended = await office.first("agent_token", title="ended agent")
+    ended = await office.first("agent_token", label="ended agent")
     await office.value("root", "agent_token.revoke", id=ended["id"])
     manager = (await office.first("role", title="sales_manager"))["id"]
     off = await office.person("off")

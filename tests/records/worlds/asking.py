@@ -3,8 +3,9 @@
 import json
 import random
 import re
+import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from countersign.declare import Declared, Ref, Select
@@ -40,7 +41,7 @@ _MARK = re.compile(r"⟦(~?)(\d+)⟧")
 @dataclass(frozen=True)
 class Asked:
     """One request. ⟦7⟧ in the body is the seventh known token of each world, ⟦~7⟧ that of the other world; a raw body
-    is sent as it is."""
+    is sent as it is. `key` is the Idempotency-Key of a command."""
 
     path: str
     body: Mapping[str, object] | None = None
@@ -48,6 +49,7 @@ class Asked:
     method: str = ""
     raw: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    key: str = ""
 
     def sent(self) -> str:
         """The body before the marks are replaced."""
@@ -118,6 +120,7 @@ class Requests:
             (3, self._launder),
             (5, self._again),
             (4, self._right_guess),
+            (10, self._repeat),
         ]
         self._asked: list[Asked] = []
 
@@ -125,8 +128,11 @@ class Requests:
         """One more request."""
         weights = [weight for weight, _ in self._kinds]
         (_, make), = self._chance.choices(self._kinds, weights)
-        self._asked.append(make(self._registry.models[self._chance.choice(MODELS)]))
-        return self._asked[-1]
+        asked = make(self._registry.models[self._chance.choice(MODELS)])
+        if not asked.key and asked.body is not None and self._chances(40):
+            asked = replace(asked, key=str(uuid.UUID(int=self._chance.getrandbits(128))))
+        self._asked.append(asked)
+        return asked
 
     def pause_s(self) -> int:
         """How long after the last request this one comes: now and then many come at once, or none for a while."""
@@ -269,6 +275,14 @@ class Requests:
             return Asked(f"/api/{name}/delete", {"id": self.known.ids[name][self._pick(0, 1, 2, 3)]})
         before = [each for each in self._asked[-60:] if each.path.endswith(("/delete", "/update"))]
         return self._chance.choice(before) if before else self._get(model)
+
+    def _repeat(self, model: Declared) -> Asked:
+        """A keyed command once more, or another with its key."""
+        before = [each for each in self._asked[-80:] if each.key and each.path.count("/") == 3]
+        if not before:
+            return self._create(model)
+        asked = self._chance.choice(before)
+        return replace(self._chance.choice(before), key=asked.key) if self._chances(10) else asked
 
     def _delete(self, model: Declared) -> Asked:
         return Asked(f"/api/{model.name}/delete", {"id": self._record(model.name)})

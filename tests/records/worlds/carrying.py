@@ -39,6 +39,8 @@ class Rest:
     async def ask(self, world: World, who: str, asked: Asked, tokens: Sequence[tuple[str, str]]) -> httpx.Response:
         """Ask over REST."""
         headers = {"Authorization": f"Bearer {world.tokens[who]}", "Accept": asked.accept, **asked.headers}
+        if asked.key:
+            headers["Idempotency-Key"] = asked.key
         if asked.body is None and asked.raw is None:
             return await world.http.request(asked.method or "GET", asked.path, headers=headers)
         headers.setdefault("Content-Type", "application/json")
@@ -91,8 +93,9 @@ def _message(asked: Asked, tokens: Sequence[tuple[str, str]]) -> bytes:
     arguments = b"{}" if asked.body is None and asked.raw is None else asked.raw
     if arguments is None:
         arguments = asked.content(tokens)
-    call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%b","arguments":%b}}'
-    return call % (name.encode(), arguments)
+    meta = b'"_meta":{"idempotency-key":"%b"},' % asked.key.encode() if asked.key else b""
+    call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{%b"name":"%b","arguments":%b}}'
+    return call % (meta, name.encode(), arguments)
 
 
 REST = Rest()

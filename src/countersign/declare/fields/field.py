@@ -29,6 +29,7 @@ class FieldOptions(TypedDict, total=False):
     computed: Callable[..., object]
     sum_of: str
     declassify: bool
+    former_name: str
 
 
 class Field(ABC):
@@ -47,6 +48,8 @@ class Field(ABC):
     computed    makes the value from the fields its parameters name; empty when one of them is
     sum_of      the total of a field of the records that refer to this one: "invoice_line.amount_minor"
     declassify  a computed field may be seen though a source is hidden: the module vouches for it
+    former_name the name the field had in an earlier version: an upgrade renames its column, and grants, audit entries
+                and history that name the former one speak of this field
     """
 
     kind: ClassVar[str]
@@ -70,6 +73,7 @@ class Field(ABC):
         self.computed = options.get("computed")
         self.sum_of = options.get("sum_of")
         self.declassify = options.get("declassify", False)
+        self.former_name = options.get("former_name", "")
         self.readonly = options.get("readonly", False) or self.computed is not None or self.sum_of is not None
 
     def __set_name__(self, owner: type, name: str) -> None:

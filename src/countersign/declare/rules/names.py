@@ -21,7 +21,8 @@ TABLES = frozenset(
         *("version", "service_key", "module_state", "credential", "password", "sign_in_failure", "token_domain"),
         *("pii_value", "pii_alias", "literal", "record_change", "audit_lane", "sequence", "seeded_grant"),
         *("plan_step", "plan_value", "plan_key", "plan_approval", "plan_change", "plan_notice", "plan_letter"),
-        *("webhook", "webhook_event", "webhook_delivery", "delivery_hold", "schema_migration"),
+        *("webhook", "webhook_event", "webhook_delivery", "delivery_hold", "idempotency"),
+        "schema_migration",
     }
 )
 """The engine's own tables."""
@@ -52,6 +53,15 @@ def fields_named(whole: Whole) -> Iterator[str]:
     for model in whole.models.values():
         for name, field in model.fields.items():
             yield from (of_field(model, name, text) for text in _wrong_name(name, field))
+
+
+def former_names_free(whole: Whole) -> Iterator[str]:
+    """A former name is no present field's, and one field's alone."""
+    for model in whole.models.values():
+        former = [field.former_name for field in model.fields.values() if field.former_name]
+        for name, field in model.fields.items():
+            if field.former_name in model.fields or former.count(field.former_name) > 1:
+                yield of_field(model, name, f"former_name {field.former_name!r} is another field's: leave it out")
 
 
 def is_name(text: str) -> bool:

@@ -61,7 +61,7 @@ class StoreTools:
             self._lists[names] = ToolList(each.tool for each in seen.values())
         return self._lists[names]
 
-    async def call(self, context: ToolCall, name: str, arguments: bytes) -> Outcome:
+    async def call(self, context: ToolCall, name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:
         """Send the request that the tool stands for, in the caller's name.
 
         Raises:

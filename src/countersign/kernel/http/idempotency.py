@@ -6,6 +6,7 @@ of which only a hash is kept, so that the stored record alone opens nothing.
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -79,14 +80,23 @@ def key_of(headers: Headers, caller: str, method: str, path: str, content: bytes
     raw = headers.get(HEADER)
     if raw is None:
         return None
-    value = raw.strip()
+    return scoped_key(raw if headers.count(HEADER) == 1 else None, (caller, method, path), content)
+
+
+def scoped_key(sent: object, scope: Sequence[str], content: bytes) -> Key:
+    """The key that was sent, bare or quoted, for the calls of this scope; `content` as for `key_of`.
+
+    Raises:
+        InvalidRequest: it is not a UUID.
+    """
+    value = sent.strip() if isinstance(sent, str) else ""
     if len(value) >= 2 and value[0] == value[-1] == '"':
         value = value[1:-1]
-    if headers.count(HEADER) != 1 or not ids.is_uuid(value):
+    if not ids.is_uuid(value):
         raise invalid_parameter("Idempotency-Key", "must be one UUID, bare or in double quotes")
     value = value.lower()
-    scope = "\0".join((caller, method, path, value)).encode()
-    return Key(value, hashlib.sha256(scope).digest(), hashlib.sha256(content).digest())
+    scoped = "\0".join((*scope, value)).encode()
+    return Key(value, hashlib.sha256(scoped).digest(), hashlib.sha256(content).digest())
 
 
 class Running:

@@ -1,8 +1,9 @@
 """A server of tools: from an HTTP body to a JSON-RPC answer, without a session and without a stream."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
@@ -18,7 +19,7 @@ from countersign.kernel.mcp.messages import (
 )
 from countersign.kernel.mcp.metadata import REVISION_HEADER, Headers
 from countersign.kernel.mcp.revisions import Revision
-from countersign.kernel.mcp.tools import Tools
+from countersign.kernel.mcp.tools import Outcome, Tools
 from countersign.kernel.validation_text import sentence
 
 JSON = "application/json"
@@ -68,6 +69,7 @@ class _List(msgspec.Struct):
 class _Call(msgspec.Struct):
     name: str
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
+    meta: Any = msgspec.field(default=None, name="_meta")
 
 
 _ParamsT = TypeVar("_ParamsT", bound=msgspec.Struct)
@@ -84,9 +86,7 @@ class Server(Generic[ContextT]):
         self._with_2026 = with_2026
         about = {"name": implementation.name, "title": implementation.title, "version": implementation.version}
         self._server_info = _encode(about)
-        self._complete = b'"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":%b},' % (
-            self._server_info
-        )
+        self._described = b'"io.modelcontextprotocol/serverInfo":%b' % self._server_info
 
     async def answer(self, context: ContextT, headers: Headers, body: bytes) -> Reply:
         """The answer to one POST whose caller is known; `context` is handed to the tools."""
@@ -133,7 +133,9 @@ class Server(Generic[ContextT]):
     async def _respond(self, context: ContextT, revision: Revision, request: Request) -> bytes:
         try:
             if request.method == "tools/call":
-                return request.answered(await self._call(context, revision, request))
+                outcome = await self._call(context, request)
+                meta = b',"_meta":%b' % _encode(outcome.meta) if outcome.meta else b""
+                return request.answered(outcome.members(revision) + meta)
             return request.answered(await self._members(context, revision, request))
         except Fault as fault:
             return fault.encoded(request.id)
@@ -149,7 +151,7 @@ class Server(Generic[ContextT]):
             return b""
         raise Fault(METHOD_NOT_FOUND, f"Method not found: {request.method}")
 
-    async def _call(self, context: ContextT, revision: Revision, request: Request) -> bytes:
+    async def _call(self, context: ContextT, request: Request) -> Outcome:
         asked = _params(request, _Call)
         arguments = bytes(asked.arguments)
         # Some clients send null where there are none.
@@ -157,7 +159,10 @@ class Server(Generic[ContextT]):
             arguments = b"{}"
         if not arguments.startswith(b"{"):
             raise Fault(INVALID_PARAMS, "arguments must be an object")
-        return (await self._tools.call(context, asked.name, arguments)).members(revision)
+        meta: Mapping[str, object] = {}
+        if isinstance(asked.meta, dict):
+            meta = cast("Mapping[str, object]", asked.meta)
+        return await self._tools.call(context, asked.name, arguments, meta)
 
     def _initialized(self, wanted: str) -> bytes:
         revision = revisions.HANDSHAKES.get(wanted, revisions.LATEST)
@@ -178,16 +183,19 @@ class Server(Generic[ContextT]):
                 raise Fault(INVALID_REQUEST, "a client sends no responses", status=400)
             return Reply(202)
         metadata.check(headers, message)
+        meta = self._described
         if message.method == "server/discover":
             members = self._discovered()
         elif message.method == "tools/list":
             members = await self._members(context, revisions.JULY_2026, message)
             members += b',"ttlMs":%d,"cacheScope":"private"' % LIST_TTL_MS
         elif message.method == "tools/call":
-            members = await self._call(context, revisions.JULY_2026, message)
+            outcome = await self._call(context, message)
+            members = outcome.members(revisions.JULY_2026)
+            meta += b"".join(b",%b:%b" % (_encode(name), _encode(each)) for name, each in outcome.meta.items())
         else:
             raise Fault(METHOD_NOT_FOUND, f"Method not found: {message.method}", status=404)
-        return Reply(200, message.answered(self._complete + members))
+        return Reply(200, message.answered(b'"resultType":"complete","_meta":{%b},%b' % (meta, members)))
 
     def _discovered(self) -> bytes:
         supported = _encode(revisions.offered(with_2026=True))

@@ -91,11 +91,12 @@ class ToolList:
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
     """What calling a tool came to: blocks of content as a JSON array, and the same as a JSON object where there is
-    one, which clients of revisions with titles get too."""
+    one, which clients of revisions with titles get too. `meta` are the members of the result's `_meta`."""
 
     content: bytes
     structured: bytes | None = None
     is_error: bool = False
+    meta: Mapping[str, object] = {}
 
     def members(self, revision: Revision) -> bytes:
         """The result's members."""
@@ -134,8 +135,9 @@ class Tools(Protocol[ContextT]):
         """The tools that there are for the caller."""
         ...
 
-    async def call(self, context: ContextT, name: str, arguments: bytes) -> Outcome:
-        """Call a tool; `arguments` is a JSON object as it was sent, not looked into yet.
+    async def call(self, context: ContextT, name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:
+        """Call a tool; `arguments` is a JSON object as it was sent, not looked into yet. `meta` are the members of the
+        request's `_meta`.
 
         Raises:
             UnknownTool: there is none for this caller.

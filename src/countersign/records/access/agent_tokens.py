@@ -114,7 +114,7 @@ async def issue(transaction: Transaction, records: Records, caller: Caller, aske
     await open_domain(transaction, caller.user_id, label)
     now = clock.now()
     values: dict[str, str | int | None] = {
-        "title": label,
+        "label": label,
         "user": caller.user_id,
         "scopes": ",".join(asked.scopes),
         "unmask": ",".join(asked.unmask) or None,
@@ -129,7 +129,7 @@ async def issue(transaction: Transaction, records: Records, caller: Caller, aske
 
 def _checked_label(label: str, labels: frozenset[str]) -> str:
     try:
-        AgentToken.title.read(label)
+        AgentToken.label.read(label)
     except BadValue as error:
         raise TokenRefused(f"label {error}") from error
     label = label.strip()

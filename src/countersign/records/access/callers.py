@@ -21,7 +21,7 @@ FROM credential
 WHERE digest = $1 AND kind IN ('session', 'agent') AND ended_at IS NULL AND expires_at > $2
 """
 _AGENT = """
-SELECT "user", title, scopes, unmask, expires_at
+SELECT "user", label, scopes, unmask, expires_at
 FROM agent_token
 WHERE id = $1 AND ended_at IS NULL AND expires_at > $2
 """

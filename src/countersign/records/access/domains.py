@@ -29,7 +29,7 @@ FROM token_domain AS domain
 WHERE domain.closed_at IS NULL AND domain.label <> '' {of_person}
 AND NOT EXISTS (
     SELECT 1 FROM agent_token AS token
-    WHERE token."user" = domain.user_id AND token.title = domain.label
+    WHERE token."user" = domain.user_id AND token.label = domain.label
     AND token.ended_at IS NULL AND token.expires_at > $1
 )
 AND NOT EXISTS (

@@ -69,7 +69,7 @@ def _where(model: Declared, condition: _Condition) -> Where:
     place = f"rows: {model.name}.{condition.field}"
     if operator is None:
         raise BadGrant(f"{place}: op must be one of {', '.join(OPERATORS)}")
-    found = Where(condition.field, operator, _read(condition.value))
+    found = Where(model.present_name(condition.field), operator, _read(condition.value))
     # Find out now what would otherwise fail whenever somebody with the role calls.
     text = misfit(model, found, is_row_rule=True)
     if text:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from countersign.declare import ADMINISTRATOR, Grant, Role
+from countersign.declare import ADMINISTRATOR, Declared, Grant, Role
 from countersign.declare.access import Names
 from countersign.declare.registry import Registry
 from countersign.kernel import telemetry
@@ -61,6 +61,11 @@ def _names(text: str | None) -> Names:
     return "*" if "*" in names else names
 
 
+def _fields(model: Declared, text: str | None) -> Names:
+    names = _names(text)
+    return names if names == "*" else tuple(map(model.present_name, names))
+
+
 def read_grant(registry: Registry, row: Row) -> Grant | None:
     """The grant of a row: model, commands, clear, masked, write, rows. None when there is no such model at the moment,
     or the rows cannot be understood, which is logged.
@@ -77,9 +82,9 @@ def read_grant(registry: Registry, row: Row) -> Grant | None:
     return Grant(
         model=model.name,
         commands=_names(row[1]),
-        clear=_names(row[2]),
-        masked=_names(row[3]),
-        write=_names(row[4]),
+        clear=_fields(model, row[2]),
+        masked=_fields(model, row[3]),
+        write=_fields(model, row[4]),
         rows=rows,
     )
 

@@ -56,7 +56,7 @@ class Session(Model, commands=("get", "list", "search")):
 class AgentToken(Model, commands=("get", "list", "search")):
     """A token by which an agent acts for a person, cut to its scopes."""
 
-    title = Text(required=True, readonly=True, label="Label")
+    label = Text(required=True, readonly=True, former_name="title")
     user = Ref("user", required=True, on_delete="cascade", readonly=True)
     scopes = LongText(readonly=True)
     unmask = LongText(readonly=True, help="Fields it may read in clear")

@@ -1,6 +1,7 @@
 """Ending sessions and agent tokens: at once, on every worker."""
 
 from countersign.kernel import clock
+from countersign.kernel.clock import Instant
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Transaction
 from countersign.records.access.domains import close_unused_domains
@@ -23,22 +24,23 @@ _END_EVERY = (
 _END_LINKS = "UPDATE credential SET ended_at = $2 WHERE user_id = $1 AND kind = 'setup' AND ended_at IS NULL"
 
 
-async def end(transaction: Transaction, model: str, record_id: str) -> bool:
+async def end(transaction: Transaction, model: str, record_id: str) -> Instant | None:
     """End the session or agent token of this record (model `session` or `agent_token`): once the transaction is
-    durable, its token is refused everywhere. Whether it was not ended before; whoever calls writes the audit.
+    durable, its token is refused everywhere. The moment it ended; None when it had ended before. The caller writes
+    the audit entry.
 
     With the last token of its label, an agent's token domain is closed, unless a pending plan needs it.
     """
     now = clock.now()
     await transaction.run(_END_CREDENTIALS, record_id, now)
     if not await transaction.run(_END_RECORD[model], record_id, now):
-        return False
+        return None
     if model == "agent_token":
         person = await transaction.fetch_one(_PERSON, record_id)
         if person is not None:
             await close_unused_domains(transaction, person[0])
     await versions.bump(transaction, "access")
-    return True
+    return now
 
 
 async def end_all_of(

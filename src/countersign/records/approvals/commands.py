@@ -73,8 +73,7 @@ async def _end(run: Run, body: Body, state: str, reason: str | None) -> object:
     plan_id = body.get("id")
     if not isinstance(plan_id, str):
         raise BadInput("id must be a string")
-    async with run.engine.records.database.transaction() as transaction:
-        inside = run.within(transaction)
+    async with run.writing() as inside:
         try:
             plan = await decide.find(inside, plan_id)
         except NotFound as error:
@@ -86,7 +85,7 @@ async def _end(run: Run, body: Body, state: str, reason: str | None) -> object:
             raise decide.NotPending(plan.id, str(plan.values["state"]))
         await decide.end(inside, plan, state, reason=reason)
         ended = await get.read(inside, "plan", plan_id)
-        await changes.note(transaction, plan_id)
+        await changes.note(inside.transaction, plan_id)
         return ended
 
 
@@ -103,8 +102,7 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
         raise BadInput(f"steps must be an array of 1 to {MOST_STEPS} objects with command and input")
     if not run.caller.is_agent:
         raise BadInput("plans are proposed by agents; run the commands themselves")
-    async with run.engine.records.database.transaction() as transaction:
-        inside = run.within(transaction)
+    async with run.writing() as inside:
         prepared: list[Prepared] = []
         for position, each in enumerate(cast("list[object]", given)):
             made = {promise.promised(n): step.model for n, step in enumerate(prepared) if step.command == "create"}

@@ -13,10 +13,9 @@ from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.steps import Step
 from countersign.records.commands import select, writing
 from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.refusals import TryAgain
 from countersign.records.commands.run import Run
 from countersign.records.commands.stored import StoredRecord, insertion, insertion_values, record_of
-from countersign.records.masking.vault import Held
 
 MOST_PENDING = 100
 
@@ -45,7 +44,7 @@ async def propose(run: Run, prepared: Sequence[Prepared], *, why: str | None) ->
     """Store the commands as a plan, or find the same one that is pending already; last in its transaction.
 
     Raises:
-        BadInput: the agent has too many plans pending.
+        TryAgain: the agent has too many plans pending.
     """
     now = clock.now()
     same = steps.sameness(run, prepared, await _as_seen(run, prepared))
@@ -58,7 +57,7 @@ async def propose(run: Run, prepared: Sequence[Prepared], *, why: str | None) ->
         await run.transaction.run(_SET_KEY, same, plan_id)
     counted = await run.transaction.fetch_one(_COUNT_PENDING, run.caller.user_id, run.caller.agent or "", now)
     if counted is not None and counted[0] >= MOST_PENDING:
-        raise BadInput(f"{MOST_PENDING} of your plans are pending: wait for decisions, or withdraw some")
+        raise TryAgain(f"{MOST_PENDING} of your plans are pending: wait for decisions, or withdraw some")
     expires_at = clock.later(now, seconds=run.engine.records.settings.plan_ttl_s)
     await _store(run, plan_id, prepared, why, now, expires_at)
     await changes.note(run.transaction, plan_id)
@@ -129,7 +128,7 @@ async def _diff(run: Run, step: Step) -> list[dict[str, Any]]:
     """Before and after of every field the step sets; values as audit and plans keep them."""
     record = await _record(run, step)
     after = _after(run.engine.registry.models[step.model], step, record)
-    before = {} if record is None else await _copies(run, step.model, record, list(after))
+    before = {} if record is None else await writing.copies(run, step.model, record, after)
     return [
         {"model": step.model, "id": step.record_id, "field": name, "before": before.get(name), "after": value}
         for name, value in after.items()
@@ -144,18 +143,6 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
         name: {"value": each.value} if each.value is not None else each.stored for name, each in step.given.items()
     }
     return after | policy.moved(model, step.command)
-
-
-async def _copies(run: Run, model: str, record: StoredRecord, names: Sequence[str]) -> dict[str, Any]:
-    ids_of = {name: record.value_ids[name] for name in names if record.value_ids.get(name) is not None}
-    keys = await run.engine.vault.keys(run.transaction, [each for each in ids_of.values() if each is not None])
-    aliases = await run.engine.vault.aliases(run.transaction, model, record.id)
-    found: dict[str, Any] = {}
-    for name in names:
-        value_id = ids_of.get(name)
-        held = Held(value_id, keys[value_id]) if value_id is not None and value_id in keys else None
-        found[name] = writing.copy(run, record.values[name], held, aliases.get(name))
-    return found
 
 
 async def _effects(run: Run, prepared: Prepared) -> list[dict[str, Any]]:

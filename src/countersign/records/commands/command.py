@@ -20,6 +20,10 @@ READING: Mapping[str, Answering] = {
     "count_by": count_by.count_by,
 }
 
+READ_ONLY = frozenset({"get", "list", "search", "count_by", "export", "history", "watch", "verify"})
+"""The names of all commands that change nothing, the engine's own included."""
+
+
 def names_of(registry: Registry, own: Mapping[str, Mapping[str, str]]) -> dict[str, frozenset[str]]:
     """By model, the names of all its commands: generated, workflow actions, and the engine's `own`."""
     return {
@@ -36,6 +40,11 @@ def moves(model: Declared) -> tuple[str, ...]:
 def is_writing(model: Declared, name: str) -> bool:
     """Whether the command is one of those that are prepared first, so that an agent's can become a plan."""
     return name in ("create", "update", "delete") or name in moves(model)
+
+
+def writes(model: Declared, name: str) -> bool:
+    """Whether the command may change anything, so that it takes an Idempotency-Key."""
+    return is_writing(model, name) or name not in READ_ONLY
 
 
 async def check(run: Run, view: ModelView, name: str, body: Body) -> Prepared:

@@ -13,7 +13,7 @@ from countersign.kernel.database.errors import ConstraintViolation
 from countersign.records.access.view import ModelView
 from countersign.records.commands import create
 from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.refusals import BadInput, unknown_field
+from countersign.records.commands.refusals import BadInput, TryAgain, unknown_field
 from countersign.records.commands.run import Body, Run
 
 MOST_ROWS = 5_000
@@ -53,8 +53,8 @@ async def import_(run: Run, model: str, body: Body) -> Imported:
     view = run.view_of(model)
     done = Imported(0, 0, False, [], [])
     try:
-        async with run.engine.records.database.transaction() as transaction:
-            done, _ = await check(run.within(transaction), view, body, makes=True)
+        async with run.writing() as inside:
+            done, _ = await check(inside, view, body, makes=True)
             if done.dry_run or done.errors:
                 raise _Undone
     except _Undone:
@@ -67,6 +67,7 @@ async def check(run: Run, view: ModelView, body: Body, *, makes: bool = False) -
 
     Raises:
         BadInput: as `import_`; or an agent may not create what the plan would.
+        TryAgain: a row conflicts with a concurrent change.
     """
     text, is_trial = _read(view, body)
     if run.caller.is_agent and not is_trial and "create" not in view.commands:
@@ -86,8 +87,8 @@ async def check(run: Run, view: ModelView, body: Body, *, makes: bool = False) -
                 done.created += 1
         except BadInput as refused:
             done.errors.append(RowError(number, refused.detail))
-        except ConstraintViolation:
-            done.errors.append(RowError(number, "it conflicts with a concurrent change; try again"))
+        except ConstraintViolation as error:
+            raise TryAgain(f"row {number} conflicts with a concurrent change; try again") from error
     return done, prepared
 
 

@@ -107,13 +107,18 @@ async def as_seen(run: Run, view: ModelView, record: StoredRecord) -> StoredReco
 
 
 def to_change(view: ModelView, seen: StoredRecord, given: Mapping[str, Given]) -> dict[str, Given]:
-    """What is given but for refs that are empty to the caller and stay so: emptying one that it does not see would
-    tell that there was one."""
-    return {
-        name: each
-        for name, each in given.items()
-        if each.stored is not None or seen.values[name] is not None or not isinstance(view.model.fields[name], Ref)
-    }
+    """What is given but for what the caller sees to stay as it is: refs that are empty to it and stay so (emptying one
+    that it does not see would tell that there was one), and linked values that a masked caller reads in clear (any
+    other that it writes in clear counts as new)."""
+    return {name: each for name, each in given.items() if not _is_unchanged(view, seen, name, each)}
+
+
+def _is_unchanged(view: ModelView, seen: StoredRecord, name: str, given: Given) -> bool:
+    if given.stored != seen.values[name]:
+        return False
+    if isinstance(view.model.fields[name], Ref):
+        return given.stored is None
+    return given.is_plain_text and view.sees_in_clear(name)
 
 
 async def among(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[str]:

@@ -11,6 +11,10 @@ class BadInput(Refused):
     title = "Input refused"
 
 
+class TryAgain(BadInput):
+    """The input is refused as things are at this moment: the same input may be accepted in the next."""
+
+
 class TooManyUnknownTokens(Refused):
     """The caller has sent too many placeholder tokens that mean nothing; `is_first`: nobody was told yet."""
 

@@ -1,7 +1,8 @@
 """One command under way: who runs it, in which transaction, and what the engine does beside it."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -145,6 +146,16 @@ class Run:
     def within(self, transaction: Transaction) -> "Run":
         """The same command, working in a transaction."""
         return replace(self, reader=transaction, open_transaction=transaction)
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncGenerator["Run"]:
+        """A block whose writes are kept all or not at all: a transaction or, inside of one, a savepoint of it."""
+        if self.open_transaction is not None:
+            async with self.open_transaction.savepoint():
+                yield self
+        else:
+            async with self.engine.records.database.transaction() as transaction:
+                yield self.within(transaction)
 
 
 def actor_of(caller: Caller, request_id: str) -> Actor:

@@ -30,7 +30,9 @@ class Tellable:
             tests.append(f'EXISTS (SELECT 1 FROM "{name}" AS told WHERE told.id = {alias}.record_id AND {reached})')
         if view.denied:
             # Names of fields hold neither % nor a sign of LIKE but the underscore, which stands for itself too.
-            seen = [f"',' || {alias}.fields || ',' LIKE {put(f'%,{each},%')}" for each in view.fields]
+            former = (name for each in view.fields if (name := view.model.fields[each].former_name))
+            named = (*view.fields, *former)
+            seen = [f"',' || {alias}.fields || ',' LIKE {put(f'%,{each},%')}" for each in named]
             tests.append(f"({' OR '.join([f'{alias}.fields = {put(str())}', *seen])})")
         return f"({' AND '.join(tests)})"
 

@@ -1,6 +1,6 @@
 """Writing one record: the row, its vault entries, the totals it counts into and its audit, in one transaction."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -182,9 +182,25 @@ def copy(run: Run, value: Stored, held: Held | None, by_domain: Mapping[str, int
     return {**kept, "aliases": by_domain} if by_domain else kept
 
 
+async def copies(run: Run, model: str, record: StoredRecord, names: Collection[str]) -> dict[str, Any]:
+    """Fields of a record as audit, plans and stored answers keep them: see `copy`."""
+    held_by = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
+    keys = await run.engine.vault.keys(run.transaction, list(held_by.values()))
+    by_domain = await run.engine.vault.aliases(run.transaction, model, record.id)
+    found: dict[str, Any] = {}
+    for name in names:
+        value_id = held_by.get(name)
+        held = Held(value_id, keys[value_id]) if value_id is not None and value_id in keys else None
+        found[name] = copy(run, record.values[name], held, by_domain.get(name))
+    return found
+
+
 async def _is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: Given) -> bool:
     """Whether the value is another. What a masked caller wrote in clear always is, and a token is compared with the
-    token it was shown: it must not learn whether its guess was right."""
+    token it was shown: it must not learn whether its guess was right. The token of the value in place, and nothing
+    else, is no change."""
+    if given.value_id is None and given.origins and given.origins == (record.value_ids.get(name),):
+        return given.stored != record.values[name]
     if given.is_plain_text:
         return True
     if given.value_id is None or run.domain is None:

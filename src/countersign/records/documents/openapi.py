@@ -23,6 +23,19 @@ _PROPOSAL = {
     },
     "required": ["approval_required", "plan_id", "expires_at"],
 }
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "schema": {"type": "string", "format": "uuid"},
+    "description": "A UUID of your choice. A repeat with the same key and input within 24 hours has no second effect, "
+    "and is answered as the first call was.",
+}
+_REPLAYED = {
+    "Idempotency-Replayed": {
+        "schema": {"const": "true"},
+        "description": "An earlier call with the same Idempotency-Key has run the command.",
+    }
+}
 
 
 def document(
@@ -45,6 +58,7 @@ def document(
         "components": {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
             "schemas": {"Error": _ERROR, "Proposal": _PROPOSAL},
+            "parameters": {"IdempotencyKey": _KEY},
             "responses": {
                 "Refused": _json("The input is refused; error says why.", {"$ref": "#/components/schemas/Error"}),
                 "Unauthenticated": _json("No valid token.", {"$ref": "#/components/schemas/Error"}),
@@ -72,12 +86,16 @@ def _operation(view: ModelView, name: str, words: str, *, asks: bool) -> dict[st
     answers: dict[str, Any] = {"200": _json("Done.", envelope)}
     if asks:
         answers["202"] = _json("A person must approve.", {"$ref": "#/components/schemas/Proposal"})
+    is_keyed = command.writes(view.model, name)
+    if is_keyed:
+        answers = {status: {**each, "headers": _REPLAYED} for status, each in answers.items()}
     for status, response in (("400", "Refused"), ("401", "Unauthenticated"), ("404", "NotFound")):
         answers[status] = {"$ref": f"#/components/responses/{response}"}
     return {
         "operationId": f"{view.model.name}__{name}",
         "summary": words,
         "tags": [view.model.name],
+        **({"parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}]} if is_keyed else {}),
         "requestBody": {
             "required": True,
             "content": {"application/json": {"schema": inputs.input_schema(view, name)}},

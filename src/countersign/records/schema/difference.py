@@ -50,6 +50,8 @@ def between(before: Snapshot, after: Snapshot) -> list[Step]:
         if name not in before.tables:
             planning.create(name)
     for name in after.tables:
+        planning.rename(name)
+    for name in after.tables:
         planning.take_away(name)
     for name in after.tables:
         planning.add(name)
@@ -96,6 +98,21 @@ class _Planning:
             f"changed BIGINT NOT NULL{columns})"
         )
         self._step(f"create the table {name}", text, msgspec.structs.replace(each, columns=own, indexes=[]))
+
+    def rename(self, name: str) -> None:
+        """Columns whose fields have another name by now; their indexes are made again."""
+        for column in self._after.tables[name].columns:
+            present = self.now.tables[name].column(column.former_name)
+            if present is not None and self.now.tables[name].column(column.name) is None:
+                self._rename_column(name, present, column.name)
+
+    def _rename_column(self, name: str, column: Column, new: str) -> None:
+        for index in [each for each in self.now.tables[name].indexes if _is_over(each, [column])]:
+            self._drop_index(name, index)
+        self._added.add((name, new))
+        text = f'ALTER TABLE "{name}" RENAME COLUMN "{column.name}" TO "{new}"'
+        after = _renamed(self.now.tables[name], column, new)
+        self._step(f"rename {name}.{column.name} to {name}.{new}", text, after)
 
     def take_away(self, name: str) -> None:
         """Indexes, columns and options of a table that are no longer wanted as they are."""
@@ -250,6 +267,18 @@ def _words(column: Column) -> str:
 
 def _with(snapshot: Snapshot, each: Table) -> Snapshot:
     return Snapshot({**snapshot.tables, each.name: each}, snapshot.versions)
+
+
+def _renamed(table: Table, column: Column, new: str) -> Table:
+    def name(each: str) -> str:
+        return new if each == column.name else each
+
+    return msgspec.structs.replace(
+        table,
+        columns=[msgspec.structs.replace(each, name=name(each.name)) for each in table.columns],
+        bits={name(each): bit for each, bit in table.bits.items()},
+        unfilled=tuple(map(name, table.unfilled)),
+    )
 
 
 def _replaced(now: Table, asked: Column) -> list[Column]:

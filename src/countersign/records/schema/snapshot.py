@@ -33,6 +33,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     options      those of a select
     is_required  no record may be without it
     made_from    the fields (`model.field`) that a computed field or a total is made from
+    former_name  the name the column had before it was renamed
     label        of value ids: the label of their values in the vault; `is_linked` as the field says
     """
 
@@ -45,6 +46,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     made_from: tuple[str, ...] = ()
     label: str | None = None
     is_linked: bool = False
+    former_name: str = ""
 
 
 class Index(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -95,7 +97,11 @@ def table(model: Declared, module: str, totals: Iterable[Total], before: Table |
     """
     bits = dict(before.bits) if before is not None else {}
     used = before.used_bits if before is not None else 0
-    kept = {name: bits[name] for name in model.fields if name in bits}
+    kept = {
+        name: bits[known]
+        for name, field in model.fields.items()
+        if (known := name if name in bits else field.former_name) in bits
+    }
     for name in model.fields:
         if name not in kept:
             kept[name] = used
@@ -113,11 +119,17 @@ def _columns(model: Declared, totals: Iterable[Total]) -> Iterable[Column]:
         made_from = made.get(name) or tuple(f"{model.name}.{source}" for source in sources(field))
         yield _own_column(field, field.required or name == governed, made_from)
         if field.is_folded:
-            yield Column(name + FOLDED, "TEXT")
+            yield Column(name + FOLDED, "TEXT", former_name=_former(field, FOLDED))
         if field.personal:
-            yield Column(name + VALUE, "BIGINT", label=field.personal, is_linked=field.linked)
+            yield Column(
+                name + VALUE, "BIGINT", label=field.personal, is_linked=field.linked, former_name=_former(field, VALUE)
+            )
     for name, kind in _EXTRA.get(model.name, ()):
         yield Column(name, kind)
+
+
+def _former(field: Field, ending: str = "") -> str:
+    return f"{field.former_name}{ending}" if field.former_name else ""
 
 
 def _own_column(field: Field, is_required: bool, made_from: tuple[str, ...]) -> Column:
@@ -129,6 +141,7 @@ def _own_column(field: Field, is_required: bool, made_from: tuple[str, ...]) -> 
         options=field.options if isinstance(field, Select) else (),
         is_required=is_required,
         made_from=made_from,
+        former_name=field.former_name,
     )
 
 

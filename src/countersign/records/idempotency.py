@@ -1,0 +1,267 @@
+"""Idempotency-Key in records: what a keyed command came to is stored with its effect, and shown again to a repeat.
+
+The outcome is stored, not its bytes: a repeat shows it as the caller may see it at that moment, so that it never says
+more than the same command, or reading the same record, says then. The stored outcome is encrypted under the key itself,
+of which only a hash is stored; a personal value in it is a copy under the value's own key in the vault, as in the
+audit, so that erasing the value erases it here too.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+from countersign.kernel.errors import Refused
+from countersign.kernel.http import idempotency
+from countersign.kernel.http.answer import Answer, encode
+from countersign.kernel.http.idempotency import InProgress, Key, KeyReused
+from countersign.records import rendering
+from countersign.records.access.view import Caller, ModelView
+from countersign.records.approvals.propose import Proposal
+from countersign.records.commands import get, incoming, select, writing
+from countersign.records.commands.import_ import Imported
+from countersign.records.commands.refusals import BadInput, TryAgain, no_such_record
+from countersign.records.commands.run import Body, Run
+from countersign.records.commands.stored import record_of
+from countersign.records.masking.vault import Vault
+
+META = "idempotency-key"
+"""Names the key in the `_meta` of an MCP request."""
+
+REPLAYED_META = "idempotency-replayed"
+"""Marks, in the `_meta` of an MCP result, what an earlier call came to."""
+
+Command: TypeAlias = Callable[[Run], Awaitable[object]]
+"""A command with its input: what it answers."""
+
+
+class RecordOutcome(msgspec.Struct, tag="record"):
+    """The command answered this record, with copies of the fields that the caller saw (None: they are read anew).
+    `sight` is how it saw the model."""
+
+    id: str
+    revision: int
+    sight: str
+    fields: dict[str, Any] | None
+
+
+class ValueOutcome(msgspec.Struct, tag="value"):
+    """The command answered this; shown again while the caller's view is of this `sight` (empty: always)."""
+
+    value: msgspec.Raw
+    sight: str
+
+
+class ProposalOutcome(msgspec.Struct, tag="proposal"):
+    """The command became a plan."""
+
+    plan_id: str
+    expires_at: str
+
+
+class RefusalOutcome(msgspec.Struct, tag="refusal"):
+    """The command was refused; its reason is for a caller whose view is of this `sight`, and who sees the record
+    `record_id` that the command was about, if it saw it then."""
+
+    reason: str
+    members: dict[str, Any]
+    sight: str
+    record_id: str | None
+
+
+Outcome: TypeAlias = RecordOutcome | ValueOutcome | ProposalOutcome | RefusalOutcome
+
+_decode = msgspec.json.Decoder(Outcome).decode
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedCall:
+    """A call with the key that came with it, as it was sent. `command` is `model.command`, or another name for what is
+    not a command of a model; then `view` is None."""
+
+    sent: object
+    command: str
+    body: Body
+    view: ModelView | None = None
+
+    def key(self, caller: Caller, vault: Vault) -> Key:
+        """The key within its scope: the person, the agent's label where an agent calls, and the command.
+
+        Raises:
+            InvalidRequest: it is not a UUID.
+        """
+        scope = ("agent" if caller.is_agent else "person", caller.user_id, caller.agent or "", self.command)
+        # A keyed hash of the input: a plain one would confirm guesses of values that were erased since.
+        return idempotency.scoped_key(self.sent, scope, vault.keyed(msgspec.json.encode(self.body, order="sorted")))
+
+
+class KeyedCalls:
+    """Runs keyed calls of one process: each once, whoever repeats it, wherever."""
+
+    def __init__(self) -> None:
+        self._running = idempotency.Running()
+
+    async def answer(self, run: Run, call: KeyedCall, command: Command) -> tuple[object, bool]:
+        """What the command answers, and whether an earlier call with this key has run it.
+
+        Raises:
+            BadInput: the key is malformed, was used for another input, or its first call is still running; or the
+                command is refused, now or by the earlier call.
+        """
+        key = call.key(run.caller, run.engine.vault)
+        try:
+            self._running.enter(key)
+            try:
+                return await self._answer(run, call, key, command)
+            finally:
+                self._running.leave(key)
+        except InProgress as error:
+            reason = "the first call with this Idempotency-Key is still running; repeat the call in a second"
+            raise BadInput(reason, headers=error.headers) from error
+        except KeyReused as error:
+            raise BadInput("this Idempotency-Key was used for another input; use a new key") from error
+
+    async def _answer(self, run: Run, call: KeyedCall, key: Key, command: Command) -> tuple[object, bool]:
+        database = run.engine.records.database
+        stored = await idempotency.recall(database, key)
+        if stored is not None:
+            return await _replayed(run, call, stored.answer), True
+        async with database.transaction() as transaction:
+            inside = run.within(transaction)
+            await idempotency.lock(database, transaction, key)
+            stored = await idempotency.recall(transaction, key)
+            if stored is not None:
+                return await _replayed(inside, call, stored.answer), True
+            try:
+                async with transaction.savepoint():
+                    value = await command(inside)
+                outcome = await _outcome(inside, call, value)
+                refused = None
+            except Refused as error:
+                if error.status != 400 or isinstance(error, TryAgain):
+                    raise
+                value, refused = None, error
+                outcome = await _refusal(inside, call, error)
+            await idempotency.remember(transaction, key, Answer(200, _encoded(outcome)), secret=True)
+        if refused is not None:
+            raise refused
+        return value, False
+
+
+def _encoded(outcome: Outcome) -> bytes:
+    """The outcome as it is stored; of a record that is too long only which one it is, and of a refusal only that."""
+    encoded = encode(outcome)
+    if len(encoded) <= idempotency.MAX_STORED_BYTES:
+        return encoded
+    if isinstance(outcome, RecordOutcome):
+        outcome.fields = None
+    elif isinstance(outcome, RefusalOutcome):
+        outcome.sight = ""
+        outcome.reason, outcome.members = "", {}
+    return encode(outcome)
+
+
+async def _outcome(run: Run, call: KeyedCall, value: object) -> Outcome:
+    """What the command came to, as it is stored."""
+    if isinstance(value, Proposal):
+        return ProposalOutcome(value.plan_id, value.expires_at)
+    if call.view is not None:
+        reading = run.engine.reading(run.caller, call.view)
+        if isinstance(value, reading.shape):
+            record_id, revision, *_ = msgspec.structs.astuple(cast("msgspec.Struct", value))
+            # What structures show (plans) follows from the records that they are about: it is made anew.
+            fields = None if reading.structures else await _copies(run, call.view, record_id)
+            return RecordOutcome(record_id, revision, _sight(run, call.view), fields)
+    return ValueOutcome(msgspec.Raw(encode(value)), "" if _is_plain(value) else _whole_sight(run))
+
+
+def _is_plain(value: object) -> bool:
+    """Whether the value says nothing but ids."""
+    if isinstance(value, Imported):
+        return not value.errors
+    return isinstance(value, dict) and cast("dict[str, object]", value).keys() == {"id"}
+
+
+async def _copies(run: Run, view: ModelView, record_id: str) -> dict[str, Any] | None:
+    statement = select.existing(view.model, None, record_id, run.engine.dialect)
+    row = await run.transaction.fetch_one(statement.text, *statement.values)
+    return None if row is None else await writing.copies(run, view.model.name, record_of(view.model, row), view.fields)
+
+
+async def _refusal(run: Run, call: KeyedCall, refused: Refused) -> RefusalOutcome:
+    record_id = call.body.get("id")
+    is_seen = isinstance(record_id, str) and await _exists(run, call, record_id)
+    members = dict(refused.members)
+    return RefusalOutcome(refused.detail, members, _whole_sight(run), str(record_id) if is_seen else None)
+
+
+async def _exists(run: Run, call: KeyedCall, record_id: str) -> bool:
+    return call.view is not None and await incoming.exists(run, call.view.model.name, record_id)
+
+
+def _sight(run: Run, view: ModelView) -> str:
+    """Another text when the caller sees other fields of the model, or sees one otherwise."""
+    return _hashed(run, list(view.fields.items()))
+
+
+def _whole_sight(run: Run) -> str:
+    """Another text when the caller sees or may do anything else than before."""
+    models = run.caller.view.models
+    return _hashed(
+        run,
+        [
+            (name, sorted(each.commands), list(each.fields.items()), sorted(each.writable))
+            for name, each in sorted(models.items())
+        ],
+    )
+
+
+def _hashed(run: Run, what: object) -> str:
+    return run.engine.vault.keyed(encode(what)).hex()
+
+
+async def _replayed(run: Run, call: KeyedCall, answer: Answer) -> object:
+    """The stored outcome as the caller may see it now.
+
+    Raises:
+        BadInput: it was a refusal, or the caller's view has changed so that it cannot be shown.
+    """
+    outcome = _decode(cast("bytes", answer.body))
+    if isinstance(outcome, ProposalOutcome):
+        return Proposal(True, outcome.plan_id, outcome.expires_at)
+    if isinstance(outcome, RefusalOutcome):
+        raise await _refused_again(run, call, outcome)
+    if isinstance(outcome, ValueOutcome):
+        if outcome.sight not in ("", _whole_sight(run)):
+            raise _replayed_refusal(
+                "the first call with this Idempotency-Key was carried out; its answer is not shown again, because your "
+                "rights have changed since"
+            )
+        return outcome.value
+    return await _record_again(run, call, outcome)
+
+
+async def _refused_again(run: Run, call: KeyedCall, outcome: RefusalOutcome) -> BadInput:
+    if outcome.sight != _whole_sight(run):
+        return _replayed_refusal("the first call with this Idempotency-Key was refused; use a new key to try again")
+    if outcome.record_id is not None and not await _exists(run, call, outcome.record_id):
+        return _replayed_refusal(no_such_record().detail)
+    return _replayed_refusal(outcome.reason, outcome.members)
+
+
+def _replayed_refusal(reason: str, members: Mapping[str, object] | None = None) -> BadInput:
+    return BadInput(reason, headers=dict((idempotency.REPLAYED,)), members=members)
+
+
+async def _record_again(run: Run, call: KeyedCall, outcome: RecordOutcome) -> object:
+    """The record as the command left it; as it is now, where the caller sees other fields of it by now; only its id,
+    where the caller does not see it."""
+    view = call.view
+    if view is None or not await _exists(run, call, outcome.id):
+        return {"id": outcome.id}
+    if outcome.fields is None or outcome.sight != _sight(run, view):
+        return await get.read(run, view.model.name, outcome.id)
+    shown = await rendering.record(run, view, outcome.fields)
+    reading = run.engine.reading(run.caller, view)
+    return reading.shape(outcome.id, outcome.revision, *(shown[name] for name in view.fields))

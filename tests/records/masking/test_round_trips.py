@@ -1,0 +1,110 @@
+"""Writing back what was read changes nothing: the same record, the same revision, no audit entry."""
+
+from typing import Any
+
+from tests.records.office import Office
+
+MODELS = ("lead", "party", "ticket", "activity", "product", "user")
+UNMASKED = ("lead.contact_email", "lead.contact_name", "party.email", "party.name", "ticket.requester_email")
+
+
+async def _callers(office: Office) -> list[str]:
+    masked = {"masked": "contact_email,contact_name,notes", "clear": "title,stage,owner"}
+    await office.person("dora", {"model": "lead", "commands": "get,list,update", "write": "*", **masked})
+    return [
+        "root",
+        "bob",
+        "dora",
+        await office.agent("root", label="masked"),
+        await office.agent("root", label="unmasked", unmask=UNMASKED),
+    ]
+
+
+async def _entries(office: Office) -> int:
+    return int((await office.value("root", "audit_entry.search", limit=1))["total"])
+
+
+async def _writable(office: Office, who: str) -> dict[str, list[str]]:
+    """By model that the caller updates, the fields that it reads and writes."""
+    answer = await office.http.get("/api/meta", headers=office.headers(who))
+    return {
+        model["name"]: [field["name"] for field in model["fields"] if not field["readonly"]]
+        for model in answer.json()["models"]
+        if model["name"] in MODELS and {"list", "update"} <= {each.rpartition(".")[2] for each in model["commands"]}
+    }
+
+
+async def _fill(office: Office) -> None:
+    """Records with a value in every personal field, tokens in texts included."""
+    text = {"notes": "Call EMAIL_12 on Monday.\n"}
+    lead = {"contact_email": "ada@x.example", "contact_name": "Ada", "contact_phone": "+43 1", "lost_reason": "none"}
+    await office.value("alice", "lead.create", title="About EMAIL_12", **lead, **text)
+    await office.value("root", "party.create", name="Ada", email="ada@x.example", **text)
+
+
+async def test_writing_back_what_was_read_changes_nothing(office: Office) -> None:
+    await _fill(office)
+    for who in await _callers(office):
+        writable = await _writable(office, who)
+        assert "lead" in writable
+        for model, names in writable.items():
+            rows = await office.value(who, f"{model}.list", limit=50)
+            for record in sorted(rows, key=lambda each: sum(value is not None for value in each.values()))[-2:]:
+                await _same_after(office, who, model, record, names)
+
+
+async def _same_after(office: Office, who: str, model: str, record: dict[str, Any], names: list[str]) -> None:
+    before = await _entries(office)
+    given = {name: record[name] for name in names}
+    answer = await office.call(who, f"{model}.update", {"id": record["id"], **given})
+    if answer.status_code == 202:
+        # What an agent may only propose changes nothing either, once it is approved.
+        plan_id = answer.json()["plan_id"]
+        approved = await office.approve("root", plan_id)
+        assert approved.status_code == 200, approved.text
+        state = [{"field": "plan_id", "op": "eq", "value": plan_id}, {"field": "model", "op": "eq", "value": model}]
+        assert (await office.value("root", "audit_entry.search", filter=state, limit=1))["total"] == 0
+        found = await office.value("root", f"{model}.get", id=record["id"])
+        assert found["revision"] == record["revision"]
+        return
+    assert answer.status_code == 200, f"{who} {model} {given}: {answer.text}"
+    assert answer.json()["value"] == record
+    assert await _entries(office) == before
+
+
+async def test_a_notes_token_with_more_beside_it_is_a_change(office: Office) -> None:
+    await _fill(office)
+    agent = await office.agent("alice")
+    record = next(each for each in await office.all("lead", agent) if each["contact_phone"] and each["notes"])
+
+    for text in ("{}!", " {}", "{}\n", "{} "):
+        body = {"id": record["id"], "notes": text.replace("{}", record["notes"])}
+        changed = await office.value(agent, "lead.update", **body)
+        assert changed["revision"] == record["revision"] + 1
+        assert changed["notes"] != record["notes"]
+        record = changed
+
+
+async def test_the_notes_token_of_another_record_is_a_change(office: Office) -> None:
+    agent = await office.agent("root")
+    one = await office.value("root", "lead.create", title="One", notes="The same text")
+    other = await office.value("root", "lead.create", title="Other", notes="The same text")
+    before = await office.value(agent, "lead.get", id=one["id"])
+    token = (await office.value(agent, "lead.get", id=other["id"]))["notes"]
+
+    changed = await office.value(agent, "lead.update", id=one["id"], notes=token)
+
+    assert changed["revision"] == before["revision"] + 1
+    assert changed["notes"] not in (before["notes"], token)
+
+
+async def test_a_guess_of_the_text_in_place_is_a_change(office: Office) -> None:
+    agent = await office.agent("root")
+    made = await office.value("root", "lead.create", title="One", notes="A text", contact_email="ada@x.example")
+    before = await office.value(agent, "lead.get", id=made["id"])
+
+    for guess in ({"notes": "A text"}, {"contact_email": "ada@x.example"}):
+        changed = await office.value(agent, "lead.update", id=made["id"], **guess)
+        assert changed["revision"] == before["revision"] + 1
+        assert all(changed[name] != before[name] for name in guess)
+        before = changed

@@ -1,0 +1,63 @@
+"""Idempotency-Key over MCP: in the `_meta` of a call; the result of a repeat is marked in its own."""
+
+from typing import Any
+
+from tests.records.mcp.desk import Desk, request
+from tests.records.test_idempotency import LEAD, REUSED, fresh, keyed, leads
+
+
+def called(name: str, key: object, **arguments: object) -> dict[str, Any]:
+    """A call of a tool with a key."""
+    params = {"name": name, "arguments": arguments, "_meta": {"idempotency-key": key}}
+    return request("tools/call", params)
+
+
+async def test_a_repeated_tool_call_has_one_effect(both: Desk) -> None:
+    office, agent, key = both.office, await both.office.agent("alice"), fresh()
+
+    first = await both.result(called("lead__create", key, **LEAD), agent)
+    again = await both.result(called("lead__create", key, **LEAD), agent)
+
+    assert again == {**first, "_meta": {"idempotency-replayed": True}}
+    assert "_meta" not in first
+    rest = await keyed(office, agent, "lead.create", key, LEAD)
+    assert rest.json()["value"] == first["structuredContent"]["value"]
+    assert await leads(office) == 1
+    lead_id = first["structuredContent"]["value"]["id"]
+    plans = [await both.result(called("lead__delete", fresh_key, id=lead_id), agent) for fresh_key in [fresh()] * 2]
+    assert plans[1] == {**plans[0], "_meta": {"idempotency-replayed": True}}
+    assert plans[0]["structuredContent"]["status"] == "approval_required"
+
+
+async def test_a_tool_call_with_a_wrong_key_is_an_error_result(desk: Desk) -> None:
+    key = fresh()
+    await desk.result(called("lead__create", key, **LEAD))
+    for wrong in ("x", 5, True, [], {}, ""):
+        result = await desk.result(called("lead__create", wrong, **LEAD))
+        assert (result["isError"], result["content"][0]["text"]) == (
+            True,
+            "Idempotency-Key: must be one UUID, bare or in double quotes",
+        )
+    other = await desk.result(called("lead__create", key, title="Another"))
+    assert (other["isError"], other["content"][0]["text"]) == (True, REUSED)
+    refused = [await desk.result(called("lead__qualify", each, id="x")) for each in [fresh()] * 2]
+    assert refused[0]["isError"]
+    assert refused[1] == {**refused[0], "_meta": {"idempotency-replayed": True}}
+    assert await leads(desk.office) == 1
+
+
+async def test_in_the_newest_revision_a_result_has_one_meta(modern: Desk) -> None:
+    key = fresh()
+    described = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "idempotency-key": key,
+    }
+    params = {"name": "lead__create", "arguments": LEAD, "_meta": described}
+    headers = {"mcp_method": "tools/call", "mcp_name": "lead__create"}
+
+    answers = [await modern.send(request("tools/call", params), revision="2026-07-28", **headers) for _ in range(2)]
+
+    metas = [each.json()["result"]["_meta"] for each in answers]
+    assert metas[1] == {**metas[0], "idempotency-replayed": True}
+    assert answers[1].text.count('"_meta"') == 1

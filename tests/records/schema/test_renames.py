@@ -1,0 +1,103 @@
+"""A field that has another name by now keeps its values, its tokens, its bit and what was granted on it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx
+import msgspec
+
+from countersign.declare import Text
+from countersign.kernel.database.port import Database
+from countersign.records import app
+from countersign.records.access.view import Caller, View
+from countersign.records.commands import writing
+from countersign.records.commands.run import Actor, Run
+from countersign.records.schema import install
+from tests.records.conftest import Rooms
+from tests.records.office import ROOT_URL, Office
+from tests.records.schema.conftest import all_of, model, planned, put, upgrade
+
+
+async def test_a_renamed_field_keeps_its_values_and_its_bit(database: Database) -> None:
+    await upgrade(database, model("card", first=Text(), old=Text(personal="PERSON", index=True)))
+    await put(database, "card", old="Ada", old__folded="ada", old__value=7)
+    bit = (await install.bits(database))["card"]["old"]
+    renamed = model("card", first=Text(), new=Text(personal="PERSON", index=True, former_name="old"))
+
+    plan = await planned(database, renamed)
+    taken = await upgrade(database, renamed)
+
+    assert plan.losses == ()
+    assert taken == [step.sentence for step in plan.steps]
+    assert {"rename card.old to card.new", "rename card.old__value to card.new__value"} <= set(taken)
+    assert await all_of(database, "card", "new", "new__folded", "new__value") == [("Ada", "ada", 7)]
+    assert (await install.bits(database))["card"]["new"] == bit
+    assert await upgrade(database, renamed) == []
+
+
+async def test_a_renamed_database_has_the_shape_of_a_new_one(database: Database) -> None:
+    await upgrade(database, model("card", old=Text(unique=True)))
+    renamed = model("card", new=Text(unique=True, former_name="old"))
+    await upgrade(database, renamed)
+    before = (await install.installed(database)).tables["card"]
+
+    await upgrade(database, destroy=True)
+    await upgrade(database, renamed)
+
+    assert (await install.installed(database)).tables["card"] == before
+
+
+@asynccontextmanager
+async def _opened(rooms: Rooms) -> AsyncGenerator[Office]:
+    async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as service:
+        transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+            yield Office(client, rooms.tokens, service)
+
+
+async def _turn_back(office: Office, token_id: str) -> None:
+    """Make the office what an installation was whose agent tokens had a title, with one made and a grant given then."""
+    database, engine = office.service.records.database, office.service.engine
+    before = await install.installed(database)
+    table = before.tables["agent_token"]
+    columns = [
+        msgspec.structs.replace(each, name=each.name.replace("label", "title"), former_name="")
+        for each in table.columns
+    ]
+    bits = {name.replace("label", "title"): bit for name, bit in table.bits.items()}
+    tables = {**before.tables, "agent_token": msgspec.structs.replace(table, columns=columns, bits=bits)}
+    async with database.transaction() as transaction:
+        run = Run(engine, Caller("person", "", "", "", View({})), database, Actor("")).within(transaction)
+        made = {"title": [None, "made then"]}
+        await writing.note(run, "agent_token.create", engine.registry.models["agent_token"], token_id, made)
+        await transaction.run(
+            'UPDATE "grant" SET clear = $1, "rows" = $2 WHERE model = $3',
+            "title,expires_at",
+            '[{"field":"title","op":"ne","value":"hidden"}]',
+            "agent_token",
+        )
+        for ending in ("", "__folded"):
+            await transaction.run(f'ALTER TABLE "agent_token" RENAME COLUMN "label{ending}" TO "title{ending}"')
+        await install.note(transaction, install.ALL, install.Snapshot(tables, before.versions))
+
+
+async def test_an_installation_whose_agent_tokens_have_a_title_is_upgraded(rooms: Rooms) -> None:
+    async with _opened(rooms) as office:
+        grant = {"model": "agent_token", "commands": "get,list", "clear": "label,expires_at"}
+        await office.person("dora", grant)
+        agent = await office.agent("alice", label="bot")
+        hidden = await office.agent("alice", label="hidden")
+        token_id = (await office.first("agent_token", label="bot"))["id"]
+        seen = await office.value("dora", "agent_token.list")
+        before = await install.installed(office.service.records.database)
+        await _turn_back(office, token_id)
+
+    async with _opened(rooms) as office:
+        assert (await install.installed(office.service.records.database)) == before
+        assert await office.value(agent, "lead.search", limit=1)
+        assert await office.value(hidden, "lead.search", limit=1)
+        assert await office.value("dora", "agent_token.list") == [each for each in seen if each["label"] != "hidden"]
+        about = [{"field": "record_id", "op": "eq", "value": token_id}]
+        entries = await office.value("root", "audit_entry.list", filter=about)
+        assert sorted(each["changes"]["label"][1] for each in entries) == ["bot", "made then"]
+        assert "title" not in await office.first("agent_token", label="bot")

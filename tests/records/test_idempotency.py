@@ -1,0 +1,425 @@
+"""Idempotency-Key in records (decisions 11): one effect a key, and a repeat that says no more than a fresh call."""
+
+import asyncio
+import itertools
+import random
+import shutil
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.records import app
+from tests.records.conftest import Furnished, Rooms
+from tests.records.office import ROOT_URL, Office, settings
+
+LEAD = {"title": "A lead", "contact_email": "new@person.example", "contact_name": "New Person"}
+IN_PROGRESS = "the first call with this Idempotency-Key is still running; repeat the call in a second"
+REUSED = "this Idempotency-Key was used for another input; use a new key"
+
+
+def fresh() -> str:
+    """A new key."""
+    return str(uuid.uuid4())
+
+
+async def keyed(
+    office: Office, who: str, command: str, key: str, body: Mapping[str, object] | None = None
+) -> httpx.Response:
+    """Run a command with a key."""
+    headers = {**office.headers(who), "Idempotency-Key": key}
+    return await office.http.post("/api/" + command.replace(".", "/"), json=body or {}, headers=headers)
+
+
+async def repeated(
+    office: Office, who: str, command: str, body: Mapping[str, object] | None = None
+) -> tuple[httpx.Response, httpx.Response]:
+    """Run a command twice with one key; the first answer is not a replay, and the second is."""
+    key = fresh()
+    first, again = await keyed(office, who, command, key, body), await keyed(office, who, command, key, body)
+    assert "idempotency-replayed" not in first.headers, first.text
+    assert again.headers.get("idempotency-replayed") == "true", again.text
+    return first, again
+
+
+def same(first: httpx.Response, again: httpx.Response) -> bool:
+    """Whether both answers have the same status and bytes."""
+    return (first.status_code, first.content) == (again.status_code, again.content)
+
+
+async def leads(office: Office, title: str = "A lead") -> int:
+    """How many leads have the title."""
+    found = await office.value("root", "lead.search", filter=[{"field": "title", "op": "eq", "value": title}], limit=1)
+    return int(found["total"])
+
+
+async def test_a_repeated_create_makes_one_record_and_gets_the_first_answer(office: Office) -> None:
+    first, again = await repeated(office, "alice", "lead.create", LEAD)
+
+    assert (first.status_code, same(first, again)) == (200, True)
+    assert await leads(office) == 1
+
+
+async def test_every_kind_of_writing_command_is_done_once_for_a_person(office: Office) -> None:
+    lead = await office.value("alice", "lead.create", **LEAD)
+    contact = await office.value("root", "party.create", name="Solo")
+    calls: list[tuple[str, str, dict[str, Any]]] = [
+        ("alice", "lead.update", {"id": lead["id"], "title": "Renamed", "contact_email": "other@person.example"}),
+        ("alice", "lead.qualify", {"id": lead["id"]}),
+        ("alice", "lead.import", {"csv": "title\nOne row\nAnother row\n"}),
+        ("alice", "lead.import", {"csv": "title\nOne row\n", "dry_run": True}),
+        ("alice", "lead.import", {"csv": 'title,stage\nOne row,"nowhere"\n'}),
+        ("root", "party.delete", {"id": contact["id"]}),
+        ("root", "user.invite", {"id": (await office.first("user", username="bob"))["id"]}),
+    ]
+
+    for who, command, body in calls:
+        first, again = await repeated(office, who, command, body)
+        assert (first.status_code, same(first, again)) == (200, True), f"{command}: {first.text} {again.text}"
+
+    assert await leads(office, "One row") == 1
+    history = await office.value("root", "lead.history", id=lead["id"])
+    assert sorted(each["command"] for each in history) == ["lead.create", "lead.qualify", "lead.update"]
+
+
+async def test_an_agents_answers_and_proposals_are_done_once(office: Office) -> None:
+    agent = await office.agent("alice")
+    first, again = await repeated(office, agent, "lead.create", LEAD)
+    assert (first.status_code, same(first, again)) == (200, True)
+    lead = first.json()["value"]
+    body = {"id": lead["id"], "contact_email": lead["contact_email"], "title": "By an agent"}
+    first, again = await repeated(office, agent, "lead.update", body)
+    assert (first.status_code, same(first, again)) == (200, True)
+
+    first, again = await repeated(office, agent, "lead.delete", {"id": lead["id"]})
+    assert (first.status_code, same(first, again)) == (202, True)
+    first, again = await repeated(office, agent, "plan.withdraw", {"id": first.json()["plan_id"]})
+    assert (first.status_code, same(first, again)) == (200, True)
+    steps = [{"command": "lead.create", "input": LEAD}]
+    first, again = await repeated(office, agent, "plan.propose", {"steps": steps})
+    assert (first.status_code, same(first, again)) == (202, True)
+    first, again = await repeated(office, "alice", "plan.reject", {"id": first.json()["plan_id"], "reason": "no"})
+    assert (first.status_code, same(first, again)) == (200, True)
+    assert first.json()["value"]["state"] == "rejected"
+
+
+async def test_a_withdrawn_proposal_is_not_made_again_by_a_repeat(office: Office) -> None:
+    agent, key = await office.agent("alice"), fresh()
+    lead = await office.first("lead", "alice")
+    first = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
+    await office.value(agent, "plan.withdraw", id=first.json()["plan_id"])
+
+    again = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
+
+    assert same(first, again)
+    pending = [{"field": "state", "op": "eq", "value": "pending"}]
+    assert (await office.value(agent, "plan.search", filter=pending, limit=1))["total"] == 0
+
+
+async def test_a_key_is_a_uuid_bare_or_quoted(office: Office) -> None:
+    key = fresh()
+    await keyed(office, "alice", "lead.create", key, LEAD)
+    for spelling in (f'"{key}"', key.upper()):
+        assert (await keyed(office, "alice", "lead.create", spelling, LEAD)).headers["idempotency-replayed"] == "true"
+
+    for wrong in ("", "x", key[:-1], f"{key}, {fresh()}", f"'{key}'"):
+        answer = await keyed(office, "alice", "lead.create", wrong, LEAD)
+        assert (answer.status_code, answer.json()) == (
+            400,
+            {"error": "Idempotency-Key: must be one UUID, bare or in double quotes"},
+        )
+    assert await leads(office) == 1
+
+
+async def test_a_key_with_another_input_is_refused_and_the_same_input_may_be_spelt_otherwise(office: Office) -> None:
+    key = fresh()
+    await keyed(office, "alice", "lead.create", key, LEAD)
+
+    other = await keyed(office, "alice", "lead.create", key, {**LEAD, "title": "Another"})
+    reordered = await keyed(office, "alice", "lead.create", key, dict(reversed(LEAD.items())))
+
+    assert (other.status_code, other.json()) == (400, {"error": REUSED})
+    assert (reordered.status_code, reordered.headers["idempotency-replayed"]) == (200, "true")
+    assert (await leads(office), await leads(office, "Another")) == (1, 0)
+
+
+async def test_a_key_belongs_to_its_caller_and_command(office: Office) -> None:
+    key = fresh()
+    agents = [await office.agent("alice", label=label) for label in ("one", "two")]
+    for who in ("alice", "root", *agents):
+        assert "idempotency-replayed" not in (await keyed(office, who, "lead.create", key, LEAD)).headers
+    lead = await office.first("lead", title="A lead")
+    for command in ("lead.update", "lead.qualify"):
+        answer = await keyed(office, "alice", command, key, {"id": lead["id"]})
+        assert (answer.status_code, "idempotency-replayed" in answer.headers) == (200, False), answer.text
+
+    assert await leads(office) == 4
+
+
+async def test_an_agents_key_outlives_its_bearer_token(office: Office) -> None:
+    key, old = fresh(), await office.agent("alice", label="bot", name="old")
+    new = await office.agent("alice", label="bot", name="new")
+    first = await keyed(office, old, "lead.create", key, LEAD)
+
+    again = await keyed(office, new, "lead.create", key, LEAD)
+
+    assert same(first, again)
+    assert await leads(office) == 1
+
+
+async def test_a_command_that_reads_takes_no_key(office: Office) -> None:
+    lead = await office.first("lead")
+    for command, body in (("lead.get", {"id": lead["id"]}), ("lead.search", {"limit": 1}), ("plan.watch", {})):
+        for key in ("not a key", fresh()):
+            for answer in [await keyed(office, "alice", command, key, body) for _ in range(2)]:
+                assert (answer.status_code, "idempotency-replayed" in answer.headers) == (200, False)
+
+
+async def test_a_refusal_is_repeated_though_the_input_would_be_accepted_by_now(office: Office) -> None:
+    lead, key = await office.value("alice", "lead.create", **LEAD), fresh()
+    await office.value("alice", "lead.qualify", id=lead["id"])
+    first = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"]})
+    assert first.status_code == 400
+    unknown = {**LEAD, "nothing": 1}
+    assert same(*await repeated(office, "alice", "lead.create", unknown))
+
+    again = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"]})
+    other = await keyed(office, "alice", "lead.qualify", key, {"id": lead["id"], "revision": 1})
+
+    assert (again.status_code, again.headers["idempotency-replayed"]) == (400, "true")
+    assert again.content == first.content
+    assert (other.status_code, other.json()) == (400, {"error": REUSED})
+
+
+async def test_a_refusal_that_passes_is_not_stored(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("countersign.records.approvals.propose.MOST_PENDING", 0)
+    agent, key = await office.agent("alice"), fresh()
+    lead = await office.first("lead", "alice")
+    refused = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
+    assert refused.status_code == 400
+
+    monkeypatch.undo()
+    again = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
+
+    assert (again.status_code, "idempotency-replayed" in again.headers) == (202, False)
+
+
+async def test_too_many_guesses_are_not_stored_as_an_answer(office: Office) -> None:
+    agent = await office.agent("alice")
+    lead = await office.first("lead", "alice")
+    body, keys = {"id": lead["id"], "contact_email": "EMAIL_1"}, [fresh() for _ in range(22)]
+    answers = [await keyed(office, agent, "lead.update", key, body) for key in keys]
+    assert [each.status_code for each in answers[-2:]] == [429, 429]
+
+    again = [await keyed(office, agent, "lead.update", key, body) for key in (keys[0], keys[-1])]
+
+    assert [each.status_code for each in again] == [400, 429]
+
+
+async def test_of_twenty_calls_at_once_with_one_key_one_has_an_effect(office: Office) -> None:
+    key = fresh()
+
+    answers = await asyncio.gather(*(keyed(office, "alice", "lead.create", key, LEAD) for _ in range(20)))
+
+    assert await leads(office) == 1
+    first = next(each for each in answers if each.status_code == 200 and "idempotency-replayed" not in each.headers)
+    for each in answers:
+        if each.status_code == 200:
+            assert each.content == first.content
+        else:
+            assert (each.status_code, each.json()) == (400, {"error": IN_PROGRESS})
+            assert each.headers["retry-after"] == "1"
+    assert same(first, await keyed(office, "alice", "lead.create", key, LEAD))
+
+
+async def test_of_two_nodes_with_one_key_one_has_an_effect(rooms: Rooms) -> None:
+    async with (
+        app.opened(rooms.settings, ROOT_URL, is_loopback=True) as one,
+        app.opened(rooms.settings, ROOT_URL, is_loopback=True) as two,
+        httpx.AsyncClient(transport=httpx.ASGITransport(app.create(one)), base_url=ROOT_URL) as at_one,
+        httpx.AsyncClient(transport=httpx.ASGITransport(app.create(two)), base_url=ROOT_URL) as at_two,
+    ):
+        nodes = [Office(at_one, rooms.tokens, one), Office(at_two, rooms.tokens, two)]
+        for number in range(5):
+            key, body = fresh(), {"title": f"At once {number}"}
+            answers = await asyncio.gather(*(keyed(each, "alice", "lead.create", key, body) for each in nodes * 2))
+            good = [each.json()["value"]["id"] for each in answers if each.status_code == 200]
+            assert good
+            assert len(set(good)) == 1
+            assert {each.json()["error"] for each in answers if each.status_code != 200} <= {IN_PROGRESS}
+            assert await leads(nodes[0], f"At once {number}") == 1
+
+
+async def test_a_key_is_forgotten_after_a_day(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, begun = fresh(), clock.now()
+    await keyed(office, "alice", "lead.create", key, LEAD)
+    await keyed(office, "alice", "lead.qualify", fresh(), {"id": "x"})
+    database = office.service.records.database
+    await app.tend(office.service)
+    assert await database.fetch_one("SELECT count(*) FROM idempotency") == (2,)
+
+    monkeypatch.setattr(clock, "now", lambda: clock.later(begun, seconds=24 * 3600 + 60))
+    await app.tend(office.service)
+
+    assert await database.fetch_one("SELECT count(*) FROM idempotency") == (0,)
+
+
+async def test_what_is_stored_opens_only_with_the_key(office: Office) -> None:
+    first, _ = await repeated(office, "alice", "lead.create", LEAD)
+    token = await keyed(office, "alice", "auth.agent-token", fresh(), {"scopes": ["*"], "label": "bot"})
+    assert token.status_code == 200, token.text
+
+    rows = await office.service.records.database.fetch("SELECT * FROM idempotency")
+
+    written = b"\0".join(bytes(each) if isinstance(each, bytes) else str(each).encode() for row in rows for each in row)
+    for secret in ("new@person.example", "New Person", "A lead", first.json()["value"]["id"], token.json()["token"]):
+        assert secret.encode() not in written
+
+
+async def test_an_erased_value_is_erased_from_the_stored_answer(office: Office) -> None:
+    agent = await office.agent("alice")
+    for who, gone in (("alice", "gone@person.example"), (agent, "lost@person.example")):
+        key, body = fresh(), {**LEAD, "contact_email": gone}
+        first = (await keyed(office, who, "lead.create", key, body)).json()["value"]
+        await office.value("alice", "lead.update", id=first["id"], contact_email="new@person.example")
+
+        again = (await keyed(office, who, "lead.create", key, body)).json()["value"]
+
+        assert again == {**first, "contact_email": "[erased]"}
+
+
+async def test_a_repeat_after_the_record_is_gone_or_hidden_gets_its_id_alone(office: Office) -> None:
+    await office.person("dora", {"model": "lead", "commands": "get,create,update", "clear": "*", "write": "*"})
+    keys = [fresh(), fresh()]
+    made = [(await keyed(office, "dora", "lead.create", key, LEAD)).json()["value"] for key in keys]
+    await office.value("root", "lead.delete", id=made[0]["id"])
+    grant = next(each for each in await office.all("grant") if each["commands"] == "get,create,update")
+    rows = '[{"field": "title", "op": "eq", "value": "Other"}]'
+    await office.value("root", "grant.update", id=grant["id"], rows=rows)
+
+    for key, record in zip(keys, made, strict=True):
+        again = await keyed(office, "dora", "lead.create", key, LEAD)
+        assert (again.status_code, again.json()["value"]) == (200, {"id": record["id"]})
+
+
+async def test_a_repeat_shows_fields_as_the_caller_sees_them_now(office: Office) -> None:
+    fields = "title,stage,contact_email,contact_name"
+    await office.person("dora", {"model": "lead", "commands": "get,create,update", "clear": fields, "write": "*"})
+    key, refused = fresh(), fresh()
+    first = (await keyed(office, "dora", "lead.create", key, LEAD)).json()
+    reason = (await keyed(office, "dora", "lead.update", refused, {"id": first["value"]["id"], "stage": "won"})).json()
+    grant = next(each for each in await office.all("grant") if each["commands"] == "get,create,update")
+    changes = {"clear": "title", "masked": "contact_email"}
+    await office.value("root", "grant.update", id=grant["id"], **changes)
+
+    again = (await keyed(office, "dora", "lead.create", key, LEAD)).json()
+    reason_again = await keyed(office, "dora", "lead.update", refused, {"id": first["value"]["id"], "stage": "won"})
+
+    assert again["value"] == await office.value("dora", "lead.get", id=first["value"]["id"])
+    assert again["denied"] == await office.denied("dora", "lead.get", id=first["value"]["id"])
+    assert "contact_name" not in again["value"]
+    assert again["value"]["contact_email"].startswith("EMAIL_")
+    assert reason_again.status_code == 400
+    assert reason_again.json()["error"] not in (reason["error"], REUSED)
+
+
+async def test_a_repeat_without_the_right_or_the_token_is_refused_as_any_call(office: Office) -> None:
+    await office.person("dora", {"model": "lead", "commands": "get,create", "clear": "*", "write": "*"})
+    key = fresh()
+    await keyed(office, "dora", "lead.create", key, LEAD)
+    grant = next(each for each in await office.all("grant") if each["commands"] == "get,create")
+    await office.value("root", "grant.update", id=grant["id"], commands="get")
+    assert (await keyed(office, "dora", "lead.create", key, LEAD)).status_code == 404
+
+    out = fresh()
+    ended = await keyed(office, "dora", "session.revoke", out)
+    assert ended.json()["value"]["ended_at"]
+    assert (await keyed(office, "dora", "session.revoke", out)).status_code == 401
+
+
+async def test_a_repeated_request_for_an_agent_token_gets_the_same_token(office: Office) -> None:
+    body = {"scopes": ["lead.get"], "label": "bot"}
+    first, again = await repeated(office, "alice", "auth.agent-token", body)
+    assert (first.status_code, same(first, again)) == (200, True)
+
+    mine = [each for each in await office.all("agent_token", "alice") if each["label"] == "bot"]
+
+    assert len(mine) == 1
+
+
+async def test_an_answer_over_a_mebibyte_is_read_anew(office: Office) -> None:
+    body = {"name": "Long", "notes": "x" * 1_000_000}
+    key = fresh()
+    first = await keyed(office, "root", "party.create", key, body)
+    assert first.status_code == 200, first.text
+    await office.value("root", "party.update", id=first.json()["value"]["id"], name="Longer")
+
+    again = await keyed(office, "root", "party.create", key, body)
+
+    assert (again.json()["value"]["name"], again.headers["idempotency-replayed"]) == ("Longer", "true")
+
+
+@pytest.fixture
+async def sqlite_pair(sqlite_office: Furnished, tmp_path: Path) -> AsyncIterator[tuple[Office, Office]]:
+    """Two offices that begin alike."""
+    async with AsyncExitStack() as stack:
+        offices: list[Office] = []
+        for name in ("one", "two"):
+            shutil.copytree(sqlite_office.place, tmp_path / name)
+            opened = app.opened(settings(str(tmp_path / name)), ROOT_URL, is_loopback=True)
+            service = await stack.enter_async_context(opened)
+            transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
+            client = await stack.enter_async_context(httpx.AsyncClient(transport=transport, base_url=ROOT_URL))
+            offices.append(Office(client, dict(sqlite_office.tokens), service))
+        yield offices[0], offices[1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_calls_with_retries_leave_what_calls_without_them_leave(
+    sqlite_pair: tuple[Office, Office], seed: int
+) -> None:
+    """The same random calls to two offices, one of which is sent each call again, at once or much later."""
+    plain, retried = sqlite_pair
+    chance, counter = random.Random(seed), itertools.count()
+    sent: list[tuple[str, str, dict[str, Any], bytes]] = []
+    ids: tuple[list[str], list[str]] = ([], [])
+    for _ in range(25):
+        who, command, body = _random_call(chance, next(counter))
+        place = chance.randrange(len(ids[0])) if ids[0] else 0
+        bodies = [{**body, "id": each[place]} if "id" in body and each else body for each in ids]
+        key = fresh()
+        one = await plain.call(who, command, bodies[0])
+        two = await keyed(retried, who, command, key, bodies[1])
+        assert one.status_code == two.status_code, (one.text, two.text)
+        if command == "lead.create" and one.status_code == 200:
+            ids[0].append(one.json()["value"]["id"])
+            ids[1].append(two.json()["value"]["id"])
+        sent.append((who, command, {"key": key, "body": bodies[1]}, two.content))
+        for who_again, again, asked, answer in chance.sample(sent, min(len(sent), 2)):
+            replayed = await keyed(retried, who_again, again, asked["key"], asked["body"])
+            assert replayed.headers["idempotency-replayed"] == "true"
+            assert replayed.status_code in (200, 400)
+            if replayed.status_code == 400:
+                # Of a record that is gone by now, no more is said than that.
+                assert replayed.content in (answer, b'{"error":"no such record"}')
+
+    assert sorted(map(_shown, await plain.all("lead"))) == sorted(map(_shown, await retried.all("lead")))
+
+
+def _random_call(chance: random.Random, number: int) -> tuple[str, str, dict[str, Any]]:
+    command = chance.choice(("lead.create", "lead.create", "lead.update", "lead.qualify", "lead.delete", "lead.lose"))
+    if command == "lead.create":
+        return "alice", command, {"title": f"Lead {number}", "contact_email": f"{chance.randrange(3)}@x.example"}
+    body: dict[str, Any] = {"id": "x"}
+    if command == "lead.update":
+        body |= {"title": f"Title {chance.randrange(3)}", "revision": chance.randrange(1, 4)}
+    return "root", command, body
+
+
+def _shown(lead: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(lead[name]) for name in ("title", "stage", "contact_email", "revision"))
