@@ -229,6 +229,7 @@ class App(Generic[ContextT]):
             exchange.receive,
             exchange.stopping,
             inside=self._inside,
+            root_path=exchange.root_path,
         )
         if exchange.method in ("GET", "HEAD"):
             return await self._read(route, call, exchange)
