@@ -131,8 +131,6 @@ class App(Generic[ContextT]):
         if exchange.started:
             # The head is out: only an aborted connection can tell the client that the body is not whole.
             raise ConnectionAbortedError(refused.code)
-        if "RateLimit-Limit" in refused.headers:
-            exchange.limits = ()
         if route is not None and route.oauth:
             answer = oauth_error(refused)
         elif route is not None and _is_for_reading(route, exchange.headers.get("accept")):

@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET
 
+from countersign.kernel import json_reader
+
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
@@ -13,6 +15,8 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
 MOST_BATCHED = 50
+MAX_DEPTH = json_reader.MAX_DEPTH + 8
+"""The arguments of a tool are a few levels inside a message, and may be nested as deep as a body."""
 
 _INTEGER = re.compile(rb"-?(0|[1-9][0-9]{0,99})")
 _encode = msgspec.json.Encoder().encode
@@ -87,9 +91,10 @@ def read(body: bytes) -> Message | list[bytes]:
     """The message of a body; of a batch its elements, each to be read by `read_one`.
 
     Raises:
-        Fault: it is no JSON in UTF-8 (-32700), or no message or empty (-32600); with status 400.
+        Fault: it is no JSON in UTF-8 (-32700), or no message, empty, or with a duplicate key (-32600); with status 400.
     """
     text = _utf8(body)
+    _require_unique_keys(text)
     if text.startswith("{") or not text.lstrip().startswith("["):
         return read_one(text)
     try:
@@ -135,6 +140,16 @@ def _utf8(body: bytes) -> str:
         return body.decode()
     except UnicodeDecodeError as error:
         raise _unreadable(error) from error
+
+
+def _require_unique_keys(text: str) -> None:
+    """Refuse what two readers of JSON would read differently."""
+    try:
+        json_reader.require_unique_keys(text, max_depth=MAX_DEPTH)
+    except json_reader.NotJson as error:
+        raise Fault(PARSE_ERROR, "the body must be JSON in UTF-8", status=400) from error
+    except json_reader.InvalidJson as error:
+        raise Fault(INVALID_REQUEST, str(error), status=400) from error
 
 
 def _unreadable(error: Exception) -> Fault:
