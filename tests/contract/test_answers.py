@@ -131,3 +131,15 @@ async def test_problems_inside_a_batch_name_absolute_uris(scene: Scene) -> None:
             answer = await scene.world.http.post(address, json={"mode": mode, "operations": operations})
             (first, *_) = answer.json()["results"]
             assert first["body"]["instance"] == f"http://127.0.0.1:8480{at}{PREFIX}/products/none"
+
+
+async def test_the_api_begins_with_an_index_whose_links_all_answer(scene: Scene) -> None:
+    index = await scene.world.http.get(PREFIX)
+
+    assert index.status_code == 200
+    assert len(index.content) < 1200
+    links = index.json()["links"]
+    assert {"openapi", "health", "products", "catalog", "sandbox", "keys"} <= set(links)
+    for name, address in links.items():
+        answer = await scene.world.http.get(address, follow_redirects=False)
+        assert answer.status_code == (405 if name == "mcp" else 200), (name, answer.text)

@@ -12,6 +12,7 @@ from tests.contract.scenes import BY_KEY, OBJECTS, QUERIES, SCOPES, SLUGS, Scene
 SANDBOX = ("", "/api/v1/health", "/api/v1/telemetry")
 # Anyone may call these; what they show to whom is tested with the catalog and the artifacts.
 PUBLIC = {
+    ("GET", "/api/v1"),
     ("GET", "/health"),
     ("GET", "/info"),
     # Each operation as if it came alone: tested with the batch.

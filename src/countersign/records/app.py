@@ -177,6 +177,7 @@ def create(service: Service, *, sign_in: str = "") -> edge.Edge[Caller]:
         edge.Endpoint("POST", "/api/approve/{plan_id}", handlers.approve, may_be_empty=True),
         edge.Endpoint("POST", "/api/{model}/{command}", handlers.run),
         tools.endpoint(tools.RecordTools(service.dispatch, own.SENTENCES), __version__),
+        edge.Endpoint("GET", "/healthz", handlers.live, needs_token=False),
         edge.Endpoint("GET", "/setup", page.show, needs_token=False),
         edge.Endpoint("POST", "/setup", page.send, needs_token=False, media_type=FORM),
     )
