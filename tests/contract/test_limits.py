@@ -1,5 +1,6 @@
 """Rate limits: what is counted for whom, what every answer tells, and what is left when nothing is."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -224,3 +225,55 @@ async def test_a_proxy_names_the_address_it_was_called_from(world: World) -> Non
 
     assert_limited(forged[4])
     assert other.status_code == 200
+
+
+async def _keys(world: World) -> httpx.Response:
+    return await world.call("GET", "/api/keys")
+
+
+async def _sign_in(world: World) -> httpx.Response:
+    form = {"email": "ann@example.com", "password": "not the right one"}
+    return await world.http.post("/auth/signin", data=form, headers={"Origin": ROOT_URL})
+
+
+async def _register(world: World) -> httpx.Response:
+    return await world.call("POST", "/auth/register", json={"type": "anonymous"})
+
+
+async def _letters(world: World) -> httpx.Response:
+    return await world.http.post("/auth/reset", data={"email": "ann@example.com"}, headers={"Origin": ROOT_URL})
+
+
+OWN_LIMITS = {"keys": (_keys, 5), "sign-in": (_sign_in, 5), "register": (_register, 2), "letters": (_letters, 5)}
+
+
+@pytest.mark.parametrize("name", OWN_LIMITS)
+async def test_a_429_carries_the_numbers_of_the_limit_that_was_reached(settings: Settings, name: str) -> None:
+    send, limit = OWN_LIMITS[name]
+    general = replace(settings, rate_anonymous=1000, rate_token=1000, rate_register=2, trusted_proxies="")
+    async with distribution.opened(general, ROOT_URL, is_loopback=True) as store:
+        transport = httpx.ASGITransport(distribution.create(store))
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+            world = World(store, client)
+            answers = [await send(world) for _ in range(limit + 1)]
+
+    assert 429 not in [answer.status_code for answer in answers[:limit]]
+    assert answers[limit].status_code == 429, answers[limit].text
+    assert standing(answers[limit])[:2] == (limit, 0)
+    assert standing(answers[limit])[2] == int(answers[limit].headers["retry-after"])
+    assert len(answers[limit].headers.get_list("ratelimit-limit")) == 1
+
+
+def test_every_refusal_of_status_429_is_made_with_the_numbers_of_its_limit() -> None:
+    """A new limit cannot forget them: the class asks for them, or the line that raises it names them."""
+    source = Path(distribution.__file__).parent
+    named = {
+        name
+        for each in source.rglob("*.py")
+        for name in re.findall(r"class (\w+)\([^)]*\):\n(?:    .*\n|\n)*?    status = 429", each.read_text())
+    }
+    assert {"TooManyJobs", "TooManyFollowed", "SlowDown"} <= named
+    for each in source.rglob("*.py"):
+        for line in each.read_text().splitlines():
+            if any(f"raise {name}(" in line for name in named):
+                assert "used_up(" in line, (each.name, line)

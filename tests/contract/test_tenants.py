@@ -12,6 +12,7 @@ from tests.contract.scenes import BY_KEY, OBJECTS, QUERIES, SCOPES, SLUGS, Scene
 SANDBOX = ("", "/api/v1/health", "/api/v1/telemetry")
 # Anyone may call these; what they show to whom is tested with the catalog and the artifacts.
 PUBLIC = {
+    ("GET", "/api/v1"),
     ("GET", "/health"),
     ("GET", "/info"),
     # Each operation as if it came alone: tested with the batch.
@@ -73,6 +74,7 @@ OWN_CREDENTIALS = {
     ("POST", "/auth/prove"),
 }
 READS_OF_PRODUCTS = {("GET", "/products/{id}"), ("GET", "/products/{id}/releases"), ("GET", "/products/{id}/feed")}
+DRAFTS = ("GET", "/products/{id}/drafts")
 READS_OF_BUILDS = {
     ("GET", "/products/{id}/channels/{channel}"): "nothing_built",
     ("GET", "/products/{id}/releases/{version}/manifest"): "not_processed",
@@ -145,7 +147,7 @@ MEMBERS = tuple(caller for caller in HOLDS if "north" in caller or caller.starts
 
 
 def test_every_route_has_its_place_in_the_tables() -> None:
-    reads = (PUBLIC, KEYS, OWN_CREDENTIALS, READS_OF_PRODUCTS, READS_OF_BUILDS)
+    reads = (PUBLIC, KEYS, OWN_CREDENTIALS, READS_OF_PRODUCTS, {DRAFTS}, READS_OF_BUILDS)
     placed = [each for table in (*reads, WRITES_OF_PRODUCTS, OF_AN_ORGANISATION, OF_THE_CALLER) for each in table]
 
     assert sorted(placed) == sorted(key(route) for route in ROUTES)
@@ -193,6 +195,26 @@ async def test_drafts_are_seen_from_inside_their_organisation_alone(scene: Scene
             assert answer.is_success == sees, (caller, kind, answer.text)
             if not sees:
                 assert like(answer) == missing, (caller, kind)
+
+
+async def test_the_list_of_drafts_is_for_members_alone(scene: Scene) -> None:
+    route = BY_KEY[DRAFTS]
+    shows = {"read:products", "read:releases", "write:releases", "admin:org"}
+    for caller, held in HOLDS.items():
+        if caller == "owner of south":
+            continue
+        missing = like(await scene.send(route, caller, SLUGS["missing"]))
+        sees_products = caller in MEMBERS and bool({"read:products", "admin:org"} & held)
+        for kind in ("other draft", *(() if sees_products else ("own draft",))):
+            assert like(await scene.send(route, caller, SLUGS[kind])) == missing, (caller, kind)
+        assert (await scene.send(route, caller, SLUGS["other public"])).json()["code"] == "insufficient_scope", caller
+        own = await scene.send(route, caller, SLUGS["own public"])
+        assert own.is_success == (caller in MEMBERS and bool(shows & held)), caller
+        if sees_products:
+            of_draft = (await scene.send(route, caller, SLUGS["own draft"])).json()
+            assert [each["version"] for each in of_draft] == ["1.0.0"]
+    for caller in OUTSIDERS:
+        assert (await scene.send(route, caller)).status_code == 401, caller
 
 
 @pytest.mark.parametrize("name", sorted(READS_OF_BUILDS))

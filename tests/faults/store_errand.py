@@ -129,9 +129,11 @@ class _Errand:
 
     async def _uploaded(self, first: Any) -> Any:
         """The file as its publisher sees it, once it is whole."""
-        answer = await self._hand.ask(Request("GET", f"{self._product}/releases", self._trade.publisher))
-        assert answer.status == 200, answer
-        files = [each for release in json.loads(answer.body) for each in release["artifacts"]]
+        files: list[Any] = []
+        for kind in ("drafts", "releases"):
+            answer = await self._hand.ask(Request("GET", f"{self._product}/{kind}", self._trade.publisher))
+            assert answer.status == 200, answer
+            files += [each for release in json.loads(answer.body) for each in release["artifacts"]]
         ready = [each for each in files if each["status"] == "ready"]
         if not ready:
             return None

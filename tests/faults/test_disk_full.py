@@ -75,9 +75,11 @@ class Shop:
 
     def releases(self) -> list[dict[str, Any]]:
         """The releases as their publisher sees them."""
-        answer = self.call("GET", "/products/river/releases")
-        assert answer.status_code == 200, answer.text
-        found: list[dict[str, Any]] = answer.json()
+        found: list[dict[str, Any]] = []
+        for kind in ("drafts", "releases"):
+            answer = self.call("GET", f"/products/river/{kind}")
+            assert answer.status_code == 200, answer.text
+            found += answer.json()
         return found
 
     def kept(self) -> list[Path]:

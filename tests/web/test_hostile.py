@@ -124,7 +124,8 @@ async def test_a_fault_in_a_page_is_logged() -> None:
 
 
 async def test_a_publishers_text_is_text_in_each_place_of_its_page() -> None:
-    release = {"version": "1", "channel": "stable", "published_at": None, "notes": PRODUCT["title"], "artifacts": []}
+    release = {"version": "1", "channel": "stable", "notes": PRODUCT["title"], "artifacts": []}
+    release["published_at"] = "2026-01-01T00:00:00Z"
     answers = {"/api/v1/products/evil": (200, PRODUCT), "/api/v1/products/evil/releases": (200, [release])}
     async with browsing(answering(answers), store_entry(HERE)) as http:
         answer = await http.get("/products/evil", headers=PERSON)

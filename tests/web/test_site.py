@@ -39,11 +39,26 @@ async def test_a_page_comes_in_the_language_and_colours_that_were_chosen(echo: E
     assert '<html lang="en">' in forged.text
 
 
-@pytest.mark.parametrize("accept", ["*/*", "application/json", ""])
-async def test_programs_are_answered_by_the_service(echo: Echo, accept: str) -> None:
-    async with browsing(echo, store_entry(HERE)) as http:
-        for path in ("/", "/products/x", "/llms.txt", "/api/v1/products"):
-            assert (await http.get(path, headers={"Accept": accept})).headers["content-type"] == "application/json"
+@pytest.mark.parametrize("accept", ["application/json", "application/json, */*;q=0.8", "*/*;q=0", "image/png"])
+async def test_programs_that_do_not_take_html_are_answered_by_the_service(echo: Echo, accept: str) -> None:
+    for entry in (store_entry(HERE), work_entry(HERE)):
+        async with browsing(echo, entry) as http:
+            for path in ("/", "/design", "/llms.txt", "/api/v1/products"):
+                answer = await http.get(path, headers={"Accept": accept})
+                assert answer.headers["content-type"] == "application/json", path
+
+
+@pytest.mark.parametrize("accept", ["*/*", "text/*", "", "image/png, */*;q=0.1", "text/html"])
+async def test_every_page_of_both_services_is_html_to_whoever_takes_anything(echo: Echo, accept: str) -> None:
+    for entry, pages in ((store_entry(HERE), ("/", "/design")), (work_entry(HERE), ("/", "/signin"))):
+        async with browsing(echo, entry) as http:
+            for path in pages:
+                answer = await http.get(path, headers={"Accept": accept})
+                assert answer.headers["content-type"].startswith("text/html"), (entry.name, path)
+            for path in ("/llms.txt", "/api/v1/products", "/nowhere.txt"):
+                if accept != "text/html":
+                    answer = await http.get(path, headers={"Accept": accept})
+                    assert answer.headers["content-type"] == "application/json", (entry.name, path)
 
 
 @pytest.mark.parametrize("path", ["/api/v1/none", "/auth/signin", "/llms.txt"])

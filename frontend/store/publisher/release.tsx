@@ -6,18 +6,15 @@ import { Answer, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
 import { size } from "../../shared/words";
-import { api, type Schemas } from "../api";
 import { Markdown } from "../markdown";
 import { PLATFORMS } from "../platform";
 import { say as store } from "../say";
 import { known, type Known } from "./known";
 import { Publishers } from "./publishers";
-import { formerOf, ReleaseStatus } from "./releases";
+import { allReleases, formerOf, type Release, ReleaseStatus } from "./releases";
 import { say } from "./say";
 import { Sending } from "./sending";
 import { Steps } from "./steps";
-
-type Release = Schemas["Release"];
 
 export function ManagedRelease({ slug, version }: { slug: string; version: string }) {
   const found = useAsked((signal) => read(slug, version, signal), [slug, version], { keeps: true });
@@ -80,11 +77,7 @@ function Shown({ product, release, former, again }: Found & { again: () => void 
 }
 
 async function read(slug: string, version: string, signal: AbortSignal): Promise<Found> {
-  const [{ product }, releases] = await Promise.all([
-    known(slug, signal),
-    api.get("/api/v1/products/{id}/releases", { values: { id: slug }, signal }),
-  ]);
-  const all = releases.value as Release[];
+  const [{ product }, all] = await Promise.all([known(slug, signal), allReleases(slug, signal)]);
   const release = all.find((each) => each.version === version);
   if (!release) {
     throw new Problem(404, {});

@@ -17,15 +17,16 @@ import { need } from "./faults";
 import { say } from "./say";
 
 type Detail = Schemas["ProductDetail"];
-type Release = Schemas["Release"];
 type New = Schemas["NewRelease"];
+
+/** A release as its publishers see it: a draft, or one that is or was published. */
+export type Release = Schemas["Release"] | (Schemas["Draft"] & { published_at?: never; yank_reason?: never });
 
 export const CHANNELS = ["stable", "beta", "nightly", "alpha"] as const;
 
 export function Releases({ product }: { product: Detail }) {
-  const values = { id: product.id };
   const found = useAsked(
-    async (signal) => (await api.get("/api/v1/products/{id}/releases", { values, signal })).value as Release[],
+    (signal) => allReleases(product.id, signal),
     [product.id],
   );
   const at = (each: Release) => `/publisher/products/${product.slug}/releases/${encodeURIComponent(each.version)}`;
@@ -37,7 +38,7 @@ export function Releases({ product }: { product: Detail }) {
           rows.length ? (
             <Table
               caption={store("releases")}
-              rows={[...rows].sort((a, b) => Number(b.status === "draft") - Number(a.status === "draft"))}
+              rows={rows}
               keyOf={(each) => each.version}
               columns={[
                 { name: "version", label: say("version"), cell: (each) => <a href={at(each)}>{each.version}</a> },
@@ -55,6 +56,15 @@ export function Releases({ product }: { product: Detail }) {
       </Answer>
     </div>
   );
+}
+
+/** The drafts of a product, then its releases, each newest first. */
+export async function allReleases(id: string, signal: AbortSignal): Promise<Release[]> {
+  // Drafts first: a release that is published between the two requests is in one of the answers at least.
+  const drafts = (await api.get("/api/v1/products/{id}/drafts", { values: { id }, signal })).value as Release[];
+  const published = (await api.get("/api/v1/products/{id}/releases", { values: { id }, signal })).value as Release[];
+  const versions = new Set(published.map((each) => each.version));
+  return [...drafts.filter((each) => !versions.has(each.version)), ...published];
 }
 
 /** The release that customers get when this one is taken back; none where this is not the newest of its channel. */

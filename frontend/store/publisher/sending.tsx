@@ -11,12 +11,13 @@ import { CommandLine } from "../command";
 import { say as store } from "../say";
 import { Drop } from "./drop";
 import { Job } from "./job";
+import type { Release } from "./releases";
 import { say } from "./say";
 import { own, upload } from "./upload";
 
 interface Props {
   product: Schemas["ProductDetail"];
-  release: Schemas["Release"];
+  release: Release;
   again: () => void;
 }
 

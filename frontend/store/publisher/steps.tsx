@@ -9,14 +9,14 @@ import { go } from "../../shared/router";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { once, useDoing } from "./doing";
-import { CHANNELS } from "./releases";
+import { CHANNELS, type Release } from "./releases";
 import { say } from "./say";
 
 interface Props {
   product: Schemas["ProductDetail"];
-  release: Schemas["Release"];
+  release: Release;
   /** The release that customers get when this one is taken back; none where this is not the newest of its channel. */
-  former: Schemas["Release"] | undefined;
+  former: Release | undefined;
   again: () => void;
 }
 

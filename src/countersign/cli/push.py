@@ -187,8 +187,7 @@ def _existing(to: Target, content: Content) -> wire.Artifact | None:
         Failure: the release has another file of that name, or is on another channel.
     """
     path = f"/products/{segment(to.product.slug)}/releases"
-    releases = {each.version: each for each in to.server.get(path, list[wire.Release], to.doing)}
-    release = releases.get(to.version)
+    release = _release(to)
     if release is None:
         _draft(to, path)
         return None
@@ -204,6 +203,16 @@ def _existing(to: Target, content: Content) -> wire.Artifact | None:
         remedy = "Push under another version, or another --filename."
         raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
     return found
+
+
+def _release(to: Target) -> wire.Release | None:
+    """The draft of the version; else the release, where it is published already."""
+    product = f"/products/{segment(to.product.slug)}"
+    for place in ("drafts", "releases"):
+        for each in to.server.get(f"{product}/{place}", list[wire.Release], to.doing):
+            if each.version == to.version:
+                return each
+    return None
 
 
 def _draft(to: Target, path: str) -> None:

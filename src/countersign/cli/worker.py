@@ -3,7 +3,8 @@
 import asyncio
 import signal
 import sys
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 
 import click
@@ -12,6 +13,7 @@ from countersign.cli import store
 from countersign.distribution import app
 from countersign.distribution.context import Store
 from countersign.distribution.jobs import process
+from countersign.distribution.processing import apart, reader
 from countersign.settings import Settings
 
 COMMAND = (sys.executable, "-m", "countersign.cli.worker")
@@ -50,10 +52,14 @@ def beside(opened: Store) -> AbstractAsyncContextManager[None]:
     return process.kept(opened, COMMAND, opened.settings.job_workers)
 
 
-def _opened(settings: Settings, root_url: str, is_loopback: bool) -> AbstractAsyncContextManager[Store]:
-    """The store with fewer connections than a server needs: a job is alone in its process."""
+@asynccontextmanager
+async def _opened(settings: Settings, root_url: str, is_loopback: bool) -> AsyncGenerator[Store]:
+    """The store with fewer connections than a server needs: a job is alone in its process. The process that reads
+    artifacts is kept ready, but for data sets of the sandbox, whose workers come and go."""
     few = replace(settings, database_pool=min(MOST_CONNECTIONS, settings.database_pool))
-    return app.opened(few, root_url, is_loopback=is_loopback)
+    ready = nullcontext() if settings.storage_mib else apart.kept_ready(reader.PROGRAM)
+    async with app.opened(few, root_url, is_loopback=is_loopback) as opened, ready:
+        yield opened
 
 
 if __name__ == "__main__":

@@ -1,15 +1,11 @@
 """The HTTP edge of the records service: its order of checks, its bodies, and its errors as bytes."""
 
 import asyncio
-import json
-import re
 from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-import msgspec
-
-from countersign.kernel import telemetry
+from countersign.kernel import json_reader, telemetry
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.call import ClientGone, Headers, Receive, Send
@@ -17,10 +13,8 @@ from countersign.kernel.http.decode import UnsupportedMediaType
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.observed import Observed
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed
-from countersign.kernel.json_values import MAX_VALUES, has_at_most
 
 BODY_LIMIT = 8 << 20
-DEEPEST = 64
 MOST_KNOWN = 512
 """Addresses whose endpoints are remembered: those of commands are few, and asked for again and again."""
 
@@ -242,58 +236,19 @@ def error_answer(refused: Refused) -> Answer:
     return _private(Answer(refused.status, encode({"error": refused.detail, **members}), headers=headers))
 
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
-
-
 def decode_object(raw: bytes) -> dict[str, object]:
     """A body as plain JSON values. An absent one is an empty object.
 
     Raises:
-        Malformed: it is no JSON object in UTF-8, has too many values, names a member twice, is nested more than 64
-            deep, or holds a text that no database keeps.
+        Malformed: it is no JSON object in UTF-8, has too many values or a duplicate key, is nested too deep, or
+            contains a text that no database stores.
     """
     if not raw:
         return {}
-    if not has_at_most(MAX_VALUES, raw):
-        raise Malformed(f"the body holds more than {MAX_VALUES:,} values")
     try:
-        value = cast("dict[str, object]", _decode(raw))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Malformed("the body must be one JSON object in UTF-8") from error
-    names = _check(value, DEEPEST)
-    # Every member needs a colon outside of texts; where there are more, a name may stand there twice.
-    if raw.count(b":") > names:
-        _refuse_repeated(raw)
-    return value
-
-
-def _check(value: object, depth: int) -> int:
-    """How many members the value has in all."""
-    if isinstance(value, str):
-        _check_text(value)
-        return 0
-    if not isinstance(value, dict | list):
-        return 0
-    if not depth:
-        raise Malformed(f"the body is nested more than {DEEPEST} deep")
-    if isinstance(value, dict):
-        members = cast("dict[str, object]", value)
-        return sum(_check(name, depth) + _check(each, depth - 1) for name, each in members.items()) + len(members)
-    return sum(_check(each, depth - 1) for each in cast("list[object]", value))
-
-
-def _check_text(text: str) -> None:
-    if "\0" in text or (not text.isascii() and _SURROGATE.search(text)):
-        raise Malformed("a text holds a NUL or half of a surrogate pair")
-
-
-def _refuse_repeated(raw: bytes) -> None:
-    def pairs(members: list[tuple[str, object]]) -> None:
-        seen: set[str] = set()
-        for name, _ in members:
-            if name in seen:
-                raise Malformed(f"{name} is given twice")
-            seen.add(name)
-
-    json.loads(raw, object_pairs_hook=pairs)
+        value = json_reader.read(raw)
+    except json_reader.InvalidJson as error:
+        raise Malformed(str(error)) from error
+    if not isinstance(value, dict):
+        raise Malformed("the body must be one JSON object in UTF-8")
+    return cast("dict[str, object]", value)

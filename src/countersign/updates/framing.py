@@ -1,10 +1,19 @@
 """Messages between a process that works on strangers' bytes and whoever started it: four bytes of length (big-endian),
 then the payload."""
 
+import socket
 from io import FileIO
 from typing import BinaryIO
 
 LARGEST_MESSAGE = 1 << 31
+
+
+def handed_over(handle: int) -> int | None:
+    """The open file that comes through the socket with this descriptor, which is closed then; None when the other side
+    is gone."""
+    with socket.socket(fileno=handle) as taking:
+        _, files, _, _ = socket.recv_fds(taking, 1, 1)
+    return files[0] if files else None
 
 
 def framed(payload: bytes) -> bytes:

@@ -167,15 +167,15 @@ class Site:
 
     async def _rest(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope["headers"])
-        if scope["method"] not in ("GET", "HEAD") or "text/html" not in (headers.get("accept") or ""):
-            await self.service(scope, receive, send)
-            return
+        accept = headers.get("accept") or "*/*"
         found = self._addresses.at(path)
-        if found is not None:
+        if scope["method"] not in ("GET", "HEAD") or not accepts_html(accept):
+            await self.service(scope, receive, send)
+        elif found is not None:
             template, values = found
             answer = await self._page(template, _Visit(self, scope, headers, values))
             await Exchange(scope, receive, send).answer(answer)
-        elif path.startswith(self._entry.apart):
+        elif "text/html" not in accept or path.startswith(self._entry.apart):
             await self.service(scope, receive, send)
         else:
             await self._found_or_page(scope, receive, send)
@@ -206,6 +206,19 @@ class Site:
         if is_missing:
             exchange = Exchange(scope, receive, send)
             await exchange.answer(self._shell(exchange.headers, Rendered(self._entry.title, status=404)))
+
+
+def accepts_html(accept: str) -> bool:
+    """Whether HTML is an answer to this Accept header (RFC 9110 §12.5.1). Clients that name JSON read JSON, whatever
+    else they take."""
+    kinds: set[str] = set()
+    for each in accept.lower().split(","):
+        kind, *parameters = (part.strip() for part in each.split(";"))
+        if not {"q=0", "q=0.0", "q=0.00", "q=0.000"} & set(parameters):
+            kinds.add(kind)
+    if "text/html" in kinds:
+        return True
+    return bool(kinds & {"*/*", "text/*"}) and "application/json" not in kinds
 
 
 def _kept_by_nobody(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

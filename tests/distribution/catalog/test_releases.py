@@ -1,6 +1,7 @@
 """The list of releases, whose order it is, who sees what of it; and what conditional reads of it may say."""
 
 import itertools
+import json
 import random
 
 import pytest
@@ -41,19 +42,20 @@ ASCENDING = (
 async def add(world: World, product: str, versions: list[str], status: str = "published", step_us: int = 0) -> None:
     """Releases straight in the table, published `step_us` after one another."""
     now = clock.now()
+    published = [None if status == "draft" else now + step_us * number for number in range(len(versions))]
     rows = [
-        (ids.new_uuid(), product, version, sort_key(version), "stable", status, now, now + step_us * number)
-        for number, version in enumerate(versions)
+        (ids.new_uuid(), product, version, sort_key(version), "stable", status, now, at)
+        for version, at in zip(versions, published, strict=True)
     ]
     async with world.store.database.transaction() as transaction:
         await transaction.run_many(INSERT, rows)
     await world.refreshed(product)
 
 
-async def listed(world: World, token: str | None = None, **parameters: str) -> list[str]:
+async def listed(world: World, token: str | None = None, kind: str = "releases", **parameters: str) -> list[str]:
     """The versions of all pages, or of the whole array."""
     found: list[str] = []
-    path = "/products/one/releases"
+    path = f"/products/one/{kind}"
     page = await world.call("GET", path, token, params=parameters)
     while True:
         assert page.is_success, page.text
@@ -117,10 +119,10 @@ async def test_a_walk_meets_every_release_once_while_others_are_published(world:
     assert [version for version in found if version in versions] == list(reversed(versions))
 
 
-async def test_drafts_are_seen_inside_and_yanked_ones_by_the_entitled(world: World) -> None:
+async def test_drafts_are_listed_apart_and_yanked_releases_to_members_and_the_entitled(world: World) -> None:
     product = await world.product("north", "one")
     await add(world, product, ["1.0.0"])
-    await add(world, product, ["2.0.0"], "draft")
+    await add(world, product, ["2.0.0", "2.1.0", "2.2.0"], "draft")
     await add(world, product, ["3.0.0"], "yanked")
     entitled, stranger = await world.person("a@example.com"), await world.person("b@example.com")
     await world.grant("a@example.com", product)
@@ -129,7 +131,15 @@ async def test_drafts_are_seen_inside_and_yanked_ones_by_the_entitled(world: Wor
 
     assert await listed(world) == await listed(world, stranger) == await listed(world, foreign) == ["1.0.0"]
     assert await listed(world, entitled) == ["3.0.0", "1.0.0"]
-    assert await listed(world, viewer) == ["3.0.0", "2.0.0", "1.0.0"]
+    assert await listed(world, viewer) == ["3.0.0", "1.0.0"]
+    for limit in ({}, {"limit": "1"}, {"limit": "2", "channel": "stable"}):
+        assert await listed(world, viewer, "drafts", **limit) == ["2.2.0", "2.1.0", "2.0.0"]
+    assert await listed(world, viewer, "drafts", channel="beta") == []
+    for caller in (entitled, stranger, foreign):
+        assert (await world.call("GET", "/products/one/drafts", caller)).json()["code"] == "insufficient_scope"
+    page = (await world.call("GET", "/products/one/drafts?limit=1", viewer)).links["next"]["url"]
+    elsewhere = await world.call("GET", page.replace("/drafts?", "/releases?"), viewer)
+    assert elsewhere.json()["code"] == "invalid_cursor"
     shown = (await world.call("GET", "/products/one/releases", entitled)).json()[0]
     assert shown["status"] == "yanked"
     assert [each["version"] for each in (await world.call("GET", "/products/one")).json()["channels"]] == ["1.0.0"]
@@ -153,6 +163,34 @@ async def test_what_one_caller_was_shown_is_not_fresh_for_another(world: World, 
         assert "two" not in outside.text
         assert "2.0.0" not in outside.text
     assert (await world.call("GET", path, viewer, headers={"If-None-Match": inside.headers["etag"]})).status_code == 304
+
+
+async def test_a_row_of_a_public_list_is_the_same_bytes_for_every_caller(world: World) -> None:
+    product = await world.product("north", "one")
+    await add(world, product, ["1.0.0", "1.1.0"], step_us=1)
+    await add(world, product, ["2.0.0"], "yanked")
+    await add(world, product, ["3.0.0"], "draft")
+    await world.product("north", "two", status="draft")
+    entitled = await world.person("a@example.com")
+    await world.grant("a@example.com", product)
+    owner = await world.person("owner@north.example", north="owner")
+    callers = (None, entitled, owner, await world.client_token("north"))
+
+    releases = "/products/one/releases"
+    for path in ("/products", "/products?q=one", "/catalog", releases, f"{releases}?limit=2"):
+        public: set[str] | None = None
+        for caller in callers:
+            found = await world.call("GET", path, caller)
+            body = found.json()
+            items = body if isinstance(body, list) else body.get("items", body.get("products"))
+            rows = {json.dumps(each) for each in items}
+            seen = {each for each in rows if '"draft"' not in each and '"yanked"' not in each}
+            public = public or seen
+            assert rows
+            assert seen <= public, (path, caller)
+            is_shared = found.headers["cache-control"].startswith("public")
+            assert is_shared == (caller is None), (path, caller)
+            assert "Authorization" in found.headers["vary"]
 
 
 async def test_lines_and_document_of_the_catalog_are_two_representations(world: World) -> None:

@@ -28,7 +28,7 @@ async def test_a_refused_job_fails_with_that_problem_and_is_not_tried_again(
     assert (body["status"], body["attempts"], body["result"]) == ("failed", 1, None)
     assert (error["code"], error["status"], error["detail"]) == ("too_heavy", 422, "nobody can carry that")
     assert (error["resolution"], error["title"]) == ("Take less.", "Too heavy")
-    assert error["instance"] == f"/api/v1/jobs/{body['job_id']}"
+    assert error["instance"] == f"http://127.0.0.1:8480/api/v1/jobs/{body['job_id']}"
     assert await effects(world.store.database) == []
 
 

@@ -103,7 +103,7 @@ async def test_a_waiting_job_is_cancelled_at_once(world: World, owner: str, work
 
     body = answer.json()
     assert (answer.status_code, body["status"], body["error"]["code"]) == (200, "failed", "job_cancelled")
-    assert body["error"]["instance"] == f"/api/v1/jobs/{job_id}"
+    assert body["error"]["instance"] == f"http://127.0.0.1:8480/api/v1/jobs/{job_id}"
     assert (await world.call("GET", f"/problems/{body['error']['type'].rpartition('/')[2]}")).status_code == 200
     assert (again.status_code, again.json()["code"]) == (409, "job_ended")
     assert await effects(world.store.database) == [other]

@@ -98,8 +98,11 @@ class Works:
     async def upload(self, data: bytes, version: str = "1.0.0", filename: str = "game.tar", **members: object) -> str:
         """A ready artifact of a release, which is drafted where it is new; its id."""
         world, shop = self.shop.world, self.shop
-        present = await world.call("GET", f"/products/{shop.product_id}/releases", shop.token)
-        if version not in {each["version"] for each in present.json()}:
+        lists = [
+            await world.call("GET", f"/products/{shop.product_id}/{kind}", shop.token)
+            for kind in ("drafts", "releases")
+        ]
+        if version not in {each["version"] for present in lists for each in present.json()}:
             await release(world, shop.token, shop.product_id, version, publish=False)
         path = f"/products/{shop.product_id}/releases/{version}/artifacts"
         body = {"filename": filename, "size": len(data), **members}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from countersign.distribution.redeem import issue
 from countersign.kernel import clock
 from countersign.settings import Settings
 from tests.contract.scenes import everything
@@ -50,14 +51,17 @@ async def test_the_refusal_says_when_to_come_back_and_then_it_works(world: World
         await redeem(world, token, f"WRONG-{number}")
     before = await everything(world.store)
 
-    limited = await redeem(world, token, code)
+    limited = await redeem(world, token, "ONE-MORE-GUESS")
 
     assert (limited.status_code, limited.json()["code"]) == (429, "rate_limit_exceeded")
     assert 1 <= int(limited.headers["retry-after"]) <= 600
-    assert {"ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"} <= set(limited.headers)
+    assert (limited.headers["ratelimit-limit"], limited.headers["ratelimit-remaining"]) == ("10", "0")
+    assert limited.headers["ratelimit-reset"] == limited.headers["retry-after"]
     assert await everything(world.store) == before
     with clock.fixed(clock.later(clock.now(), seconds=int(limited.headers["retry-after"]) + 1)):
-        assert (await redeem(world, await world.person_token("a@example.com", "read:library"), code)).is_success
+        later = await world.person_token("a@example.com", "read:library")
+        assert (await redeem(world, later, "ONE-MORE-GUESS")).status_code == 404
+        assert (await redeem(world, later, code)).is_success
 
 
 async def test_a_new_token_is_no_new_chance(world: World, code: str) -> None:
@@ -66,7 +70,52 @@ async def test_a_new_token_is_no_new_chance(world: World, code: str) -> None:
         token = await world.person_token("a@example.com", "read:library")
         assert (await redeem(world, token, f"WRONG-{number}")).status_code == 404
 
-    assert (await redeem(world, await world.person_token("a@example.com", "read:library"), code)).status_code == 429
+    token = await world.person_token("a@example.com", "read:library")
+    assert (await redeem(world, token, "WRONG-AGAIN")).status_code == 429
+
+
+def over_batch(code: str) -> tuple[str, dict[str, Any]]:
+    """Redeeming inside a batch."""
+    return "/batch", {"operations": [{"method": "POST", "path": "/redeem", "body": {"code": code}}]}
+
+
+def over_mcp(code: str) -> tuple[str, dict[str, Any]]:
+    """Redeeming by the tool of MCP."""
+    params = {"name": "redeem_code", "arguments": {"code": code}}
+    return "http://127.0.0.1:8480/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
+WAYS = {"rest": lambda code: ("/redeem", {"code": code}), "batch": over_batch, "mcp": over_mcp}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_correct_code_is_redeemed_while_guesses_are_limited(world: World, code: str, way: str) -> None:
+    token = await world.person("a@example.com")
+    for number in range(11):
+        last = await redeem(world, token, f"WRONG-{number}")
+    assert last.status_code == 429
+
+    path, body = WAYS[way](f" {code.lower().replace('-', ' ')} ")
+    answers = await asyncio.gather(*(world.call("POST", path, token, json=body) for _ in range(3)))
+
+    assert all(answer.is_success and '"success' in answer.text for answer in answers), answers[0].text
+    assert [each["slug"] for each in (await world.call("GET", "/library", token)).json()] == ["one"]
+    used = "SELECT uses FROM code WHERE uses > 0"
+    assert await world.store.database.fetch(used) == [(1,)]
+    assert (await redeem(world, token, "WRONG-AGAIN")).status_code == 429
+
+
+async def test_a_short_code_waits_like_a_guess(world: World) -> None:
+    product = await world.product("north", "one")
+    org = (await world.store.database.fetch("SELECT id FROM organisation WHERE slug = 'north'"))[0][0]
+    async with world.store.database.transaction() as transaction:
+        await issue.add_known(transaction, org, "promo", [product], ["SHORT-1234"], 100)
+    token = await world.person("a@example.com")
+    for number in range(10):
+        await redeem(world, token, f"WRONG-{number}")
+
+    assert (await redeem(world, token, "SHORT-1234")).status_code == 429
+    assert (await redeem(world, await world.person("b@example.com"), "SHORT-1234")).is_success
 
 
 async def test_a_repeated_call_is_no_further_guess(world: World, code: str) -> None:

@@ -92,7 +92,7 @@ def told(answer: httpx.Response) -> Any:
     body = answer.json()
     if not isinstance(body, dict) or answer.is_success:
         return answer.status_code, kind, sorted(body) if isinstance(body, dict) else len(body)
-    instance = str(body.pop("instance", "")).removeprefix("/sandbox")
+    instance = str(body.pop("instance", "")).replace("/sandbox", "")
     # Where the two differ on purpose: whoever has no credential is told another way in.
     if body.get("code") == "invalid_token":
         body.pop("resolution")

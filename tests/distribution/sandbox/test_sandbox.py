@@ -100,7 +100,7 @@ async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: 
 
     assert made.headers["location"] == "http://127.0.0.1:8480/sandbox/api/v1/products/made"
     assert missing.json()["type"].startswith("http://127.0.0.1:8480/problems/")
-    assert missing.json()["instance"] == "/sandbox/api/v1/products/none?x=1"
+    assert missing.json()["instance"] == "http://127.0.0.1:8480/sandbox/api/v1/products/none?x=1"
     assert listed.headers["link"].startswith("<http://127.0.0.1:8480/sandbox/api/v1/products/")
     assert image.json()["upload_url"].startswith("http://127.0.0.1:8480/sandbox/api/v1/media/uploads/")
     assert unknown.json()["code"] == "route_not_found"

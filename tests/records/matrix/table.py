@@ -160,10 +160,11 @@ ROUTES: Mapping[str, str] = {
     "POST /api/approve/{plan_id}": "person",
     "POST /api/{model}/{command}": "command",
     "POST /mcp": "caller",
+    "GET /healthz": "anybody",
     "GET /setup": "link",
     "POST /setup": "link",
 }
-"""Who is let in: whoever knows a password or has a link, any caller, people alone, or who has the command."""
+"""Who is let in: people with a password or a link, any caller, people alone, callers with the command, or anybody."""
 
 ONES_OWN = frozenset({"user", "session", "agent_token"})
 """Models of which everybody has records of their own, and sees others' only by a role."""

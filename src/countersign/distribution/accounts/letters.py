@@ -49,7 +49,7 @@ async def _count(store: Store, client: str, email: str) -> None:
         if not standing.allowed:
             wait_s = max(1, standing.reset_s)
             text = f"{limit} letters in an hour were asked for already; wait {-(-wait_s // 60)} minutes"
-            raise RateLimited(text, headers={"Retry-After": str(wait_s)})
+            raise RateLimited(text, standing)
 
 
 async def _sign_up_letter(store: Store, link: Link) -> Letter:

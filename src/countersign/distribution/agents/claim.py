@@ -43,8 +43,7 @@ async def count_guess(store: Store, person_id: str, address: str) -> None:
     for key, limit in ((f"claim\0{person_id}", GUESSES_AN_HOUR), (f"claim-at\0{address}", GUESSES_OF_ADDRESS)):
         standing = await store.counters.hit(key, limit, 3600)
         if not standing.allowed:
-            headers = {"Retry-After": str(max(1, standing.reset_s))}
-            raise RateLimited("too many codes were typed; wait before the next", headers=headers)
+            raise RateLimited("too many codes were typed; wait before the next", standing)
 
 
 def require_own(registration: Registration, email: str | None) -> None:

@@ -2,7 +2,7 @@
 
 from countersign.distribution.agents.registrations import Kind
 from countersign.distribution.context import Store
-from countersign.kernel.http.ratelimit import RateLimited, headers_of
+from countersign.kernel.http.ratelimit import RateLimited
 
 HOUR_S = 3600
 # agent-auth 7.12; COUNTERSIGN_RATE_REGISTER replaces all of them.
@@ -46,5 +46,4 @@ async def count_attempt(store: Store, registration_id: str) -> None:
 async def _count(store: Store, key: str, limit: int, whose: str) -> None:
     standing = await store.counters.hit(key, limit, HOUR_S)
     if not standing.allowed:
-        headers = {**dict(headers_of(standing)), "Retry-After": str(max(1, standing.reset_s))}
-        raise RateLimited(f"the limit of {standing.limit} in an hour is used up for {whose}", headers=headers)
+        raise RateLimited(f"the limit of {standing.limit} in an hour is used up for {whose}", standing)

@@ -9,6 +9,7 @@ from countersign.distribution.agents.registrations import Registration
 from countersign.distribution.context import Store
 from countersign.kernel import clock
 from countersign.kernel.errors import Refused
+from countersign.kernel.http.ratelimit import used_up
 
 State: TypeAlias = Literal["pending", "claimed"]
 
@@ -80,7 +81,7 @@ async def poll(store: Store, claim_token: str) -> Standing:
         else:
             slower_s, too_early = 0, False
     if too_early:
-        raise SlowDown("polls come faster than the interval", headers={"Retry-After": str(slower_s)})
+        raise SlowDown("polls come faster than the interval", headers=used_up(1, slower_s))
     return await _standing(store, registration)
 
 

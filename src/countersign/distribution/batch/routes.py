@@ -13,7 +13,18 @@ from countersign.kernel.http.idempotency import HEADER, MAX_STORED_BYTES
 from countersign.kernel.http.route import route
 
 SHOWN = frozenset(
-    {"location", "link", "retry-after", "preference-applied", "idempotency-replayed", "www-authenticate", "batch-id"}
+    {
+        "location",
+        "link",
+        "retry-after",
+        "ratelimit-limit",
+        "ratelimit-remaining",
+        "ratelimit-reset",
+        "preference-applied",
+        "idempotency-replayed",
+        "www-authenticate",
+        "batch-id",
+    }
 )
 """What of an answer's headers its result repeats, with the entity tag."""
 

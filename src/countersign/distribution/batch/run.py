@@ -89,6 +89,6 @@ def _rolled_back(store: Store, requests: Sequence[Inner], failed: int, answer: A
     told = f"operation {failed} was answered {answer.status}, so that nothing of the batch was kept"
     refused = BatchRolledBack(told, members={"failed_index": failed})
     return [
-        answer if index == failed else problem(refused, store.problems_root, each.target)
+        answer if index == failed else problem(refused, store.problems_root, store.root_url + each.target)
         for index, each in enumerate(requests)
     ]

@@ -151,9 +151,7 @@ def _detail(row: tuple[object, ...], newest: list[tuple[Release, int]], media: l
     members["updated_at"] = clock.rfc3339(updated_at)
     members["org"] = row[14]
     members["media"] = media
-    members["channels"] = [
-        Channel(release.channel, release.version, release.published_at or "") for release, _ in newest
-    ]
+    members["channels"] = [Channel(release.channel, release.version, release.published_at) for release, _ in newest]
     return msgspec.convert(members, ProductDetail)
 
 

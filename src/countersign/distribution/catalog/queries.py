@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from countersign.distribution.catalog import statements
-from countersign.distribution.catalog.schemas import Artifact, ChannelName, Release
+from countersign.distribution.catalog.schemas import Artifact, ChannelName, Draft, Release
 from countersign.kernel import clock
 from countersign.kernel.database.port import Database, Reader, Row
 
@@ -19,14 +19,24 @@ CATALOG_PAGE = """
     LIMIT $3
 """
 RELEASES = """
-    SELECT id, version, channel, published_at, created_at, sort_key, notes, status, yank_reason
+    SELECT id, version, channel, published_at, sort_key, notes, status, yank_reason
     FROM release
     WHERE product_id = $1
       AND ($2 = '' OR channel = $2)
-      AND (status = 'published' OR (status = 'yanked' AND $3 >= 1) OR $3 = 2)
-      AND (coalesce(published_at, created_at), sort_key, id) < ($4, $5, $6)
-    ORDER BY coalesce(published_at, created_at) DESC, sort_key DESC, id DESC
+      AND (status = 'published' OR (status = 'yanked' AND $3 = 1))
+      AND (published_at, sort_key, id) < ($4, $5, $6)
+    ORDER BY published_at DESC, sort_key DESC, id DESC
     LIMIT $7
+"""
+DRAFTS = """
+    SELECT id, version, channel, created_at, sort_key, notes
+    FROM release
+    WHERE product_id = $1
+      AND status = 'draft'
+      AND ($2 = '' OR channel = $2)
+      AND (created_at, sort_key, id) < ($3, $4, $5)
+    ORDER BY created_at DESC, sort_key DESC, id DESC
+    LIMIT $6
 """
 ARTIFACTS = """
     SELECT a.release_id, a.id, a.filename, a.size, a.sha256, a.platform, a.status
@@ -83,42 +93,63 @@ async def catalog_page(database: Database, after: Sequence[str], limit: int) -> 
 
 
 class Position(NamedTuple):
-    """A release with the keys its list is ordered by."""
+    """A release or a draft with the keys its list is ordered by."""
 
-    release: Release
+    release: Release | Draft
     at: int
     sort_key: str
     id: str
 
 
-SEES_PUBLISHED, SEES_YANKED, SEES_ALL = 0, 1, 2
+SEES_PUBLISHED, SEES_YANKED = 0, 1
 
 
 async def releases(
     database: Database, product_id: str, channel: str, sees: int, after: tuple[int, str, str], limit: int
 ) -> list[Position]:
-    """A product's releases, newest first, with their artifacts. `sees` is how much the caller may see:
-    published ones, yanked ones as well (the entitled), or drafts too (the owning organisation)."""
+    """A product's releases, newest first, with their artifacts. `sees` is which rows the caller may see: published
+    releases, or yanked ones as well. A row is the same for every caller."""
     rows = await database.fetch(RELEASES, product_id, channel, sees, *after, limit)
-    files: dict[str, list[Artifact]] = {}
-    for release_id, *members in await database.fetch(ARTIFACTS, product_id):
-        artifact = Artifact(*members)
-        if artifact.status == "ready" or sees == SEES_ALL:
-            files.setdefault(release_id, []).append(artifact)
+    files = await _artifacts(database, product_id, ready_only=True)
     return [_position(row, files) for row in rows]
 
 
-def _position(
-    row: tuple[str, str, ChannelName, int | None, int, str, str, str, str], files: dict[str, list[Artifact]]
-) -> Position:
-    release_id, version, channel, published_at, created_at, sort_key, notes, status, yank_reason = row
+async def drafts(
+    database: Database, product_id: str, channel: str, after: tuple[int, str, str], limit: int
+) -> list[Position]:
+    """A product's drafts, newest first, with all their artifacts."""
+    rows = await database.fetch(DRAFTS, product_id, channel, *after, limit)
+    files = await _artifacts(database, product_id, ready_only=False)
+    return [
+        Position(
+            Draft(version=version, channel=channel, status="draft", notes=notes, artifacts=files.get(release_id, [])),
+            created_at,
+            sort_key,
+            release_id,
+        )
+        for release_id, version, channel, created_at, sort_key, notes in rows
+    ]
+
+
+async def _artifacts(database: Database, product_id: str, *, ready_only: bool) -> dict[str, list[Artifact]]:
+    """The artifacts of a product by the id of their release."""
+    files: dict[str, list[Artifact]] = {}
+    for release_id, *members in await database.fetch(ARTIFACTS, product_id):
+        artifact = Artifact(*members)
+        if artifact.status == "ready" or not ready_only:
+            files.setdefault(release_id, []).append(artifact)
+    return files
+
+
+def _position(row: tuple[str, str, ChannelName, int, str, str, str, str], files: dict[str, list[Artifact]]) -> Position:
+    release_id, version, channel, published_at, sort_key, notes, status, yank_reason = row
     release = Release(
         version=version,
         channel=channel,
-        published_at=None if published_at is None else clock.rfc3339(clock.Instant(published_at)),
+        published_at=clock.rfc3339(clock.Instant(published_at)),
         notes=notes,
         status=None if status == "published" else status,
         yank_reason=yank_reason,
         artifacts=files.get(release_id, []),
     )
-    return Position(release, published_at if published_at is not None else created_at, sort_key, release_id)
+    return Position(release, published_at, sort_key, release_id)

@@ -1,7 +1,8 @@
-"""GET /products, /products/{id}, /products/{id}/releases, /catalog."""
+"""GET /products, /products/{id} with its releases, drafts and feed, and /catalog."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, date, datetime, time
+from typing import Literal, TypeAlias
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -12,15 +13,22 @@ from countersign.distribution.catalog.queries import NEWEST_POSSIBLE, Position
 from countersign.distribution.catalog.schemas import (
     Catalog,
     CatalogQuery,
+    Draft,
     ListQuery,
     ProductDetail,
     ProductList,
     Release,
     ReleasesQuery,
 )
-from countersign.distribution.catalog.visibility import ProductNotFound, is_member, visible_entry
+from countersign.distribution.catalog.visibility import (
+    ProductNotFound,
+    is_member,
+    require_drafts_visible,
+    visible_entry,
+)
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Caller, Request
+from countersign.distribution.identity.gate import InsufficientScope
 from countersign.kernel import clock
 from countersign.kernel.errors import invalid_parameter
 from countersign.kernel.http import answer, cursor
@@ -36,6 +44,10 @@ FILTERS = ("kind", "platform", "org", "tag", "q", "sort", "channel", "access", "
 """What a cursor carries of a list's query, in this order; new ones are added at the end."""
 KEYS = {"title": (str, str), "-published_at": (int, str), "relevance": (int, str, str)}
 """The types of the keys each order of products goes by."""
+
+Kind: TypeAlias = Literal["releases", "drafts"]
+ReadPage: TypeAlias = Callable[[tuple[int, str, str], int], Awaitable[list[Position]]]
+"""Reads so many releases that come after a position."""
 
 
 async def list_products(call: Request[ListQuery, Nothing]) -> Answer:
@@ -125,21 +137,49 @@ async def show_product(call: Request[Nothing, Nothing]) -> Answer:
 
 
 async def list_releases(call: Request[ReleasesQuery, Nothing]) -> Answer:
-    """List a product's releases, newest first: all of them, or a page with a link to the next."""
-    query, database = call.query, call.context.database
+    """List a product's published releases, newest first: all of them, or a page with a link to the next.
+
+    Members of the organisation and those who own the product see yanked releases as well, marked with the reason.
+    """
+    database = call.context.database
     found = await visible_entry(database, call.caller, call.path["id"])
-    channel = query.channel or ""
-    after = _after(call.context, query, found.product_id)
-    sees = await _sees(call, found)
-    wanted = query.limit or RELEASES_AT_ONCE
-    rows = await queries.releases(database, found.product_id, channel, sees, after, wanted + 1)
+    channel, sees = call.query.channel or "", await _sees(call, found)
+
+    async def read(after: tuple[int, str, str], limit: int) -> list[Position]:
+        return await queries.releases(database, found.product_id, channel, sees, after, limit)
+
+    return await _listed(call, found, "releases", read, tagged=f"{channel}-{sees}")
+
+
+async def list_drafts(call: Request[ReleasesQuery, Nothing]) -> Answer:
+    """List the drafts of a product, newest first, for members of its organisation."""
+    database = call.context.database
+    found = await visible_entry(database, call.caller, call.path["id"])
+    require_drafts_visible(call.caller, found)
+    channel = call.query.channel or ""
+
+    async def read(after: tuple[int, str, str], limit: int) -> list[Position]:
+        return await queries.drafts(database, found.product_id, channel, after, limit)
+
+    # Changes to drafts do not count the catalog's version, so a streamed list has no entity tag.
+    return await _listed(call, found, "drafts", read, tagged=None)
+
+
+async def _listed(
+    call: Request[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind, read: ReadPage, *, tagged: str | None
+) -> Answer:
+    """A list of releases or drafts: a page of it where a limit was sent, else all, with an entity tag of `tagged`."""
+    after = _after(call, found, kind)
+    wanted = call.query.limit or RELEASES_AT_ONCE
+    rows = await read(after, wanted + 1)
     if len(rows) <= wanted:
         return answer.json([row.release for row in rows])
-    if query.limit is None:
-        etag = await _tag_of_all(call.context, found.product_id, channel, sees)
-        # From the start again: what the tag stands for is read after it.
-        return Answer(200, _all_releases(call.context, found.product_id, channel, sees), etag=etag)
-    return answer.json([row.release for row in rows[:wanted]], headers=(_next(call, found, channel, rows[wanted - 1]),))
+    if call.query.limit is None:
+        # The array is read again from the start, after its tag was made.
+        etag = None if tagged is None else await _tag_of_all(call.context, found.product_id, tagged)
+        return Answer(200, _all_of(read), etag=etag)
+    following = _next(call, found, kind, rows[wanted - 1])
+    return answer.json([row.release for row in rows[:wanted]], headers=(following,))
 
 
 async def show_feed(call: Request[Nothing, Nothing]) -> Answer:
@@ -152,51 +192,49 @@ async def show_feed(call: Request[Nothing, Nothing]) -> Answer:
     return Answer(200, feed.feed(found.detail, newest, store.root_url, store.base_url), feed.ATOM)
 
 
-def _after(store: Store, query: ReleasesQuery, product_id: str) -> tuple[int, str, str]:
+def _after(call: Request[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind) -> tuple[int, str, str]:
     """The keys after which the page begins."""
+    query = call.query
     if query.cursor is None:
         return NEWEST_POSSIBLE
     if query.limit is None:
         raise invalid_parameter("limit", "is required with a cursor; repeat it on every page")
-    position = cursor.read(store.cursors, query.cursor, "releases", int, str, str)
-    if position.filter != [product_id, query.channel or ""]:
+    position = cursor.read(call.context.cursors, query.cursor, kind, int, str, str)
+    if position.filter != [found.product_id, query.channel or ""]:
         raise InvalidCursor("made for another product or channel")
     return int(position.after[0]), str(position.after[1]), str(position.after[2])
 
 
-def _next(call: Request[ReleasesQuery, Nothing], found: queries.Entry, channel: str, last: Position) -> tuple[str, str]:
-    position = cursor.Position("releases", [found.product_id, channel], [last.at, last.sort_key, last.id])
+def _next(call: Request[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind, last: Position) -> tuple[str, str]:
+    channel = call.query.channel or ""
+    position = cursor.Position(kind, [found.product_id, channel], [last.at, last.sort_key, last.id])
     parameters = {"limit": str(call.query.limit), "cursor": cursor.write(call.context.cursors, position)}
     if channel:
         parameters["channel"] = channel
-    path = f"/products/{quote(call.path['id'], safe='')}/releases"
+    path = f"/products/{quote(call.path['id'], safe='')}/{kind}"
     return ("Link", f'<{call.context.base_url}{path}?{urlencode(parameters)}>; rel="next"')
 
 
 async def _sees(call: Request[ReleasesQuery, Nothing], found: queries.Entry) -> int:
-    if is_member(call.caller, found):
-        return queries.SEES_ALL
     if call.caller.is_anonymous:
         return queries.SEES_PUBLISHED
-    owns = await queries.owns(call.context.database, call.caller.owner, found.product_id)
-    return queries.SEES_YANKED if owns else queries.SEES_PUBLISHED
+    if is_member(call.caller, found) or await queries.owns(call.context.database, call.caller.owner, found.product_id):
+        return queries.SEES_YANKED
+    return queries.SEES_PUBLISHED
 
 
-async def _tag_of_all(store: Store, product_id: str, channel: str, sees: int) -> str | None:
-    """The tag of an array too long to hold: every change that is seen from outside counts the catalog's version.
-    Drafts do not, so whoever sees them gets no tag."""
-    if sees == queries.SEES_ALL:
-        return None
+async def _tag_of_all(store: Store, product_id: str, tagged: str) -> str:
+    """The tag of an array too long to keep in memory: every change of it counts the catalog's version."""
     version = (await store.versions())[0]
-    return etag_of(f"{version}-{product_id}-{channel}-{sees}".encode())
+    return etag_of(f"{version}-{product_id}-{tagged}".encode())
 
 
-async def _all_releases(store: Store, product_id: str, channel: str, sees: int) -> AsyncIterator[bytes]:
+async def _all_of(read: ReadPage) -> AsyncIterator[bytes]:
     """The whole array, page by page, in constant memory."""
     yield b"["
     separator = b""
     after = NEWEST_POSSIBLE
-    while rows := await queries.releases(store.database, product_id, channel, sees, after, RELEASES_AT_ONCE):
+    while rows := await read(after, RELEASES_AT_ONCE):
         yield separator + b",".join(encode(row.release) for row in rows)
         separator = b","
         last = rows[-1]
@@ -286,6 +324,17 @@ ROUTES = (
         refusals=(ProductNotFound, InvalidCursor),
         cached=True,
         documented=True,
+        sends={200: ("Link",)},
+    ),
+    route(
+        "GET",
+        "/products/{id}/drafts",
+        list_drafts,
+        query=ReleasesQuery,
+        answers={200: list[Draft]},
+        refusals=(ProductNotFound, InvalidCursor, InsufficientScope),
+        signed_in=True,
+        cached=True,
         sends={200: ("Link",)},
     ),
     route(

@@ -89,14 +89,24 @@ class Artifact(msgspec.Struct):
 
 
 class Release(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A release; `status` and `yank_reason` are shown for drafts and yanked ones alone."""
+    """A release that is or was published; `status` and `yank_reason` are shown for yanked ones alone."""
 
     version: str
     channel: ChannelName
-    published_at: Moment | None
+    published_at: Moment
     notes: str | None = None
     status: str | None = None
     yank_reason: str | None = None
+    artifacts: list[Artifact] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Draft(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """A release that is not published yet: it has no `published_at`."""
+
+    version: str
+    channel: ChannelName
+    status: Literal["draft"]
+    notes: str | None = None
     artifacts: list[Artifact] | msgspec.UnsetType = msgspec.UNSET
 
 

@@ -3,9 +3,12 @@
 from countersign.distribution.catalog import queries
 from countersign.distribution.catalog.queries import Entry
 from countersign.distribution.identity.callers import Caller
+from countersign.distribution.identity.gate import InsufficientScope
 from countersign.kernel import ids
 from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound
+
+SHOW_DRAFTS = ("read:releases", "read:products", "write:releases")
 
 
 class ProductNotFound(NotFound):
@@ -37,3 +40,16 @@ async def _may_see(reader: Reader, caller: Caller, found: Entry) -> bool:
 def is_member(caller: Caller, found: Entry) -> bool:
     """Whether the caller sees the product from inside its organisation."""
     return found.org_id in caller.orgs_allowing("read:products")
+
+
+def require_drafts_visible(caller: Caller, found: Entry) -> None:
+    """Let only members of the product's organisation see its drafts.
+
+    Raises:
+        InsufficientScope: the caller is not a member, or its token carries none of the scopes that show drafts.
+    """
+    if not any(found.org_id in caller.orgs_allowing(scope) for scope in SHOW_DRAFTS):
+        raise InsufficientScope(
+            "drafts are visible to members of the product's organisation only",
+            resolution="Use a token of a member of the organisation, with the scope read:releases.",
+        )

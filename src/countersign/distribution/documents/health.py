@@ -1,17 +1,20 @@
-"""GET /health, /info and /healthz."""
+"""GET /api/v1, /health, /info and /healthz."""
 
 import msgspec
 
 from countersign import __version__
-from countersign.distribution.context import Store
+from countersign.distribution.context import PREFIX, Store
+from countersign.distribution.documents import serving
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.jobs import queries as jobs
 from countersign.kernel import clock
 from countersign.kernel.database import versions
 from countersign.kernel.errors import Refused, Unavailable
+from countersign.kernel.http import answer
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.formats import FORMATS, FormatQuery, shown
 from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http.texts import Uri
 
 API_VERSION = "1.0.0"
 UNATTENDED_S = 60
@@ -22,6 +25,14 @@ class Health(msgspec.Struct):
 
     status: str
     version: str
+
+
+class Index(msgspec.Struct):
+    """Where the API begins: its name, its version, and the addresses that lead on."""
+
+    service: str
+    version: str
+    links: dict[str, Uri]
 
 
 class Info(msgspec.Struct):
@@ -67,12 +78,24 @@ async def show_info(call: Request[FormatQuery, Nothing]) -> Answer:
     return shown(Info(f"countersign distribution {__version__}", API_VERSION, f"{engine}, {blobs}"), call.query.format)
 
 
+async def show_index(call: Request[Nothing, Nothing]) -> Answer:
+    """List the addresses to begin with: documents, health, catalog, sandbox and keys."""
+    store = call.context
+    links = {name: store.root_url + path for name, path in serving.DOCUMENTS.items()}
+    links |= {name: f"{store.base_url}/{name}" for name in ("health", "info", "products", "catalog")}
+    links |= {"sandbox": f"{store.root_url}/sandbox", "keys": f"{store.root_url}/api/keys"}
+    links["mcp"] = f"{store.root_url}/mcp"
+    headers = (("Cache-Control", f"public, max-age={serving.MAX_AGE_S}"),)
+    return answer.json(Index(store.settings.resource_name, API_VERSION, links), headers=headers)
+
+
 async def show_liveness(call: Request[Nothing, Nothing]) -> Answer:
     """Tell that the process answers, without touching anything it depends on."""
     return shown(Health("ok", API_VERSION), "json")
 
 
 ROUTES = (
+    route("GET", PREFIX, show_index, answers={200: Index}, at_root=True, cross_origin=True),
     route(
         "GET",
         "/health",

@@ -11,7 +11,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.documents.api_document import ENDPOINTS, HELD, IN_GENERAL, NULLABLE, OBJECTS, UNSAID
 from countersign.kernel.http.route import OneOf, Route
 from countersign.kernel.http.route import shapes as shapes_of
-from countersign.kernel.http.texts import Uri, UriReference
+from countersign.kernel.http.texts import Uri
 
 Document: TypeAlias = dict[str, Any]
 
@@ -36,7 +36,7 @@ class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
     title: str
     status: int
     detail: str
-    instance: UriReference | None = None
+    instance: Uri | None = None
     code: str
     message: str
     resolution: str | None = None

@@ -94,7 +94,7 @@ async def sign_in(store: Store, email: str, password: str) -> str:
     standing = await store.counters.hit(f"sign-in\0{email}", ATTEMPTS_A_MINUTE, 60)
     if not standing.allowed:
         passwords.SIGN_INS_FAILED.of("distribution").value += 1
-        raise RateLimited("too many attempts for this address", headers={"Retry-After": str(standing.reset_s)})
+        raise RateLimited("too many attempts for this address", standing)
     person = await queries.person_with_email(store.database, email)
     matches = await passwords.verify(password, person.password_hash if person else None)
     if person is None or not matches:

@@ -7,6 +7,7 @@ from countersign.distribution.jobs import queries
 from countersign.distribution.jobs.refusals import TooManyJobs
 from countersign.kernel import ids
 from countersign.kernel.database.port import Transaction
+from countersign.kernel.http.ratelimit import used_up
 
 TRY_AGAIN_S = 10
 
@@ -30,4 +31,4 @@ async def require_room(transaction: Transaction, store: Store, org_id: str) -> N
     """
     most = store.settings.jobs_queued
     if await queries.waiting(transaction, store.database.dialect, org_id, most) >= most:
-        raise TooManyJobs(f"{most} jobs of the organisation wait already", headers={"Retry-After": str(TRY_AGAIN_S)})
+        raise TooManyJobs(f"{most} jobs of the organisation wait already", headers=used_up(most, TRY_AGAIN_S))

@@ -33,6 +33,7 @@ from countersign.kernel.errors import NotFound
 from countersign.kernel.http import answer, cursor, decode
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.cursor import InvalidCursor
+from countersign.kernel.http.ratelimit import used_up
 from countersign.kernel.http.route import Nothing, Route, route
 
 WRITE_RELEASES = "write:releases"
@@ -184,7 +185,7 @@ class Following:
         """Follow a job: `status` events with its JobStatus as it changes, and `done` at its end."""
         found = await _seen(call.context.database, call.caller, call.path["job_id"])
         if self._open[call.caller.key] >= MOST_FOLLOWED:
-            raise TooManyFollowed(f"{MOST_FOLLOWED} jobs are followed already", headers={"Retry-After": "10"})
+            raise TooManyFollowed(f"{MOST_FOLLOWED} jobs are followed already", headers=used_up(MOST_FOLLOWED, 10))
         headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
         told = events(call.context.database, found, call.stopping)
         return Answer(200, self._counted(call.caller.key, told), EVENTS, headers)

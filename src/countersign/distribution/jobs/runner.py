@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from countersign.distribution.context import PREFIX, Store
+from countersign.distribution.context import Store
 from countersign.distribution.jobs import claims
 from countersign.distribution.jobs.claims import Claimed, LeaseLost
 from countersign.distribution.jobs.kinds import AnyJobType, Outcome, Stopped, Work
@@ -239,7 +239,7 @@ def _problem(store: Store, claimed: Claimed, refused: Refused) -> str:
 
 def problem_of(store: Store, job_id: str, refused: Refused) -> str:
     """The refusal as the `error` of the job: problem details, as JSON."""
-    body = problem(refused, store.problems_root, f"{PREFIX}/jobs/{job_id}").body
+    body = problem(refused, store.problems_root, f"{store.base_url}/jobs/{job_id}").body
     return body.decode() if isinstance(body, bytes) else ""
 
 

@@ -21,10 +21,7 @@ async def provision_key(call: Request[KeyQuery, Nothing]) -> Answer:
     store = call.context
     standing = await store.counters.hit(f"keys\0{call.address}", store.settings.rate_keys, WINDOW_S)
     if not standing.allowed:
-        raise RateLimited(
-            f"more than {standing.limit} keys in an hour; a key you have can be used again",
-            headers={"Retry-After": str(max(1, standing.reset_s))},
-        )
+        raise RateLimited(f"more than {standing.limit} keys in an hour; a key you have can be used again", standing)
     key = new_secret(KEY_PREFIXES[call.query.tier])
     async with store.database.transaction() as transaction:
         await queries.add(transaction, digest(key), call.query.tier)

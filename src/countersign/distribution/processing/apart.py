@@ -3,11 +3,13 @@
 import asyncio
 import fcntl
 import os
+import socket
 import sys
 from asyncio import StreamWriter
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, asynccontextmanager, suppress
+from contextvars import ContextVar
 from io import FileIO
 
 from countersign.kernel.errors import Unavailable
@@ -25,10 +27,23 @@ class WorkerDied(Unavailable):
 class Apart:
     """A running process, and the messages that go to and fro."""
 
-    def __init__(self, process: Process, told: FileIO, asked: StreamWriter) -> None:
+    def __init__(self, process: Process, told: FileIO, asked: StreamWriter, handing: socket.socket | None) -> None:
         self._process = process
         self._told = told
         self._asked = asked
+        self._handing = handing
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended yet, as far as is known."""
+        return self._process.returncode is None
+
+    def hand_over(self, fd: int) -> None:
+        """Give the process an open file, and no further one; see `framing.handed_over`."""
+        if self._handing is None:
+            raise LookupError("the process was started to take no file")
+        with suppress(OSError), self._handing:
+            socket.send_fds(self._handing, [b"f"], [fd])
 
     async def hear(self) -> bytes | bytearray:
         """The next message's payload.
@@ -48,28 +63,100 @@ class Apart:
             self._asked.write(framing.framed(payload))
             await self._asked.drain()
 
+    async def end(self) -> None:
+        """End what is left of the process."""
+        if self._handing is not None:
+            self._handing.close()
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.wait()
+        self._told.close()
 
-@asynccontextmanager
-async def started(program: str, fds: Sequence[int] = ()) -> AsyncGenerator[Apart]:
-    """While the block lasts, the module runs with these files open and no others; what is left of it is ended."""
+
+async def begun(program: str, *, takes_file: bool) -> Apart:
+    """A process that runs the module with none of our files open. One that takes a file is told, as its argument, the
+    descriptor of the socket through which it comes."""
     # Read by a thread from a pipe of our own: a stream of the event loop would copy a gigabyte several times.
     reading, writing = os.pipe()
-    with os.fdopen(reading, "rb", buffering=0) as told:
-        try:
-            fcntl.fcntl(writing, F_SETPIPE_SZ, PIPE_BYTES)
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", program, stdin=PIPE, stdout=writing, pass_fds=fds, env=_environment(), cwd="/"
-            )
-        finally:
-            os.close(writing)
-        try:
-            if process.stdin is None:
-                raise LookupError("a process was started without its pipe")
-            yield Apart(process, told, process.stdin)
-        finally:
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
+    told = os.fdopen(reading, "rb", buffering=0)
+    with ExitStack() as unless_begun, ExitStack() as handed_on:
+        unless_begun.callback(told.close)
+        handed_on.callback(os.close, writing)
+        handing, fds = None, ()
+        if takes_file:
+            handing, taking = socket.socketpair()
+            unless_begun.callback(handing.close)
+            handed_on.callback(taking.close)
+            fds = (taking.fileno(),)
+        fcntl.fcntl(writing, F_SETPIPE_SZ, PIPE_BYTES)
+        command = (sys.executable, "-m", program, *map(str, fds))
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=PIPE, stdout=writing, pass_fds=fds, env=_environment(), cwd="/"
+        )
+        if process.stdin is None:
+            raise LookupError("a process was started without its pipe")
+        unless_begun.pop_all()
+        return Apart(process, told, process.stdin, handing)
+
+
+@asynccontextmanager
+async def started(program: str, *, takes_file: bool = False) -> AsyncGenerator[Apart]:
+    """While the block lasts, the module runs in a process; what is left of it is ended."""
+    spare = _spare.get()
+    if spare is not None and spare.program != program:
+        spare = None
+    process = await (begun(program, takes_file=takes_file) if spare is None else spare.take())
+    try:
+        yield process
+    finally:
+        await process.end()
+        if spare is not None:
+            spare.prepare()
+
+
+class Spare:
+    """A process that takes a file, started before it is needed: starting one takes longer than a small job."""
+
+    def __init__(self, program: str) -> None:
+        self.program = program
+        self._starting: asyncio.Task[Apart] | None = None
+
+    def prepare(self) -> None:
+        """Start it, unless it is started already."""
+        if self._starting is None:
+            self._starting = asyncio.create_task(begun(self.program, takes_file=True))
+
+    async def take(self) -> Apart:
+        """The process, now the caller's to end; another one where it has died meanwhile."""
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            process = await starting
+            if process.is_running:
+                return process
+            await process.end()
+        return await begun(self.program, takes_file=True)
+
+    async def close(self) -> None:
+        """End it."""
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            await (await starting).end()
+
+
+_spare: ContextVar[Spare | None] = ContextVar("spare", default=None)
+
+
+@asynccontextmanager
+async def kept_ready(program: str) -> AsyncGenerator[None]:
+    """While the block lasts, a process of the program waits for the next use of `started` in it."""
+    spare = Spare(program)
+    spare.prepare()
+    token = _spare.set(spare)
+    try:
+        yield
+    finally:
+        _spare.reset(token)
+        await spare.close()
 
 
 def _environment() -> dict[str, str]:

@@ -52,9 +52,9 @@ async def reading(settings: Settings, path: Path, name: str, *, chunks: bool, pl
     `name` is what the artifact is called, a hint at its format; `plain` takes a file that is no archive as it is.
     """
     with _opened(path) as fd:
-        async with apart.started(PROGRAM, (fd,)) as process:
+        async with apart.started(PROGRAM, takes_file=True) as process:
+            process.hand_over(fd)
             order = Order(
-                fd=fd,
                 name=name,
                 limits=asdict(limits_of(settings)),
                 chunks=chunks,

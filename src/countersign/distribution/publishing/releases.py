@@ -3,7 +3,7 @@
 import msgspec
 
 from countersign.distribution.catalog import projection
-from countersign.distribution.catalog.schemas import Release
+from countersign.distribution.catalog.schemas import Draft, Release
 from countersign.distribution.publishing import queries
 from countersign.distribution.publishing.rules import OwnedProduct, OwnedRelease
 from countersign.distribution.publishing.schemas import NewRelease, ReleaseUpdate
@@ -167,16 +167,18 @@ async def remove(transaction: Transaction, release: OwnedRelease) -> None:
     await projection.refresh(transaction, release.product.id, reindex=False)
 
 
-async def shown(reader: Reader, release_id: str) -> Release:
+async def shown(reader: Reader, release_id: str) -> Release | Draft:
     """The release as its organisation sees it."""
     row = await reader.fetch_one(queries.RELEASE, release_id)
     if row is None:
         raise LookupError(f"no release {release_id}")
     version, channel, published_at, notes, status, yank_reason = row
+    if published_at is None:
+        return Draft(version=version, channel=channel, notes=notes, status="draft")
     return Release(
         version=version,
         channel=channel,
-        published_at=None if published_at is None else clock.rfc3339(published_at),
+        published_at=clock.rfc3339(published_at),
         notes=notes,
         status=status,
         yank_reason=yank_reason,

@@ -1,7 +1,7 @@
 """POST, PUT, DELETE /products…, and the life of a release below it."""
 
 from countersign.distribution.catalog import queries as catalog
-from countersign.distribution.catalog.schemas import ProductDetail, Release
+from countersign.distribution.catalog.schemas import Draft, ProductDetail, Release
 from countersign.distribution.catalog.visibility import ProductNotFound
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.choice import organisation_of
@@ -28,7 +28,7 @@ from countersign.kernel.http import answer
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.call import BodyT
 from countersign.kernel.http.conditional import PreconditionFailed, require_match
-from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http.route import Nothing, OneOf, route
 
 WRITE_PRODUCTS, WRITE_RELEASES = "write:products", "write:releases"
 
@@ -147,7 +147,7 @@ ROUTES = (
         "/products/{id}/releases",
         draft_release,
         body=NewRelease,
-        answers={201: Release},
+        answers={201: Draft},
         refusals=(*_OF_PRODUCT, ReleaseExists),
         scope=WRITE_RELEASES,
         writes=True,
@@ -157,7 +157,7 @@ ROUTES = (
         "/products/{id}/releases/{version}",
         update_release,
         body=ReleaseUpdate,
-        answers={200: Release},
+        answers={200: OneOf((Release, Draft))},
         refusals=_OF_RELEASE,
         scope=WRITE_RELEASES,
         writes=True,

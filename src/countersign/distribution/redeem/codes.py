@@ -6,6 +6,7 @@ and told again to its own Idempotency-Key without ever being stored in clear.
 
 import hashlib
 import hmac
+import re
 from collections.abc import Iterator
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -16,12 +17,18 @@ MAX_INPUT = 128
 
 _ALIKE = str.maketrans({"O": "0", "I": "1", "L": "1"})
 _DROPPED = str.maketrans("", "", " -\t")
+_FULL = re.compile(f"[{ALPHABET}]{{{GROUPS * GROUP_LENGTH}}}")
 _PERSON = b"countersign-code"
 
 
 def normal(text: str) -> str:
     """The code as it is compared: upper case, no spaces or dashes, O read as 0, I and L as 1."""
     return text.translate(_DROPPED).upper().translate(_ALIKE)
+
+
+def is_full_length(text: str) -> bool:
+    """Whether the text has the form of a code with all its random bits."""
+    return _FULL.fullmatch(normal(text)) is not None
 
 
 def digest(text: str) -> bytes:

@@ -53,13 +53,17 @@ async def redeem(store: Store, transaction: Transaction, owner: str, address: st
     """Redeem a code for an owner. The same owner gets the same answer again for the same code; a code that would
     give nothing new is not used up.
 
+    A correct code is redeemed while wrong guesses are limited: its random bits cannot be guessed. One that is shorter
+    could be, so it waits like an unknown one.
+
     Raises:
         CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked: see each; nothing changes.
         RateLimited: too many unknown codes from this owner or address lately.
     """
-    await _require_patience(store, owner, address)
     code_hash = codes.digest(typed)
     found = await queries.code(transaction, code_hash, owner)
+    if found is None or not codes.is_full_length(typed):
+        await _require_patience(store, owner, address)
     if found is None:
         await _count_failure(store, owner, address)
         raise CodeNotFound("there is no such code")
@@ -114,5 +118,4 @@ async def _count_failure(store: Store, owner: str, address: str) -> None:
 
 def _require_allowed(standing: Quota) -> None:
     if not standing.allowed:
-        wait = {"Retry-After": str(max(1, standing.reset_s))}
-        raise RateLimited("too many unknown codes; each guess is counted", headers=wait)
+        raise RateLimited("too many unknown codes; each guess is counted", standing)

@@ -131,8 +131,6 @@ class App(Generic[ContextT]):
         if exchange.started:
             # The head is out: only an aborted connection can tell the client that the body is not whole.
             raise ConnectionAbortedError(refused.code)
-        if "RateLimit-Limit" in refused.headers:
-            exchange.limits = ()
         if route is not None and route.oauth:
             answer = oauth_error(refused)
         elif route is not None and _is_for_reading(route, exchange.headers.get("accept")):
@@ -229,6 +227,7 @@ class App(Generic[ContextT]):
             exchange.receive,
             exchange.stopping,
             inside=self._inside,
+            root_path=exchange.root_path,
         )
         if exchange.method in ("GET", "HEAD"):
             return await self._read(route, call, exchange)

@@ -141,7 +141,8 @@ class Call(Generic[ContextT, CallerT, QueryT, BodyT]):
 
     `path` holds the parameters of the route's template; `address` is the client's IP address (from a trusted
     proxy's header where one is configured); `target` is the path with its query as it was sent. `stopping` is set when
-    the server stops: what has no end of its own, or a late one, ends then.
+    the server stops: what has no end of its own, or a late one, ends then. `root_path` is the path below which the
+    whole application is served.
     """
 
     context: ContextT
@@ -156,6 +157,7 @@ class Call(Generic[ContextT, CallerT, QueryT, BodyT]):
     stopping: asyncio.Event | None = None
     prepared: object = None
     inside: Inside | None = None
+    root_path: str = ""
     _transaction: Transaction | None = field(default=None)
 
     @property

@@ -8,6 +8,7 @@ from urllib.parse import unquote_plus
 
 import msgspec
 
+from countersign.kernel import json_reader
 from countersign.kernel.errors import Fault, InvalidRequest, Refused, invalid_parameter
 from countersign.kernel.http.answer import JSON
 from countersign.kernel.validation_text import explain
@@ -16,6 +17,15 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 MAX_PARAMETERS = 64
 FORM = "application/x-www-form-urlencoded"
+
+
+_REMEDIES: dict[type[json_reader.InvalidJson], str] = {
+    json_reader.NotJson: "Send one JSON object in UTF-8.",
+    json_reader.DuplicateKey: "Send each key of an object once.",
+    json_reader.TooDeep: "Send a JSON object with fewer levels.",
+    json_reader.TooManyValues: "Send fewer values, in several requests.",
+    json_reader.UnstorableText: "Remove the character from the text.",
+}
 
 
 class UnsupportedMediaType(Refused):
@@ -131,22 +141,16 @@ def json(body: bytes, shape: type[StructT]) -> StructT:
     """A JSON body as the route's struct.
 
     Raises:
-        InvalidRequest: it is not JSON (or nested beyond reason, or holds text no database can keep), or a
-            member is unknown, missing, of a wrong type or out of range; it is named by its JSON pointer.
+        InvalidRequest: it is not JSON (or has a duplicate key, is nested too deep, or contains text that no database
+            stores), or a member is unknown, missing, of a wrong type or out of range; it is named by its JSON pointer.
     """
     try:
-        value = msgspec.json.decode(body, type=shape)
-        if b"\\u" in body:
-            _refuse_unstorable(msgspec.json.decode(body))
-        return value
+        json_reader.read(body)
+        return msgspec.json.decode(body, type=shape)
     except msgspec.ValidationError as error:
         raise _refusal(error, shape) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidRequest(
-            "the body is not JSON",
-            resolution="Send one JSON object in UTF-8.",
-            faults=[Fault("", "is not JSON")],
-        ) from error
+    except json_reader.InvalidJson as error:
+        raise InvalidRequest(str(error), resolution=_REMEDIES[type(error)], faults=[Fault("", str(error))]) from error
 
 
 def body(raw: bytes, content_type: str | None, shape: type[StructT], *, is_form: bool) -> StructT:
@@ -183,24 +187,6 @@ def member(value: object, shape: type[StructT], pointer: str) -> StructT:
     except msgspec.ValidationError as error:
         place, detail = _explain(error, shape)
         raise InvalidRequest(f"{pointer}{place}: {detail}", faults=[Fault(pointer + place, detail)]) from error
-
-
-def _refuse_unstorable(value: object) -> None:
-    """NUL and lone surrogates can be written as escapes in JSON, but neither database can store them."""
-    stack: list[object] = [value]
-    while stack:
-        here = stack.pop()
-        if isinstance(here, dict):
-            members = typing.cast("dict[object, object]", here)
-            stack += members.keys()
-            stack += members.values()
-        elif isinstance(here, list):
-            stack += typing.cast("list[object]", here)
-        elif isinstance(here, str) and ("\0" in here or any("\ud800" <= c <= "\udfff" for c in here)):
-            raise InvalidRequest(
-                "a text holds a NUL or half of a surrogate pair",
-                faults=[Fault("", "a text holds a NUL or half of a surrogate pair")],
-            )
 
 
 def _refusal(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> InvalidRequest:

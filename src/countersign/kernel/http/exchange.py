@@ -146,6 +146,9 @@ class Exchange:
         return (*self.limits, *self.notices, *notices(self.deprecations))
 
     async def _start(self, status: int, pairs: list[tuple[bytes, bytes]]) -> None:
+        if status == 429 and any(name == b"ratelimit-limit" for name, _ in pairs):
+            # The answer has the numbers of the limit that was reached, which is another one.
+            self.limits = ()
         pairs += [(name.lower().encode(), value.encode()) for name, value in self._said()]
         pairs += ((b"x-request-id", self.request_id.encode()), _NOSNIFF)
         self.started = True

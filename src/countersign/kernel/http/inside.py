@@ -22,6 +22,7 @@ def exchange_of(outer: Call[Any, Any, Any, Any], inner: Inner) -> Exchange:
         "query_string": query.encode("latin-1", "replace"),
         "headers": [(b"host", b"inside"), *((name.encode(), value.encode("latin-1")) for name, value in inner.headers)],
         "client": (outer.address, 0),
+        "root_path": outer.root_path,
         "state": {} if outer.stopping is None else {STATE_KEY: outer.stopping},
     }
     return Exchange(scope, _sent(inner.body), _unsent)

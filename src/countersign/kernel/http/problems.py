@@ -2,12 +2,15 @@
 
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
 
 from countersign.kernel import telemetry
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.answer import JSON, Answer, encode
 
 PROBLEM_JSON = "application/problem+json"
+_URI = "!#$%&'()*+,/:;=?@[]~"
+"""What a URI has as it is beside letters, digits and `-._` (RFC 3986 §2)."""
 
 
 class RouteNotFound(Refused):
@@ -51,20 +54,24 @@ class InternalError(Refused):
 
 def problem(refused: Refused, root_url: str, target: str) -> Answer:
     """The refusal as application/problem+json: the documented members, the short shape's `message`, and the two
-    that OAuth and auth.md clients read, so that each finds what it knows (agent-auth 7.1)."""
+    that OAuth and auth.md clients read, so that each finds what it knows (agent-auth 7.1).
+
+    `target` is the address that was asked: an absolute URI, or a path with its query below `root_url`. Without a
+    `root_url` there is no `instance`.
+    """
     body: dict[str, Any] = {
         "type": f"{root_url}/problems/{refused.code.replace('_', '-')}",
         "title": refused.title or HTTPStatus(refused.status).phrase,
         "status": refused.status,
         "detail": refused.detail,
-        # An upload's address and a set-up link are secrets in the path and the query; answers are logged by others.
-        "instance": telemetry.redacted(target),
         "code": refused.code,
         "message": refused.detail,
         "error": _oauth_code(refused),
         "error_description": refused.detail,
         **refused.members,
     }
+    if root_url:
+        body["instance"] = _instance(root_url, target)
     if refused.remedy:
         body["resolution"] = refused.remedy
     if refused.faults:
@@ -73,6 +80,14 @@ def problem(refused: Refused, root_url: str, target: str) -> Answer:
             for fault in refused.faults
         ]
     return Answer(refused.status, encode(body), PROBLEM_JSON, tuple(refused.headers.items()))
+
+
+def _instance(root_url: str, target: str) -> str:
+    """The address that was asked as an absolute URI (RFC 9457 §3.1.5), which others may log: an upload's address and a
+    set-up link are secrets in the path and the query."""
+    address = str(telemetry.redacted(target))
+    whole = root_url + address if address.startswith("/") else address
+    return quote(whole.encode("latin-1", "replace"), safe=_URI)
 
 
 def oauth_error(refused: Refused) -> Answer:

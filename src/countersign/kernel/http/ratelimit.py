@@ -17,6 +17,10 @@ class RateLimited(Refused):
     title = "Too many requests"
     resolution = "Wait for the seconds in Retry-After, then continue more slowly."
 
+    def __init__(self, detail: str, standing: Quota) -> None:
+        """`standing` is the quota that is used up: the answer carries its numbers, whatever else was counted."""
+        super().__init__(detail, headers=used_up(standing.limit, standing.reset_s))
+
 
 class HitCounter(Protocol):
     """What counts: see `counters`."""
@@ -42,11 +46,14 @@ class RateLimiter:
         standing = await self._counters.hit(f"{quota}\0{key}", self._quotas[quota], WINDOW_S)
         headers = headers_of(standing)
         if not standing.allowed:
-            raise RateLimited(
-                f"more than {standing.limit} requests in {WINDOW_S} seconds",
-                headers={**dict(headers), "Retry-After": str(max(1, standing.reset_s))},
-            )
+            raise RateLimited(f"more than {standing.limit} requests in {WINDOW_S} seconds", standing)
         return headers
+
+
+def used_up(limit: int, wait_s: int) -> dict[str, str]:
+    """The headers of a 429: the limit that was reached, nothing left of it, and the seconds to wait."""
+    wait = str(max(1, wait_s))
+    return {"RateLimit-Limit": str(limit), "RateLimit-Remaining": "0", "RateLimit-Reset": wait, "Retry-After": wait}
 
 
 def headers_of(standing: Quota) -> tuple[tuple[str, str], ...]:

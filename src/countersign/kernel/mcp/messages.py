@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET
 
-from countersign.kernel.json_values import MAX_VALUES, has_at_most
+from countersign.kernel import json_reader
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -15,6 +15,8 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
 MOST_BATCHED = 50
+MAX_DEPTH = json_reader.MAX_DEPTH + 8
+"""The arguments of a tool are a few levels inside a message, and may be nested as deep as a body."""
 
 _INTEGER = re.compile(rb"-?(0|[1-9][0-9]{0,99})")
 _encode = msgspec.json.Encoder().encode
@@ -89,11 +91,13 @@ def read(body: bytes) -> Message | list[bytes]:
     """The message of a body; of a batch its elements, each to be read by `read_one`.
 
     Raises:
-        Fault: it is no JSON in UTF-8 (-32700), or no message, empty or of too many values (-32600); with status 400.
+        Fault: it is no JSON in UTF-8 (-32700), or no message, empty, with a duplicate key or too many values
+            (-32600); with status 400.
     """
-    if not has_at_most(MAX_VALUES, body):
-        raise Fault(INVALID_REQUEST, f"a body holds at most {MAX_VALUES:,} values", status=400)
+    if not json_reader.has_at_most(json_reader.MAX_VALUES, body):
+        raise Fault(INVALID_REQUEST, f"a body has at most {json_reader.MAX_VALUES:,} values", status=400)
     text = _utf8(body)
+    _require_unique_keys(text)
     if text.startswith("{") or not text.lstrip().startswith("["):
         return read_one(text)
     try:
@@ -139,6 +143,16 @@ def _utf8(body: bytes) -> str:
         return body.decode()
     except UnicodeDecodeError as error:
         raise _unreadable(error) from error
+
+
+def _require_unique_keys(text: str) -> None:
+    """Refuse what two readers of JSON would read differently."""
+    try:
+        json_reader.require_unique_keys(text, max_depth=MAX_DEPTH)
+    except json_reader.NotJson as error:
+        raise Fault(PARSE_ERROR, "the body must be JSON in UTF-8", status=400) from error
+    except json_reader.InvalidJson as error:
+        raise Fault(INVALID_REQUEST, str(error), status=400) from error
 
 
 def _unreadable(error: Exception) -> Fault:

@@ -1,4 +1,5 @@
-"""The process that reads an artifact: an Order on standard input, records on standard output, nothing else."""
+"""The process that reads an artifact: it is handed an open file, then an Order on standard input, and writes records to
+standard output, nothing else. It may be started before there is a file, and waits for it."""
 
 import hashlib
 import os
@@ -28,10 +29,13 @@ _NAMED_AS_ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tz
 def main() -> int:
     """Read what the order says; the exit code is 0 also when the artifact is refused, which a record tells."""
     asked, told = sys.stdin.buffer, sys.stdout.buffer
+    fd = framing.handed_over(int(sys.argv[1]))
+    if fd is None:
+        return 0
     order = msgspec.msgpack.decode(framing.read(asked), type=Order)
-    source = os.fdopen(order.fd, "rb", closefd=False)
+    source = os.fdopen(fd, "rb", closefd=False)
     confined.enter(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
-    blocks = _Blocks(order.fd)
+    blocks = _Blocks(fd)
     contents = Contents(asked, told, wants_chunks=order.chunks)
     try:
         _read(order, source, contents)
@@ -66,7 +70,7 @@ def _whole(order: Order, source: BinaryIO) -> Member:
     head = source.read(launch.HEAD_BYTES)
     mode = 0o755 if launch.of(order.name, 0o755, head) is not None else 0o644
     source.seek(0)
-    size = os.fstat(order.fd).st_size
+    size = os.fstat(source.fileno()).st_size
     return Member(Entry(order.name, "file", size, mode), iter(lambda: source.read(SMALLEST_BLOCK), b""))
 
 

@@ -10,10 +10,9 @@ from countersign.updates.manifest import Launch
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What is to be read: an open file by its descriptor, under which limits. `chunks` asks for its contents, not
-    for digests alone; `plain` takes a file that is no archive for a tree of one file."""
+    """Under which limits the file is read that was handed over. `chunks` asks for its contents, not for digests alone;
+    `plain` takes a file that is no archive for a tree of one file."""
 
-    fd: int
     name: str
     limits: dict[str, int | str]
     chunks: bool

@@ -1,0 +1,55 @@
+"""A body with a duplicate key is refused wherever JSON is read."""
+
+import json
+from typing import Any
+
+import pytest
+
+from countersign.distribution.app import ROUTES
+from tests.contract.scenes import BODIES, BY_KEY, Scene, key
+
+BODY_ROUTES = [key(each) for each in ROUTES if each.body is not None]
+
+
+def doubled(body: dict[str, Any]) -> str:
+    """The body as JSON whose last key is given twice, with equal values; one key of its own where it has none."""
+    last = list(body)[-1] if body else "a"
+    return f"{json.dumps(body or {'a': 1})[:-1]}, {json.dumps(last)}: {json.dumps((body or {'a': 1})[last])}}}"
+
+
+@pytest.mark.parametrize("name", BODY_ROUTES, ids=" ".join)
+async def test_every_body_with_a_duplicate_key_is_refused(scene: Scene, name: tuple[str, str]) -> None:
+    sent = {"json": None, "content": doubled(BODIES.get(name, {})), "headers": {"Content-Type": "application/json"}}
+
+    answer = await scene.send(BY_KEY[name], "owner of north", **sent)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request"), answer.text
+    assert "duplicate key" in answer.json()["message"]
+
+
+@pytest.mark.parametrize("at", ["", "/sandbox"])
+async def test_duplicate_keys_deep_in_a_batch_are_refused_and_nothing_is_run(scene: Scene, at: str) -> None:
+    inner = '{"method":"POST","path":"/products","body":{"slug":"a-a","slug":"b-b","title":"A","kind":"tool"}}'
+    good = '{"method":"GET","path":"/info"}'
+    headers = {"Content-Type": "application/json"}
+    content = f'{{"operations":[{good},{inner}]}}'
+
+    answer = await scene.world.http.post(f"{at}/api/v1/batch", content=content, headers=headers)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"ping"}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_info","name":"get_health"}}',
+        '[{"jsonrpc":"2.0","id":1,"method":"ping","id":2}]',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_product","arguments":{"id":"a","id":"b"}}}',
+    ],
+)
+async def test_duplicate_keys_in_a_message_of_mcp_are_refused(scene: Scene, body: str) -> None:
+    answer = await scene.world.http.post("/mcp", content=body, headers={"Content-Type": "application/json"})
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
+    assert "duplicate key" in answer.json()["error"]["message"]

@@ -1,0 +1,85 @@
+"""JSON is read so that it means one thing only, or is refused."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.kernel import json_reader
+from countersign.kernel.json_reader import DuplicateKey, NotJson, TooDeep, UnstorableText
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], min_codepoint=1), max_size=5)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=10,
+)
+TWICE = [
+    '{"a":1,"a":1}',
+    '{"a":{"b":[{"c":1,"c":2}]}}',
+    '[{"a":1,"a":2}]',
+    '{"a":1,"\\u0061":2}',
+    '{"":1,"":2}',
+    '{"a":"x:y","a" : "z"}',
+    '{"a":' + "1" * 4000 + ',"a":-' + "2" * 4000 + "}",
+    '{"a":1.5,"a":2e3}',
+]
+
+
+@given(VALUES)
+def test_what_has_unique_keys_is_read_as_it_is(value: object) -> None:
+    for ensure_ascii in (True, False):
+        text = json.dumps(value, ensure_ascii=ensure_ascii)
+        assert json_reader.read(text) == json_reader.read(text.encode()) == value
+        json_reader.require_unique_keys(text)
+
+
+@given(st.dictionaries(TEXT, VALUES, min_size=1, max_size=3), st.data())
+def test_a_key_given_twice_is_refused_wherever_it_is(value: dict[str, Any], data: st.DataObject) -> None:
+    key = data.draw(st.sampled_from(sorted(value)))
+    twice = f'{json.dumps(value)[:-1]}, {json.dumps(key)}: {json.dumps(data.draw(VALUES))}}}'
+    for whole in (twice, f'{{"outer": [1, {twice}]}}'):
+        for read in (json_reader.read, json_reader.require_unique_keys):
+            with pytest.raises(DuplicateKey):
+                read(whole.encode())
+
+
+@pytest.mark.parametrize("text", TWICE, ids=lambda text: text[:20])
+def test_the_same_key_written_in_two_ways_is_a_duplicate(text: str) -> None:
+    with pytest.raises(DuplicateKey, match="duplicate key"):
+        json_reader.read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        ("{", NotJson),
+        ("", NotJson),
+        ('{"a":NaN}', NotJson),
+        ("\ufeff{}", NotJson),
+        ('{"a":"\\u0000"}', UnstorableText),
+        ('{"\\u0000":1}', UnstorableText),
+        ("[" * 65 + "]" * 65, TooDeep),
+        ('{"a":' * 65 + "1" + "}" * 65, TooDeep),
+        ("[" * 100_000, NotJson),
+    ],
+    ids=lambda each: str(each)[:16],
+)
+def test_what_is_not_plain_json_is_refused(text: str, refusal: type[Exception]) -> None:
+    with pytest.raises(refusal):
+        json_reader.read(text.encode())
+
+
+def test_as_many_levels_as_the_limit_are_read() -> None:
+    assert json_reader.read("[" * 64 + "]" * 64)
+
+
+def test_a_refusal_repeats_a_key_shortened_and_without_control_characters() -> None:
+    key = "k\x1b[31m" + "x" * 500
+    with pytest.raises(DuplicateKey) as refused:
+        json_reader.read(json.dumps({key: 1})[:-1] + f", {json.dumps(key)}: 2}}")
+
+    assert "\x1b" not in str(refused.value)
+    assert len(str(refused.value)) < 100
