@@ -4,6 +4,8 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from countersign.kernel.normalization import normalized
+
 MAX_WORDS = 60
 MAX_WORD_LENGTH = 200
 _FILLERS = """
@@ -69,7 +71,7 @@ class TooLong(Exception):
 
 def plain(text: str) -> str:
     """The text in lower case, without accents and with straight apostrophes."""
-    decomposed = unicodedata.normalize("NFKD", text)
+    decomposed = normalized("NFKD", text)
     bare = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
     return bare.casefold().replace("’", "'")
 

@@ -201,15 +201,18 @@ def _refusal(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> Inv
     return InvalidRequest(f"{pointer or 'the body'}: {detail}", faults=[Fault(pointer, detail)])
 
 
-_PLACE = re.compile(r"^(.*?)(?: - at `(?:key in )?\$(.*)`)?$", re.DOTALL)
+_PLACE = " - at `"
 _FIELD = re.compile(r"^Object (contains unknown|missing required) field `(.*)`$", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[([0-9]*|\.\.\.)\]")
 
 
 def _explain(message: str, shape: type[msgspec.Struct]) -> tuple[str, str]:
     """msgspec's message as a JSON pointer (RFC 6901) and words for people."""
-    matched = _PLACE.match(message)
-    words, path = (matched.group(1), matched.group(2) or "") if matched else (message, "")
+    # The last one: what was sent may be quoted before it.
+    words, place, path = message.rpartition(_PLACE)
+    if not place:
+        words, path = message, ""
+    path = path.removesuffix("`")
     steps = [name or index for name, index in _STEP.findall(path)]
     field = _FIELD.match(words)
     if field:
