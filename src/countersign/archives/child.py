@@ -13,6 +13,8 @@ from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.kernel.errors import StorageFull
 
+_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What a fault of the reader raises: the same bytes fail again."""
 TREE = "tree"
 """The folder that it unpacks to, in the one that it is started in."""
 
@@ -47,6 +49,8 @@ def perform(asked: Asked) -> Told:
             done = extract(source, Path(TREE), asked.limits, name=asked.name, durable=asked.durable)
     except ArchiveRefused as error:
         return Told("refused", rule=error.rule, entry=error.entry, detail=error.detail)
+    except _FAULTS as fault:
+        return Told("refused", rule="unreadable", detail=f"the reader failed: {type(fault).__name__}")
     except MemoryError:
         return Told("refused", rule="memory", detail="reading it needs more memory than is allowed")
     except ArchiveUnknown as error:

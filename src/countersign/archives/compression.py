@@ -111,6 +111,8 @@ class Unpacked:
 
     def _begin_next(self) -> bool:
         """Whether another stream follows the one that ended; it is begun."""
+        if self._gauge is not None:
+            self._gauge.tick()
         rest = self._engine.unused_data or self._packed()
         if not rest:
             return False

@@ -48,7 +48,10 @@ def check_links(links: Mapping[str, str], gauge: Gauge) -> None:
 
 def _follow(path: str, target: str, links: Mapping[str, str], form: _Form) -> None:
     """Walk from the link's folder along the target, name by name, through the links that are met."""
-    here = [form(name) for name in path.split("/")[:-1]]
+    # The path of each folder on the way, so that a step costs one path and not all of their names.
+    here: list[str] = []
+    for name in path.split("/")[:-1]:
+        here.append(_below(here, form(name)))
     ahead = target.split("/")[::-1]
     passed = 0
     while ahead:
@@ -58,11 +61,15 @@ def _follow(path: str, target: str, links: Mapping[str, str], form: _Form) -> No
                 raise ArchiveRefused("link-escape", f"the link leads out of the tree by {target!a}", entry=path)
             here.pop()
         elif name not in ("", "."):
-            here.append(form(name))
-            further = links.get("/".join(here))
+            here.append(_below(here, form(name)))
+            further = links.get(here[-1])
             if further is not None:
                 passed += 1
                 if passed > LONGEST_CHAIN:
                     raise ArchiveRefused("link-chain", f"following it passes more than {passed - 1}", entry=path)
                 here.pop()
                 ahead += further.split("/")[::-1]
+
+
+def _below(folders: list[str], name: str) -> str:
+    return f"{folders[-1]}/{name}" if folders else name

@@ -101,7 +101,7 @@ def _entries(source: BinaryIO, size: int, limits: Limits, gauge: Gauge, name: st
     elif tar_header.is_header(begin(gauge).up_to(tar_header.BLOCK)) or name.endswith(_NAMED_TAR):
         if ends_as_zip:
             raise ArchiveRefused("two-formats", "it is a tar file and a zip file")
-        return Walk(lambda: begin(gauge), lambda: begin(None), limits, gauge).entries()
+        return Walk(begin, limits, gauge, Gauge(limits, size)).entries()
     raise ArchiveUnknown("the file is no archive of a kind that is read here")
 
 
@@ -113,5 +113,10 @@ def _stream(
         if head.startswith(magic):
             return lambda gauge: Reader(compression.Unpacked(Stretch(source, 0, size).more, magic, limits, gauge).more)
     if tar_header.is_header(head) or (head and not head.strip(b"\0") and name.endswith(_NAMED_TAR)):
-        return lambda _: Reader(Stretch(source, 0, size).more)
+        return lambda _: _plain_reader(source, size)
     return None
+
+
+def _plain_reader(source: BinaryIO, size: int) -> Reader:
+    stretch = Stretch(source, 0, size)
+    return Reader(stretch.more, jump=stretch.jump)

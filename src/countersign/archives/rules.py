@@ -31,7 +31,8 @@ RULES: Mapping[str, str] = {
     "link-escape": "A symbolic link leads to a place inside the tree, also by way of other links.",
     "link-chain": "Following a symbolic link passes few others, and ends.",
     "link-target": "Where a link points to is a path that keeps the rules of names, and not empty; nothing else does.",
-    "hard-link": "A hard link names a regular file that stands earlier in the archive.",
+    "hard-link": "A hard link names a regular file that stands earlier in the archive, and the files that hard links "
+    "name need not be looked for all over the archive again and again.",
     "payload": "Only files have bytes: a folder or link has none.",
     "special-file": "There are files, folders and links: no device, pipe or socket.",
     "special-mode": "No entry is setuid, setgid or sticky (`compatible` drops these bits).",
@@ -43,6 +44,7 @@ RULES: Mapping[str, str] = {
     "ratio": "One byte of the archive becomes no more bytes than `archive_ratio`.",
     "too-slow": "Reading ends within `archive_seconds`.",
     "memory": "Reading keeps to `archive_memory_mib`.",
+    "unreadable": "The reader understands the archive; one that it fails on is refused, and the fault is logged.",
     "directory-size": "The table of contents is of a size that its entries need.",
     "window": "Decompression needs a window of at most 128 MiB.",
     # Compression
@@ -80,7 +82,7 @@ RULES: Mapping[str, str] = {
     "tar-end": "A tar file ends with two blocks of zeros (`compatible` takes it without).",
     "sparse": "No entry is sparse.",
     "pax-record": "PAX records are well formed, and none is given twice.",
-    "pax-order": "Extended headers stand directly in front of one entry, each kind once.",
+    "pax-order": "Extended headers stand directly in front of one entry, each kind once, and 8 at most.",
     "pax-size": "A PAX size and the header's size are the same, unless the header has no room for it.",
     "pax-name": "The name that stands behind an extended one leads nowhere else.",
     "pax-global": "A global PAX header only comments (`compatible` takes owners and times too).",

@@ -27,12 +27,20 @@ class Stretch:
         self._at += len(data)
         return data
 
+    def jump(self, size: int) -> int:
+        """Pass over the next `size` bytes without reading them; how many there were."""
+        passed = min(size, self._stop - self._at)
+        self._at += passed
+        return passed
+
 
 class Reader:
-    """Reads of any length from a stream; `position` counts from where the stream began."""
+    """Reads of any length from a stream; `position` counts from where the stream began, `jump` passes over bytes of a
+    stream that need not be read for it."""
 
-    def __init__(self, more: More, position: int = 0) -> None:
+    def __init__(self, more: More, position: int = 0, jump: Callable[[int], int] | None = None) -> None:
         self._more = more
+        self._jump = jump
         self._held = b""
         self._used = 0
         self.position = position
@@ -61,9 +69,19 @@ class Reader:
 
     def skip(self, size: int) -> None:
         """Pass over `size` bytes, or to the end."""
+        held = len(self._held) - self._used
+        if self._jump is not None and size > held:
+            self._held, self._used = b"", 0
+            self.position += held + self._jump(size - held)
+            return
         while size > 0:
             passed = len(self.up_to(min(size, PIECE_BYTES)))
             size = size - passed if passed else 0
+
+    @property
+    def can_jump(self) -> bool:
+        """Whether bytes that are passed over cost nothing."""
+        return self._jump is not None
 
     def _gathered(self, size: int) -> bytes:
         parts = [self._held[self._used :]]

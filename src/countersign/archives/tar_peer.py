@@ -5,7 +5,7 @@ import tarfile
 from countersign.archives.entry import Kind
 from countersign.archives.refusals import ArchiveRefused
 
-_GIVES_UP = (tarfile.TarError, ValueError, IndexError, KeyError, OverflowError)
+_GIVES_UP = (tarfile.TarError, ValueError, IndexError, KeyError, OverflowError, RecursionError)
 
 
 class _Tape:

@@ -1,23 +1,27 @@
 """A tar file, walked block by block: every block belongs to one record, and two parsers see the same."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from countersign.archives import tar_extended, tar_header, tar_peer
+from countersign.archives import tar_count, tar_extended, tar_header, tar_peer
 from countersign.archives.entry import Kind
 from countersign.archives.found import NOTHING, Found
 from countersign.archives.gauge import Gauge
 from countersign.archives.limits import Limits
 from countersign.archives.modes import checked_mode
 from countersign.archives.refusals import ArchiveRefused
-from countersign.archives.stretch import PIECE_BYTES
-from countersign.archives.tar_again import Again, Open, Place
+from countersign.archives.stretch import PIECE_BYTES, Reader
 from countersign.archives.tar_extended import NO_EXTENSION, Extended
+from countersign.archives.tar_hardlinks import LinkedFiles, Place
 from countersign.archives.tar_header import BLOCK, Header
 
 _ZEROS = bytes(BLOCK)
 _LARGEST_EXTENSION = 1 << 20
+MAX_EXTENSIONS = 8
+"""Extended headers in front of one entry."""
+COUNTED_FROM = 5_000
+"""From so many entries on, all headers are counted before more of the files are worked on."""
 _FILE, _OLD_FILE, _HARD, _LINK, _FOLDER = b"0", b"\0", b"1", b"2", b"5"
 _KINDS: dict[bytes, Kind] = {_FILE: "file", _OLD_FILE: "file", _HARD: "file", _LINK: "link", _FOLDER: "folder"}
 _LINKS = (_HARD, _LINK)
@@ -35,15 +39,19 @@ class _Next(NamedTuple):
 
 
 class Walk:
-    """One tar file: `begin` opens its unpacked stream, and `again` opens it once more for hard links."""
+    """One tar file: `begin` opens its unpacked stream, which a gauge watches. It is opened once more for hard links,
+    and to count its entries, which `counting` watches."""
 
-    def __init__(self, begin: Open, again: Open, limits: Limits, gauge: Gauge) -> None:
-        self._reader = begin()
+    def __init__(self, begin: Callable[[Gauge | None], Reader], limits: Limits, gauge: Gauge, counting: Gauge) -> None:
+        self._begin = begin
+        self._reader = begin(gauge)
         self._limits = limits
         self._gauge = gauge
+        self._counting = counting
+        self._entries = 0
         self._peer = tar_peer.Peer()
         self._files: dict[str, Place] = {}
-        self._again = Again(again)
+        self._linked = LinkedFiles(lambda: begin(None))
 
     def entries(self) -> Iterator[Found]:
         """The entries in their order.
@@ -53,6 +61,9 @@ class Walk:
         """
         while (following := self._next()) is not None:
             self._gauge.entry()
+            self._entries += 1
+            if self._entries == COUNTED_FROM:
+                tar_count.check_count(self._begin(self._counting), self._limits, self._counting)
             header, extended = following.header, following.extended
             kind = self._kind_of(header)
             name = extended.path or tar_extended.decoded(header.name)
@@ -80,6 +91,9 @@ class Walk:
             if header.type not in _EXTENSIONS:
                 extended.check_behind(header)
                 return _Next(header, extended, block if len(headers) == 1 else b"".join(headers), start)
+            if len(headers) > 2 * MAX_EXTENSIONS:
+                detail = f"more than {MAX_EXTENSIONS} extended headers stand in front of one entry"
+                raise ArchiveRefused("pax-order", detail, entry=tar_header.shown(header.name))
             payload = self._payload(header)
             headers.append(payload)
             extended = self._extended(extended, header, payload[: header.size])
@@ -146,7 +160,7 @@ class Walk:
             raise ArchiveRefused("hard-link", f"{target!a} is no file that stands earlier", entry=name)
         self._files[_key(name)] = place
         self._gauge.count(place.size, name)
-        return Found(name, "file", place.size, place.mode, "", self._again.pieces(place))
+        return Found(name, "file", place.size, place.mode, "", self._linked.pieces(place, self._reader.position, name))
 
     def _file(self, header: Header, name: str, size: int) -> Iterator[bytes]:
         """The bytes of a file, whose place is kept for hard links."""

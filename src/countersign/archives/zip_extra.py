@@ -25,9 +25,11 @@ def numbers(extra: bytes, raw: bytes, name: str, limits: Limits) -> bytes | None
     found: bytes | None = None
     at = 0
     while at < len(extra):
-        if limits.profile == "compatible" and len(extra) - at < 4 and not extra[at:].strip(b"\0"):
-            break
-        kind, length = _UNSIGNED.unpack_from(extra.ljust(at + 4), at)
+        if len(extra) - at < _UNSIGNED.size:
+            if limits.profile == "compatible" and not extra[at:].strip(b"\0"):
+                break
+            raise ArchiveRefused("extra-field", "the extra fields end in the middle of one", entry=name)
+        kind, length = _UNSIGNED.unpack_from(extra, at)
         content = extra[at + 4 : at + 4 + length]
         at += 4 + length
         if at > len(extra):

@@ -21,7 +21,7 @@ _SECRET_KEYS = re.compile(
 _SECRET_TEXTS = re.compile(
     r"\b(?:csk|css|ccs|cup|cls|clm|cat|cac|cep)_[0-9A-Za-z_]+"
     r"|(?:csk|css|ccs|cup|cls|clm|cat|cac|cep)_[0-9A-Za-z_]{20,}"
-    r"|eyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*)?"
+    r"|eyJ[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]*){0,2}"
     r"|(?i:\b(?:bearer|basic)\s+)[^\s\"',]+"
     r"|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?!-----END)[\s\S])*"

@@ -27,7 +27,7 @@ _INVALID = {
     "Invalid base64 encoded string": _NOUNS["bytes"],
 }
 
-_PLACE = re.compile(r"^(.*?)(?: - at `(?:key in )?\$(.*)`)?$", re.DOTALL)
+_PLACE = " - at `"
 _FIELD = re.compile(r"^Object (contains unknown|missing required) field `(.*)`$", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[([0-9]*|\.\.\.)\]")
 _LENGTH = re.compile(r"^Expected `(str|array|object)` of length (>=|<=|) ?(\d+)$")
@@ -52,9 +52,11 @@ class Explained(NamedTuple):
 
 def explain(error: msgspec.ValidationError) -> Explained:
     """Where the input is wrong, and what it must be."""
-    matched = _PLACE.match(str(error))
-    original, path = (matched.group(1), matched.group(2) or "") if matched else (str(error), "")
-    steps = [name or index for name, index in _STEP.findall(path)]
+    # The last one: what was sent may be quoted before it.
+    original, place, path = str(error).rpartition(_PLACE)
+    if not place:
+        original, path = path, ""
+    steps = [name or index for name, index in _STEP.findall(path.removesuffix("`"))]
     if field := _FIELD.match(original):
         text = "is unknown here" if field.group(1) == "contains unknown" else "is required"
         return Explained([*steps, field.group(2)], text, original)

@@ -8,7 +8,7 @@ import pytest
 from countersign.distribution.ask import dates
 from countersign.distribution.ask.fuzzy import distance, is_like
 from countersign.distribution.ask.templates import Reading
-from countersign.distribution.ask.tokens import MOST_TOKENS, TooLong, tokens
+from countersign.distribution.ask.tokens import MAX_WORDS, TooLong, tokens
 from countersign.distribution.catalog.public import key
 from countersign.kernel import clock
 from tests.distribution.ask.shelf import at
@@ -75,7 +75,7 @@ def test_a_question_is_these_words(text: str, words: list[str]) -> None:
 
 def test_a_question_has_an_end() -> None:
     with pytest.raises(TooLong):
-        tokens("x " * (MOST_TOKENS + 1))
+        tokens("x " * (MAX_WORDS + 1))
 
 
 @pytest.mark.parametrize(

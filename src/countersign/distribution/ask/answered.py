@@ -1,8 +1,9 @@
 """A question answered: `answered(store, question, now)` reads it, runs the typed query and says what was found."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import partial
 
-from countersign.distribution.ask import extreme_replies, phrases, replies, truth_replies, version_replies
+from countersign.distribution.ask import budget, extreme_replies, phrases, replies, truth_replies, version_replies
 from countersign.distribution.ask import particular_replies as particular
 from countersign.distribution.ask.answers import Answered, Source
 from countersign.distribution.ask.beyond import beyond
@@ -46,6 +47,9 @@ from countersign.kernel.database.port import Database
 MOST_GUESSES = 24
 MOST_UNKNOWN = 6
 """Names that are looked for, one after another, before none of them is thought to be meant."""
+MAX_RESTATED_LENGTH = 400
+"""Characters of a question that is also read in other words."""
+ASK_SIMPLY = 'Ask for one thing in one short sentence, for example: "Which free games run on Linux?"'
 CORRECTED = 0.8
 RESTATED = 0.9
 CAN_ANSWER = (
@@ -56,13 +60,20 @@ CAN_ANSWER = (
 
 async def answered(store: Store, question: str, now: Instant) -> Answered:
     """The answer to the question as of `now`, out of what anybody may see in the catalog."""
-    database = store.database
     try:
-        found = tokens(question)
+        with budget.of_question():
+            return await _answered(store, question, now)
     except TooLong as long:
-        return refused(f"I cannot tell: the question has {long}. Ask a shorter one.")
+        return refused(f"I cannot tell: the question has {long}. {ASK_SIMPLY}")
+    except budget.TooInvolved:
+        return refused(f"I cannot tell: the question is too involved to be read. {ASK_SIMPLY}")
+
+
+async def _answered(store: Store, question: str, now: Instant) -> Answered:
+    database = store.database
+    found = tokens(question)
     named = await names(database, question, found)
-    understood = understand(found, named, now)
+    understood = await _read(understand, found, named, now)
     for query in understood.queries:
         meant = await resolved(database, query)
         if meant.query is not None:
@@ -77,18 +88,29 @@ async def answered(store: Store, question: str, now: Instant) -> Answered:
     return await _corrected(store, question, found, named, understood.doubts, now)
 
 
+async def _read(
+    read: Callable[[list[Token], Names, Instant], Understood], found: list[Token], named: Names, now: Instant
+) -> Understood:
+    """What the words may mean, found out beside the event loop."""
+    return await budget.current().run(partial(read, found, named, now))
+
+
 async def _restated(
     database: Database, question: str, found: list[Token], named: Names, now: Instant
 ) -> Sequence[Query]:
     """The query that the question means in other words; none where none of them is understood."""
-    texts = restated(question, found, named)
-    other = plainer(question, held_names(question, found, named))
+    if len(question) > MAX_RESTATED_LENGTH:
+        return ()
+    spent = budget.current()
+    texts = await spent.run(partial(restated, question, found, named))
+    other = await spent.run(partial(plainer, question, held_names(question, found, named)))
     if other != question:
         again = tokens(other)
-        texts += [other, *restated(other, again, await names(database, other, again))]
+        texts += [other, *await spent.run(partial(restated, other, again, await names(database, other, again)))]
+    ways = [(again := tokens(text), await names(database, text, again)) for text in dict.fromkeys([question, *texts])]
     for read in (understand, understand_fronted):
-        for text in dict.fromkeys([question, *texts]):
-            queries = await _understood(database, text, now, read)
+        for again, held in ways:
+            queries = await _understood(database, again, held, now, read)
             if queries:
                 return queries[:1]
     return ()
@@ -99,21 +121,27 @@ async def _respelt(
 ) -> Sequence[Query]:
     """The query that the question means with mistyped words set right; none where it could be one of several."""
     meant: list[Query] = []
-    for text in respelt(question, found, unread(found, named)):
+    if len(question) > MAX_RESTATED_LENGTH:
+        return ()
+    for text in await budget.current().run(lambda: list(respelt(question, found, unread(found, named)))):
         again = tokens(text)
-        queries = await _understood(database, text, now)
+        held = await names(database, text, again)
+        queries = await _understood(database, again, held, now, understand)
         if not queries:
-            queries = await _restated(database, text, again, await names(database, text, again), now)
+            queries = await _restated(database, text, again, held, now)
         meant += [query for query in queries[:1] if query not in meant]
     return meant if len(meant) == 1 else ()
 
 
 async def _understood(
-    database: Database, text: str, now: Instant, read: Callable[[list[Token], Names, Instant], Understood] = understand
+    database: Database,
+    found: list[Token],
+    named: Names,
+    now: Instant,
+    read: Callable[[list[Token], Names, Instant], Understood],
 ) -> Sequence[Query]:
-    """What the text may mean with the names in it found."""
-    again = tokens(text)
-    understood = read(again, await names(database, text, again), now)
+    """What the words may mean with the names in them found."""
+    understood = await _read(read, found, named, now)
     meant = [await resolved(database, query) for query in understood.queries]
     return [each.query for each in meant if each.query is not None]
 
@@ -123,7 +151,8 @@ async def _corrected(
 ) -> Answered:
     """The answer with names taken for mistyped ones, or why there is none."""
     left = unread(found, named)
-    queries = understand(found, guessed(question, found, named), now, most=MOST_GUESSES).queries
+    guesses = guessed(question, found, named)
+    queries = (await _read(partial(understand, most=MOST_GUESSES), found, guesses, now)).queries
     tried = [meant async for meant in _tried(store.database, queries)]
     if tried and tried[-1].query is not None:
         return await run(store, tried[-1].query, CORRECTED)
@@ -192,7 +221,11 @@ async def run(store: Store, query: Query, confidence: float) -> Answered:
 
 async def run_named(store: Store, query: Query, confidence: float) -> Answered:
     """The answer to a typed query in which products and organisations stand by name, whoever wrote it."""
-    meant = await resolved(store.database, unresolved(query))
+    try:
+        with budget.of_question():
+            meant = await resolved(store.database, unresolved(query))
+    except budget.TooInvolved:
+        return refused(f"I cannot tell: the question is too involved to be read. {ASK_SIMPLY}")
     return _asked_back(meant) if meant.query is None else await run(store, meant.query, confidence)
 
 

@@ -152,13 +152,23 @@ _FOR = re.compile(rf"for (?:over |more than |at least |about )?({_NUMBER}) {_UNI
 
 
 def _rolling(text: str, now: Instant) -> Iterator[tuple[Range, int]]:
-    if found := _FOR.match(text):
-        yield Range(_ago(_number(found[1]), found[2], now), None), found.end()
+    if (found := _FOR.match(text)) and (since := _rolled(found[1], found[2], now)):
+        yield Range(since, None), found.end()
     if found := _LAST.match(text):
         number = found[1] or found[2] or found[3] or "a"
-        yield Range(_ago(_number(number), found[4], now), None), found.end()
-    if found := _LONGER_AGO.match(text):
-        yield Range(None, _ago(_number(found[1]), found[2], now)), found.end()
+        if since := _rolled(number, found[4], now):
+            yield Range(since, None), found.end()
+    if (found := _LONGER_AGO.match(text)) and (until := _rolled(found[1], found[2], now)):
+        yield Range(None, until), found.end()
+
+
+def _rolled(number: str, unit: str, now: Instant) -> Instant | None:
+    """The moment that many units before now; None where no calendar reaches back so far."""
+    try:
+        moment = _ago(_number(number), unit, now)
+    except ValueError:
+        return None
+    return moment if moment >= day_start(date(_EARLIEST, 1, 1)) else None
 
 
 def _one_ended(text: str, now: Instant) -> Iterator[tuple[Range, int]]:

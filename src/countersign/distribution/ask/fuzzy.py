@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import product as combined
 from typing import NamedTuple
 
-from countersign.distribution.ask import queries
+from countersign.distribution.ask import budget, queries
 from countersign.distribution.ask.queries import Name
 from countersign.distribution.catalog.public import key
 from countersign.distribution.catalog.words import shortened, words
@@ -13,11 +13,14 @@ from countersign.kernel.database.port import Database
 
 SHORTEST = 5
 LONG = 9
+MAX_SPELT = 12
 MOST_SPELLINGS = 4
 MOST_COMBINED = 256
 MOST_TERMS = 400
 MOST_ORGS = 20_000
 MOST_SUGGESTED = 3
+_CELLS_PER_STEP = 8
+"""Cells of a table of distances that cost as much as one step of the search."""
 _SMALL = frozenset(["the", "a", "an", "of", "and", "in", "on", "for", "to"])
 _MAIN = re.compile(r"^(.{3,}?)\s*(?:[:(\[]| [-–—] ).*$")
 
@@ -33,6 +36,7 @@ def distance(one: str, other: str, most: int) -> int:
     """How many letters have to be added, lost, changed or swapped with their neighbour; `most` + 1 when more."""
     if abs(len(one) - len(other)) > most:
         return most + 1
+    budget.current().spend(1 + len(one) * len(other) // _CELLS_PER_STEP)
     before: list[int] = []
     row = list(range(len(other) + 1))
     for place, letter in enumerate(one, 1):
@@ -72,7 +76,7 @@ async def product(database: Database, asked: str) -> Meant:
     exact = (await queries.products_named(database, [key(asked)])).get(key(asked), [])
     if exact:
         return _chosen(exact)
-    spellings = [await _spellings(database, word) for word in words(asked)][:12]
+    spellings = [await _spellings(database, word) for word in words(asked)[:MAX_SPELT]]
     respelt = await _respelt(database, spellings)
     if respelt:
         return _chosen(respelt)

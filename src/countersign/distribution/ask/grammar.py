@@ -12,7 +12,7 @@ from countersign.distribution.ask.particulars import PARTICULARS
 from countersign.distribution.ask.query import Query
 from countersign.distribution.ask.questions import SETS
 from countersign.distribution.ask.releases_asked import RELEASES_ASKED
-from countersign.distribution.ask.templates import Reading, Slot, TooHard, match
+from countersign.distribution.ask.templates import Reading, Slot, match
 from countersign.distribution.ask.tokens import Token
 from countersign.distribution.ask.truths_asked import TRUTHS_ASKED
 from countersign.distribution.ask.versions_asked import NOTES_ASKED, VERSIONS_ASKED
@@ -60,14 +60,11 @@ def understand_fronted(tokens: Sequence[Token], names: Names, now: Instant) -> U
 
 def _understood(reading: Reading, read: Callable[[Reading], Iterator[Query]], most: int) -> Understood:
     found: list[Query] = []
-    try:
-        for query in read(reading):
-            if query not in found:
-                found.append(query)
-            if len(found) >= most:
-                break
-    except TooHard:
-        reading.doubts.append("the question can be read in too many ways: ask a shorter one")
+    for query in read(reading):
+        if query not in found:
+            found.append(query)
+        if len(found) >= most:
+            break
     # Where one way to read it has two meanings, the other ways are not to be trusted either.
     return Understood([] if reading.doubts else found, list(dict.fromkeys(reading.doubts)))
 

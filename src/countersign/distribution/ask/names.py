@@ -1,9 +1,10 @@
 """Which words of a question are names of the public catalog: products, organisations, tags, licences."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from countersign.distribution.ask import fuzzy, queries
+from countersign.distribution.ask import budget, fuzzy, queries
 from countersign.distribution.ask.tokens import Token, span
 from countersign.distribution.ask.told import Either, Licensed
 from countersign.distribution.catalog.public import key
@@ -14,6 +15,10 @@ from countersign.kernel.database.port import Database
 MOST_WORDS_OF_NAME = 14
 MOST_WORDS_OF_TAG = 4
 MOST_NUMBERED = 4
+MAX_NAME_LENGTH = 200
+"""Characters of a run of words that is looked for: no title and no name has more."""
+_STEPS_PER_SPAN = 3
+"""What looking for one run of words costs, in steps of the search."""
 LAST_LETTER = "\U0010ffff"
 UNRESOLVED = "?"
 """Before a name that is to be looked for: no slug begins so."""
@@ -28,22 +33,30 @@ class Spans:
     def __init__(self, question: str, tokens: list[Token]) -> None:
         self.by_key: dict[str, list[tuple[int, int]]] = {}
         self.texts: dict[tuple[int, int], str] = {}
+        self.joined: dict[tuple[int, int], str] = {}
+        self.by_slug: dict[str, list[tuple[int, int]]] = {}
+        spent = budget.current()
         for start in range(len(tokens)):
             for end in range(start + 1, min(len(tokens), start + MOST_WORDS_OF_NAME) + 1):
                 if tokens[start].word in _MARKS or tokens[end - 1].word in _MARKS:
                     continue
+                spent.spend(_STEPS_PER_SPAN)
                 text = span(question, tokens, start, end)
+                if len(text) > MAX_NAME_LENGTH:
+                    break
                 self.texts[start, end] = text
+                joined = self.joined[start, end] = "-".join(words(text))
+                self.by_slug.setdefault(joined, []).append((start, end))
                 self.by_key.setdefault(key(text), []).append((start, end))
 
     def of_at_most(self, count: int) -> list[tuple[int, int, str]]:
-        """The runs of so many words at most, with their texts."""
-        return [(start, end, text) for (start, end), text in self.texts.items() if end - start <= count]
+        """The runs of so many words at most, with their words joined by dashes."""
+        return [(start, end, joined) for (start, end), joined in self.joined.items() if end - start <= count]
 
 
 async def names(database: Database, question: str, tokens: list[Token]) -> Names:
     """What each run of words names, by kind and by where it begins, the longest first."""
-    spans = Spans(question, tokens)
+    spans = await budget.current().run(partial(Spans, question, tokens))
     found: Names = {"product": {}, "org": {}, "tag": {}, "license": {}}
     if spans.texts:
         await _products(database, spans, tokens, found)
@@ -89,11 +102,8 @@ async def _products_by_main_part(database: Database, spans: Spans, tokens: list[
 
 
 async def _products_by_slug(database: Database, spans: Spans, found: Names) -> None:
-    slugs: dict[str, list[tuple[int, int]]] = {}
-    for (start, end), text in spans.texts.items():
-        slugs.setdefault("-".join(words(text)), []).append((start, end))
-    for slug in await queries.products_called(database, [slug for slug in slugs if slug]):
-        for start, end in slugs[slug]:
+    for slug in await queries.products_called(database, [slug for slug in spans.by_slug if slug]):
+        for start, end in spans.by_slug[slug]:
             if not any(end == known for _, known in found["product"].get(start, ())):
                 _put(found, "product", start, end, slug)
 
@@ -106,19 +116,15 @@ async def _products_by_id(database: Database, spans: Spans, tokens: list[Token],
 
 
 async def _orgs(database: Database, spans: Spans, found: Names) -> None:
-    slugs: dict[str, list[tuple[int, int]]] = {}
-    for (start, end), text in spans.texts.items():
-        slugs.setdefault("-".join(words(text)), []).append((start, end))
-    keys = list(dict.fromkeys([*spans.by_key, *slugs]))
+    keys = list(dict.fromkeys([*spans.by_key, *spans.by_slug]))
     for slug, name in await queries.orgs_named(database, [each for each in keys if each]):
-        for start, end in (*spans.by_key.get(key(name), ()), *slugs.get(slug, ())):
+        for start, end in (*spans.by_key.get(key(name), ()), *spans.by_slug.get(slug, ())):
             _put(found, "org", start, end, slug)
 
 
 async def _tags(database: Database, spans: Spans, found: Names) -> None:
     wanted: dict[str, list[tuple[int, int]]] = {}
-    for start, end, text in spans.of_at_most(MOST_WORDS_OF_TAG):
-        joined = "-".join(words(text))
+    for start, end, joined in spans.of_at_most(MOST_WORDS_OF_TAG):
         singular = [joined[:-1]] if joined.endswith("s") and len(joined) > 3 else []
         for tag in (joined, joined.replace("-", ""), *singular):
             if tag and (start, end) not in wanted.setdefault(tag, []):

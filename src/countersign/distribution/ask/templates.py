@@ -5,19 +5,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
+from countersign.distribution.ask import budget
 from countersign.distribution.ask.tokens import FILLERS, Token
 
-MOST_STEPS = 300_000
 _PIECE = re.compile(r"\{\w+\}|[\[\]()|]|[^\s\[\](){}|]+")
 
 Captured: TypeAlias = tuple[tuple[str, Any], ...]
 """The values of the slots that were passed, in order."""
 
 Slot: TypeAlias = Callable[["Reading", int], Iterator[tuple[Any, int]]]
-
-
-class TooHard(Exception):
-    """There are more ways to read the question than are tried."""
 
 
 class _Word(NamedTuple):
@@ -66,30 +62,32 @@ class Reading:
         self.doubts: list[str] = []
         self._slots = slots
         self._known: dict[tuple[str, int], list[tuple[Any, int]]] = {}
-        self._steps = 0
+        self._budget = budget.current()
         self._skipped = frozenset(place for place, word in enumerate(self.words) if word in FILLERS)
 
     def slot(self, name: str, start: int) -> list[tuple[Any, int]]:
         """Every value that the slot may have here, with the place after it.
 
         Raises:
-            TooHard: too much was tried already.
+            TooInvolved: the question's budget is spent.
         """
         place = (name, start)
         if place not in self._known:
             self._known[place] = []
-            self._known[place] = list(self._slots[name](self, start))
+            found: list[tuple[Any, int]] = []
+            for way in self._slots[name](self, start):
+                self.step()
+                found.append(way)
+            self._known[place] = found
         return self._known[place]
 
     def step(self) -> None:
         """Count one more attempt.
 
         Raises:
-            TooHard: too much was tried already.
+            TooInvolved: the question's budget is spent.
         """
-        self._steps += 1
-        if self._steps > MOST_STEPS:
-            raise TooHard
+        self._budget.spend()
 
     def starts(self, place: int) -> Iterator[int]:
         """The place itself, and those after words that mean nothing."""
@@ -107,6 +105,10 @@ class Reading:
                 return None
             place += 1
         return place
+
+    def word(self, place: int) -> str | None:
+        """The word at the place; None behind the last one."""
+        return self.words[place] if place < len(self.words) else None
 
     def is_end(self, place: int) -> bool:
         """Whether nothing that means anything follows."""
@@ -157,7 +159,37 @@ def _choice(ways: list[tuple[_Node, ...]], *, is_optional: bool) -> _Node:
 
 def match(template: str, reading: Reading, start: int) -> Iterator[tuple[Captured, int]]:
     """Every way in which the template fits here, the longer optional part first: slot values, place after it."""
-    yield from _match(compiled(template), reading, start, ())
+    words = _first_words(template)
+    if words is None or any(reading.word(place) in words for place in reading.starts(start)):
+        yield from _match(compiled(template), reading, start, ())
+
+
+@cache
+def _first_words(template: str) -> frozenset[str] | None:
+    """The words that the template can begin with; None where it can begin with a slot or fit nothing."""
+    words: set[str] = set()
+    return frozenset(words) if _add_first_words(compiled(template), words) is False else None
+
+
+def _add_first_words(nodes: Sequence[_Node], words: set[str]) -> bool | None:
+    """Add the words that the nodes can begin with. Whether they can fit nothing; None where they begin with a slot."""
+    for node in nodes:
+        if isinstance(node, _Slot):
+            return None
+        if isinstance(node, _Word):
+            words.add(node.word)
+            return False
+        if isinstance(node, _Phrases):
+            words.update(node.by_first)
+            is_empty = node.is_optional
+        else:
+            ways = [_add_first_words(way, words) for way in node.ways]
+            if None in ways:
+                return None
+            is_empty = any(ways)
+        if not is_empty:
+            return False
+    return True
 
 
 def _match(

@@ -115,6 +115,7 @@ def _modifiers(reading: Reading, start: int, left: int = MOST_MODIFIERS) -> Iter
     if left:
         for told, end in reading.slot("modifier", start)[:MOST_WAYS]:
             for joint, after in _MODIFIER(reading, end):
+                reading.step()
                 for rest, stop in _modifiers(reading, after, left - 1):
                     if joint == "or" and rest:
                         yield [either([told, rest[0]]), *rest[1:]], stop

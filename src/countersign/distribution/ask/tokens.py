@@ -4,7 +4,10 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-MOST_TOKENS = 120
+from countersign.kernel.normalization import normalized
+
+MAX_WORDS = 60
+MAX_WORD_LENGTH = 200
 _FILLERS = """
     please kindly actually currently presently just ever yet already still also exactly really simply hey hi hello
     thanks thank ok okay well , ; now
@@ -63,12 +66,12 @@ class Token(NamedTuple):
 
 
 class TooLong(Exception):
-    """The question has more words than are looked at."""
+    """The question has more words, or a longer one, than are read."""
 
 
 def plain(text: str) -> str:
     """The text in lower case, without accents and with straight apostrophes."""
-    decomposed = unicodedata.normalize("NFKD", text)
+    decomposed = normalized("NFKD", text)
     bare = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
     return bare.casefold().replace("’", "'")
 
@@ -77,7 +80,7 @@ def tokens(question: str) -> list[Token]:
     """The question's words.
 
     Raises:
-        TooLong: there are more than 120.
+        TooLong: there are more than 60, or one has more than 200 characters.
     """
     text = _STRAIGHT.sub(lambda found: f'"{found[1]}"', question)
     found: list[Token] = []
@@ -90,8 +93,10 @@ def tokens(question: str) -> list[Token]:
             found.append(Token(bare.casefold(), start, start + len(bare)))
         else:
             found += _of_word(each[0], start, end)
-    if len(found) > MOST_TOKENS:
-        raise TooLong(f"more than {MOST_TOKENS} words")
+    if len(found) > MAX_WORDS:
+        raise TooLong(f"more than {MAX_WORDS} words")
+    if any(token.end - token.start > MAX_WORD_LENGTH + 2 for token in found):
+        raise TooLong(f"a word of more than {MAX_WORD_LENGTH} characters")
     return found
 
 

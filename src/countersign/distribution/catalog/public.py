@@ -6,6 +6,7 @@ from typing import get_args
 
 from countersign.distribution.catalog.schemas import ChannelName, Platform, ProductDetail
 from countersign.kernel.database.port import Database, Transaction
+from countersign.kernel.normalization import normalized
 
 PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
@@ -42,7 +43,7 @@ def key(text: str) -> str:
 
     "Ember & Ash" and "ember and ash", "Clockmaker's Debt" and "clockmakers debt" have one key.
     """
-    plain = unicodedata.normalize("NFKD", text)
+    plain = normalized("NFKD", text)
     bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
     return _SILENT.sub("", bare.casefold().translate(_LETTERS)) or text
 

@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from countersign.kernel.normalization import normalized
+
 _WORD = re.compile(r"[^\W_]+")
 MAX_WORD = 40
 MAX_WORDS = 400
@@ -11,7 +13,7 @@ SHORTEST_FORGIVEN = 4
 
 def words(text: str) -> list[str]:
     """The words of a text in order: compatibility-folded, without accents, in lower case, 40 characters each."""
-    plain = unicodedata.normalize("NFKD", text)
+    plain = normalized("NFKD", text)
     bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
     return [word[:MAX_WORD] for word in _WORD.findall(bare.casefold())][:MAX_WORDS]
 

@@ -194,6 +194,8 @@ async def _ended(store: Store, attempt: Attempt, error: BaseException | None) ->
     elif attempt.reason == "stopping":
         await _kept(store, lambda transaction: _give_back(store, transaction, claimed))
     elif isinstance(error, Refused) and error.status < 500:
+        log = telemetry.logger("jobs")
+        log.info("a job was refused", job=claimed.id, type=claimed.type, code=error.code, reason=error.detail[:500])
         await _fail(store, claimed, error)
     else:
         await _retried(store, claimed, error)

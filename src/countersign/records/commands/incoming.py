@@ -157,7 +157,7 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
         raise BadInput(f"token not allowed in {name}")
     if is_masked:
         _refuse_near_miss(run, text)
-    known = {token.text: await resolve(run, token) for token in found}
+    known = {token.text: await resolve(run, token) for token in {token.text: token for token in found}.values()}
     meanings = {each: meaning[1] for each, meaning in known.items()}
     _require_fitting(run, field, text, found, meanings, name)
     swapped = swap.replaced(grammar, text, meanings)

@@ -10,6 +10,7 @@ from countersign.records.commands.run import Run
 from countersign.records.masking import swap
 
 _LITERALS = "SELECT text, value_id FROM literal WHERE text IN ({places})"
+_LITERALS_AT_ONCE = 1_000
 
 
 async def records(run: Run, reading: Reading, rows: Sequence[Row]) -> list[Record]:
@@ -44,8 +45,11 @@ async def literals(run: Run, texts: Sequence[str]) -> Mapping[str, str]:
 
 async def literal_tokens(run: Run, texts: Sequence[str]) -> dict[str, str]:
     """The LITERAL tokens that stand for token-like texts in the caller's answers."""
-    places = ", ".join(f"${number}" for number in range(1, len(texts) + 1))
-    known = dict(await run.reader.fetch(_LITERALS.format(places=places), *texts))
+    known: dict[str, int] = {}
+    for start in range(0, len(texts), _LITERALS_AT_ONCE):
+        wanted = texts[start : start + _LITERALS_AT_ONCE]
+        places = ", ".join(f"${number}" for number in range(1, len(wanted) + 1))
+        known |= dict(await run.reader.fetch(_LITERALS.format(places=places), *wanted))
     masks = run.masks
     numbers = masks.tokens([known[text] for text in texts if text in known]) if masks is not None else []
     tokens = dict(zip([text for text in texts if text in known], numbers, strict=True))

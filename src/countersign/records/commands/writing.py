@@ -31,6 +31,8 @@ from countersign.records.masking.vault import Held, Wanted
 
 _NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
 _FORGET_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
+MAX_LITERALS = 1_000
+"""Different texts of a placeholder token's shape in one record."""
 _ADD_LITERAL = "INSERT INTO literal (text, value_id) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 _DISPLAYED = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3 AND domain_id = $4"
 
@@ -240,8 +242,11 @@ async def _keep_literals(run: Run, texts: Sequence[str]) -> None:
     """Make sure that token-like text, which no vault holds, can be sent as LITERAL tokens."""
     grammar = run.engine.grammar
     found = {token.text for text in texts if grammar.might_hold_token(text) for token in grammar.tokens(text)}
-    for literal in sorted(found):
-        await run.transaction.run(_ADD_LITERAL, literal, int.from_bytes(ids.random_bytes(6)))
+    if len(found) > MAX_LITERALS:
+        raise BadInput(f"a record must have {MAX_LITERALS} different texts of a placeholder token's shape at most")
+    if found:
+        rows = [(literal, int.from_bytes(ids.random_bytes(6))) for literal in sorted(found)]
+        await run.transaction.run_many(_ADD_LITERAL, rows)
 
 
 def _check(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:

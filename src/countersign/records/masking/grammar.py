@@ -51,9 +51,13 @@ class Grammar:
         return [Token(found[1], int(found[2]), found.start(), found.end()) for found in self._token.finditer(text)]
 
     def near_miss(self, text: str) -> str | None:
-        """The first part of the text that somebody may have meant as a token and that is none."""
-        spans = [(token.start, token.end) for token in self.tokens(text)]
+        """The first part of the text that looks like a token and is not one."""
+        tokens = iter(self.tokens(text))
+        token = next(tokens, None)
         for found in self._near.finditer(text):
-            if not any(start <= found.start() and found.end() <= end for start, end in spans):
+            # Both come from left to right: each token is passed once.
+            while token is not None and token.end < found.end():
+                token = next(tokens, None)
+            if token is None or found.start() < token.start:
                 return found[0]
         return None

@@ -20,6 +20,8 @@ from countersign.updates.ingest.contents import Contents
 from countersign.updates.ingest.records import At, Ended, Failed, Order
 
 SMALLEST_BLOCK = 1 << 20
+_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What a fault of the reader raises, which has nothing to do with the machine or with who listens."""
 MOST_BLOCKS = 4096
 _TAKEN_WHOLE = (".apk", ".aab", ".ipa", ".jar", ".war", ".msix", ".appx")
 """Archives that are started or installed as they are."""
@@ -44,6 +46,11 @@ def main() -> int:
         records.write(told, Failed("unknown", "", refused.detail, None))
     except ArchiveRefused as refused:
         records.write(told, Failed("refused", refused.rule, refused.reason, refused.entry))
+    except MemoryError:
+        records.write(told, Failed("refused", "memory", "reading it needs more memory than is allowed", None))
+    except _FAULTS as fault:
+        # The same bytes fail again: one refusal, and neither a second attempt nor a stack as long as the archive.
+        records.write(told, Failed("refused", "unreadable", f"the reader failed: {type(fault).__name__}", None))
     else:
         records.write(told, blocks.ended())
     return 0

@@ -1,0 +1,42 @@
+"""Unicode normalisation (UAX #15) in linear time: long runs of combining marks are made stream-safe first."""
+
+import re
+import unicodedata
+from functools import cache
+from typing import Literal
+
+MAX_MARKS = 30
+"""Combining marks in a row that are put in order; no writing system needs more (UAX #15, Stream-Safe Text Format)."""
+_WHERE_MARKS_ARE = (0x300, 0x1F000)
+_BECOMING_MARKS = frozenset({0x0F73, 0x0F75, 0x0F81, 0xFF9E, 0xFF9F})
+"""Characters that are no combining marks themselves, and decompose to some."""
+_JOINER = "\N{COMBINING GRAPHEME JOINER}"
+
+
+def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
+    """The text in the form. A run of more than 30 combining marks is broken up by U+034F after each 30.
+
+    Without this, `unicodedata.normalize` sorts each run by insertion, which takes hours for a million marks.
+    """
+    if text.isascii():
+        return text
+    return unicodedata.normalize(form, _long_runs().sub(rf"\g<0>{_JOINER}", text))
+
+
+@cache
+def _long_runs() -> re.Pattern[str]:
+    """Exactly 30 characters in a row that decompose to combining marks, with another one behind them."""
+    codes = {code for code in range(*_WHERE_MARKS_ARE) if unicodedata.combining(chr(code))}
+    marks = _ranges(sorted(codes | _BECOMING_MARKS))
+    return re.compile(f"[{marks}]{{{MAX_MARKS}}}(?=[{marks}])")
+
+
+def _ranges(codes: list[int]) -> str:
+    """The characters as the inside of a character class."""
+    parts: list[str] = []
+    start = codes[0]
+    for here, following in zip(codes, [*codes[1:], -1], strict=True):
+        if following != here + 1:
+            parts.append(f"{re.escape(chr(start))}-{re.escape(chr(here))}")
+            start = following
+    return "".join(parts)

@@ -1,0 +1,38 @@
+"""Normal forms are those of Unicode, and take no more than linear time."""
+
+import sys
+import unicodedata
+
+import pytest
+
+from countersign.kernel import normalization
+from countersign.kernel.normalization import MAX_MARKS, normalized
+
+RING, CEDILLA = "\N{COMBINING RING ABOVE}", "\N{COMBINING CEDILLA}"
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+@pytest.mark.parametrize("text", ["", "plain", "Å", f"a{RING}{CEDILLA}", "ﬁ ½", "한국어", "e" + RING * MAX_MARKS])
+def test_ordinary_text_has_the_form_of_unicode(form: str, text: str) -> None:
+    assert normalized(form, text) == unicodedata.normalize(form, text)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_longer_run_of_marks_is_broken_up_and_keeps_every_mark() -> None:
+    text = "a" + (RING + CEDILLA) * 100
+
+    found = normalized("NFD", text)
+
+    assert found.count(RING) == found.count(CEDILLA) == 100
+    assert max(len(run) for run in found.split("\N{COMBINING GRAPHEME JOINER}")) <= MAX_MARKS + 1
+    assert normalized("NFD", found) == found
+
+
+def test_every_character_that_becomes_a_mark_is_known() -> None:
+    runs = normalization._long_runs()  # pyright: ignore[reportPrivateUsage]
+    missed = [
+        hex(code)
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.combining(unicodedata.normalize("NFKD", chr(code))[0]) and not runs.search(chr(code) * 40)
+    ]
+
+    assert missed == []
