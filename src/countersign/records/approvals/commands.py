@@ -76,7 +76,7 @@ async def _end(run: Run, body: Body, state: str, reason: str | None) -> object:
     async with run.engine.records.database.transaction() as transaction:
         inside = run.within(transaction)
         try:
-            plan = await decide.find(inside, plan_id)
+            plan = await decide.find(inside, plan_id, decides=state != "withdrawn")
         except NotFound as error:
             raise no_such_record() from error
         is_own = plan.values["person"] == run.caller.user_id
@@ -108,7 +108,7 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
         prepared: list[Prepared] = []
         for position, each in enumerate(cast("list[object]", given)):
             made = {promise.promised(n): step.model for n, step in enumerate(prepared) if step.command == "create"}
-            prepared.append(await _step(replace(inside, made=made), position, each))
+            prepared.append(await _step(replace(inside, made=made, earlier=tuple(prepared)), position, each))
         return await propose.propose(inside, prepared, why=why)
 
 

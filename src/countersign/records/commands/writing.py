@@ -1,6 +1,6 @@
 """Writing one record: the row, its vault entries, the totals it counts into and its audit, in one transaction."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -133,8 +133,11 @@ async def _held_before(run: Run, record: StoredRecord, names: Iterable[str]) -> 
     return {name: Held(value_id, keys.get(value_id, b"")) for name, value_id in old.items()}
 
 
-async def delete(run: Run, model: Declared, record: StoredRecord, command: str) -> None:
-    """Remove a locked record that nothing refers to any more."""
+async def delete(
+    run: Run, model: Declared, record: StoredRecord, command: str, gone: Container[tuple[str, str]] = ()
+) -> None:
+    """Remove a locked record that no other one refers to. Records of `gone` (model and id) are removed in the same
+    transaction: their totals need no update."""
     before = await _held_before(run, record, record.value_ids)
     shown = await aliases.of_record(run, model, record.id, before)
     changes = {
@@ -145,7 +148,7 @@ async def delete(run: Run, model: Declared, record: StoredRecord, command: str) 
     await run.transaction.run(f'DELETE FROM "{model.name}" WHERE id = $1', record.id)
     await run.transaction.run(_FORGET_CHANGES, model.name, record.id)
     await aliases.unlink(run, model, record.id, before)
-    await _after_write(run, model, record.id, {}, record.values)
+    await _after_write(run, model, record.id, {}, record.values, gone)
     await note(run, command, model, record.id, changes)
 
 
@@ -245,12 +248,18 @@ async def _require_unique(run: Run, model: Declared, values: Mapping[str, Stored
 
 
 async def _after_write(
-    run: Run, model: Declared, record_id: str, now: Mapping[str, Stored], before: Mapping[str, Stored]
+    run: Run,
+    model: Declared,
+    record_id: str,
+    now: Mapping[str, Stored],
+    before: Mapping[str, Stored],
+    gone: Container[tuple[str, str]] = (),
 ) -> None:
     """Bring the totals that the record counts into up to date, and tell everybody when rights may have changed."""
     for total in run.engine.registry.totals[model.name]:
         for parent_id in _parents(total, now, before):
-            await _recount(run, total, parent_id)
+            if (total.parent.name, parent_id) not in gone:
+                await _recount(run, total, parent_id)
     if model.name in RULING:
         await versions.bump(run.transaction, "access")
     if model.name == "user" and before.get("is_active") and not now.get("is_active"):
