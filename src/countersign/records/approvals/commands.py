@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
+from countersign.declare import BadValue
+from countersign.declare.fields.text import plain
 from countersign.kernel.errors import NotFound
 from countersign.records.approvals import changes, decide, propose
 from countersign.records.commands import command, get, incoming, promise
@@ -32,8 +34,12 @@ def text_of(run: Run, body: Body, name: str, place: str, *, required: bool) -> s
         return None
     if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_REASON:
         raise BadInput(f"{place} must be a text of 1 to {LONGEST_REASON} characters")
-    incoming.refuse_tokens(run, value, place)
-    return value
+    try:
+        text = plain(value)
+    except BadValue as error:
+        raise BadInput(f"{place} {error}") from error
+    incoming.refuse_tokens(run, text, place)
+    return text
 
 
 def require_known(body: Body, command_id: str, *known: str) -> None:
