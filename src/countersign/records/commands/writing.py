@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 
 from countersign.declare import Declared
-from countersign.declare.computing import computed, made_from
+from countersign.declare.computing import computed, made_from, out_of_range
 from countersign.declare.fields.field import Stored
+from countersign.declare.fields.number import LARGEST
 from countersign.declare.registry import Total
 from countersign.kernel import clock, ids
 from countersign.kernel.database import versions
@@ -28,6 +29,7 @@ from countersign.records.commands.stored import (
     updating,
 )
 from countersign.records.masking.vault import Held, Wanted
+from countersign.records.schema.sums import summed, sums
 
 _NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
 _FORGET_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
@@ -60,6 +62,7 @@ async def insert(run: Run, model: Declared, given: Mapping[str, Given], command:
     values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
     values |= {name: 0 for name, field in model.fields.items() if field.sum_of is not None}
     values |= computed(model, values)
+    _require_in_range(run, model, values)
     _check(run, model, values)
     await _require_unique(run, model, values, None)
     held = await _hold(run, model, values, {})
@@ -90,6 +93,7 @@ async def update(
     values = _with_computed(run, model, record, {name: each.stored for name, each in changed.items()})
     if not values:
         return False
+    _require_in_range(run, model, values)
     _check(run, model, {**record.values, **values})
     await _require_unique(run, model, values, record.id)
     before = await _held_before(run, record, values)
@@ -231,6 +235,20 @@ async def _keep_literals(run: Run, texts: Sequence[str]) -> None:
         await run.transaction.run(_ADD_LITERAL, literal, int.from_bytes(ids.random_bytes(6)))
 
 
+def _require_in_range(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:
+    """Insist that the numbers to be written, computed ones and totals included, are exact for every JSON client.
+
+    Raises:
+        BadInput: one is not. It is named to those who see it.
+    """
+    name = out_of_range(model, values)
+    if name is not None:
+        view = run.caller.view.models.get(model.name)
+        is_seen = view is not None and name in view.fields
+        what = f"{model.name}.{name}" if is_seen else "a computed number"
+        raise BadInput(f"{what} would lie outside {-LARGEST} to {LARGEST}: use smaller amounts")
+
+
 def _check(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:
     check = run.engine.checks.get(model.name)
     if check is not None:
@@ -281,11 +299,13 @@ async def _recount(run: Run, total: Total, parent_id: str) -> None:
     if row is None:
         return
     record = record_of(parent, row)
-    text = f'SELECT coalesce(sum("{total.of}"), 0) FROM "{total.child.name}" WHERE "{total.by}" = $1'
-    summed = await run.transaction.fetch_one(text, parent_id)
-    values: dict[str, Stored] = {total.field: 0 if summed is None else int(summed[0])}
+    halves = ", ".join(sums(f'"{total.of}"'))
+    text = f'SELECT {halves} FROM "{total.child.name}" WHERE "{total.by}" = $1'
+    row = await run.transaction.fetch_one(text, parent_id)
+    values: dict[str, Stored] = {total.field: 0 if row is None else summed(*row)}
     made = computed(parent, {**record.values, **values})
     values = {name: each for name, each in (values | made).items() if each != record.values.get(name)}
     if values:
+        _require_in_range(run, parent, values)
         await _write(run, parent, record, values, {})
         await _after_write(run, parent, record.id, {**record.values, **values}, record.values)
