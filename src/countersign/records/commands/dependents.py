@@ -68,14 +68,15 @@ async def find(
     cascade: bool,
     seen_by: View | None = None,
     locks: bool = False,
-    limit: int = MAX_RECORDS,
+    limit: int | None = None,
 ) -> Dependents:
     """What refers to the record, and with `cascade` to what is deleted with it.
 
     With `seen_by`, only what that view shows is followed. With `locks`, the rows found are locked until the transaction
-    ends; the record itself is locked already, so that nothing new can refer to any of them.
+    ends; the record itself is locked already, so that nothing new can refer to any of them. It ends after `limit` links
+    (default: as many as one deletion may take along).
     """
-    walk = _Walk(run, seen_by, limit, cascade=cascade, locks=locks)
+    walk = _Walk(run, seen_by, MAX_RECORDS if limit is None else limit, cascade=cascade, locks=locks)
     return await walk.walked((model, record_id))
 
 
@@ -120,7 +121,7 @@ class _Walk:
         tests = [f't."{field}" IN ({places})', f't."{field}" <> t.id']
         if self._seen_by is not None:
             view = self._seen_by.models.get(name)
-            if view is None or field not in view.fields:
+            if view is None or not view.is_readable or field not in view.fields:
                 return []
             scope = conditions.Scope(self._run.engine.dialect, parameters, "t")
             tests.append(conditions.any_of(scope, view.model, view.visible))
