@@ -12,6 +12,10 @@ export interface Field {
   readonly: boolean;
   options: string[] | null;
   ref: string | null;
+  /** Of a ref: what a cascading deletion of the record that it refers to does to this one. */
+  on_delete: "refuse" | "clear" | "cascade" | null;
+  /** Of a ref: it may be empty because this person may not see the record. */
+  may_hide: boolean;
   masked: boolean;
 }
 

@@ -11,6 +11,8 @@ export const ID: Field = {
   readonly: true,
   options: null,
   ref: null,
+  on_delete: null,
+  may_hide: false,
   masked: false,
 };
 

@@ -25,7 +25,7 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
       <p class="row">
         <State plan={plan} now_ms={now_ms} />
         <span>
-          {say("by.agent", { agent: plan.proposed_by?.agent ?? plan.agent ?? "–", person: plan.proposed_by?.person ?? "–" })}
+          {say(plan.agent ? "by.agent" : "by.person", { agent: plan.agent ?? "–", person: plan.proposed_by?.person ?? "–" })}
         </span>
         {plan.needs > 1 && <span>{say("needs", { n: number(plan.approvals.length), of: number(plan.needs) })}</span>}
       </p>

@@ -196,7 +196,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
                     {rest.length > 0 && <Chip>{say("same", { n: number(rest.length + 1) })}</Chip>}
                   </span>
                   <span class="small quiet">
-                    {plan.agent} · {ago(plan.proposed_at, now_ms)}
+                    {plan.agent ?? plan.proposed_by?.person ?? "–"} · {ago(plan.proposed_at, now_ms)}
                   </span>
                   {(plan.state !== "pending" || isOvertaken(plan)) && <State plan={plan} now_ms={now_ms} />}
                 </button>

@@ -3,7 +3,6 @@ import { useEffect, useState } from "preact/hooks";
 import { useAsked } from "../../shared/asked";
 import { Button } from "../../shared/components/button";
 import { Denied } from "../../shared/components/chip";
-import { Dialog } from "../../shared/components/dialog";
 import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
 import { Answer } from "../../shared/components/states";
@@ -14,12 +13,16 @@ import { actionsOf, may, modelOf, titleOf } from "../models";
 import { offer } from "../palette/offers";
 import { Actions } from "../record/actions";
 import { Conflict, type Conflicting } from "../record/conflict";
+import { Deleting } from "../record/deleting";
 import { Editing } from "../record/editing";
 import { Proposed } from "../record/proposed";
 import { save } from "../record/saving";
 import { say } from "../record/say";
 import { Timeline } from "../record/timeline";
 import { visited } from "../refs";
+
+/** What the API says of a deletion while another record refers to this one. */
+const REFERRED = "another record refers to this one";
 
 export function Record({ meta, name, id }: { meta: Meta; name: string; id: string }) {
   const model = modelOf(meta, name);
@@ -49,11 +52,15 @@ function Shown({ meta, model, answer, onAgain }: Props) {
   const [record, setRecord] = useState(answer.value);
   const [planId, setPlanId] = useState<string | null>(null);
   const [conflict, setConflict] = useState<Conflicting | null>(null);
-  const [isDeleting, setDeleting] = useState(false);
+  const [deleting, setDeleting] = useState<"asked" | "refused" | null>(null);
   useEffect(() => visited(model.name, record.id), []);
-  const remove = async () => {
-    setDeleting(false);
-    const done = await save(model, record, {}, "delete");
+  const remove = async (cascade: boolean) => {
+    const done = await save(model, record, cascade ? { cascade } : {}, "delete");
+    if (done.state === "refused" && done.problem.message.includes(REFERRED) && !cascade) {
+      setDeleting("refused");
+      return;
+    }
+    setDeleting(null);
     if (done.state === "saved") {
       tell(say("deleted"));
       go(`/models/${model.name}`);
@@ -103,7 +110,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
       </nav>
       <Heading title={title}>
         {may(model, "delete") && (
-          <Button look="risky" onClick={() => setDeleting(true)}>
+          <Button look="risky" onClick={() => setDeleting("asked")}>
             {say("delete")}
           </Button>
         )}
@@ -142,18 +149,14 @@ function Shown({ meta, model, answer, onAgain }: Props) {
       {conflict && (
         <Conflict {...{ meta, model, conflict }} onDecide={(changes) => void decide(changes)} onClose={() => setConflict(null)} />
       )}
-      <Dialog
-        title={say("delete.title")}
-        isOpen={isDeleting}
-        onClose={() => setDeleting(false)}
-        actions={
-          <Button look="risky" onClick={() => void remove()}>
-            {say("delete")}
-          </Button>
-        }
-      >
-        <p>{say("delete.text")}</p>
-      </Dialog>
+      {deleting && (
+        <Deleting
+          {...{ meta, model, record }}
+          isRefused={deleting === "refused"}
+          onDelete={(cascade) => void remove(cascade)}
+          onClose={() => setDeleting(null)}
+        />
+      )}
     </div>
   );
 }

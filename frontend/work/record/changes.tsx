@@ -17,7 +17,7 @@ const PLAIN: Omit<Field, "name" | "label"> = {
   required: false,
   readonly: true,
   options: null,
-  ref: null,
+  ref: null, on_delete: null, may_hide: false,
   masked: false,
 };
 

@@ -5,7 +5,16 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from countersign.declare.fields.field import Field, Stored
+from countersign.declare.fields.number import LARGEST, Number
 from countersign.declare.model import Declared
+
+
+def out_of_range(model: Declared, values: Mapping[str, Stored]) -> str | None:
+    """The name of a number among the values that is not within ±(2^53 - 1); None: there is none."""
+    for name, value in values.items():
+        if isinstance(value, int) and isinstance(model.fields[name], Number) and not -LARGEST <= value <= LARGEST:
+            return name
+    return None
 
 
 def computed(model: Declared, values: Mapping[str, Stored]) -> dict[str, Stored]:

@@ -8,7 +8,7 @@ import msgspec
 from countersign.declare import Ref
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
-from countersign.records.approvals import overtaken, provenance, steps
+from countersign.records.approvals import effects, overtaken, provenance, steps
 from countersign.records.commands import incoming, outgoing, promise
 from countersign.records.commands.reading import Reading
 from countersign.records.commands.run import Run
@@ -228,7 +228,7 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     if "diff" in places:
         values[places["diff"]] = _diff(run, copies, diff)
     if "effects" in places:
-        values[places["effects"]] = _effects(run, values[places["effects"]])
+        values[places["effects"]] = await effects.shown(run, values[places["effects"]])
     for name in ("approvals", "proposed_by"):
         if name in places and run.caller.view.is_masked:
             values[places[name]] = await _spoken(run, msgspec.json.decode(bytes(values[places[name]])))
@@ -331,6 +331,8 @@ def _input(run: Run, copies: _Copies, kept: Sequence[steps.Step]) -> object:
     for step in kept:
         view = run.caller.view.models.get(step.model)
         members: dict[str, object] = {} if step.record_id is None else {"id": step.record_id}
+        if step.cascade:
+            members["cascade"] = True
         for name, value in step.given.items():
             if view is not None and name in view.fields:
                 members[name] = copies.shown(view, name, _raw(value))
@@ -347,19 +349,3 @@ def _diff(run: Run, copies: _Copies, diff: Sequence[Mapping[str, Any]]) -> list[
             if not _is_nothing(view, each["field"], list(sides.values())):
                 shown.append({**each, **sides})
     return shown
-
-
-def _effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
-    """In words; an agent is not told, since hidden records may be among them."""
-    if raw is None or run.caller.is_agent:
-        return []
-    found: list[dict[str, Any]] = msgspec.json.decode(bytes(raw))
-    seen = [each for each in found if each["model"] in run.caller.view.models]
-    return [
-        f"{each['count']} {_label(run, each['model'], each['count'])} {each['what']}" for each in seen
-    ]
-
-
-def _label(run: Run, model: str, count: int) -> str:
-    declared = run.caller.view.models[model].model
-    return (declared.label if count == 1 else declared.plural).lower()

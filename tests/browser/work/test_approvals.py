@@ -43,7 +43,7 @@ async def test_what_else_a_deletion_does_is_told_as_the_api_tells_it(
 ) -> None:
     each = lead(alice, "With an activity")
     alice.run("activity.create", subject="Call back", lead=each)
-    plan = alice.agent("cutter", "lead.*").run("lead.delete", id=each)["plan_id"]
+    plan = alice.agent("cutter", "lead.*").run("lead.delete", id=each, cascade=True)["plan_id"]
     told = alice.run("plan.get", id=plan)["effects"]
     assert told == ["1 activity deleted"]
     async with desk.page(browser) as page:

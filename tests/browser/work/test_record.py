@@ -5,7 +5,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.watched import assert_accessible
-from tests.browser.work.conftest import Caller, Desk, filtered
+from tests.browser.work.conftest import Caller, Desk
 
 
 async def test_a_record_is_made_by_keyboard_and_its_faults_lead_to_their_fields(
@@ -237,13 +237,34 @@ async def test_a_record_is_deleted_after_a_question(browser: Browser, desk: Desk
 
 
 @pytest.mark.full
-async def test_a_refused_deletion_says_why(browser: Browser, desk: Desk, alice: Caller) -> None:
-    party = alice.run("party.create", name="Needed")
+async def test_a_deletion_shows_what_goes_along_and_asks_for_it(browser: Browser, desk: Desk, alice: Caller) -> None:
+    party = alice.run("party.create", name="Gone")
     alice.run("address.create", party=party["id"], label="main", street="1 Way", city="Ribe", country="DK")
+    lead = alice.run("lead.create", title="Stays", party=party["id"])
     async with desk.page(browser) as page:
-        await desk.sign_in(page, "alice", "/models/party?" + filtered(("id", "eq", party["id"])))
-        await page.click("#cell-0-0 a")
+        await desk.sign_in(page, "alice", f"/models/party/records/{party['id']}")
+        await page.click("main button:text-is('Delete')")
+        shown = page.locator("dialog[open] .dependents li")
+        await expect(shown).to_have_text(["1 Address: deleted along", "1 Lead: Party is emptied"])
+        await expect(page.locator("dialog[open] .risky")).to_have_attribute("aria-disabled", "true")
+        await page.check("dialog[open] input[type=checkbox]")
+        await page.click("dialog[open] .risky")
+        await page.wait_for_selector("h1:text-is('Parties')")
+
+        assert alice.run("lead.get", id=lead["id"])["party"] is None
+
+
+@pytest.mark.full
+async def test_a_deletion_that_a_hidden_record_prevents_says_so(browser: Browser, desk: Desk, alice: Caller) -> None:
+    party = alice.run("party.create", name="Needed")
+    desk.caller("root").run("invoice.create", party=party["id"])
+    async with desk.page(browser, expected=("400",)) as page:
+        await desk.sign_in(page, "alice", f"/models/party/records/{party['id']}")
         await page.click("main button:text-is('Delete')")
         await page.click("dialog[open] .risky")
+        await expect(page.locator("dialog[open] .notice")).to_contain_text("Records that you cannot see refer to it")
+        await page.check("dialog[open] input[type=checkbox]")
+        await page.click("dialog[open] .risky")
+        await expect(page.locator(".toast")).to_contain_text("another record refers to this one")
 
-        await page.wait_for_selector(".toast")
+        assert alice.run("party.get", id=party["id"])["id"] == party["id"]

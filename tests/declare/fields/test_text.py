@@ -23,10 +23,21 @@ def test_a_text_is_as_long_as_its_kind_or_the_field_allows(field: Text, most: in
         field.read("a" * (most + 1))
 
 
-@pytest.mark.parametrize("text", ["\0", "a\0b", "ü\0"])
-def test_a_nul_is_refused(text: str) -> None:
-    with pytest.raises(BadValue, match="must not hold a NUL"):
-        Text().read(text)
+@pytest.mark.parametrize("code", [each for each in range(32) if chr(each) not in "\t\n\r"])
+@pytest.mark.parametrize("text", ["{}", "a{}b", "ü{}"])
+def test_a_control_character_is_refused_by_its_number(text: str, code: int) -> None:
+    for field in (Text(), LongText()):
+        with pytest.raises(BadValue, match=f"must not contain the control character U\\+{code:04X}"):
+            field.read(text.format(chr(code)))
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"), [("a\r\nb", "a\nb"), ("a\rb", "a\nb"), ("\r\n\r", "\n\n"), ("\n\r", "\n\n"), ("a\tb", "a\tb")]
+)
+def test_line_ends_are_kept_as_newlines(text: str, kept: str) -> None:
+    assert LongText().read(text) == kept
+    assert LongText().operand(text) == kept
+    assert len(Text(longest=3).read("a\r\nb")) == 3
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfff", "\udc00\ud800", "\ud83c x \udf3b"])

@@ -21,7 +21,7 @@ FREE = {"plan.get", "plan.list", "plan.search", "plan.withdraw"}
     [
         ("lead.get", {"lead.get"}),
         ("*.get", {"lead.get", "party.get"}),
-        ("activity.*", {"activity.get", "activity.list", "activity.create", "activity.finish"}),
+        ("activity.*", {"activity.get", "activity.list", "activity.update", "activity.finish"}),
         ("*", {"lead.get", "party.list", "lead.qualify", "activity.create"}),
     ],
 )

@@ -8,13 +8,15 @@ import httpx
 from tests.records.office import Office
 
 DAN = {"model": "lead", "commands": "*", "clear": "title,party,stage,owner", "write": "title,party"}
+PEOPLE_ALONE = {"model": "party", "commands": "get,list", "clear": "kind",
+                "rows": '[{"field":"kind","op":"eq","value":"person"}]'}  # fmt: skip
 
 
 async def two_leads(office: Office) -> tuple[str, str]:
-    """Dan's agent, who sees leads and no parties, and two leads: one with a party, one without."""
-    await office.person("dan", DAN)
+    """Dan's agent, who sees leads and of parties only people, and two leads: one with a company, one without."""
+    await office.person("dan", DAN, PEOPLE_ALONE)
     await office.agent("dan", "*", name="agent")
-    party = (await office.first("party"))["id"]
+    party = (await office.first("party", kind="company"))["id"]
     leads = [await office.value("root", "lead.create", title="x", party=each) for each in (party, None)]
     return leads[0]["id"], leads[1]["id"]
 

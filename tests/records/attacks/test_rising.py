@@ -67,7 +67,7 @@ async def test_titles_that_modules_know_are_neither_taken_nor_given(office: Offi
         assert "title" in await office.refused(who, "role.update", id=await _role(office, title), title="old")
         own = await _role(office, "role of hr")
         assert "title" in await office.refused(who, "role.update", id=own, title=title)
-    await office.value("root", "role.delete", id=await _role(office, title))
+    await office.value("root", "role.delete", id=await _role(office, title), cascade=True)
     assert "title" in await office.refused("hr", "role.create", title=title)
     assert (await office.call("hr", "invoice.list", {"limit": 1})).status_code == 404
 

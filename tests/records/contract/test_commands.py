@@ -140,20 +140,30 @@ async def test_delete_answers_the_id(office: Office) -> None:
 async def test_delete_is_refused_while_another_record_refers_to_it(office: Office) -> None:
     invoice = await office.first("invoice")
 
-    said = await office.refused("root", "party.delete", id=invoice["party"])
-
-    assert "invoice" in said
+    for more in ({}, {"cascade": False}, {"cascade": True}):
+        said = await office.refused("root", "party.delete", id=invoice["party"], **more)
+        assert said == "another record refers to this one"
     assert (await office.value("root", "party.get", id=invoice["party"]))["id"] == invoice["party"]
 
 
-async def test_delete_takes_along_what_only_belongs_to_it(office: Office) -> None:
+@pytest.mark.parametrize("cascade", ["true", 1, None, "yes"])
+async def test_cascade_is_true_or_false(office: Office, cascade: object) -> None:
+    made = await office.value("alice", "lead.create", title="x")
+
+    assert await office.refused("alice", "lead.delete", id=made["id"], cascade=cascade) == (
+        "cascade must be true or false"
+    )
+
+
+async def test_delete_with_cascade_takes_along_what_belongs_to_it_and_empties_other_refs(office: Office) -> None:
     party = await office.value("root", "party.create", name="Gone Ltd")
     address = await office.value(
         "root", "address.create", party=party["id"], street="1 Road", city="Graz", country="AT"
     )
     lead = await office.value("root", "lead.create", title="x", party=party["id"])
 
-    await office.value("root", "party.delete", id=party["id"])
+    assert await office.refused("root", "party.delete", id=party["id"]) == "another record refers to this one"
+    assert await office.value("root", "party.delete", id=party["id"], cascade=True) == {"id": party["id"]}
 
     assert await office.refused("root", "address.get", id=address["id"]) == "no such record"
     assert (await office.value("root", "lead.get", id=lead["id"]))["party"] is None

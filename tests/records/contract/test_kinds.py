@@ -9,7 +9,7 @@ LARGEST = 2**53 - 1
 GOOD: list[tuple[str, str, object]] = [
     ("text", "lead.title", "Ada's order, “à la carte” 🚀"),
     ("text", "lead.title", "x" * 1000),
-    ("longtext", "lead.notes", "line\nline\ttab\r\n" + "y" * 999_980),
+    ("longtext", "lead.notes", "line\nline\ttab\n\n" + "y" * 999_980),
     ("number", "invoice_line.quantity", -3),
     ("money", "lead.expected_revenue_minor", 1234),
     ("money", "lead.expected_revenue_minor", 0),
@@ -28,6 +28,8 @@ BAD: list[tuple[str, str, object]] = [
     ("text", "lead.title", "x" * 1001),
     ("text", "lead.title", " \t\n"),
     ("text", "lead.title", ""),
+    ("text", "lead.title", "a\x1b[2J"),
+    ("longtext", "lead.notes", "a\x07b"),
     ("longtext", "lead.notes", "x" * 1_000_001),
     ("longtext", "lead.notes", {"a": 1}),
     ("number", "invoice_line.quantity", 1.5),

@@ -166,6 +166,9 @@ ROUTES: Mapping[str, str] = {
 }
 """Who is let in: people with a password or a link, any caller, people alone, callers with the command, or anybody."""
 
+WITHOUT_REF: Mapping[str, frozenset[str]] = {"carol's biller": frozenset({"invoice.create", "invoice.import"})}
+"""What is not offered to a caller that does not read the records which a required ref must name: an invoice's party."""
+
 ONES_OWN = frozenset({"user", "session", "agent_token"})
 """Models of which everybody has records of their own, and sees others' only by a role."""
 
@@ -194,7 +197,8 @@ def holds(caller: str) -> frozenset[str]:
         return _named(EVERYBODY) | _named(role)
     person, scope = AGENTS[caller]
     of_person = holds(person) if person in PEOPLE else _named(EVERYBODY)
-    return frozenset(each for each in of_person - NEVER_AGENTS if each in WITHOUT_SCOPE or _is_covered(scope, each))
+    left = of_person - NEVER_AGENTS - WITHOUT_REF.get(caller, frozenset())
+    return frozenset(each for each in left if each in WITHOUT_SCOPE or _is_covered(scope, each))
 
 
 def role_of(caller: str) -> str:

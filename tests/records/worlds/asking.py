@@ -272,7 +272,8 @@ class Requests:
         """Something asked before, or a deletion of what others change: for the caller nothing has changed."""
         if self._is_agent and self._chances(50):
             name = self._pick("party", "lead")
-            return Asked(f"/api/{name}/delete", {"id": self.known.ids[name][self._pick(0, 1, 2, 3)]})
+            record_id = self.known.ids[name][self._pick(0, 1, 2, 3)]
+            return Asked(f"/api/{name}/delete", {"id": record_id, **self._cascade()})
         before = [each for each in self._asked[-60:] if each.path.endswith(("/delete", "/update"))]
         return self._chance.choice(before) if before else self._get(model)
 
@@ -285,7 +286,10 @@ class Requests:
         return replace(self._chance.choice(before), key=asked.key) if self._chances(10) else asked
 
     def _delete(self, model: Declared) -> Asked:
-        return Asked(f"/api/{model.name}/delete", {"id": self._record(model.name)})
+        return Asked(f"/api/{model.name}/delete", {"id": self._record(model.name), **self._cascade()})
+
+    def _cascade(self) -> Mapping[str, object]:
+        return self._pick({}, {"cascade": True}, {"cascade": True}, {"cascade": False})
 
     def _action(self, model: Declared) -> Asked:
         moves = [] if model.workflow is None else [name for name in model.workflow.moves if self._may_try(model, name)]

@@ -130,7 +130,8 @@ async def _let_others_work(world: World, audience: Audience) -> None:
     world.steps = STEPS["sales" if audience in ("alice", "bob") else audience]
     leads = [number for number in range(LEADS) if STAGES[number % 5] == "won"] if audience == "dan" else range(6)
     for number, label in zip(leads, ("scout", "other", "scout", "other", "scout", "other"), strict=False):
-        answer = await world.call(label, "/api/lead/delete", {"id": made_id("lead", number)})
+        doomed = {"id": made_id("lead", number), "cascade": True}
+        answer = await world.call(label, "/api/lead/delete", doomed)
         world.plans.append(answer.json()["plan_id"])
 
 

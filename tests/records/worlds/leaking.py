@@ -9,11 +9,12 @@ import pytest
 from countersign.declare import Field
 from countersign.records import app, rendering
 from countersign.records.access.view import ModelView
-from countersign.records.approvals import policy
+from countersign.records.approvals import effects, policy
 from countersign.records.commands import (
     aliases,
     bounds,
     conditions,
+    dependents,
     history,
     incoming,
     reading,
@@ -101,7 +102,21 @@ def agents_delete_themselves(patch: pytest.MonkeyPatch) -> None:
 
 def agents_read_effects(patch: pytest.MonkeyPatch) -> None:
     """A plan tells its proposer how many records would go along."""
-    patch.setattr(rendering, "_effects", lambda run, raw: None if raw is None else str(bytes(raw)))
+
+    async def shown(run: Run, raw: Any) -> object:
+        return None if raw is None else str(bytes(raw))
+
+    patch.setattr(effects, "shown", shown)
+
+
+def hidden_references_are_refused_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Whether an agent's deletion becomes a plan depends on records that it does not see."""
+    real = dependents.find
+
+    async def find(*given: Any, seen_by: Any = None, **more: Any) -> Any:
+        return await real(*given, **more)
+
+    patch.setattr(dependents, "find", find)
 
 
 def guards_look_at_hidden_fields(patch: pytest.MonkeyPatch) -> None:
@@ -267,6 +282,7 @@ LEAKS: tuple[Leak, ...] = (
     Leak("a unique clash with a hidden record is told", a_unique_clash_is_told, "dan"),
     Leak("agents delete themselves", agents_delete_themselves, "dan"),
     Leak("agents read effects", agents_read_effects, "dan"),
+    Leak("hidden references are refused at once", hidden_references_are_refused_at_once, "dan"),
     Leak("guards look at hidden fields", guards_look_at_hidden_fields, "dan"),
     Leak("history shows that something happened", history_shows_that_something_happened, "dan"),
     Leak("revisions count hidden changes", revisions_count_hidden_changes, "dan", "person"),

@@ -1,5 +1,6 @@
 """The kinds `text` and `longtext`: Unicode strings, compared and ordered by code point."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
@@ -8,6 +9,28 @@ from countersign.declare.fields.field import EQUALITY, RANGES, Field, FieldOptio
 
 LONGEST_TEXT = 1_000
 LONGEST_LONGTEXT = 1_000_000
+
+
+_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f]")
+
+
+def plain(text: str) -> str:
+    """The text with line ends written as newlines.
+
+    Raises:
+        BadValue: it contains another control character than tab and newline, or half of a surrogate pair.
+    """
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    found = _CONTROL.search(text)
+    if found is not None:
+        raise BadValue(f"must not contain the control character U+{ord(found[0]):04X}")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise BadValue("must be valid Unicode") from error
+    return text
 
 
 class Text(Field):
@@ -23,11 +46,11 @@ class Text(Field):
         self.longest = self.most if longest is None else longest
 
     def read(self, value: object) -> Stored:
-        """The text, whole and unchanged.
+        """The text, with line ends written as newlines.
 
         Raises:
-            BadValue: it is no string, longer than the field, holds a NUL or half of a surrogate pair, or is blank
-                though the field is required.
+            BadValue: it is no string, longer than the field, contains a control character or half of a surrogate
+                pair, or is blank though the field is required.
         """
         text = self.of_any_length(value)
         if len(text) > self.longest:
@@ -49,18 +72,11 @@ class Text(Field):
         """Any valid text.
 
         Raises:
-            BadValue: it is no string, holds a NUL or half of a surrogate pair.
+            BadValue: it is no string, contains a control character or half of a surrogate pair.
         """
         if not isinstance(value, str):
             raise BadValue("must be a string")
-        if "\0" in value:
-            raise BadValue("must not hold a NUL character")
-        if not value.isascii():
-            try:
-                value.encode()
-            except UnicodeEncodeError as error:
-                raise BadValue("must be valid Unicode") from error
-        return value
+        return plain(value)
 
     def schema(self) -> Mapping[str, Any]:
         """A string up to the field's length."""

@@ -4,8 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-from countersign.declare import ADMINISTRATOR, Declared, Where
+from countersign.declare import ADMINISTRATOR, Declared, Field, Where
 from countersign.kernel.database.port import Value
+
+READING = ("get", "list", "search")
+"""The commands that read records; who has none of them of a model does not see refs to it."""
 
 Sight: TypeAlias = Literal["clear", "masked"]
 
@@ -30,7 +33,8 @@ class ModelView:
     `fields` holds the fields it sees, in declared order; `denied` the others as `model.field`, sorted; `rows` the
     records each of its commands reaches (`get` tells which records exist for it at all). `rewritten` are fields whose
     values are changed on their way out for this caller: nothing may be asked of what is stored in them. `partly` are
-    the refs among `fields` that may be to records which do not exist for it, and are empty to it then.
+    the refs among `fields` that may be to records which do not exist for it, and are empty to it then. A ref to a model
+    of which the caller reads nothing is not among `fields`.
     """
 
     model: Declared
@@ -50,6 +54,11 @@ class ModelView:
     def knows(self, name: str) -> bool:
         """Whether what it sees of the field is all there is to it: in clear, and no ref to what may be hidden."""
         return self.sees_in_clear(name) and name not in self.partly
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether records of the model can be read at all; else refs to it are hidden fields."""
+        return not self.commands.isdisjoint(READING)
 
     @property
     def visible(self) -> Rows:
@@ -73,12 +82,14 @@ class View:
     """All models a caller may use at all, by name. Equal rights of equal callers may share one view.
 
     `rights` are those beyond models; `is_masked` tells that some field of some model is masked: then the caller's
-    texts are read for placeholder tokens, and token-like text is sent to it as LITERAL tokens.
+    texts are read for placeholder tokens, and token-like text is sent to it as LITERAL tokens. `own` are refs to models
+    of which the caller reads nothing, each with the id of the one record that it is shown: its person, or its token.
     """
 
     models: Mapping[str, ModelView]
     rights: frozenset[str] = frozenset()
     is_masked: bool = False
+    own: Mapping[Field, str] = field(default_factory=dict[Field, str])
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from countersign.declare import ADMINISTRATOR, CALLER, Declared, Field, Grant, R
 from countersign.declare.access import Names
 from countersign.declare.registry import Registry
 from countersign.records.access import scopes
-from countersign.records.access.view import ModelView, Rows, Sight, View
+from countersign.records.access.view import READING, ModelView, Rows, Sight, View
 
 UNMASK = "base.unmask"
 """The right to give agents single fields in clear."""
@@ -30,6 +30,10 @@ EVERYBODY = (
     Grant(model="plan", commands="*", clear="*"),
 )
 """What everybody is granted on the engine's own models."""
+
+_OWN_REFS = frozenset({("plan", "person"), ("plan", "agent_token"), ("session", "user"), ("agent_token", "user")})
+"""By model and field, the refs of plans, sessions and tokens to whose they are: an agent that does not read users or
+tokens is shown its own person and its own token there."""
 
 Commands: TypeAlias = Mapping[str, frozenset[str]]
 """By model, the names of all commands it has."""
@@ -60,29 +64,64 @@ def view_of(registry: Registry, commands: Commands, standing: Standing, cut: Cut
     """What the person, or with a cut an agent of the person, may see and do (decisions, 4).
 
     Grants add up and the most visible wins; a field nobody granted is hidden, a restricted one also to those who have
-    none of its roles, a computed one also where a source is, unless it is declassified, and a total also where some of
-    the records it is the total of are. An agent never has more than its person has now.
+    none of its roles, a ref to those who read nothing of its target, a computed one also where a source is, unless it
+    is declassified, and a total also where some of the records it is the total of are. An agent never has more than its
+    person has now.
     """
     grants = _grants_by_model(registry, commands, standing)
     held_of = {name: _held(commands.get(name, frozenset()), each) for name, each in grants.items()}
-    sights = _sights(registry, grants, standing, cut, _whole(grants, held_of, standing.user_id))
+    left_of = {
+        name: held if cut is None else frozenset(each for each in held if _is_left(cut, name, each))
+        for name, held in held_of.items()
+    }
+    readable = frozenset(name for name, left in left_of.items() if not left.isdisjoint(READING))
+    granted = _granted(registry, grants, standing, cut, readable)
+    sights = _sights(registry, granted, _whole(grants, held_of, standing.user_id))
     models: dict[str, ModelView] = {}
-    for name, held in held_of.items():
-        allowed = held if cut is None else frozenset(each for each in held if _is_left(cut, name, each))
+    for name, left in left_of.items():
+        allowed = left - _needing(registry.models[name], _withheld(registry.models[name], readable))
         if allowed:
-            rows = _rows(grants[name], held, allowed, standing.user_id)
+            rows = _rows(grants[name], held_of[name], allowed, standing.user_id)
             models[name] = _model_view(registry.models[name], allowed, sights[name], grants[name], rows)
     models = {name: replace(view, partly=_partly(view, models)) for name, view in models.items()}
     is_masked = any("masked" in view.fields.values() for view in models.values())
-    return View(models, _rights(standing) if cut is None else frozenset(), is_masked)
+    rights = _rights(standing) if cut is None else frozenset[str]()
+    return View(models, rights, is_masked, _own(registry, readable, standing.user_id))
 
 
 def _partly(view: ModelView, models: Mapping[str, ModelView]) -> frozenset[str]:
     """The refs that may be to records which do not exist for the caller."""
     refs = [field for name in view.fields if isinstance(field := view.model.fields[name], Ref)]
     return frozenset(
-        each.name for each in refs if each.target not in models or models[each.target].visible is not None
+        each.name
+        for each in refs
+        if each.target not in models or not models[each.target].is_readable or models[each.target].visible is not None
     )
+
+
+def _withheld(model: Declared, readable: frozenset[str]) -> frozenset[str]:
+    """The refs to models of which the caller reads nothing: an empty one could not be told from one that is hidden."""
+    return frozenset(
+        name
+        for name, field in model.fields.items()
+        if isinstance(field, Ref) and field.target not in readable and (model.name, name) not in _OWN_REFS
+    )
+
+
+def _needing(model: Declared, withheld: frozenset[str]) -> frozenset[str]:
+    """The commands that cannot be run by those who may not give these refs."""
+    required = [model.fields[name] for name in withheld if model.fields[name].required]
+    is_asked = any(each.default is None and not each.readonly for each in required)
+    moves = {} if model.workflow is None else model.workflow.moves
+    needing = [name for name, move in moves.items() if not withheld.isdisjoint(move.inputs)]
+    return frozenset((*needing, *(("create", "import") if is_asked else ())))
+
+
+def _own(registry: Registry, readable: frozenset[str], user_id: str) -> dict[Field, str]:
+    """Refs to users whom the caller does not read, with its own person's id."""
+    fields = [registry.models[model].fields[name] for model, name in _OWN_REFS if model in registry.models]
+    users = [each for each in fields if isinstance(each, Ref) and each.target == "user"]
+    return {} if "user" in readable else dict.fromkeys(users, user_id)
 
 
 def _is_administrator(standing: Standing) -> bool:
@@ -117,20 +156,27 @@ def _names(names: Names, name: str) -> bool:
     return names == "*" or name in names
 
 
-def _sights(
+def _granted(
     registry: Registry,
     grants: Mapping[str, Sequence[Grant]],
     standing: Standing,
     cut: Cut | None,
-    whole: frozenset[str],
+    readable: frozenset[str],
 ) -> dict[str, dict[str, Sight]]:
-    """By model, the fields that are seen and how, computed ones no better than what they are made from. Of the models
-    in `whole` every record is seen."""
+    """By model, the fields that are granted and how, without refs to models that are not `readable`."""
     unmasked = frozenset[str]() if cut is None or UNMASK not in _rights(standing) else cut.unmask
     granted: dict[str, dict[str, Sight]] = {}
     for name, model in registry.models.items():
-        seen = _granted_sights(model, grants[name], standing)
+        withheld = _withheld(model, readable)
+        sights = _granted_sights(model, grants[name], standing)
+        seen: dict[str, Sight] = {each: sight for each, sight in sights.items() if each not in withheld}
         granted[name] = seen if cut is None else _for_agent(model, seen, unmasked)
+    return granted
+
+
+def _sights(registry: Registry, granted: _Sights, whole: frozenset[str]) -> dict[str, dict[str, Sight]]:
+    """By model, the fields that are seen and how, computed ones no better than what they are made from. Of the models
+    in `whole` every record is seen."""
     looked_through = _LookedThrough(registry, granted, whole)
     return {
         name: {each: sight for each in model.fields if (sight := looked_through.sight(name, each)) is not None}

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
+from countersign.declare import BadValue
+from countersign.declare.fields.text import plain
 from countersign.kernel.errors import NotFound
 from countersign.records.approvals import changes, decide, propose
 from countersign.records.commands import command, get, incoming, promise
@@ -32,8 +34,12 @@ def text_of(run: Run, body: Body, name: str, place: str, *, required: bool) -> s
         return None
     if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_REASON:
         raise BadInput(f"{place} must be a text of 1 to {LONGEST_REASON} characters")
-    incoming.refuse_tokens(run, value, place)
-    return value
+    try:
+        text = plain(value)
+    except BadValue as error:
+        raise BadInput(f"{place} {error}") from error
+    incoming.refuse_tokens(run, text, place)
+    return text
 
 
 def require_known(body: Body, command_id: str, *known: str) -> None:
@@ -75,7 +81,7 @@ async def _end(run: Run, body: Body, state: str, reason: str | None) -> object:
         raise BadInput("id must be a string")
     async with run.writing() as inside:
         try:
-            plan = await decide.find(inside, plan_id)
+            plan = await decide.find(inside, plan_id, decides=state != "withdrawn")
         except NotFound as error:
             raise no_such_record() from error
         is_own = plan.values["person"] == run.caller.user_id
@@ -106,7 +112,7 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
         prepared: list[Prepared] = []
         for position, each in enumerate(cast("list[object]", given)):
             made = {promise.promised(n): step.model for n, step in enumerate(prepared) if step.command == "create"}
-            prepared.append(await _step(replace(inside, made=made), position, each))
+            prepared.append(await _step(replace(inside, made=made, earlier=tuple(prepared)), position, each))
         return await propose.propose(inside, prepared, why=why)
 
 

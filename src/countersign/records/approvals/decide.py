@@ -24,6 +24,7 @@ from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Actor, Run
 from countersign.records.commands.stored import StoredRecord, record_of
 
+_TOKEN_ENDED = "the proposing agent's token is no longer valid"
 _APPROVE = "INSERT INTO plan_approval (plan_id, user_id, at, note) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
 _APPROVALS = """
 SELECT u.id, u.username, a.at, a.note
@@ -106,7 +107,7 @@ async def _decide(
         raise NotFound("not found")
     try:
         _require_time(plan)
-        agent = await _require_agent(run, agents, plan, kept)
+        proposer = await _require_proposer(run, agents, plan, kept)
         await _require_unchanged(run, kept)
         if digest is not None and digest != plan.values["digest"]:
             raise BadInput("digest does not match; read the plan again before you approve it")
@@ -114,7 +115,7 @@ async def _decide(
         if not are_enough:
             await set_fields(run, plan, {"approvals": _json(approvals)}, "plan.approve")
             return Decision(plan.id, "pending", None, approvals)
-        result = await _execute(replace(run, writer_domain=agent.domain), plan, kept)
+        result = await _execute(replace(run, writer_domain=proposer.domain), plan, kept)
     except Ended as ended:
         await end(run, plan, ended.state, error=ended.error)
         return ended
@@ -127,8 +128,8 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-async def find(run: Run, plan_id: str) -> StoredRecord:
-    """The plan, locked, if it exists for the caller.
+async def find(run: Run, plan_id: str, *, decides: bool = True) -> StoredRecord:
+    """The plan, locked, if it exists for the caller, and if the caller `decides` on it, may do what it would do.
 
     Raises:
         NotFound: it does not.
@@ -142,14 +143,14 @@ async def find(run: Run, plan_id: str) -> StoredRecord:
         raise NotFound("not found")
     plan = record_of(PLAN, row)
     if plan.values["state"] == "pending":
-        await _require_right(run, plan)
+        await _require_right(run, plan, decides=decides)
     return plan
 
 
-async def _require_right(run: Run, plan: StoredRecord) -> None:
+async def _require_right(run: Run, plan: StoredRecord, *, decides: bool) -> None:
     """That the caller may run every command of a pending plan himself, on that record, with those values, now."""
     for step in steps.decoded(str(plan.values["input"])):
-        if await rights.lacking(run, run.caller, step) is not None:
+        if await rights.lacking(run, run.caller, step, decides=decides) is not None:
             raise NotFound("not found")
 
 
@@ -176,15 +177,23 @@ def _require_time(plan: StoredRecord) -> None:
         raise Ended("expired", "")
 
 
-async def _require_agent(run: Run, agents: Agents, plan: StoredRecord, kept: Sequence[Step]) -> Caller:
-    agent = await agents.agent(run.reader, str(plan.values["agent_token"] or ""))
-    if agent is None:
-        raise Ended("failed", "the proposing agent's token is no longer valid")
+async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, kept: Sequence[Step]) -> Caller:
+    """The proposer, an agent or a person, as it would be let in now.
+
+    Raises:
+        Ended: it would not be, or may no longer do what it proposed.
+    """
+    if plan.values["agent"] is not None:
+        who, proposer = "agent", await agents.agent(run.reader, str(plan.values["agent_token"] or ""))
+    else:
+        who, proposer = "person", await agents.person(run.reader, str(plan.values["person"] or ""))
+    if proposer is None:
+        raise Ended("failed", f"the proposing {who} can no longer sign in" if who == "person" else _TOKEN_ENDED)
     for step in kept:
-        lacking = await rights.lacking(run, agent, step)
+        lacking = await rights.lacking(run, proposer, step, decides=False)
         if lacking is not None:
-            raise Ended("failed", f"the proposing agent may no longer use {lacking}")
-    return agent
+            raise Ended("failed", f"the proposing {who} may no longer use {lacking}")
+    return proposer
 
 
 async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
@@ -200,8 +209,12 @@ async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
         row = await run.transaction.fetch_one(statement.text, *statement.values)
         if row is None or row[1] != step.revision:
             raise Ended("stale", f"{step.model} {step.record_id} changed since it was proposed")
-        if await hanging.fingerprint(run, step.model, step.command, step.record_id) != step.hanging:
+        if await _hanging(run, step) != step.hanging:
             raise Ended("stale", f"what hangs on {step.model} {step.record_id} changed since it was proposed")
+
+
+async def _hanging(run: Run, step: Step) -> str:
+    return await hanging.fingerprint(run, step.model, step.command, step.record_id, cascade=step.cascade, locks=True)
 
 
 async def _count(

@@ -15,8 +15,8 @@ from countersign.kernel.validation_text import sentence
 from countersign.records.access.model import RULING
 from countersign.records.access.view import ModelView
 from countersign.records.access.visibility import Commands
-from countersign.records.approvals import provenance
-from countersign.records.commands import action, guard, locks, select
+from countersign.records.approvals import provenance, rights
+from countersign.records.commands import action, dependents, guard, locks, select
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
@@ -73,9 +73,10 @@ class Asked(Protocol):
 
 
 async def needs_approval(run: Run, prepared: Prepared) -> bool:
-    """Whether this command of this caller becomes a plan. People carry out what they may do."""
+    """Whether this command of this caller becomes a plan. People carry out what they may do; a deletion that takes
+    along what its caller may not delete or change needs the approval of a person who may."""
     if not run.caller.is_agent:
-        return False
+        return await rights.lacking_along(run, prepared) is not None and not await _is_refused(run, prepared)
     if is_declared(run.engine.registry, prepared.model, prepared.command):
         return True
     return (
@@ -83,6 +84,12 @@ async def needs_approval(run: Run, prepared: Prepared) -> bool:
         or _asks_what_is_hidden(run, prepared)
         or await provenance.widens(run, prepared)
     )
+
+
+async def _is_refused(run: Run, prepared: Prepared) -> bool:
+    """Whether the deletion cannot be done by anybody."""
+    found = await dependents.find(run, prepared.model, prepared.record_id or "", cascade=prepared.cascade)
+    return bool(found.blocking) or not found.complete
 
 
 def is_declared(registry: Registry, model: str, command: str) -> bool:

@@ -8,10 +8,10 @@ import msgspec
 from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
 from countersign.kernel import clock, ids
-from countersign.records.approvals import changes, events, letters, policy, steps
+from countersign.records.approvals import changes, events, letters, policy, rights, steps
 from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.steps import Step
-from countersign.records.commands import select, writing
+from countersign.records.commands import dependents, select, writing
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import TryAgain
 from countersign.records.commands.run import Run
@@ -27,7 +27,7 @@ RETURNING plan_id
 _PENDING = "SELECT expires_at FROM plan WHERE id = $1 AND state = 'pending' AND expires_at > $2"
 _SET_KEY = "UPDATE plan_key SET plan_id = $2 WHERE same = $1"
 _COUNT_PENDING = (
-    "SELECT count(*) FROM plan WHERE person = $1 AND agent = $2 AND state = 'pending' AND expires_at > $3"
+    "SELECT count(*) FROM plan WHERE person = $1 AND coalesce(agent, '') = $2 AND state = 'pending' AND expires_at > $3"
 )
 _ADD_STEP = "INSERT INTO plan_step (plan_id, position, command, model, record_id) VALUES ($1, $2, $3, $4, $5)"
 
@@ -83,7 +83,7 @@ async def _store(
         "why": why,
         "person": run.caller.user_id,
         "agent": run.caller.agent,
-        "agent_token": run.caller.credential_id,
+        "agent_token": run.caller.credential_id if run.caller.is_agent else None,
         "proposed_by": _json({"agent": run.caller.agent, "person": run.caller.username}),
         "proposed_at": now,
         "expires_at": expires_at,
@@ -91,12 +91,21 @@ async def _store(
         "approvals": "[]",
     }
     await run.transaction.run(insertion(PLAN), *insertion_values(PLAN, plan_id, values, {}))
-    for position, each in enumerate(prepared):
-        await run.transaction.run(_ADD_STEP, plan_id, position, each.id, each.model, each.record_id)
+    await _add_steps(run, plan_id, prepared)
     # The audit says that it was proposed; with which values, the plan says.
     await writing.note(run.about_plan(plan_id), "plan.propose", PLAN, plan_id, {})
     await events.tell(run.transaction, plan_id, "pending")
     await letters.note(run.transaction, plan_id, now)
+
+
+async def _add_steps(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> None:
+    """What whoever decides must be able to run: the commands, and one for each record that a deletion takes along."""
+    steps_of = [(each.id, each.model, each.record_id) for each in prepared]
+    for each in prepared:
+        for need, record_ids in (await rights.needs_along(run, each)).items():
+            steps_of += [(f"{need.model}.{need.command}", need.model, record_id) for record_id in record_ids]
+    for position, (command, model, record_id) in enumerate(steps_of):
+        await run.transaction.run(_ADD_STEP, plan_id, position, command, model, record_id)
 
 
 def _json(value: object) -> str:
@@ -112,6 +121,9 @@ async def _as_seen(run: Run, prepared: Sequence[Prepared]) -> list[object]:
             statement = select.one(run.engine.reading(run.caller, view), None, each.record_id)
             row = await run.transaction.fetch_one(statement.text, *statement.values)
             seen.append(None if row is None else row[1])
+        if each.cascade and each.record_id is not None:
+            along = await dependents.find(run, each.model, each.record_id, cascade=True, seen_by=run.caller.view)
+            seen.append([[*link.source, link.field] for link in along.links])
     return seen
 
 
@@ -146,16 +158,14 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
 
 
 async def _effects(run: Run, prepared: Prepared) -> list[dict[str, Any]]:
-    """What else a deletion takes along, or leaves without its ref."""
-    if prepared.command != "delete" or prepared.record_id is None:
+    """The links that a deletion deletes or empties along; `rendering` shows of them what the viewer sees."""
+    if prepared.command != "delete" or prepared.record_id is None or not prepared.cascade:
         return []
-    found: list[dict[str, Any]] = []
-    for referrer in run.engine.registry.referrers[prepared.model]:
-        if referrer.ref.on_delete == "refuse":
-            continue
-        text = f'SELECT count(*) FROM "{referrer.model.name}" WHERE "{referrer.ref.name}" = $1'
-        row = await run.transaction.fetch_one(text, prepared.record_id)
-        if row is not None and row[0]:
-            what = "deleted" if referrer.ref.on_delete == "cascade" else "left without it"
-            found.append({"model": referrer.model.name, "count": row[0], "what": what})
-    return found
+    found = await dependents.find(run, prepared.model, prepared.record_id, cascade=True)
+    cleared = frozenset(found.cleared)
+    links = [
+        [*link.source, link.field, *link.target, "cleared" if link in cleared else "deleted"]
+        for link in found.links
+        if link in cleared or link.source in found.deleted
+    ]
+    return [{"model": prepared.model, "id": prepared.record_id, "links": links}] if links else []

@@ -34,7 +34,8 @@ class Value(msgspec.Struct, omit_defaults=True):
 class Step(msgspec.Struct, omit_defaults=True):
     """One command of a plan: on which record (as it was at `revision`), with which values.
 
-    `hanging` stands for the records that it takes along, as they were (see `hanging.fingerprint`).
+    `hanging` stands for the records that it takes along, as they were (see `hanging.fingerprint`); `cascade` is that of
+    a deletion.
     """
 
     model: str
@@ -43,6 +44,7 @@ class Step(msgspec.Struct, omit_defaults=True):
     revision: int = 0
     given: dict[str, Value] = {}
     hanging: str = ""
+    cascade: bool = False
 
     @property
     def id(self) -> str:
@@ -64,7 +66,8 @@ async def keep(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Ste
             each.record_id,
             each.revision,
             {name: await _kept(run, plan_id, each.model, name, given) for name, given in each.given.items()},
-            await hanging.fingerprint(run, each.model, each.command, each.record_id),
+            await hanging.fingerprint(run, each.model, each.command, each.record_id, cascade=each.cascade),
+            each.cascade,
         )
         for each in prepared
     ]
@@ -98,6 +101,7 @@ async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[Pre
             step.record_id,
             step.revision,
             {name: _given(value, texts) for name, value in step.given.items()},
+            step.cascade,
         )
         for step in steps
     ]
@@ -129,9 +133,9 @@ async def let_go(vault: Vault, transaction: Transaction, plan_id: str) -> None:
 def sameness(run: Run, prepared: Sequence[Prepared], seen: Sequence[object]) -> bytes:
     """What two proposals of one agent have in common when they are the same: input as it was sent, and the records as
     it sees them. A value by its token and the same in clear are two: else the agent would learn that they are equal."""
-    domain = run.caller.domain
-    steps = [[each.model, each.command, each.record_id, _sent(each)] for each in prepared]
-    text = msgspec.json.encode([None if domain is None else domain.id, steps, list(seen)])
+    domain, proposer = run.caller.domain, [run.caller.user_id, run.caller.agent]
+    steps = [[each.model, each.command, each.record_id, each.cascade, _sent(each)] for each in prepared]
+    text = msgspec.json.encode([None if domain is None else domain.id, proposer, steps, list(seen)])
     return run.engine.vault.keyed(text)
 
 

@@ -56,5 +56,8 @@ def with_plans(caller: Caller, dialect: Dialect) -> Caller:
     else:
         rows = ((own,), (where("decided_by", eq=caller.user_id),), (Decidable(caller.view, dialect),))
     narrowed = replace(view, rows={command: rows for command in view.commands}, rewritten=REWRITTEN)
-    models = {**caller.view.models, "plan": narrowed}
-    return replace(caller, view=replace(caller.view, models=models))
+    models, own = {**caller.view.models, "plan": narrowed}, dict(caller.view.own)
+    tokens = caller.view.models.get("agent_token")
+    if caller.is_agent and (tokens is None or not tokens.is_readable):
+        own[view.model.fields["agent_token"]] = caller.credential_id
+    return replace(caller, view=replace(caller.view, models=models, own=own))

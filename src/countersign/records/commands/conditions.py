@@ -53,7 +53,9 @@ class Scope:
         if self.view is None or not isinstance(field, Ref):
             return plain
         target = self.view.models.get(field.target)
-        rows: Rows = () if target is None else target.visible
+        if field in self.view.own:
+            return f"CASE WHEN {plain} = {self.parameters.put(self.view.own[field])} THEN {plain} END"
+        rows: Rows = () if target is None or not target.is_readable else target.visible
         if rows is None:
             return plain
         if not rows:

@@ -1,90 +1,108 @@
-"""The command `delete`: a record goes, if nothing that must stay refers to it."""
+"""The command `delete`: a record that no other one refers to; with `cascade`, also what its references declare."""
+
+from dataclasses import replace
 
 from countersign.declare import Declared
-from countersign.declare.registry import Referrer
+from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
-from countersign.records.commands import conditions, locks, writing
+from countersign.records.commands import dependents, locks, writing
+from countersign.records.commands.dependents import Dependents, Key
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.revision import require_revision
 from countersign.records.commands.run import Body, Run
-from countersign.records.commands.sql import Parameters
 from countersign.records.commands.stored import StoredRecord
-
-DEEPEST = 8
-MOST_AT_ONCE = 10_000
 
 
 async def check(run: Run, view: ModelView, body: Body) -> Prepared:
-    """The input read; whether other records stand in the way is seen when it is done.
+    """The input read. Of the records that refer to this one, only those that an agent sees count here: the others are
+    looked at when the deletion is done.
 
     Raises:
-        BadInput: an unknown key, no such record, or it has changed since `revision`.
+        BadInput: an unknown key, no such record, it has changed since `revision`, or an agent sees a record that
+            prevents the deletion.
     """
-    for name in body:
-        if name not in ("id", "revision"):
-            raise BadInput(f"unknown key {name} in {view.model.name}.delete")
+    name = view.model.name
+    for key in body:
+        if key not in ("id", "revision", "cascade"):
+            raise BadInput(f"unknown key {key} in {name}.delete")
+    cascade = body.get("cascade", False)
+    if not isinstance(cascade, bool):
+        raise BadInput("cascade must be true or false")
     record = await writing.find(run, view.model, view.reach("delete"), body.get("id"))
     await require_revision(run, view, record, body)
-    return Prepared(view.model.name, "delete", record.id, record.revision)
+    prepared = Prepared(name, "delete", record.id, record.revision, cascade=cascade)
+    if run.caller.is_agent and await dependents.is_blocked_as_seen(run, prepared):
+        raise BadInput(dependents.REFUSAL)
+    return prepared
 
 
 async def apply(run: Run, prepared: Prepared) -> str:
-    """Delete the record with what hangs on it; its id.
+    """Delete the record, and with `cascade` what its references declare; its id.
 
     Raises:
-        BadInput: it is gone or locked, or a record that stays refers to it.
+        BadInput: it is gone or locked; a record that stays refers to it, or to one that goes along; one of those that
+            go along or change is locked; or there are too many of them.
     """
     model = run.engine.registry.models[prepared.model]
     record = await writing.find(run, model, None, prepared.record_id)
     await locks.require_open(run, model, record.values, prepared.id)
-    await _remove(run, model, record, prepared.id, DEEPEST)
+    limit = dependents.MAX_RECORDS if prepared.cascade else 0
+    found = await dependents.find(run, model.name, record.id, cascade=prepared.cascade, locks=True, limit=limit)
+    if found.blocking:
+        raise BadInput(dependents.REFUSAL)
+    if not found.complete:
+        more = f"more than {limit} other records"
+        raise BadInput(f"{prepared.id} is refused: it would delete or change {more}; delete some of them first")
+    await _clear(run, found, prepared.id)
+    await _remove(run, found, record, prepared.id)
     return record.id
 
 
-async def _remove(run: Run, model: Declared, record: StoredRecord, command: str, depth: int) -> None:
-    if not depth:
-        raise BadInput(f"{command}: records hang on it more than {DEEPEST} deep; delete those first")
-    referrers = run.engine.registry.referrers[model.name]
-    for referrer in referrers:
-        if referrer.ref.on_delete == "refuse":
-            await _require_free(run, referrer, record.id, command)
-    for referrer in referrers:
-        if referrer.ref.on_delete != "refuse":
-            await _let_go(run, referrer, record.id, command, depth)
-    await writing.delete(run, model, record, command)
+async def _clear(run: Run, found: Dependents, command: str) -> None:
+    """Empty the refs of records that stay, several refs of a record in one change."""
+    fields: dict[Key, dict[str, Given]] = {}
+    for link in found.cleared:
+        fields.setdefault(link.source, {})[link.field] = Given(None)
+    for key, given in fields.items():
+        model, record = await _open(run, key, command)
+        await writing.update(run, model, record, given, command)
 
 
-async def _require_free(run: Run, referrer: Referrer, record_id: str, command: str) -> None:
-    """Nobody learns of records that are hidden from them more than that one is in the way."""
-    name, field = referrer.model.name, referrer.ref.name
-    text = f'SELECT 1 FROM "{name}" WHERE "{field}" = $1 LIMIT 1'
-    if await run.transaction.fetch_one(text, record_id) is None:
-        return
-    view = run.caller.view.models.get(name)
-    if view is not None and view.sees_in_clear(field):
-        parameters = Parameters(record_id)
-        scope = conditions.Scope(run.engine.dialect, parameters, "t")
-        seen = conditions.any_of(scope, view.model, view.visible)
-        counted = f'SELECT count(*) FROM "{name}" AS t WHERE t."{field}" = $1 AND {seen}'
-        row = await run.transaction.fetch_one(counted, *parameters.values)
-        if row is not None and row[0]:
-            words = f"{row[0]} {name} record{'s refer' if row[0] > 1 else ' refers'}"
-            raise BadInput(f"{command} is refused: {words} to it by {name}.{field}")
-    raise BadInput(f"{command} is refused: another record refers to it")
+async def _remove(run: Run, found: Dependents, root: StoredRecord, command: str) -> None:
+    """Delete the records, those that refer to others before these."""
+    order, exists = found.leaves_first()
+    emptied = {} if exists else await _untie(run, found)
+    gone = frozenset(found.deleted)
+    for key in order:
+        model, record = run.engine.registry.models[key[0]], root
+        if key != found.deleted[0]:
+            model, record = await _open(run, key, command)
+            record = replace(record, values={**record.values, **emptied.get(key, {})})
+        await writing.delete(run, model, record, command, gone)
 
 
-async def _let_go(run: Run, referrer: Referrer, record_id: str, command: str, depth: int) -> None:
-    """Delete the records that hang on it, or empty their ref."""
-    model, field = referrer.model, referrer.ref.name
-    text = f'SELECT id FROM "{model.name}" WHERE "{field}" = $1 ORDER BY id LIMIT {MOST_AT_ONCE + 1}'
-    rows = await run.transaction.fetch(text, record_id)
-    if len(rows) > MOST_AT_ONCE:
-        raise BadInput(f"{command} is refused: more than {MOST_AT_ONCE} {model.name} records hang on it")
-    for (child_id,) in rows:
-        child = await writing.find(run, model, None, child_id)
-        if referrer.ref.on_delete == "cascade":
-            await _remove(run, model, child, command, depth - 1)
-        else:
-            await writing.update(run, model, child, {field: Given(None)}, command)
+async def _open(run: Run, key: Key, command: str) -> tuple[Declared, StoredRecord]:
+    """A record that is deleted or changed along.
+
+    Raises:
+        BadInput: it is locked.
+    """
+    model = run.engine.registry.models[key[0]]
+    record = await writing.find(run, model, None, key[1])
+    await locks.require_open(run, model, record.values, command)
+    return model, record
+
+
+async def _untie(run: Run, found: Dependents) -> dict[Key, dict[str, Stored]]:
+    """Empty the refs among deleted records that refer to each other in a circle, since the database checks each
+    deletion by itself; the refs that they had."""
+    gone = frozenset(found.deleted)
+    had: dict[Key, dict[str, Stored]] = {}
+    for link in found.links:
+        if link.source in gone and link.target in gone:
+            name, record_id = link.source
+            had.setdefault(link.source, {})[link.field] = link.target[1]
+            await run.transaction.run(f'UPDATE "{name}" SET "{link.field}" = NULL WHERE id = $1', record_id)
+    return had

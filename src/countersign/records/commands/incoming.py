@@ -85,7 +85,7 @@ def _is_plain_text(run: Run, field: Field, given: Given, *, is_masked: bool) -> 
 async def exists(run: Run, model: str, record_id: str) -> bool:
     """Whether there is such a record for the caller; hidden and missing take the same way."""
     view = run.caller.view.models.get(model)
-    if view is None or not record_id:
+    if view is None or not view.is_readable or not record_id:
         return False
     if record_id in run.made:
         return run.made[record_id] == model
@@ -124,7 +124,7 @@ def _is_unchanged(view: ModelView, seen: StoredRecord, name: str, given: Given) 
 async def among(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[str]:
     """Those of the records that exist for the caller."""
     view = run.caller.view.models.get(model)
-    if view is None:
+    if view is None or not view.is_readable:
         return frozenset()
     if view.visible is None:
         return frozenset(record_ids)

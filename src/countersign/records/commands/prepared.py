@@ -10,7 +10,8 @@ from countersign.records.commands.given import Given
 class Prepared:
     """What a writing command is going to do.
 
-    `record_id` is the record it is about (None for create); `revision` the number its stored record had.
+    `record_id` is the record it is about (None for create); `revision` the number its stored record had. `cascade` says
+    of a deletion that what the declarations name goes along.
     """
 
     model: str
@@ -18,6 +19,7 @@ class Prepared:
     record_id: str | None = None
     revision: int = 0
     given: Mapping[str, Given] = field(default_factory=dict[str, Given])
+    cascade: bool = False
 
     @property
     def id(self) -> str:

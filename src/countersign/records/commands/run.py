@@ -13,6 +13,7 @@ from countersign.records.access.view import Caller, Domain, ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.audit.chain import Chain
 from countersign.records.commands.places import Known
+from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.reading import Masks, Reading
 from countersign.records.context import Records
 from countersign.records.masking.grammar import Grammar
@@ -104,8 +105,8 @@ class Run:
 
     `made` says which model a record has that an earlier step of the same plan is going to make, by its promised id.
     `writer_domain` is the token domain of whoever wrote the values, where that is not the caller: an approved plan's
-    values are the agent's. `stopping` is set when the server stops: a command that waits ends then. `spoken_of` grows
-    by the models whose fields the answer's structures tell of.
+    values are the agent's. `earlier` are the steps of the same plan before this one. `stopping` is set when the server
+    stops: a command that waits ends then. `spoken_of` grows by the models whose fields the answer's structures tell of.
     """
 
     engine: Engine
@@ -117,6 +118,7 @@ class Run:
     made: Mapping[str, str] = field(default_factory=dict[str, str])
     stopping: asyncio.Event | None = None
     spoken_of: set[str] = field(default_factory=set[str])
+    earlier: tuple[Prepared, ...] = ()
 
     @property
     def domain(self) -> Domain | None:

@@ -1,13 +1,14 @@
 """Writing one record: the row, its vault entries, the totals it counts into and its audit, in one transaction."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from countersign.declare import Declared
-from countersign.declare.computing import computed, made_from
+from countersign.declare.computing import computed, made_from, out_of_range
 from countersign.declare.fields.field import Stored
+from countersign.declare.fields.number import LARGEST
 from countersign.declare.registry import Total
 from countersign.kernel import clock, ids
 from countersign.kernel.database import versions
@@ -28,6 +29,7 @@ from countersign.records.commands.stored import (
     updating,
 )
 from countersign.records.masking.vault import Held, Wanted
+from countersign.records.schema.sums import summed, sums
 
 _NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
 _FORGET_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
@@ -62,6 +64,7 @@ async def insert(run: Run, model: Declared, given: Mapping[str, Given], command:
     values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
     values |= {name: 0 for name, field in model.fields.items() if field.sum_of is not None}
     values |= computed(model, values)
+    _require_in_range(run, model, values)
     _check(run, model, values)
     await _require_unique(run, model, values, None)
     held = await _hold(run, model, values, {})
@@ -92,6 +95,7 @@ async def update(
     values = _with_computed(run, model, record, {name: each.stored for name, each in changed.items()})
     if not values:
         return False
+    _require_in_range(run, model, values)
     _check(run, model, {**record.values, **values})
     await _require_unique(run, model, values, record.id)
     before = await _held_before(run, record, values)
@@ -135,8 +139,11 @@ async def _held_before(run: Run, record: StoredRecord, names: Iterable[str]) -> 
     return {name: Held(value_id, keys.get(value_id, b"")) for name, value_id in old.items()}
 
 
-async def delete(run: Run, model: Declared, record: StoredRecord, command: str) -> None:
-    """Remove a locked record that nothing refers to any more."""
+async def delete(
+    run: Run, model: Declared, record: StoredRecord, command: str, gone: Container[tuple[str, str]] = ()
+) -> None:
+    """Remove a locked record that no other one refers to. Records of `gone` (model and id) are removed in the same
+    transaction: their totals need no update."""
     before = await _held_before(run, record, record.value_ids)
     shown = await aliases.of_record(run, model, record.id, before)
     changes = {
@@ -147,7 +154,7 @@ async def delete(run: Run, model: Declared, record: StoredRecord, command: str) 
     await run.transaction.run(f'DELETE FROM "{model.name}" WHERE id = $1', record.id)
     await run.transaction.run(_FORGET_CHANGES, model.name, record.id)
     await aliases.unlink(run, model, record.id, before)
-    await _after_write(run, model, record.id, {}, record.values)
+    await _after_write(run, model, record.id, {}, record.values, gone)
     await note(run, command, model, record.id, changes)
 
 
@@ -249,6 +256,20 @@ async def _keep_literals(run: Run, texts: Sequence[str]) -> None:
         await run.transaction.run_many(_ADD_LITERAL, rows)
 
 
+def _require_in_range(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:
+    """Insist that the numbers to be written, computed ones and totals included, are exact for every JSON client.
+
+    Raises:
+        BadInput: one is not. It is named to those who see it.
+    """
+    name = out_of_range(model, values)
+    if name is not None:
+        view = run.caller.view.models.get(model.name)
+        is_seen = view is not None and name in view.fields
+        what = f"{model.name}.{name}" if is_seen else "a computed number"
+        raise BadInput(f"{what} would lie outside {-LARGEST} to {LARGEST}: use smaller amounts")
+
+
 def _check(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:
     check = run.engine.checks.get(model.name)
     if check is not None:
@@ -266,12 +287,18 @@ async def _require_unique(run: Run, model: Declared, values: Mapping[str, Stored
 
 
 async def _after_write(
-    run: Run, model: Declared, record_id: str, now: Mapping[str, Stored], before: Mapping[str, Stored]
+    run: Run,
+    model: Declared,
+    record_id: str,
+    now: Mapping[str, Stored],
+    before: Mapping[str, Stored],
+    gone: Container[tuple[str, str]] = (),
 ) -> None:
     """Bring the totals that the record counts into up to date, and tell everybody when rights may have changed."""
     for total in run.engine.registry.totals[model.name]:
         for parent_id in _parents(total, now, before):
-            await _recount(run, total, parent_id)
+            if (total.parent.name, parent_id) not in gone:
+                await _recount(run, total, parent_id)
     if model.name in RULING:
         await versions.bump(run.transaction, "access")
     if model.name == "user" and before.get("is_active") and not now.get("is_active"):
@@ -293,11 +320,13 @@ async def _recount(run: Run, total: Total, parent_id: str) -> None:
     if row is None:
         return
     record = record_of(parent, row)
-    text = f'SELECT coalesce(sum("{total.of}"), 0) FROM "{total.child.name}" WHERE "{total.by}" = $1'
-    summed = await run.transaction.fetch_one(text, parent_id)
-    values: dict[str, Stored] = {total.field: 0 if summed is None else int(summed[0])}
+    halves = ", ".join(sums(f'"{total.of}"'))
+    text = f'SELECT {halves} FROM "{total.child.name}" WHERE "{total.by}" = $1'
+    row = await run.transaction.fetch_one(text, parent_id)
+    values: dict[str, Stored] = {total.field: 0 if row is None else summed(*row)}
     made = computed(parent, {**record.values, **values})
     values = {name: each for name, each in (values | made).items() if each != record.values.get(name)}
     if values:
+        _require_in_range(run, parent, values)
         await _write(run, parent, record, values, {})
         await _after_write(run, parent, record.id, {**record.values, **values}, record.values)

@@ -18,6 +18,13 @@ _VALUES: Schema = {"type": "array", "items": {"anyOf": _PLAIN}, "minItems": 1, "
 _VALUE: Schema = {"anyOf": [*_PLAIN, _VALUES], "description": "of the field's kind; array for in, bool for is_null"}
 _REVISION: Schema = {"type": "integer", "description": "refuse when the record has changed since this revision"}
 
+_CASCADE: Schema = {
+    "type": "boolean",
+    "default": False,
+    "description": "delete and empty what refers to the record as on_delete of each reference says (GET /api/meta); "
+    "without it, the deletion is refused while another record refers to this one",
+}
+
 OWN: Mapping[str, Schema] = {
     "plan.reject": {"id": _ID, "reason": {"type": "string"}},
     "plan.withdraw": {"id": _ID, "reason": {"type": "string"}},
@@ -58,7 +65,7 @@ def field_schema(view: ModelView, field: Field, *, is_input: bool) -> Schema:
     if view.fields[field.name] == "masked":
         note = f"a placeholder token {field.personal}_<n>" + (", or new text in clear" if is_input else "")
         schema = {"type": "string", "description": note}
-    if "type" in schema and not field.required:
+    if "type" in schema and (not field.required or (field.name in view.partly and not is_input)):
         schema["type"] = [schema["type"], "null"]
         if "enum" in schema:
             schema["enum"] = [*schema["enum"], None]
@@ -94,7 +101,7 @@ def input_schema(view: ModelView, name: str) -> Schema:
         by = {"type": "string", "enum": _grouped(view)}
         return _object({"field": by, "filter": query_properties(view)["filter"]}, ["field"])
     if name == "delete":
-        return _object({"id": _ID, "revision": _REVISION}, ["id"])
+        return _object({"id": _ID, "revision": _REVISION, "cascade": _CASCADE}, ["id"])
     return _writing(view, name)
 
 

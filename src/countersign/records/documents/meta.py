@@ -83,6 +83,8 @@ def _field(view: ModelView, name: str) -> dict[str, Any]:
         "readonly": field.readonly or name not in view.writable,
         "options": list(field.options) if isinstance(field, Select) else None,
         "ref": field.target if isinstance(field, Ref) else None,
+        "on_delete": field.on_delete if isinstance(field, Ref) else None,
+        "may_hide": name in view.partly,
         "masked": view.fields[name] == "masked",
     }
 

@@ -1,16 +1,20 @@
 """The work of an upgrade on the rows that are there, in batches that a killed process leaves whole."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from countersign.declare.computing import computed
+from countersign.declare import Declared
+from countersign.declare.computing import computed, out_of_range
 from countersign.declare.fields.field import Stored
+from countersign.declare.fields.number import LARGEST
 from countersign.declare.registry import Registry, Total
+from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Row, Transaction, Value
 from countersign.records.access.folding import folded
 from countersign.records.masking.vault import Vault, Wanted
 from countersign.records.schema.checks import substitute
 from countersign.records.schema.snapshot import FOLDED, VALUE
 from countersign.records.schema.steps import Work
+from countersign.records.schema.sums import summed, sums
 
 BATCH = 2_000
 
@@ -63,6 +67,7 @@ class RowWork:
             known: dict[str, Stored] = dict(zip(names, values, strict=True))
             made = computed(model, known)[work.field]
             if made != known[work.field]:
+                _require_in_range(model, record_id, {work.field: made})
                 changes.append((record_id, made))
         if model.fields[work.field].personal:
             await self._forget(transaction, work, [record_id for record_id, _ in changes])
@@ -110,11 +115,24 @@ async def _fold(transaction: Transaction, work: Work, last: str) -> str | None:
 
 async def _add_up(transaction: Transaction, total: Total, last: str) -> str | None:
     parent = total.parent.name
-    column = f"""
-, (SELECT coalesce(sum("{total.of}"), 0) FROM "{total.child.name}" AS child WHERE child."{total.by}" = "{parent}".id)
-"""
-    rows = await _rows(transaction, parent, column, "", last)
-    return await _write(transaction, parent, total.field, [(record_id, int(summed)) for record_id, summed in rows])
+    child, by = total.child.name, f'child."{total.by}" = "{parent}".id'
+    columns = "".join(
+        f', (SELECT {each} FROM "{child}" AS child WHERE {by})' for each in sums(f'child."{total.of}"')
+    )
+    rows = await _rows(transaction, parent, columns, "", last)
+    totals: list[tuple[str, int]] = [(record_id, summed(high, low)) for record_id, high, low in rows]
+    for record_id, value in totals:
+        _require_in_range(total.parent, record_id, {total.field: value})
+    return await _write(transaction, parent, total.field, totals)
+
+
+def _require_in_range(model: Declared, record_id: str, values: Mapping[str, Stored]) -> None:
+    name = out_of_range(model, values)
+    if name is not None:
+        raise SchemaMismatch(
+            f"{model.name}.{name} of {record_id} is outside {-LARGEST} to {LARGEST}: correct the numbers that it "
+            "is made from with the version before"
+        )
 
 
 async def _rows(transaction: Transaction, table: str, columns: str, condition: str, last: str) -> list[Row]:

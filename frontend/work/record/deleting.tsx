@@ -1,0 +1,65 @@
+// The question before a record is deleted: what goes along with it, and what prevents it.
+import { useState } from "preact/hooks";
+import { useAsked } from "../../shared/asked";
+import { Button } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
+import { Answer } from "../../shared/components/states";
+import { number } from "../../shared/words";
+import type { Meta, Model, Row } from "../api";
+import { type Dependent, dependentsOf } from "./dependents";
+import { say } from "./say";
+
+interface Props {
+  meta: Meta;
+  model: Model;
+  record: Row;
+  /** It was refused because of records that this person may not see. */
+  isRefused: boolean;
+  onDelete: (cascade: boolean) => void;
+  onClose: () => void;
+}
+
+export function Deleting({ meta, model, record, isRefused, onDelete, onClose }: Props) {
+  const [cascade, setCascade] = useState(false);
+  const found = useAsked((signal) => dependentsOf(meta, model, record.id, signal), [record.id]);
+  const dependents = found.state === "there" ? found.value : [];
+  const isBlocked = dependents.some((each) => each.effect === "refuse");
+  const takesAlong = !isBlocked && (dependents.length > 0 || isRefused);
+  return (
+    <Dialog
+      title={say("delete.title")}
+      isOpen
+      onClose={onClose}
+      actions={
+        !isBlocked && (
+          <Button look="risky" busy={found.state === "loading" || (takesAlong && !cascade)} onClick={() => onDelete(cascade)}>
+            {say("delete")}
+          </Button>
+        )
+      }
+    >
+      <p>{say("delete.text")}</p>
+      <Answer of={found}>{(several) => (several.length > 0 ? <List dependents={several} /> : null)}</Answer>
+      {isBlocked && <p class="notice">{say("delete.blocked")}</p>}
+      {isRefused && !isBlocked && <p class="notice">{say("delete.hidden")}</p>}
+      {takesAlong && (
+        <label class="row">
+          <input type="checkbox" checked={cascade} onChange={(event) => setCascade(event.currentTarget.checked)} />
+          {say("delete.along")}
+        </label>
+      )}
+    </Dialog>
+  );
+}
+
+function List({ dependents }: { dependents: readonly Dependent[] }) {
+  return (
+    <ul class="dependents">
+      {dependents.map(({ model, field, effect, count }) => (
+        <li key={`${model.name}.${field.name}`}>
+          {say(`delete.${effect}`, { n: number(count), model: count === 1 ? model.label : model.plural, field: field.label })}
+        </li>
+      ))}
+    </ul>
+  );
+}

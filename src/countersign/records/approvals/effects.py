@@ -1,0 +1,92 @@
+"""What a plan does beside its commands, in words: the records that a deletion takes along, as far as the viewer sees
+them."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from countersign.records.access.view import ModelView
+from countersign.records.commands import incoming
+from countersign.records.commands.dependents import Key
+from countersign.records.commands.run import Run
+
+_Link: TypeAlias = tuple[str, str, str, str, str, str]
+"""Of a record that refers to another one: its model and id, the field, the other's model and id, what happens to it."""
+
+
+class _Effect(msgspec.Struct):
+    """The links that a deletion deletes or empties along. Plans of older versions have counts by model instead."""
+
+    model: str
+    id: str = ""
+    links: list[_Link] = []
+    count: int = 0
+    what: str = ""
+
+
+async def shown(run: Run, raw: msgspec.Raw | None) -> list[str]:
+    """The effects of a plan in words. Of a record that the viewer does not see nothing is said, nor of those that are
+    linked to the deleted one by way of such a record only."""
+    if raw is None:
+        return []
+    found: list[str] = []
+    for effect in msgspec.json.decode(bytes(raw), type=list[_Effect]):
+        if effect.count:
+            found += _counted(run, effect)
+        elif effect.model in run.caller.view.models:
+            found += _words(run, await _seen(run, effect))
+    return found
+
+
+def _counted(run: Run, effect: _Effect) -> list[str]:
+    """Counts include records that row rules hide from the viewer: only those who see every record read them."""
+    view = run.caller.view.models.get(effect.model)
+    if run.caller.is_agent or view is None or view.visible is not None:
+        return []
+    return [f"{effect.count} {_label(view, effect.count)} {effect.what}"]
+
+
+async def _seen(run: Run, effect: _Effect) -> Sequence[_Link]:
+    """The links that lead to the deleted record by records and fields that the viewer sees."""
+    ids: dict[str, set[str]] = {}
+    for model, record_id, *_ in effect.links:
+        ids.setdefault(model, set()).add(record_id)
+    exists: set[Key] = set()
+    for model, several in ids.items():
+        exists |= {(model, each) for each in await incoming.among(run, model, sorted(several))}
+    left = [link for link in effect.links if link[:2] in exists and _sees_field(run, link[0], link[2])]
+    reached: set[Key] = {(effect.model, effect.id)}
+    found: list[_Link] = []
+    while True:
+        linked = [link for link in left if link[3:5] in reached]
+        if not linked:
+            return found
+        found += linked
+        left = [link for link in left if link[3:5] not in reached]
+        reached |= {link[:2] for link in linked if link[5] == "deleted"}
+
+
+def _sees_field(run: Run, model: str, field: str) -> bool:
+    view = run.caller.view.models.get(model)
+    return view is not None and field in view.fields
+
+
+def _words(run: Run, links: Sequence[_Link]) -> list[str]:
+    deleted: dict[str, set[str]] = {}
+    emptied: dict[tuple[str, str], set[str]] = {}
+    for model, record_id, field, _, _, what in links:
+        if what == "deleted":
+            deleted.setdefault(model, set()).add(record_id)
+        else:
+            emptied.setdefault((model, field), set()).add(record_id)
+    views: Mapping[str, ModelView] = run.caller.view.models
+    found = [f"{len(ids)} {_label(views[model], len(ids))} deleted" for model, ids in deleted.items()]
+    for (model, field), ids in emptied.items():
+        label = views[model].model.fields[field].label.lower()
+        found.append(f"{label} of {len(ids)} {_label(views[model], len(ids))} emptied")
+    return found
+
+
+def _label(view: ModelView, count: int) -> str:
+    return (view.model.label if count == 1 else view.model.plural).lower()

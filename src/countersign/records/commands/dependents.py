@@ -1,0 +1,171 @@
+"""The records that refer to one that is to be deleted: those deleted with it, those whose ref is emptied, and those
+that prevent it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple, TypeAlias
+
+from countersign.declare.registry import Referrer, Registry
+from countersign.records.access.view import View
+from countersign.records.commands import conditions
+from countersign.records.commands.prepared import Prepared
+from countersign.records.commands.run import Run
+from countersign.records.commands.sql import Parameters
+
+MAX_RECORDS = 5_000
+"""Records that one deletion may delete or change beside its own."""
+
+REFUSAL = "another record refers to this one"
+"""The one text for every deletion that a reference prevents, whoever sees the record that refers."""
+
+_IDS_AT_ONCE = 500
+
+Key: TypeAlias = tuple[str, str]
+"""A record, by the name of its model and its id."""
+
+
+class Link(NamedTuple):
+    """A record that refers to `target`, by one of its fields."""
+
+    source: Key
+    field: str
+    target: Key
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dependents:
+    """What a deletion finds: `deleted` are the records that go along (the one itself first), `cleared` the links that
+    are emptied, `blocking` those that prevent it, `links` all of them. Where there are too many it is not `complete`.
+    """
+
+    deleted: tuple[Key, ...]
+    cleared: tuple[Link, ...]
+    blocking: tuple[Link, ...]
+    links: tuple[Link, ...]
+    complete: bool
+
+    def leaves_first(self) -> tuple[list[Key], bool]:
+        """The deleted records, each after those that refer to it; and whether that order exists: references in a
+        circle have none."""
+        gone = set(self.deleted)
+        graph: dict[Key, set[Key]] = {each: set() for each in self.deleted}
+        for link in self.links:
+            if link.source in gone and link.target in gone:
+                graph[link.target].add(link.source)
+        try:
+            return list(TopologicalSorter(graph).static_order()), True
+        except CycleError:
+            return list(reversed(self.deleted)), False
+
+
+async def find(
+    run: Run,
+    model: str,
+    record_id: str,
+    *,
+    cascade: bool,
+    seen_by: View | None = None,
+    locks: bool = False,
+    limit: int | None = None,
+) -> Dependents:
+    """What refers to the record, and with `cascade` to what is deleted with it.
+
+    With `seen_by`, only what that view shows is followed. With `locks`, the rows found are locked until the transaction
+    ends; the record itself is locked already, so that nothing new can refer to any of them. It ends after `limit` links
+    (default: as many as one deletion may take along).
+    """
+    walk = _Walk(run, seen_by, MAX_RECORDS if limit is None else limit, cascade=cascade, locks=locks)
+    return await walk.walked((model, record_id))
+
+
+class _Walk:
+    """Goes from records to those that refer to them, level by level."""
+
+    def __init__(self, run: Run, seen_by: View | None, limit: int, *, cascade: bool, locks: bool) -> None:
+        self._run = run
+        self._seen_by = seen_by
+        self._limit = limit
+        self._cascade = cascade
+        self._lock = " FOR UPDATE" if locks and run.engine.dialect == "postgres" else ""
+        self._deleted: dict[Key, None] = {}
+        self._links: list[Link] = []
+
+    async def walked(self, root: Key) -> Dependents:
+        self._deleted[root] = None
+        level: Mapping[str, Sequence[str]] = {root[0]: [root[1]]}
+        while level and len(self._links) <= self._limit:
+            level = await self._next(level)
+        return self._found(complete=len(self._links) <= self._limit)
+
+    async def _next(self, level: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+        """The records that are deleted because of those of this level."""
+        following: dict[str, list[str]] = {}
+        for name, record_ids in level.items():
+            for referrer in self._run.engine.registry.referrers[name]:
+                for start in range(0, len(record_ids), _IDS_AT_ONCE):
+                    for link in await self._referring(referrer, name, record_ids[start : start + _IDS_AT_ONCE]):
+                        self._links.append(link)
+                        if self._cascade and referrer.ref.on_delete == "cascade" and link.source not in self._deleted:
+                            self._deleted[link.source] = None
+                            following.setdefault(link.source[0], []).append(link.source[1])
+                    if len(self._links) > self._limit:
+                        return {}
+        return following
+
+    async def _referring(self, referrer: Referrer, target: str, record_ids: Iterable[str]) -> list[Link]:
+        name, field = referrer.model.name, referrer.ref.name
+        parameters = Parameters()
+        places = ", ".join(parameters.put(each) for each in record_ids)
+        tests = [f't."{field}" IN ({places})', f't."{field}" <> t.id']
+        if self._seen_by is not None:
+            view = self._seen_by.models.get(name)
+            if view is None or not view.is_readable or field not in view.fields:
+                return []
+            scope = conditions.Scope(self._run.engine.dialect, parameters, "t")
+            tests.append(conditions.any_of(scope, view.model, view.visible))
+        text = (
+            f'SELECT t.id, t.revision, t."{field}" FROM "{name}" AS t WHERE {" AND ".join(tests)} '
+            f"ORDER BY t.id LIMIT {self._limit + 1 - len(self._links)}{self._lock}"
+        )
+        rows = await self._run.transaction.fetch(text, *parameters.values)
+        return [Link((name, row[0]), field, (target, row[2]), row[1]) for row in rows]
+
+    def _found(self, *, complete: bool) -> Dependents:
+        registry = self._run.engine.registry
+        cleared: list[Link] = []
+        blocking: list[Link] = []
+        for link in self._links:
+            if link.source not in self._deleted:
+                is_cleared = self._cascade and _on_delete(registry, link) == "clear"
+                (cleared if is_cleared else blocking).append(link)
+        return Dependents(tuple(self._deleted), tuple(cleared), tuple(blocking), tuple(self._links), complete)
+
+
+def _on_delete(registry: Registry, link: Link) -> str:
+    for referrer in registry.referrers[link.target[0]]:
+        if (referrer.model.name, referrer.ref.name) == (link.source[0], link.field):
+            return referrer.ref.on_delete
+    raise LookupError(f"{link.source[0]}.{link.field} is not a ref to {link.target[0]}")
+
+
+async def is_blocked_as_seen(run: Run, prepared: Prepared) -> bool:
+    """Whether a record that the caller sees prevents the deletion, and stays when the earlier steps of its plan are
+    done."""
+    seen = run.caller.view
+    found = await find(run, prepared.model, prepared.record_id or "", cascade=prepared.cascade, seen_by=seen)
+    blocking = list(found.blocking)
+    for step in run.earlier if blocking else ():
+        gone: set[Key] = set()
+        if step.command == "delete" and step.record_id is not None:
+            taken = await find(run, step.model, step.record_id, cascade=step.cascade, seen_by=seen)
+            gone = set(taken.deleted)
+        blocking = [link for link in blocking if link.source not in gone and not _leads_elsewhere(step, link)]
+    return bool(blocking)
+
+
+def _leads_elsewhere(step: Prepared, link: Link) -> bool:
+    """Whether the step makes the ref refer to another record, or to none."""
+    given = step.given.get(link.field) if (step.model, step.record_id) == link.source else None
+    return given is not None and given.stored != link.target[1]

@@ -1,0 +1,131 @@
+"""A ref to a model of which the caller reads nothing is a hidden field: it is never shown as empty."""
+
+from typing import Any
+
+from countersign.declare import Declared, Ref
+from tests.records.mcp.desk import Desk, tool
+from tests.records.office import Office
+
+OWN = {("plan", "person"), ("plan", "agent_token"), ("session", "user"), ("agent_token", "user")}
+"""Refs to whose they are: an agent is shown its own person and token there."""
+
+
+def refs(office: Office) -> list[tuple[Declared, list[str]]]:
+    """The models that refer to others, with the names of these refs."""
+    found: list[tuple[Declared, list[str]]] = []
+    for model in office.service.records.registry.models.values():
+        names = [name for name, each in model.fields.items() if isinstance(each, Ref) and each.target != model.name]
+        others = [name for name in names if (model.name, name) not in OWN]
+        if others and {"get", "list"} <= set(model.commands):
+            found.append((model, others))
+    return found
+
+
+def condition(name: str, op: str = "is_null", value: object = True) -> dict[str, object]:
+    """A filter of one condition."""
+    return {"field": name, "op": op, "value": value}
+
+
+async def test_no_ref_to_a_model_that_is_not_read_is_shown_named_or_taken(office: Office) -> None:
+    seen = refs(office)
+    for model, names in seen:
+        agent = await office.agent("root", f"{model.name}.*", name=f"agent for {model.name}")
+        denied = await office.denied(agent, f"{model.name}.list", limit=1)
+        rows = await office.value(agent, f"{model.name}.list", limit=1)
+        for name in names:
+            assert f"{model.name}.{name}" in denied
+            assert all(name not in row for row in rows)
+            await _is_unknown(office, agent, model, name, rows)
+        await _is_not_described(office, agent, model, names)
+    assert len(seen) >= 8, "the shipped modules have fewer models with refs than they had"
+
+
+async def _is_unknown(office: Office, agent: str, model: Declared, name: str, rows: list[Any]) -> None:
+    unknown = f"unknown field {model.name}.{name}"
+    assert await office.refused(agent, f"{model.name}.list", filter=[condition(name)]) == unknown
+    assert await office.refused(agent, f"{model.name}.search", order=[{"field": name}]) == unknown
+    over_mcp = await Desk(office).result(tool(f"{model.name}__list", filter=[condition(name)]), agent)
+    assert (over_mcp["isError"], unknown in over_mcp["content"][0]["text"]) == (True, True)
+    if "count_by" in model.commands:
+        assert await office.refused(agent, f"{model.name}.count_by", field=name) == unknown
+        assert await office.refused(agent, f"{model.name}.export", filter=[condition(name)]) == unknown
+    if "update" in model.commands and rows:
+        for value in (None, rows[0]["id"]):
+            said = await office.refused(agent, f"{model.name}.update", id=rows[0]["id"], **{name: value})
+            assert said == unknown
+
+
+async def _is_not_described(office: Office, agent: str, model: Declared, names: list[str]) -> None:
+    headers = office.headers(agent)
+    meta = (await office.http.get("/api/meta", headers=headers)).json()
+    (described,) = [each for each in meta["models"] if each["name"] == model.name]
+    assert not {each["name"] for each in described["fields"]} & set(names)
+    needs = [model.fields[name] for name in names]
+    is_asked = any(each.required and each.default is None and not each.readonly for each in needs)
+    for command in ("create", "import"):
+        if command in model.commands:
+            assert (f"{model.name}.{command}" in described["commands"]) is not is_asked, (model.name, command)
+            if is_asked:
+                assert (await office.call(agent, f"{model.name}.{command}", {})).status_code == 404
+    document = (await office.http.get("/api/openapi.json", headers=headers)).json()
+    listed = str(document["paths"][f"/api/{model.name}/list"])
+    assert not [name for name in names if f"'{name}'" in listed]
+
+
+async def test_exports_history_and_plans_leave_the_ref_out(office: Office) -> None:
+    agent = await office.agent("alice", "lead.*")
+    party = (await office.first("party"))["id"]
+    lead = (await office.value("alice", "lead.create", title="x", party=party))["id"]
+
+    head = (await office.value(agent, "lead.export", limit=1))["text"].splitlines()[0]
+    plan = await office.proposed(agent, "lead.delete", id=lead)
+    diff = (await office.value(agent, "plan.get", id=plan))["diff"]
+    (entry,) = await office.value(agent, "lead.history", id=lead)
+
+    assert not {"party", "owner"} & set(head.split(","))
+    assert not {"party", "owner"} & {each["field"] for each in diff}
+    assert not {"party", "owner"} & set(entry["changes"])
+
+
+async def test_an_agent_is_told_whose_its_own_plans_and_tokens_are(office: Office) -> None:
+    agent = await office.agent("alice", "lead.*", "agent_token.list")
+    alice = (await office.first("user", username="alice"))["id"]
+    plan = await office.proposed(agent, "lead.delete", id=(await office.value("alice", "lead.create", title="x"))["id"])
+
+    shown = await office.value(agent, "plan.get", id=plan)
+    tokens = await office.value(agent, "agent_token.list")
+
+    assert shown["person"] == alice
+    assert "decided_by" not in shown
+    assert shown["agent_token"] in {each["id"] for each in tokens}
+    assert {each["user"] for each in tokens} == {alice}
+    narrow = await office.agent("alice", "lead.*", name="narrow")
+    assert (await office.value(narrow, "plan.list")) == []
+    second = (await office.value("alice", "lead.create", title="y"))["id"]
+    other = await office.proposed(narrow, "lead.delete", id=second)
+    assert (await office.value(narrow, "plan.get", id=other))["agent_token"] in {
+        each["id"] for each in await office.all("agent_token", "alice")
+    }
+
+
+async def test_an_agent_that_reads_tokens_of_others_is_told_of_its_own_person_alone(office: Office) -> None:
+    await office.agent("alice", "lead.*")
+    agent = await office.agent("root", "agent_token.list")
+    root = (await office.first("user", username="root"))["id"]
+
+    users = {each["user"] for each in await office.value(agent, "agent_token.list")}
+
+    assert users == {root, None}
+
+
+async def test_meta_marks_the_refs_that_may_hide_a_record(office: Office) -> None:
+    rows = '[{"field":"kind","op":"eq","value":"person"}]'
+    await office.person(
+        "dan",
+        {"model": "lead", "commands": "*", "clear": "title,party,owner"},
+        {"model": "party", "commands": "get", "clear": "kind", "rows": rows},
+    )
+    for caller, hiding in (("dan", {"party", "owner"}), ("alice", set[str]())):
+        meta = (await office.http.get("/api/meta", headers=office.headers(caller))).json()
+        (lead,) = [each for each in meta["models"] if each["name"] == "lead"]
+        assert {each["name"] for each in lead["fields"] if each["may_hide"]} == hiding

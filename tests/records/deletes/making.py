@@ -1,0 +1,66 @@
+"""Records of any model, with every required field filled, and what refers to them."""
+
+from itertools import count
+
+from countersign.declare import CALLER, Bool, Date, Declared, Number, Ref, Select, Text
+from countersign.declare.registry import Referrer, Registry
+from countersign.records.access.view import Caller, View
+from countersign.records.commands import effects
+from countersign.records.commands.run import Actor, Run
+from tests.records.office import Office
+
+GIVEN = {"grant": {"model": "lead", "commands": "get"}}
+"""Values of fields that take no text whatever."""
+
+_numbers = count(1)
+
+
+def referrers(registry: Registry) -> list[tuple[Declared, Referrer]]:
+    """Every reference of every model whose target can be deleted, with that target."""
+    return [
+        (registry.models[name], each)
+        for name, several in registry.referrers.items()
+        for each in several
+        if "delete" in registry.models[name].commands
+    ]
+
+
+async def make(office: Office, model: Declared, /, **values: object) -> str:
+    """A record, written as an action's effect writes: readonly fields too. Its id."""
+    engine = office.service.engine
+    values = {**GIVEN.get(model.name, {}), **values}
+    for field in model.fields.values():
+        if field.default is CALLER:
+            values.setdefault(field.name, None)
+        if field.required and field.default is None and field.name not in values:
+            values[field.name] = await _value(office, model, field.name)
+    async with engine.records.database.transaction() as transaction:
+        run = Run(engine, Caller("person", "", "", "", View({})), transaction, Actor("0" * 24), transaction)
+        return await effects.Hands(run, model, "", {}, "made").create(model.name, **values)
+
+
+async def _value(office: Office, model: Declared, name: str) -> object:
+    field = model.fields[name]
+    if isinstance(field, Ref):
+        return await make(office, office.service.records.registry.models[field.target])
+    if isinstance(field, Select):
+        return field.options[0]
+    if isinstance(field, Number):
+        return 1
+    if isinstance(field, Bool):
+        return True
+    if isinstance(field, Date):
+        return "2026-01-02"
+    return f"AT{next(_numbers)}"[-field.longest :] if isinstance(field, Text) else None
+
+
+async def pair(office: Office, target: Declared, referrer: Referrer) -> tuple[str, str]:
+    """A new record, and one that refers to it."""
+    record_id = await make(office, target)
+    return record_id, await make(office, referrer.model, **{referrer.ref.name: record_id})
+
+
+async def stored(office: Office, model: Declared, record_id: str, field: str = "id") -> list[object]:
+    """What the database has in a field of the record; nothing when the record is gone."""
+    text = f'SELECT "{field}" FROM "{model.name}" WHERE id = $1'
+    return [row[0] for row in await office.service.records.database.fetch(text, record_id)]

@@ -1,0 +1,157 @@
+"""Cascading deletions in chains, circles and crowds, and beside others that write."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.declare import Model, Money, Ref, Text, where
+from countersign.records.commands import dependents
+from countersign.records.commands.refusals import BadInput
+from tests.records import inside
+from tests.records.inside import Inside
+
+
+class Node(Model):
+    """Refers to others of its kind in every way."""
+
+    title = Text()
+    parent = Ref("node", on_delete="cascade")
+    friend = Ref("node", on_delete="clear")
+    boss = Ref("node")
+    sum_minor = Money(sum_of="part.amount_minor")
+
+
+class Part(Model, locked=(where("title", eq="closed"),)):
+    """Belongs to a node."""
+
+    title = Text()
+    node = Ref("node", on_delete="cascade")
+    amount_minor = Money()
+
+
+@pytest.fixture
+async def graph(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+    """No nodes yet: once on SQLite, once on PostgreSQL."""
+    async with inside.opened(database_url, tmp_path, Node, Part) as opened:
+        yield opened
+
+
+async def node(graph: Inside, title: str, **refs: object) -> str:
+    """A new node."""
+    return str((await graph.value(graph.administrator(), "node", "create", title=title, **refs))["id"])
+
+
+async def delete(graph: Inside, record_id: str, **more: object) -> Any:
+    """Delete a node."""
+    return await graph.value(graph.administrator(), "node", "delete", id=record_id, **more)
+
+
+async def titles(graph: Inside) -> list[str]:
+    """The nodes that are left."""
+    return [row[0] for row in await graph.rows("SELECT title FROM node ORDER BY title")]
+
+
+async def test_a_chain_goes_as_a_whole_however_long_it_is(graph: Inside) -> None:
+    first = last = await node(graph, "0")
+    for number in range(1, 40):
+        last = await node(graph, f"{number}", parent=last)
+
+    await delete(graph, first, cascade=True)
+
+    assert await titles(graph) == []
+
+
+async def test_records_that_refer_to_each_other_in_a_circle_go_together(graph: Inside) -> None:
+    first = await node(graph, "first")
+    second = await node(graph, "second", parent=first)
+    third = await node(graph, "third", parent=second, friend=first, boss=first)
+    await graph.value(graph.administrator(), "node", "update", id=first, parent=third)
+
+    with pytest.raises(BadInput, match=f"^{dependents.REFUSAL}$"):
+        await delete(graph, first)
+    await delete(graph, first, cascade=True)
+
+    assert await titles(graph) == []
+    entries = await graph.rows("SELECT changes FROM audit_entry WHERE record_id = $1 ORDER BY number", third)
+    assert f'"parent":["{second}",null]' in entries[-1][0], "the audit has the refs as they were"
+
+
+async def test_a_record_that_refers_to_itself_alone_is_free(graph: Inside) -> None:
+    alone = await node(graph, "alone")
+    await graph.value(graph.administrator(), "node", "update", id=alone, parent=alone, boss=alone)
+
+    await delete(graph, alone)
+
+    assert await titles(graph) == []
+
+
+async def test_a_reference_that_prevents_a_deletion_does_so_where_its_record_stays(graph: Inside) -> None:
+    first = await node(graph, "first")
+    child = await node(graph, "child", parent=first, boss=first)
+    stays = await node(graph, "stays", boss=child, friend=first)
+
+    with pytest.raises(BadInput, match=f"^{dependents.REFUSAL}$"):
+        await delete(graph, first, cascade=True)
+    assert await titles(graph) == ["child", "first", "stays"]
+    await graph.value(graph.administrator(), "node", "update", id=stays, boss=None)
+    await delete(graph, first, cascade=True)
+
+    assert await titles(graph) == ["stays"]
+    assert await graph.rows("SELECT friend FROM node WHERE id = $1", stays) == [(None,)]
+
+
+async def test_what_is_locked_does_not_go_along(graph: Inside) -> None:
+    first = await node(graph, "first")
+    part = await graph.value(graph.administrator(), "part", "create", node=first)
+    await graph.value(graph.administrator(), "part", "update", id=part["id"], title="closed")
+
+    with pytest.raises(BadInput, match="locked"):
+        await delete(graph, first, cascade=True)
+
+    assert await titles(graph) == ["first"]
+
+
+async def test_a_deletion_of_too_much_is_refused_and_says_how_much(
+    graph: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await node(graph, "first")
+    for number in range(4):
+        await node(graph, f"{number}", parent=first)
+    monkeypatch.setattr(dependents, "MAX_RECORDS", 3)
+
+    with pytest.raises(BadInput, match="more than 3 other records"):
+        await delete(graph, first, cascade=True)
+
+    assert len(await titles(graph)) == 5
+    monkeypatch.setattr(dependents, "MAX_RECORDS", 4)
+    await delete(graph, first, cascade=True)
+    assert await titles(graph) == []
+
+
+async def test_totals_of_what_stays_are_brought_up_to_date_and_those_of_what_goes_are_left(graph: Inside) -> None:
+    first = await node(graph, "first")
+    for amount in (5, 6):
+        await graph.value(graph.administrator(), "part", "create", node=first, amount_minor=amount)
+    before = await graph.rows("SELECT count(*) FROM record_change")
+
+    await delete(graph, first, cascade=True)
+
+    assert await titles(graph) == []
+    assert (await graph.rows("SELECT count(*) FROM record_change WHERE record_id = $1", first)) == [(0,)]
+    assert before != [(0,)]
+
+
+async def test_a_reference_made_at_the_same_moment_never_leads_nowhere(graph: Inside) -> None:
+    for turn in range(6):
+        target = await node(graph, f"target {turn}")
+        child = asyncio.create_task(node(graph, f"child {turn}", boss=target))
+        gone = asyncio.create_task(delete(graph, target, cascade=bool(turn % 2)))
+
+        made, deleted = await asyncio.gather(child, gone, return_exceptions=True)
+
+        assert isinstance(made, BadInput) != isinstance(deleted, BadInput), (made, deleted)
+    left = await graph.rows("SELECT count(*) FROM node WHERE boss IS NOT NULL AND boss NOT IN (SELECT id FROM node)")
+    assert left == [(0,)]

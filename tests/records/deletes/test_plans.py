@@ -1,0 +1,119 @@
+"""Deletions that agents propose: refused at once where they see a reference, stale when one is added later."""
+
+import pytest
+
+from tests.records.office import Office
+
+REFUSAL = "another record refers to this one"
+
+
+async def lead(office: Office) -> str:
+    """A lead that nothing refers to."""
+    return str((await office.value("alice", "lead.create", title="x"))["id"])
+
+
+async def activity(office: Office, lead_id: str) -> str:
+    """An activity about the lead."""
+    return str((await office.value("alice", "activity.create", lead=lead_id, subject="call"))["id"])
+
+
+async def test_a_reference_that_the_agent_sees_is_refused_at_once(office: Office) -> None:
+    agent, doomed = await office.agent("alice", "*"), await lead(office)
+    await activity(office, doomed)
+
+    assert await office.refused(agent, "lead.delete", id=doomed) == REFUSAL
+    said = await office.refused(agent, "plan.propose", steps=[{"command": "lead.delete", "input": {"id": doomed}}])
+    assert said == f"step 0: {REFUSAL}"
+
+
+async def test_a_reference_that_the_agent_does_not_see_is_found_by_the_approver(office: Office) -> None:
+    agent, doomed = await office.agent("alice", "lead.*"), await lead(office)
+    await activity(office, doomed)
+
+    plan = await office.proposed(agent, "lead.delete", id=doomed)
+
+    answer = await office.approve("alice", plan)
+    assert (answer.status_code, answer.json()["state"]) == (400, "failed")
+    assert REFUSAL in answer.json()["error"]
+
+
+@pytest.mark.parametrize("cascade", [False, True])
+async def test_a_record_that_refers_to_it_since_the_proposal_makes_the_plan_stale(
+    office: Office, cascade: bool
+) -> None:
+    agent, doomed = await office.agent("alice", "*"), await lead(office)
+    plan = await office.proposed(agent, "lead.delete", id=doomed, cascade=cascade)
+    await activity(office, doomed)
+
+    answer = await office.approve("alice", plan)
+
+    assert (answer.status_code, answer.json()["state"]) == (400, "stale")
+    assert (await office.value("alice", "lead.get", id=doomed))["id"] == doomed
+
+
+async def test_a_plan_says_what_goes_along_to_those_who_see_it(office: Office) -> None:
+    party = str((await office.value("root", "party.create", name="Gone Ltd"))["id"])
+    doomed = str((await office.value("root", "lead.create", title="x", party=party))["id"])
+    await office.value("root", "address.create", party=party, street="1 Road", city="Graz", country="AT")
+    for _ in range(2):
+        await office.value("root", "ticket.create", subject="x", party=party)
+    agent = await office.agent("alice", "*")
+
+    plan = await office.proposed(agent, "party.delete", id=party, cascade=True)
+
+    effects = ["1 address deleted", "party of 1 lead emptied", "party of 2 tickets emptied"]
+    for who in ("root", "alice", agent):
+        shown = await office.value(who, "plan.get", id=plan)
+        assert sorted(shown["effects"]) == effects, who
+        assert shown["input"] == {"id": party, "cascade": True}
+    assert (await office.approve("alice", plan)).status_code == 200
+    assert (await office.value("alice", "lead.get", id=doomed))["party"] is None
+
+
+async def test_a_plan_says_nothing_of_what_its_proposer_does_not_see(office: Office) -> None:
+    agent, doomed = await office.agent("alice", "lead.*"), await lead(office)
+    await activity(office, doomed)
+
+    plan = await office.proposed(agent, "lead.delete", id=doomed, cascade=True)
+
+    assert (await office.value(agent, "plan.get", id=plan))["effects"] == []
+    assert (await office.value("alice", "plan.get", id=plan))["effects"] == ["1 activity deleted"]
+
+
+async def test_a_plan_may_delete_first_what_refers_to_what_it_deletes_then(office: Office) -> None:
+    agent, doomed = await office.agent("alice", "*"), await lead(office)
+    part = await activity(office, doomed)
+    steps = [{"command": f"{model}.delete", "input": {"id": each}} for model, each in
+             (("activity", part), ("lead", doomed))]  # fmt: skip
+    assert await office.refused(agent, "plan.propose", steps=steps[::-1]) == f"step 0: {REFUSAL}"
+
+    plan = await office.proposed(agent, "plan.propose", steps=steps)
+
+    assert (await office.approve("alice", plan)).json()["value"]["state"] == "executed"
+
+
+async def test_whoever_lacks_a_right_to_what_goes_along_does_not_decide_the_plan(office: Office) -> None:
+    await office.person("eve", {"model": "lead", "commands": "*", "clear": "*", "write": "*"})
+    doomed = await lead(office)
+    await activity(office, doomed)
+    agent = await office.agent("alice", "*")
+
+    plan = await office.proposed(agent, "lead.delete", id=doomed, cascade=True)
+
+    assert (await office.approve("eve", plan)).status_code == 404
+    assert await office.refused("eve", "plan.get", id=plan) == "no such record"
+    assert (await office.approve("alice", plan)).json()["value"]["state"] == "executed"
+
+
+async def test_a_person_takes_back_what_it_could_only_propose(office: Office) -> None:
+    await office.person("eve", {"model": "lead", "commands": "*", "clear": "*", "write": "*"})
+    doomed = await lead(office)
+    await activity(office, doomed)
+    plan = await office.proposed("eve", "lead.delete", id=doomed, cascade=True)
+    assert await office.proposed("eve", "lead.delete", id=doomed, cascade=True) == plan
+    assert (await office.value("alice", "plan.get", id=plan))["proposed_by"] == {"agent": None, "person": "eve"}
+
+    ended = await office.value("eve", "plan.withdraw", id=plan)
+
+    assert ended["state"] == "withdrawn"
+    assert (await office.value("alice", "lead.get", id=doomed))["id"] == doomed

@@ -1,0 +1,122 @@
+"""Totals and computed numbers stay within what every JSON client keeps exact, and never overflow in the database."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from countersign.declare import Model, Money, Number, Ref
+from countersign.kernel import ids
+from countersign.records.commands.refusals import BadInput
+from tests.records import inside
+from tests.records.inside import Inside
+from tests.records.office import Office
+
+LARGEST = 2**53 - 1
+
+
+def doubled(sum_minor: int) -> int:
+    """Twice the total."""
+    return 2 * sum_minor
+
+
+class Box(Model):
+    """Adds up what is in it."""
+
+    sum_minor = Money(sum_of="coin.amount_minor")
+    twice_minor = Money(computed=doubled)
+
+
+class Purse(Model):
+    """Adds up too."""
+
+    sum_minor = Money(sum_of="coin.amount_minor")
+
+
+def product(factor: int, amount_minor: int) -> int:
+    """A number made from two."""
+    return factor * amount_minor
+
+
+class Coin(Model):
+    """Is in a box or in a purse."""
+
+    box = Ref("box")
+    purse = Ref("purse", on_delete="cascade")
+    factor = Number(default=0)
+    amount_minor = Money(required=True)
+    product_minor = Money(computed=product)
+
+
+@pytest.fixture
+async def safe(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+    """No coins yet: once on SQLite, once on PostgreSQL."""
+    async with inside.opened(database_url, tmp_path, Box, Purse, Coin) as opened:
+        yield opened
+
+
+async def test_a_total_beyond_the_largest_number_is_refused_and_nothing_is_written(safe: Inside) -> None:
+    root = safe.administrator()
+    purse = (await safe.value(root, "purse", "create"))["id"]
+    first = await safe.value(root, "coin", "create", purse=purse, amount_minor=LARGEST)
+
+    for amount in (1, LARGEST):
+        with pytest.raises(BadInput, match=r"purse\.sum_minor would lie outside"):
+            await safe.value(root, "coin", "create", purse=purse, amount_minor=amount)
+    await safe.value(root, "coin", "create", purse=purse, amount_minor=-LARGEST)
+    with pytest.raises(BadInput, match=r"purse\.sum_minor would lie outside"):
+        await safe.value(root, "coin", "update", id=first["id"], amount_minor=-1)
+
+    assert (await safe.value(root, "purse", "get", id=purse))["sum_minor"] == 0
+    assert await safe.rows("SELECT count(*) FROM coin") == [(2,)]
+
+
+async def test_a_number_computed_from_a_total_is_checked_too(safe: Inside) -> None:
+    root = safe.administrator()
+    box = (await safe.value(root, "box", "create"))["id"]
+    await safe.value(root, "coin", "create", box=box, amount_minor=LARGEST // 2)
+
+    with pytest.raises(BadInput, match=r"box\.twice_minor would lie outside"):
+        await safe.value(root, "coin", "create", box=box, amount_minor=1)
+
+    assert (await safe.value(root, "box", "get", id=box))["twice_minor"] == LARGEST - 1
+
+
+@pytest.mark.parametrize("factor", [2, -2, LARGEST, -LARGEST])
+async def test_a_computed_number_beyond_the_largest_is_refused(safe: Inside, factor: int) -> None:
+    root = safe.administrator()
+    coin = await safe.value(root, "coin", "create", amount_minor=LARGEST, factor=1)
+
+    for command, more in (("create", {"amount_minor": LARGEST}), ("update", {"id": coin["id"]})):
+        with pytest.raises(BadInput, match=r"coin\.product_minor would lie outside"):
+            await safe.value(root, "coin", command, factor=factor, **more)
+
+    assert (await safe.value(root, "coin", "get", id=coin["id"]))["product_minor"] == LARGEST
+
+
+async def test_sums_on_the_way_to_a_small_total_overflow_in_neither_database(safe: Inside) -> None:
+    root = safe.administrator()
+    purse = (await safe.value(root, "purse", "create"))["id"]
+    async with safe.service.records.database.transaction() as transaction:
+        for amount in [LARGEST] * 1_100 + [-LARGEST] * 1_100:
+            await transaction.run(
+                "INSERT INTO coin (id, revision, changed, purse, factor, amount_minor) VALUES ($1, 1, 0, $2, 0, $3)",
+                ids.new_record_id(), purse, amount,
+            )  # fmt: skip
+
+    await safe.value(root, "coin", "create", purse=purse, amount_minor=-7)
+
+    assert (await safe.value(root, "purse", "get", id=purse))["sum_minor"] == -7
+
+
+async def test_payments_of_the_largest_amount_are_refused_with_the_total_that_they_would_exceed(office: Office) -> None:
+    invoice = await office.first("invoice", state="posted", paid_minor=0)
+    await office.value("carol", "payment.create", invoice=invoice["id"], amount_minor=LARGEST)
+    for who in ("carol", await office.agent("carol", "*")):
+        said = await office.refused(who, "payment.create", invoice=invoice["id"], amount_minor=LARGEST)
+        assert said.startswith("invoice.paid_minor would lie outside")
+    rows = f"invoice,amount_minor\n{invoice['id']},{LARGEST}\n"
+    imported = await office.value("carol", "payment.import", csv=rows)
+    assert "invoice.paid_minor" in imported["errors"][0]["error"]
+
+    assert (await office.value("carol", "invoice.get", id=invoice["id"]))["paid_minor"] == LARGEST
