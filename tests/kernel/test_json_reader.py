@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.kernel import json_reader
-from countersign.kernel.json_reader import DuplicateKey, NotJson, TooDeep, UnstorableText
+from countersign.kernel.json_reader import DuplicateKey, NotJson, TooDeep, TooManyValues, UnstorableText
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], min_codepoint=1), max_size=5)
 VALUES = st.recursive(
@@ -63,7 +63,9 @@ def test_the_same_key_written_in_two_ways_is_a_duplicate(text: str) -> None:
         ('{"\\u0000":1}', UnstorableText),
         ("[" * 65 + "]" * 65, TooDeep),
         ('{"a":' * 65 + "1" + "}" * 65, TooDeep),
-        ("[" * 100_000, NotJson),
+        ("[" * 50_000, NotJson),
+        ("[" * 100_000, TooManyValues),
+        ("[" + "1," * 70_000 + "1]", TooManyValues),
     ],
     ids=lambda each: str(each)[:16],
 )
