@@ -74,7 +74,7 @@ def day(wait_s: int) -> Generator[Call, Any, str]:
     yield Call("lead__update", {"id": lead["id"], "notes": f"Write to {token} on Monday."})
     refused: Result = yield Call("lead__update", {"id": lead["id"], "title": f"Ask {token}"})
 
-    proposed: Result = yield Call("lead__delete", {"id": double["id"]})
+    proposed: Result = yield Call("lead__delete", {"id": double["id"], "cascade": True})
     if proposed.status != "approval_required":
         return f"Expected to propose, but: {proposed.told}"
     plan_id = proposed.told["plan_id"]

@@ -73,7 +73,7 @@ async def _worked(office: Office, agent: str, lead: dict[str, Any]) -> None:
 
 
 async def _proposed(office: Office, agent: str, lead: dict[str, Any]) -> str:
-    plan_id = await office.proposed(agent, "lead.delete", id=lead["id"])
+    plan_id = await office.proposed(agent, "lead.delete", id=lead["id"], cascade=True)
     assert (await office.approve(agent, plan_id)).status_code == 404
     assert (await office.value("alice", "lead.get", id=lead["id"]))["id"] == lead["id"]
     own = await office.call(agent, "plan.get", {"id": plan_id})
