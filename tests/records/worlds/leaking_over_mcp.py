@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, refused
@@ -41,7 +42,8 @@ def whole_lists_are_counted(patch: pytest.MonkeyPatch) -> None:
         if tool != "lead__list":
             return outcome
         rows = await self.dispatch.engine.records.database.fetch('SELECT count(*) FROM "lead"')
-        return Outcome(b'%b,{"type":"text","text":"%d"}]' % (outcome.content[:-1], rows[0][0]))
+        content = b'%b,{"type":"text","text":"%d"}]' % (outcome.content[:-1], rows[0][0])
+        return msgspec.structs.replace(outcome, content=content, structured=None)
 
     patch.setattr(tools.RecordTools, "call", call)
 
