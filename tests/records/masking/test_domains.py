@@ -93,7 +93,7 @@ async def test_a_pending_plan_keeps_the_domain_until_it_is_decided(book: Inside)
 
     second = await book.issued(person)
     assert await token_of(book, await book.caller_of(second), made) == old
-    await book.value(await book.caller_of(second), "plan", "withdraw", id=proposed.plan_id)
+    await book.value(await book.caller_of(second), "plan", "withdraw", id=proposed.value.plan_id)
     await ended(book, second)
 
     third = await book.issued(person)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, refused
@@ -23,11 +24,11 @@ def hidden_tools_are_forbidden(patch: pytest.MonkeyPatch) -> None:
     """A tool of a model the caller sees nothing of is refused in other words than one of no model."""
     real = tools.RecordTools.call
 
-    async def call(self: tools.RecordTools, context: Any, tool: str, arguments: bytes) -> Outcome:
+    async def call(self: tools.RecordTools, context: Any, tool: str, arguments: bytes, meta: Any) -> Outcome:
         model = tool.partition("__")[0]
         if model in self.dispatch.engine.registry.models and model not in context.caller.view.models:
             return refused("not allowed")
-        return await real(self, context, tool, arguments)
+        return await real(self, context, tool, arguments, meta)
 
     patch.setattr(tools.RecordTools, "call", call)
 
@@ -36,12 +37,13 @@ def whole_lists_are_counted(patch: pytest.MonkeyPatch) -> None:
     """A whole list tells how many records there are in the table."""
     real = tools.RecordTools.call
 
-    async def call(self: tools.RecordTools, context: Any, tool: str, arguments: bytes) -> Outcome:
-        outcome = await real(self, context, tool, arguments)
+    async def call(self: tools.RecordTools, context: Any, tool: str, arguments: bytes, meta: Any) -> Outcome:
+        outcome = await real(self, context, tool, arguments, meta)
         if tool != "lead__list":
             return outcome
         rows = await self.dispatch.engine.records.database.fetch('SELECT count(*) FROM "lead"')
-        return Outcome(b'%b,{"type":"text","text":"%d"}]' % (outcome.content[:-1], rows[0][0]))
+        content = b'%b,{"type":"text","text":"%d"}]' % (outcome.content[:-1], rows[0][0])
+        return msgspec.structs.replace(outcome, content=content, structured=None)
 
     patch.setattr(tools.RecordTools, "call", call)
 
