@@ -48,7 +48,7 @@ def test_places_of_different_installations_are_shown_and_adopted_on_purpose(comm
     before = command("installation", "show", "--json", "--data", data)
     (own,) = shown(before)
     assert own is not None
-    installation_id.write_directory(data, OTHER)
+    installation_id.write_directory(data, OTHER, ("distribution",))
 
     refused = failure(command("org", "create", "zenith", "--name", "Zenith", "--data", data))
     backup = failure(command("backup", "x", "--data", data, COUNTERSIGN_BACKUP_PASSPHRASE="a passphrase of ours"))
@@ -67,7 +67,7 @@ def test_places_of_different_installations_are_shown_and_adopted_on_purpose(comm
     assert found["installation"]["standing"] == "fail"
     assert OTHER in found["installation"]["detail"]
     assert unconfirmed.exit_code == Exit.USAGE
-    assert installation_id.directory_id(data) == DirectoryId(OTHER, is_settled=True)
+    assert installation_id.directory_id(data) == DirectoryId(OTHER, is_settled=True, services=("distribution",))
 
     adopted = command("installation", "adopt", "--yes", "--json", "--data", data)
     collected = command("installation", "collect", "--json", "--data", data)
@@ -111,6 +111,21 @@ def test_both_services_of_an_installation_have_one_id(command: Command, data: Pa
     assert org.exit_code == user.exit_code == Exit.OK, user.output
     assert len(json.loads(found.stdout)["places"]) == 4
     assert len(shown(found)) == 1
+
+
+def test_a_lost_database_of_one_service_is_not_begun_anew(command: Command, data: Path) -> None:
+    for made in (("org", "create", "acme", "--name", "Acme"), ("user", "create", "ada")):
+        assert command(*made, "--data", data).exit_code == Exit.OK
+    (data / "records.sqlite").unlink()
+
+    refused = failure(command("user", "create", "eve", "--data", data))
+
+    assert refused.exit_code == Exit.CONFLICT
+    assert "has no id of an installation" in refused.why
+    assert command("doctor", "--data", data, "--distribution-port", "0", "--records-port", "0").exit_code == Exit.FAILED
+    assert command("db", "upgrade", "records", "--data", data).exit_code == Exit.OK
+    assert command("installation", "adopt", "--yes", "--data", data).exit_code == Exit.OK
+    assert command("user", "create", "eve", "--data", data).exit_code == Exit.OK
 
 
 def test_a_place_for_files_is_claimed_by_one_installation(tmp_path: Path) -> None:

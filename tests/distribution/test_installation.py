@@ -349,7 +349,7 @@ async def test_a_start_that_was_cut_off_at_any_place_goes_on(installation: Insta
 
     async with opened(installation.settings) as store:
         assert await store.database.fetch("SELECT id FROM installation") == [(first,)]
-    assert json.loads(path.read_text()) == {"id": first, "is_settled": True}
+    assert json.loads(path.read_text()) == {"id": first, "is_settled": True, "services": ["distribution"]}
 
     path.unlink()
     async with opened(installation.settings):

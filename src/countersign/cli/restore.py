@@ -146,7 +146,7 @@ async def _from(read: Callable[[int], bytes], secret: str, into: Into) -> Manife
                 await target.finish(manifest, _endings(master, into, own))
                 if kept.store is not None:
                     await installation_id.claim(kept.store, own, opening.files_name(into.settings))
-                installation_id.write_directory(folder.path, own)
+                installation_id.write_directory(folder.path, own, reading.about.schemas)
                 if into.settings.master_key or into.settings.master_key_file:
                     (folder.path / KEY).unlink()
                 # One flush of everything costs less than one of each file.

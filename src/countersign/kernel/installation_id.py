@@ -10,7 +10,7 @@ row; the directory's proposal counts only once it is marked as settled, which is
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -85,10 +85,12 @@ class Marker(msgspec.Struct, frozen=True):
 
 
 class DirectoryId(msgspec.Struct, frozen=True):
-    """What the data directory's file says. An id that is not settled is a proposal of a start that was cut off."""
+    """What the data directory's file says. An id that is not settled is a proposal of a start that was cut off;
+    `services` are the schemas whose databases have the id."""
 
     id: str
     is_settled: bool
+    services: tuple[str, ...] = ()
 
 
 class ServiceTables(NamedTuple):
@@ -133,15 +135,19 @@ class Places:
 
 
 class Found(NamedTuple):
-    """The id of each place; None where there is none. `sibling` is the other service's, in the same database;
-    `proposal` what an earlier start wrote into the directory before it was cut off."""
+    """The id of each place; None where there is none. `sibling` is the other service's, in the same database; `own` is
+    what the directory's file says, whether it is settled or not."""
 
-    directory: str | None
-    proposal: str | None
+    own: DirectoryId | None
     blobs: str | None
     are_blobs_read: bool
     sibling: str | None
     database: str | None
+
+    @property
+    def directory(self) -> str | None:
+        """The directory's id, once it is settled."""
+        return self.own.id if self.own and self.own.is_settled else None
 
     @property
     def known(self) -> str | None:
@@ -166,8 +172,7 @@ async def read(places: Places) -> Found:
         except Unavailable:
             are_blobs_read = False
     return Found(
-        directory=own.id if own and own.is_settled else None,
-        proposal=own.id if own else None,
+        own=own,
         blobs=marker and marker.id,
         are_blobs_read=are_blobs_read,
         sibling=await _sibling(places, places.database) if places.database else places.sibling,
@@ -211,7 +216,7 @@ async def settle(places: Places, found: Found) -> str | None:
         own = await _record(places, _begun(places), proposed)
     if places.blobs is not None and found.are_blobs_read and found.blobs is None:
         await claim(places.blobs, own, places.blobs_name)
-    if found.directory is None:
+    if found.own is None or not found.own.is_settled or places.service.schema not in found.own.services:
         await asyncio.to_thread(_settle_directory, places, own)
     return own
 
@@ -273,7 +278,7 @@ async def adopt(places: Places, own: str, at: Instant) -> None:
         await places.blobs.mark(msgspec.json.encode(Marker(own, at)), is_new=False)
     async with _begun(places).transaction() as transaction:
         await transaction.run(REPLACE, own, at)
-    await asyncio.to_thread(write_directory, places.folder, own)
+    await asyncio.to_thread(_name_in_directory, places, own)
     mark = await asyncio.to_thread(moved.read, places.folder)
     if mark is not None and places.database_url:
         named = msgspec.structs.replace(mark, to=address.place(places.database_url))
@@ -327,13 +332,14 @@ async def blobs_marker(blobs: BlobStore, name: str) -> Marker | None:
         raise InstallationMismatch(f"the marker of {name}, which has the id of its installation, is damaged") from error
 
 
-def write_directory(folder: Path, own: str) -> None:
-    """Give the data directory the id; durable when this returns.
+def write_directory(folder: Path, own: str, services: Iterable[str]) -> None:
+    """Give the data directory the id, which the databases of these services have; durable when this returns.
 
     Raises:
         OSError: it cannot be written.
     """
-    disk.write_whole(folder / FILE_NAME, msgspec.json.encode(DirectoryId(own, is_settled=True)), is_new=False)
+    content = DirectoryId(own, is_settled=True, services=tuple(sorted(services)))
+    disk.write_whole(folder / FILE_NAME, msgspec.json.encode(content), is_new=False)
 
 
 def _require_equal(places: Places, found: Found) -> None:
@@ -354,7 +360,8 @@ async def _require_fit(places: Places, found: Found) -> None:
     if found.blobs is not None:
         raise _mismatch(places.database_name, None, places.blobs_name, found.blobs)
     has_sibling = found.sibling is not None or await asyncio.to_thread(_has_sibling_file, places)
-    if found.directory is not None and not has_sibling:
+    had_own = found.own is not None and places.service.schema in found.own.services
+    if found.directory is not None and (had_own or not has_sibling):
         raise _mismatch(places.database_name, None, places.folder_name, found.directory)
     is_used = await _is_used(places)
     if places.database_url and not is_used and await asyncio.to_thread(moved.is_ambiguous, places.folder):
@@ -460,7 +467,14 @@ def _settle_directory(places: Places, own: str) -> None:
     found = directory_id(places.folder)
     if found is not None and found.is_settled and found.id != own:
         raise _mismatch(places.folder_name, found.id, places.database_name, own)
-    write_directory(places.folder, own)
+    _name_in_directory(places, own)
+
+
+def _name_in_directory(places: Places, own: str) -> None:
+    """Give the directory the id, beside the services that have it already."""
+    found = directory_id(places.folder)
+    others = found.services if found is not None and found.id == own else ()
+    write_directory(places.folder, own, {*others, places.service.schema})
 
 
 def _require_latest(collected_at: Instant, marker: Marker, name: str) -> None:
