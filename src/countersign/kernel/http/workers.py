@@ -213,8 +213,7 @@ class _Supervisor:
             raise _Stop
         for pipe in readable:
             self._hear(pipes[pipe])
-        for each in self._workers:
-            self._reap(each, replaces=stops)
+        self._reap(replaces=stops)
         if clock.monotonic_s() - self._ticked_s >= self._tick_s:
             self._tick(ends=stops)
         return signals
@@ -273,17 +272,25 @@ class _Supervisor:
             self._board.note_serving(worker.number)
         return True
 
-    def _reap(self, worker: _Worker, *, replaces: bool) -> None:
-        """Take note when its process has ended.
+    def _reap(self, *, replaces: bool) -> None:
+        """Take note of the processes that have ended. As the first process of a container this one also inherits what
+        a worker leaves behind.
 
         Raises:
-            WorkerFailed: it `replaces`, and there can be no other process in its place.
+            WorkerFailed: it `replaces`, and there can be no other process in the place of one.
         """
-        if not worker.pid:
-            return
-        pid, status = os.waitpid(worker.pid, os.WNOHANG)
-        if not pid:
-            return
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                for each in self._workers:
+                    if each.pid == ended[0]:
+                        self._note_end(each, ended[1], replaces=replaces)
+
+    def _note_end(self, worker: _Worker, status: int, *, replaces: bool) -> None:
+        """Take note that its process has ended.
+
+        Raises:
+            WorkerFailed: as `_reap`.
+        """
         while worker.pipe >= 0 and self._hear(worker):
             pass
         failure = _failure(bytes(worker.received))
@@ -372,8 +379,7 @@ class _Supervisor:
                 os.kill(each.pid, signal.SIGKILL)
         until_s = clock.monotonic_s() + _KILLED_WITHIN_S
         while any(each.pid for each in workers) and clock.monotonic_s() < until_s:
-            for each in workers:
-                self._reap(each, replaces=False)
+            self._reap(replaces=False)
             clock.sleep(_POLL_S)
 
 
