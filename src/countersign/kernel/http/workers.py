@@ -335,6 +335,7 @@ class _Supervisor:
 
     def _end_stalled(self, worker: _Worker, why: str) -> None:
         """Kill a process that would not heed SIGTERM, and log where it stands."""
+        worker.stall, worker.is_stalled = None, False
         stack = _stack(worker).splitlines()
         telemetry.logger("workers").error("a worker stalled and is killed", **worker.name, why=why, stack=stack)
         with suppress(ProcessLookupError):
@@ -352,35 +353,40 @@ class _Supervisor:
             self._stop([each for each in self._workers if each.program.outlasts is outlasts])
 
     def _stop(self, workers: Sequence[_Worker]) -> None:
-        for each in workers:
-            if each.pid:
-                os.kill(each.pid, signal.SIGTERM)
+        for each in _alive(workers):
+            os.kill(each.pid, signal.SIGTERM)
         grace_ends_s = clock.monotonic_s() + self._wanted.grace_s
         ends_s = grace_ends_s + CLOSING_S
-        while left := [each for each in workers if each.pid]:
+        while left := _alive(workers):
             now_s = clock.monotonic_s()
             if now_s >= ends_s:
                 for each in left:
                     telemetry.logger("workers").error("a worker did not stop in time and was killed", **each.name)
                 return self._kill(left)
             if now_s >= grace_ends_s:
-                for each in left:
-                    if each.is_stalled:
-                        self._end_stalled(each, "it did not stop within the grace time")
-            if signal.SIGINT in self._turn([each for each in (grace_ends_s, ends_s) if each > now_s], stops=False):
+                self._end_still(left)
+            if signal.SIGINT in self._turn([ends_s if now_s >= grace_ends_s else grace_ends_s], stops=False):
                 telemetry.logger("workers").warning("a second ctrl-C ends the workers at once")
                 return self._kill(left)
         return None
 
+    def _end_still(self, workers: Sequence[_Worker]) -> None:
+        for each in workers:
+            if each.is_stalled:
+                self._end_stalled(each, "it did not stop within the grace time")
+
     def _kill(self, workers: Sequence[_Worker]) -> None:
         """End them now. The wait is bounded: a process that waits for a disk cannot end before the disk answers."""
-        for each in workers:
-            if each.pid:
-                os.kill(each.pid, signal.SIGKILL)
+        for each in _alive(workers):
+            os.kill(each.pid, signal.SIGKILL)
         until_s = clock.monotonic_s() + _KILLED_WITHIN_S
-        while any(each.pid for each in workers) and clock.monotonic_s() < until_s:
+        while _alive(workers) and clock.monotonic_s() < until_s:
             self._reap(replaces=False)
             clock.sleep(_POLL_S)
+
+
+def _alive(workers: Sequence[_Worker]) -> list[_Worker]:
+    return [each for each in workers if each.pid]
 
 
 def _nameless_file() -> IO[bytes]:
