@@ -70,11 +70,11 @@ class Worker:
 
     def rss_mib(self) -> float:
         """Resident memory now."""
-        return rss_mib(self.process.pid)
+        return rss_mib(serving(self.process.pid))
 
     def own_mib(self) -> float:
         """Resident memory that is no file's: without the pages of a database that is mapped (proc_pid_status(5))."""
-        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        lines = Path(f"/proc/{serving(self.process.pid)}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:")) / 1024
 
 
@@ -82,6 +82,23 @@ def rss_mib(pid: int) -> float:
     """Resident memory of a process."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def pss_mib(pid: int) -> float:
+    """Resident memory of a process, of which what it shares with others is counted in parts."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def tree(pid: int) -> list[int]:
+    """The process and all that it has started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(each for child in children for each in tree(int(child)))]
+
+
+def serving(pid: int) -> int:
+    """The process that answers requests: the only worker of a supervisor, or the process itself."""
+    return tree(pid)[:2][-1]
 
 
 def _cpu_ticks(pid: int, *, with_ended_children: bool = False) -> int:

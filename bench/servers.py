@@ -32,13 +32,13 @@ OURS = """
 import sys
 from contextlib import asynccontextmanager
 from bare import app
-from countersign.kernel.http.server import Listener, Server, run
+from countersign.kernel.http.server import Listener, Program, Server, run
 
 @asynccontextmanager
-async def application(index, listeners):
-    yield [app]
+async def application(worker, listener):
+    yield app
 
-run(Server(application, [Listener("bare", "127.0.0.1", int(sys.argv[1]))]))
+run(Server([Program(application, Listener("bare", "127.0.0.1", int(sys.argv[1])))]))
 """
 CONNECTIONS = 32
 

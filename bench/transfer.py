@@ -18,7 +18,7 @@ from pathlib import Path
 
 import harness
 from harness import Bench
-from processes import ROOT, rss_mib, running
+from processes import ROOT, rss_mib, running, serving
 
 BYTES, QUICK_BYTES = 1 << 30, 1 << 28
 CLIENT, SECRET, ORG = "demo-publisher", "demo-publisher-secret", "northwind-games"
@@ -38,7 +38,7 @@ def served(folder: Path) -> Iterator[tuple[int, int]]:
             if process.poll() is not None:
                 raise RuntimeError(log.read_text())
             time.sleep(0.05)
-        yield port, process.pid
+        yield port, serving(process.pid)
 
 
 class Publisher:

@@ -24,7 +24,7 @@ from countersign.settings import Settings
 
 FOLDER = Path(__file__).parents[1] / "docs/reference"
 NOTE = "<!-- Written by `make docs`; change the declarations instead. -->\n"
-WATCHED = (distribution.SERVICE, records.SERVICE, operating.watching)
+WATCHED = (distribution.SERVICE, records.SERVICE, operating.program)
 """What tells metrics, so that all of them are declared."""
 EVERY_ROUTE = (*ROUTES, *documents.routes(ROUTES))
 UNNAMED: dict[type, str] = {str: "a page", bytes: "the bytes", dict: "a JSON object"}

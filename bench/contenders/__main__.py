@@ -1,7 +1,7 @@
 """Serves one contender until SIGTERM: `python -m contenders JSON`; see `Wanted` for what the JSON says."""
 
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -9,7 +9,7 @@ import uvicorn
 
 from contenders.wanted import Wanted
 from countersign.kernel.http import server
-from countersign.kernel.http.server import ASGIApp, Listener, Server
+from countersign.kernel.http.server import ASGIApp, Listener, Program, Server, Worker
 
 
 @asynccontextmanager
@@ -58,11 +58,11 @@ def main() -> None:
         return
 
     @asynccontextmanager
-    async def application(_index: int, _listeners: Sequence[Listener]) -> AsyncGenerator[Sequence[ASGIApp]]:
+    async def application(_worker: Worker, _listener: Listener) -> AsyncGenerator[ASGIApp]:
         async with _application(wanted) as made:
-            yield [made]
+            yield made
 
-    server.run(Server(application, [Listener("bench", "127.0.0.1", wanted.port)]))
+    server.run(Server([Program(application, Listener("bench", "127.0.0.1", wanted.port))]))
 
 
 main()

@@ -213,8 +213,7 @@ class _Supervisor:
             raise _Stop
         for pipe in readable:
             self._hear(pipes[pipe])
-        for each in self._workers:
-            self._reap(each, replaces=stops)
+        self._reap(replaces=stops)
         if clock.monotonic_s() - self._ticked_s >= self._tick_s:
             self._tick(ends=stops)
         return signals
@@ -273,17 +272,25 @@ class _Supervisor:
             self._board.note_serving(worker.number)
         return True
 
-    def _reap(self, worker: _Worker, *, replaces: bool) -> None:
-        """Take note when its process has ended.
+    def _reap(self, *, replaces: bool) -> None:
+        """Take note of the processes that have ended. As the first process of a container this one also inherits what
+        a worker leaves behind.
 
         Raises:
-            WorkerFailed: it `replaces`, and there can be no other process in its place.
+            WorkerFailed: it `replaces`, and there can be no other process in the place of one.
         """
-        if not worker.pid:
-            return
-        pid, status = os.waitpid(worker.pid, os.WNOHANG)
-        if not pid:
-            return
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                for each in self._workers:
+                    if each.pid == ended[0]:
+                        self._note_end(each, ended[1], replaces=replaces)
+
+    def _note_end(self, worker: _Worker, status: int, *, replaces: bool) -> None:
+        """Take note that its process has ended.
+
+        Raises:
+            WorkerFailed: as `_reap`.
+        """
         while worker.pipe >= 0 and self._hear(worker):
             pass
         failure = _failure(bytes(worker.received))
@@ -328,6 +335,7 @@ class _Supervisor:
 
     def _end_stalled(self, worker: _Worker, why: str) -> None:
         """Kill a process that would not heed SIGTERM, and log where it stands."""
+        worker.stall, worker.is_stalled = None, False
         stack = _stack(worker).splitlines()
         telemetry.logger("workers").error("a worker stalled and is killed", **worker.name, why=why, stack=stack)
         with suppress(ProcessLookupError):
@@ -345,36 +353,40 @@ class _Supervisor:
             self._stop([each for each in self._workers if each.program.outlasts is outlasts])
 
     def _stop(self, workers: Sequence[_Worker]) -> None:
-        for each in workers:
-            if each.pid:
-                os.kill(each.pid, signal.SIGTERM)
+        for each in _alive(workers):
+            os.kill(each.pid, signal.SIGTERM)
         grace_ends_s = clock.monotonic_s() + self._wanted.grace_s
         ends_s = grace_ends_s + CLOSING_S
-        while left := [each for each in workers if each.pid]:
+        while left := _alive(workers):
             now_s = clock.monotonic_s()
             if now_s >= ends_s:
                 for each in left:
                     telemetry.logger("workers").error("a worker did not stop in time and was killed", **each.name)
                 return self._kill(left)
             if now_s >= grace_ends_s:
-                for each in left:
-                    if each.is_stalled:
-                        self._end_stalled(each, "it did not stop within the grace time")
-            if signal.SIGINT in self._turn([each for each in (grace_ends_s, ends_s) if each > now_s], stops=False):
+                self._end_still(left)
+            if signal.SIGINT in self._turn([ends_s if now_s >= grace_ends_s else grace_ends_s], stops=False):
                 telemetry.logger("workers").warning("a second ctrl-C ends the workers at once")
                 return self._kill(left)
         return None
 
+    def _end_still(self, workers: Sequence[_Worker]) -> None:
+        for each in workers:
+            if each.is_stalled:
+                self._end_stalled(each, "it did not stop within the grace time")
+
     def _kill(self, workers: Sequence[_Worker]) -> None:
         """End them now. The wait is bounded: a process that waits for a disk cannot end before the disk answers."""
-        for each in workers:
-            if each.pid:
-                os.kill(each.pid, signal.SIGKILL)
+        for each in _alive(workers):
+            os.kill(each.pid, signal.SIGKILL)
         until_s = clock.monotonic_s() + _KILLED_WITHIN_S
-        while any(each.pid for each in workers) and clock.monotonic_s() < until_s:
-            for each in workers:
-                self._reap(each, replaces=False)
+        while _alive(workers) and clock.monotonic_s() < until_s:
+            self._reap(replaces=False)
             clock.sleep(_POLL_S)
+
+
+def _alive(workers: Sequence[_Worker]) -> list[_Worker]:
+    return [each for each in workers if each.pid]
 
 
 def _nameless_file() -> IO[bytes]:
