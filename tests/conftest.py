@@ -17,7 +17,7 @@ HUNG_S = 900
 pytest_plugins = [
     "tests.figures",
     "tests.passwords",
-    *(f"tests.servers.{each}" for each in ("chromium", "postgres", "redis", "s3")),
+    *(f"tests.servers.{each}" for each in ("chromium", "fork_server", "postgres", "redis", "s3")),
 ]
 
 
