@@ -1,5 +1,6 @@
 """What every test may ask for, and the wall that keeps tests on this machine."""
 
+import gc
 import ipaddress
 import os
 import sys
@@ -38,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     for setting in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
         os.environ.pop(setting, None)
+    # Rewriting the asserts of all tests takes longer than importing them: pytest keeps what it has rewritten.
+    sys.dont_write_bytecode = False
     sys.addaudithook(refuse_the_outside)
     telemetry.configure()
     quick = None if config.getoption("--full") else quick_folder()
@@ -58,6 +61,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         # No judgement of a time: the longest takes a twentieth of it. One that hangs is named, and the rest is run.
         item.add_marker(pytest.mark.timeout(HUNG_S))
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector pass over what stays for the whole run: a million objects that no test makes."""
+    gc.collect()
+    gc.freeze()
 
 
 def refuse_the_outside(event: str, arguments: tuple[object, ...]) -> None:
