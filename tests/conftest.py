@@ -65,7 +65,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     """Have the garbage collector pass over what stays for the whole run: a million objects that no test makes."""
-    gc.collect()
     gc.freeze()
 
 

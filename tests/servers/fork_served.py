@@ -1,6 +1,7 @@
 """Imports the product, and forks a process for each order that comes through the socket it is given; see fork_server.
 
-A forked process runs `python -m MODULE ARGUMENTS` to its end, as if it had been started so.
+A forked process runs `python -m MODULE ARGUMENTS` to its end, as if it had been started so, except that passwords cost
+next to nothing there.
 """
 
 import atexit
@@ -22,7 +23,10 @@ import threading
 import time
 from typing import Any
 
+import argon2
+
 import countersign
+from countersign.kernel.security import age, passwords
 
 STATUS = struct.Struct("i")
 LATER = ("apsw", "asyncpg", "httptools", "uvicorn.lifespan.on", "uvicorn.protocols.http.httptools_impl", "uvloop")
@@ -41,10 +45,19 @@ def load() -> None:
         importlib.import_module(module.name)
     for name in LATER:
         importlib.import_module(name)
+    cheapen()
     if len(os.listdir("/proc/self/task")) != 1:
         raise RuntimeError("a thread was started by an import: what is forked would not have it")
     gc.collect()
     gc.freeze()
+
+
+def cheapen() -> None:
+    """Have passwords and the passphrases of backups cost next to nothing, as passwords do in the tests' own process."""
+    passwords._hasher = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    passwords._DUMMY_HASH = passwords._dummy_hash()
+    # What is sealed says how much its passphrase costs.
+    age.Sealing.__init__.__kwdefaults__["work"] = 4
 
 
 class Forks:
