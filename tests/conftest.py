@@ -18,6 +18,7 @@ HUNG_S = 900
 pytest_plugins = [
     "tests.figures",
     "tests.passwords",
+    "tests.quick",
     *(f"tests.servers.{each}" for each in ("chromium", "fork_server", "postgres", "redis", "s3")),
 ]
 
@@ -46,6 +47,11 @@ def pytest_configure(config: pytest.Config) -> None:
     quick = None if config.getoption("--full") else quick_folder()
     if quick:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(quick))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are processors, since many tests wait; at most four."""
+    return min(4, len(os.sched_getaffinity(0)) + 1)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

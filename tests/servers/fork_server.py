@@ -99,6 +99,7 @@ class Process(subprocess.Popen[Any]):
         if order is None:
             super()._execute_child(*arguments)  # type: ignore[misc]
             return
+        sys.audit("subprocess.Popen", order["arguments"], given["args"], given["cwd"], given["env"])
         pipes = [given[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")]
         chosen = (pipes[0], pipes[3], pipes[5])
         streams = [number if end == -1 else end for number, end in enumerate(chosen)]
