@@ -1,5 +1,6 @@
 """What every test may ask for, and the wall that keeps tests on this machine."""
 
+import gc
 import ipaddress
 import os
 import signal
@@ -18,7 +19,8 @@ HUNG_S = 900
 pytest_plugins = [
     "tests.figures",
     "tests.passwords",
-    *(f"tests.servers.{each}" for each in ("chromium", "postgres", "redis", "s3")),
+    "tests.quick",
+    *(f"tests.servers.{each}" for each in ("chromium", "fork_server", "postgres", "redis", "s3")),
 ]
 
 
@@ -41,11 +43,18 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(setting, None)
     # A run in the background of a shell script ignores ctrl-C, and so would each program that a test starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Rewriting the asserts of all tests takes longer than importing them: pytest keeps what it has rewritten.
+    sys.dont_write_bytecode = False
     sys.addaudithook(refuse_the_outside)
     telemetry.configure()
     quick = None if config.getoption("--full") else quick_folder()
     if quick:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(quick))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are processors, since many tests wait; at most four."""
+    return min(4, len(os.sched_getaffinity(0)) + 1)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -61,6 +70,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         # No judgement of a time: the longest takes a twentieth of it. One that hangs is named, and the rest is run.
         item.add_marker(pytest.mark.timeout(HUNG_S))
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector pass over what stays for the whole run: a million objects that no test makes."""
+    gc.freeze()
 
 
 def refuse_the_outside(event: str, arguments: tuple[object, ...]) -> None:

@@ -8,7 +8,6 @@ import sys
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import NamedTuple
 
 import httpx
@@ -22,7 +21,7 @@ from tests.servers.countersign import SOURCE, environment
 
 EVERY = 6
 MOST_STATEMENTS = 300
-PROGRAM = Path(__file__).with_name("dying.py")
+PROGRAM = "tests.records.approvals.dying"
 
 
 class Request(NamedTuple):
@@ -54,7 +53,7 @@ def _dies(rooms: Rooms, request: Request, last: int) -> bool:
         "last": last,
     }
     paths = f"{SOURCE}{os.pathsep}{SOURCE.parent}"
-    command = [sys.executable, PROGRAM, json.dumps(asked)]
+    command = [sys.executable, "-m", PROGRAM, json.dumps(asked)]
     done = subprocess.run(
         command, env=environment(PYTHONPATH=paths), capture_output=True, text=True, check=False, timeout=60
     )

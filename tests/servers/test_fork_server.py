@@ -1,0 +1,94 @@
+"""A forked process is one like any other."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.main import COMMANDS
+from tests.servers.countersign import COMMAND, environment
+from tests.servers.fork_server import Process, started_anew
+
+SAYS = """
+import os, sys
+print(os.getcwd(), sys.argv[1:], os.environ["SAID"], sys.stdin.read(), "countersign.cli.serve" in sys.modules)
+print("failed", file=sys.stderr)
+sys.exit(int(os.environ["CODE"]))
+"""
+SLEEPS = "import time\nprint('ready', flush=True)\ntime.sleep(600)\n"
+
+pytestmark = pytest.mark.skipif(not issubclass(subprocess.Popen, Process), reason="processes are started anew here")
+
+
+def module(folder: Path, source: str) -> tuple[list[str], dict[str, str]]:
+    """The command that runs the source, and its environment."""
+    (folder / "spoken.py").write_text(source)
+    return [sys.executable, "-m", "spoken"], environment(PYTHONPATH=f"{environment()['PYTHONPATH']}:{folder}")
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_it_has_what_it_was_given(tmp_path: Path, code: int) -> None:
+    command, variables = module(tmp_path, SAYS)
+    given = {**variables, "SAID": "so", "CODE": str(code)}
+
+    def said() -> "subprocess.CompletedProcess[bytes]":
+        return subprocess.run(
+            [*command, "a", "ü"], env=given, cwd=tmp_path, input=b"in", capture_output=True, check=False
+        )
+
+    forked = said()
+    with started_anew():
+        anew = said()
+
+    for done, loaded in ((forked, True), (anew, False)):
+        told = f"{tmp_path} ['a', 'ü'] so in {loaded}\n".encode()
+        assert (done.returncode, done.stdout, done.stderr) == (code, told, b"failed\n")
+
+
+def test_it_is_killed_and_waited_for(tmp_path: Path) -> None:
+    command, variables = module(tmp_path, SLEEPS)
+
+    with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        running = process.poll()
+        leads = os.getsid(process.pid) == process.pid
+        process.kill()
+        ended = process.wait(timeout=60)
+
+    assert running is None
+    assert leads
+    assert ended == process.poll() == -signal.SIGKILL
+
+
+def test_an_error_that_no_code_handles_is_shown(tmp_path: Path) -> None:
+    command, variables = module(tmp_path, "1 / 0\n")
+
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr
+
+
+def test_output_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    command, variables = module(tmp_path, "print('lost')\n")
+
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, env=variables, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert done.returncode == 120
+    assert "No space left" in done.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_starts_by_itself(name: str) -> None:
+    with started_anew():
+        done = subprocess.run(
+            [*COMMAND, name, "--help"], env=environment(), capture_output=True, text=True, check=False
+        )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Usage: countersign {name} ")
