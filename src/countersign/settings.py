@@ -85,6 +85,9 @@ class Settings:
     rate_anonymous: int = _setting(120, "Requests of one address without credentials.", "per minute")
     rate_community: int = _setting(600, "Requests of one community key.", "per minute")
     rate_agent: int = _setting(1200, "Requests of one agent key.", "per minute")
+    rate_documents: int = _setting(
+        600, "Requests of one address for documents, problem pages and keys, apart from its other quotas.", "per minute"
+    )
     rate_keys: int = _setting(5, "Keys that one address may take.", "per hour")
     key_days: int = _setting(30, "How long a key that nobody uses lasts.", "days")
     rate_person: int = _setting(1200, "Requests of one person or OAuth client.", "per minute")

@@ -30,7 +30,7 @@ def database_url(tmp_path: Path) -> str:
 def settings(settings: Settings) -> Settings:
     """Quotas that a test can use up, each another."""
     proxies = "10.0.0.1, 10.0.0.2, 10.42.0.0/16, fd00:7::/64"
-    return replace(settings, rate_anonymous=4, rate_person=6, rate_token=3, trusted_proxies=proxies)
+    return replace(settings, rate_anonymous=4, rate_person=6, rate_token=3, rate_documents=5, trusted_proxies=proxies)
 
 
 def at(store: Store, address: str) -> httpx.AsyncClient:
@@ -85,8 +85,6 @@ async def test_every_answer_tells_how_many_are_left_until_none_are(world: World)
         ("PATCH", "/products", {}, 405),
         ("GET", "/products", {"headers": {"Accept": "image/png"}}, 406),
         ("GET", "/products", {"headers": {"Authorization": "Bearer forged"}}, 401),
-        ("GET", "/problems/invalid-request", {}, 200),
-        ("GET", "/openapi.json", {}, 200),
     ],
 )
 async def test_answers_of_every_status_are_counted_and_say_so(
@@ -96,6 +94,36 @@ async def test_answers_of_every_status_are_counted_and_say_so(
 
     assert [answer.status_code for answer in answers] == [status] * 4 + [429]
     assert [standing(answer)[:2] for answer in answers[:4]] == [(4, 3), (4, 2), (4, 1), (4, 0)]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/openapi.json", 200),
+        ("http://127.0.0.1:8480/wiki.json", 200),
+        ("http://127.0.0.1:8480/llms.txt", 200),
+        ("http://127.0.0.1:8480/auth.md", 200),
+        ("/.well-known/oauth-protected-resource", 200),
+        ("/.well-known/jwks.json", 200),
+        ("/problems/invalid-request", 200),
+        ("/problems/none", 404),
+        ("/api/keys", 200),
+    ],
+)
+async def test_documents_problem_pages_and_keys_have_a_quota_of_their_own(world: World, path: str, status: int) -> None:
+    for _ in range(5):
+        catalog = await world.call("GET", "/products")
+    answers = [await world.call("GET", path) for _ in range(6)]
+
+    assert_limited(catalog)
+    assert [answer.status_code for answer in answers] == [status] * 5 + [429]
+    assert [standing(answer)[:2] for answer in answers] == [(5, left) for left in (4, 3, 2, 1, 0, 0)]
+
+
+def test_the_quota_of_documents_and_the_keys_an_hour_are_settings() -> None:
+    assert (load({}).rate_documents, load({}).rate_keys) == (600, 5)
+    given = load({"COUNTERSIGN_RATE_DOCUMENTS": "7", "COUNTERSIGN_RATE_KEYS": "2"})
+    assert (given.rate_documents, given.rate_keys) == (7, 2)
 
 
 async def test_liveness_is_never_refused(world: World) -> None:

@@ -49,7 +49,7 @@ from countersign.kernel import telemetry
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import idempotency, proxies
 from countersign.kernel.http.app import App, Policy
-from countersign.kernel.http.ratelimit import RateLimiter
+from countersign.kernel.http.ratelimit import DOCUMENTS, RateLimiter
 from countersign.kernel.http.route import Route
 from countersign.kernel.repeated import repeated
 from countersign.kernel.webhooks import deliveries, sending
@@ -151,6 +151,7 @@ def _limiter(store: Store) -> RateLimiter:
         "agent": settings.rate_agent,
         "person": settings.rate_person,
         "token": settings.rate_token,
+        DOCUMENTS: settings.rate_documents,
     }
     return RateLimiter(store.counters, quotas)
 

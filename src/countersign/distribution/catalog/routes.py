@@ -304,6 +304,7 @@ ROUTES = (
         answers={200: ProductList},
         refusals=(InvalidCursor,),
         cached=True,
+        cross_origin=True,
         documented=True,
     ),
     route(
@@ -313,6 +314,7 @@ ROUTES = (
         answers={200: ProductDetail},
         refusals=(ProductNotFound,),
         cached=True,
+        cross_origin=True,
         documented=True,
     ),
     route(
@@ -323,6 +325,7 @@ ROUTES = (
         answers={200: list[Release]},
         refusals=(ProductNotFound, InvalidCursor),
         cached=True,
+        cross_origin=True,
         documented=True,
         sends={200: ("Link",)},
     ),
@@ -345,6 +348,7 @@ ROUTES = (
         refusals=(ProductNotFound,),
         produces=(feed.ATOM,),
         cached=True,
+        cross_origin=True,
     ),
     route(
         "GET",
@@ -355,5 +359,6 @@ ROUTES = (
         refusals=(InvalidCursor,),
         produces=("application/json", NDJSON),
         cached=True,
+        cross_origin=True,
     ),
 )

@@ -13,6 +13,7 @@ from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.http import answer
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.formats import FORMATS, FormatQuery, shown
+from countersign.kernel.http.ratelimit import DOCUMENTS
 from countersign.kernel.http.route import Nothing, route
 from countersign.kernel.http.texts import Uri
 
@@ -95,7 +96,7 @@ async def show_liveness(call: Request[Nothing, Nothing]) -> Answer:
 
 
 ROUTES = (
-    route("GET", PREFIX, show_index, answers={200: Index}, at_root=True, cross_origin=True),
+    route("GET", PREFIX, show_index, answers={200: Index}, at_root=True, cross_origin=True, quota=DOCUMENTS),
     route(
         "GET",
         "/health",

@@ -51,6 +51,8 @@ OF_ANSWERS: Mapping[str, tuple[Document, str]] = {
     "Idempotency-Replayed": ({"type": "string", "enum": ["true"]}, "The answer is that of the first request."),
     "ETag": (_TEXT, "The entity tag of what is sent."),
     "Cache-Control": (_TEXT, "How long the answer may be kept, and by whom."),
+    "Vary": (_TEXT, "The request headers that the answer depends on."),
+    "Content-Encoding": ({"type": "string", "enum": ["zstd", "gzip"]}, "How the body is compressed."),
     "Link": (_TEXT, 'The next page with rel="next", a deprecation notice with rel="deprecation".'),
     "Location": ({"type": "string", "format": "uri-reference"}, "Where it goes on."),
     "Deprecation": (_TEXT, "When what was used became deprecated (RFC 9745)."),

@@ -5,7 +5,9 @@ from typing import Any, TypedDict
 
 from countersign.distribution.identity.callers import Request
 from countersign.kernel.http.answer import JSON, Answer
-from countersign.kernel.http.conditional import etag_of, none_match
+from countersign.kernel.http.conditional import etag_of, matched
+from countersign.kernel.http.content_coding import VARY
+from countersign.kernel.http.ratelimit import DOCUMENTS as QUOTA
 
 MAX_AGE_S = 300
 DOCUMENTS: Mapping[str, str] = {
@@ -16,21 +18,27 @@ DOCUMENTS: Mapping[str, str] = {
     "api-catalog": "/.well-known/api-catalog",
 }
 """What describes the service, by what it is called in the others."""
-SENDS: Mapping[int, tuple[str, ...]] = dict.fromkeys((200, 304), ("ETag", "Cache-Control"))
+SENDS: Mapping[int, tuple[str, ...]] = dict.fromkeys(
+    (200, 304), ("ETag", "Cache-Control", "Vary", "Content-Encoding")
+)
 
 
 class DocumentOptions(TypedDict):
     """Which of a route's options every document has."""
 
     at_root: bool
+    compressed: bool
     cross_origin: bool
+    quota: str
     reads: tuple[str, ...]
     sends: Mapping[int, tuple[str, ...]]
 
 
 OPTIONS: DocumentOptions = {
     "at_root": True,
+    "compressed": True,
     "cross_origin": True,
+    "quota": QUOTA,
     "reads": ("If-None-Match",),
     "sends": SENDS,
 }
@@ -42,7 +50,8 @@ def answer(
 ) -> Answer:
     """The document, or 304 for whoever has it."""
     etag = etag_of(body)
-    headers = (("Cache-Control", f"public, max-age={MAX_AGE_S}"), *headers)
-    if none_match(call.headers.get("if-none-match"), etag):
-        return Answer(304, headers=headers, etag=etag)
+    headers = (("Cache-Control", f"public, max-age={MAX_AGE_S}"), VARY, *headers)
+    tag = matched(call.headers.get("if-none-match"), etag)
+    if tag is not None:
+        return Answer(304, headers=headers, etag=tag)
     return Answer(200, body, media_type, headers, etag)

@@ -9,7 +9,7 @@ from countersign.distribution.keys import queries
 from countersign.distribution.keys.schemas import KeyQuery, ProvisionedKey
 from countersign.kernel.http import answer
 from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.ratelimit import RateLimited
+from countersign.kernel.http.ratelimit import DOCUMENTS, RateLimited
 from countersign.kernel.http.route import Nothing, Route, route
 from countersign.kernel.security.secrets import digest, new_secret
 
@@ -36,6 +36,7 @@ def _route(method: Literal["GET", "POST"], *, at_root: bool) -> Route[Store]:
         query=KeyQuery,
         answers={200: ProvisionedKey},
         secret=True,
+        quota=DOCUMENTS,
         documented=method == "GET" and not at_root,
         at_root=at_root,
     )

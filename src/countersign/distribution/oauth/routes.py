@@ -29,6 +29,7 @@ from countersign.distribution.oauth.targets import InvalidTarget
 from countersign.distribution.oauth.token import UnsupportedGrantType
 from countersign.kernel.http import answer
 from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.ratelimit import DOCUMENTS
 from countersign.kernel.http.route import Nothing, route
 
 LARGEST_BODY = 65_536
@@ -188,6 +189,7 @@ ROUTES = (
             answers={200: dict},
             at_root=True,
             cross_origin=True,
+            quota=DOCUMENTS,
             documented=not suffix,
         )
         for path, handler in (
@@ -196,7 +198,16 @@ ROUTES = (
         )
         for suffix in ("", PREFIX)
     ),
-    route("GET", metadata.KEYS_PATH, show_keys, answers={200: dict}, at_root=True, cross_origin=True, documented=True),
+    route(
+        "GET",
+        metadata.KEYS_PATH,
+        show_keys,
+        answers={200: dict},
+        at_root=True,
+        cross_origin=True,
+        quota=DOCUMENTS,
+        documented=True,
+    ),
     route(
         "GET",
         metadata.SKILL_PATH,
@@ -205,6 +216,7 @@ ROUTES = (
         produces=(_MARKDOWN, "text/markdown", "text/plain"),
         at_root=True,
         cross_origin=True,
+        quota=DOCUMENTS,
         documented=True,
     ),
     route("GET", metadata.LOGO_PATH, show_logo, answers={200: bytes}, produces=(_SVG,), at_root=True),

@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import select
 import socket
 import sys
 from asyncio import StreamWriter
@@ -35,8 +36,10 @@ class Apart:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has not ended yet, as far as is known."""
-        return self._process.returncode is None
+        """Whether the process still has its end of the pipe open."""
+        looking = select.poll()
+        looking.register(self._told, 0)
+        return not looking.poll(0)
 
     def hand_over(self, fd: int) -> None:
         """Give the process an open file, and no further one; see `framing.handed_over`."""

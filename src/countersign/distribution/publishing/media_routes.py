@@ -117,5 +117,6 @@ ROUTES = (
         produces=_MEDIA_TYPES,
         reads=READS,
         sends=SENDS,
+        cross_origin=True,
     ),
 )

@@ -1,6 +1,6 @@
 """The way of a request: match, limits, caller, decode, handler, encode; a refusal anywhere becomes its bytes."""
 
-from collections.abc import Awaitable, Callable, Container, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -9,7 +9,7 @@ import msgspec
 from countersign.kernel import telemetry
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused, invalid_parameter
-from countersign.kernel.http import conditional, cors, decode, deprecation, forms, idempotency
+from countersign.kernel.http import conditional, content_coding, cors, decode, deprecation, forms, idempotency
 from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.call import Call, Caller, ClientGone, ContextT, Headers, Inner, Receive, Send, Within
 from countersign.kernel.http.exchange import Exchange, Scope
@@ -30,6 +30,9 @@ from countersign.kernel.http.router import Router
 ANONYMOUS = "anonymous"
 _CREDENTIALS = ("authorization", "x-api-key")
 _NO_HEADERS = Headers([])
+_VARY = "Authorization, X-API-Key, Cookie, Accept, Accept-Encoding"
+ENCODED_BYTES = 16 << 20
+"""What the encoded forms of public answers may take in memory."""
 
 AnyCall: TypeAlias = Call[ContextT, Any, Any, Any]
 
@@ -97,6 +100,7 @@ class App(Generic[ContextT]):
         self._versions = versions
         self._policy = policy
         self._pages = Pages(policy.pages_bytes)
+        self._encoded = content_coding.Encoded(min(policy.pages_bytes, ENCODED_BYTES))
         self._running = idempotency.Running()
         self._public = f"public, max-age={policy.max_age_s}"
         self._observed = Observed(policy.service, log_requests=policy.log_requests)
@@ -118,7 +122,8 @@ class App(Generic[ContextT]):
         try:
             route, path = await self._match(exchange)
             if not await self._answered_from_memory(route, exchange):
-                await exchange.answer(await self._answer(route, path, exchange))
+                answer = await self._answer(route, path, exchange)
+                await exchange.answer(self._encoded.answer(answer, exchange.headers) if route.compressed else answer)
         except ClientGone:
             exchange.status = ClientGone.status
         except Refused as refused:
@@ -172,10 +177,14 @@ class App(Generic[ContextT]):
         page = self._pages.get(target, exchange.versions)
         if page is None:
             return False
-        if conditional.none_match(headers.get("if-none-match"), page.etag):
-            await exchange.write(304, b"", b"", page.headers)
-        else:
-            await exchange.write(200, page.body, JSON.encode(), page.headers)
+        tag = conditional.matched(headers.get("if-none-match"), page.etag)
+        if tag is not None:
+            await exchange.write(304, b"", b"", (*page.headers, (b"etag", tag.encode())))
+            return True
+        answer = self._encoded.answer(Answer(200, page.body, etag=page.etag), headers)
+        own = tuple((name.lower().encode(), value.encode()) for name, value in answer.headers)
+        tagged = (b"etag", (answer.etag or page.etag).encode())
+        await exchange.write(200, _whole(answer.body), JSON.encode(), (*page.headers, *own, tagged))
         return True
 
     async def _answer(self, route: Route[ContextT], path: dict[str, str], exchange: Exchange) -> Answer:
@@ -264,21 +273,22 @@ class App(Generic[ContextT]):
             return answer
         is_shared = call.caller.is_anonymous
         caching = self._public if is_shared else "private, no-cache"
-        answer.headers = (*answer.headers, ("Cache-Control", caching), ("Vary", "Authorization, X-API-Key, Accept"))
+        answer.headers = (*answer.headers, ("Cache-Control", caching), ("Vary", _VARY))
         if answer.etag is None and isinstance(answer.body, bytes):
             answer.etag = conditional.etag_of(answer.body)
         if is_shared and exchange.versions and exchange.deprecations == route.announced:
             self._keep(exchange, answer)
-        if answer.etag is not None and conditional.none_match(exchange.headers.get("if-none-match"), answer.etag):
-            return Answer(304, b"", JSON, answer.headers, answer.etag)
-        return answer
+        tag = None
+        if answer.etag is not None:
+            tag = conditional.matched(exchange.headers.get("if-none-match"), answer.etag)
+        return answer if tag is None else Answer(304, b"", JSON, answer.headers, tag)
 
     def _keep(self, exchange: Exchange, answer: Answer) -> None:
         """Keep an encoded answer for whoever asks the same while nothing has changed."""
         if answer.etag is None or not isinstance(answer.body, bytes) or answer.media_type != JSON:
             return
         pairs = ((name.lower().encode(), value.encode()) for name, value in answer.headers)
-        page = Page(exchange.versions, answer.body, answer.etag, (*pairs, (b"etag", answer.etag.encode())))
+        page = Page(exchange.versions, answer.body, answer.etag, tuple(pairs))
         self._pages.put((exchange.raw_path, exchange.query_string), page)
 
     async def _write(
@@ -382,6 +392,10 @@ def _require_acceptable(route: Route[ContextT], accept: str | None) -> None:
 def _is_for_reading(route: Route[ContextT], accept: str | None) -> bool:
     """Whether a person in front of a browser waits for the answer, rather than a program."""
     return route.produces[0].startswith("text/html") and "text/html" in (accept or "")
+
+
+def _whole(body: bytes | AsyncIterator[bytes]) -> bytes:
+    return body if isinstance(body, bytes) else b""
 
 
 def _unkept(answer: Answer) -> Answer:

@@ -1,8 +1,14 @@
 """Conditional requests (RFC 9110 §13): ETag, If-None-Match, If-Match."""
 
 import hashlib
+from typing import Literal, TypeAlias
 
 from countersign.kernel.errors import Refused
+
+Coding: TypeAlias = Literal["zstd", "gzip"]
+
+CODINGS: tuple[Coding, ...] = ("zstd", "gzip")
+"""The content codings of public answers, from the best to the one that every client has."""
 
 
 class PreconditionFailed(Refused):
@@ -17,6 +23,21 @@ class PreconditionFailed(Refused):
 def etag_of(body: bytes) -> str:
     """A strong entity tag of exactly these bytes, quotes included."""
     return f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+
+
+def coded_tag(etag: str, coding: Coding) -> str:
+    """The entity tag of the body in a content coding, which is another representation (RFC 9110 §8.8.3)."""
+    return f'{etag[:-1]}-{coding}"'
+
+
+def matched(header: str | None, etag: str) -> str | None:
+    """The tag of the body, in one of the forms that it is sent in, that If-None-Match names: the answer is 304."""
+    if header is None:
+        return None
+    if header == etag or header.strip() == "*":
+        return etag
+    named = {tag.strip().removeprefix("W/") for tag in header.split(",")}
+    return next((tag for tag in (etag, *(coded_tag(etag, coding) for coding in CODINGS)) if tag in named), None)
 
 
 def none_match(header: str | None, etag: str) -> bool:
@@ -36,5 +57,13 @@ def require_match(header: str | None, etag: str) -> None:
     """
     if header is None or header.strip() == "*":
         return
-    if not any(tag.strip() == etag for tag in header.split(",")):
+    if not any(_bare(tag.strip()) == etag for tag in header.split(",")):
         raise PreconditionFailed("the resource was changed since it was read")
+
+
+def _bare(tag: str) -> str:
+    """The tag of the body that was sent in a content coding."""
+    for coding in CODINGS:
+        if tag.endswith(f'-{coding}"'):
+            return tag[: -len(coding) - 2] + '"'
+    return tag

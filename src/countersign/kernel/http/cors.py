@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.call import Call, Caller, ContextT
 from countersign.kernel.http.route import Nothing, Route, route
@@ -19,6 +21,10 @@ SHOWN = (
 _MAX_AGE_S = 86_400
 
 
+class Preflight(msgspec.Struct, frozen=True):
+    """The parameters of the request that is to follow, which are for its own route to check."""
+
+
 def preflights(routes: Iterable[Route[ContextT]]) -> tuple[Route[ContextT], ...]:
     """For each address with routes that other sites may use, the OPTIONS route that says so."""
     methods: dict[tuple[str, bool], list[str]] = {}
@@ -31,12 +37,21 @@ def preflights(routes: Iterable[Route[ContextT]]) -> tuple[Route[ContextT], ...]
 def _preflight(path: str, offered: tuple[str, ...], *, at_root: bool) -> Route[Any]:
     headers = (
         ("Access-Control-Allow-Methods", ", ".join(offered)),
-        ("Access-Control-Allow-Headers", "Authorization, Content-Type, MCP-Protocol-Version"),
+        ("Access-Control-Allow-Headers", "Authorization, Content-Type, If-None-Match, MCP-Protocol-Version, X-API-Key"),
         ("Access-Control-Max-Age", str(_MAX_AGE_S)),
     )
 
-    async def allow(call: Call[Any, Caller, Nothing, Nothing]) -> Answer:
+    async def allow(call: Call[Any, Caller, Preflight, Nothing]) -> Answer:
         """Allow pages of other sites to call this."""
         return Answer(204, headers=headers)
 
-    return route("OPTIONS", path, allow, answers={204: None}, at_root=at_root, own_credentials=True, cross_origin=True)
+    return route(
+        "OPTIONS",
+        path,
+        allow,
+        query=Preflight,
+        answers={204: None},
+        at_root=at_root,
+        own_credentials=True,
+        cross_origin=True,
+    )

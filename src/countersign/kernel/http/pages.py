@@ -12,7 +12,7 @@ MAX_ASKED = 10_000
 
 @dataclass(slots=True)
 class Page:
-    """An encoded 200 answer to anonymous callers, and the versions it was read under."""
+    """An encoded 200 answer to anonymous callers, and the versions it was read under; `headers` lack its entity tag."""
 
     versions: tuple[int, ...]
     body: bytes

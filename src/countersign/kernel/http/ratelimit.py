@@ -7,6 +7,8 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.http.counters import Quota
 
 WINDOW_S = 60
+DOCUMENTS = "documents"
+"""The quota of documents, problem pages and self-serve keys, by address."""
 
 
 class RateLimited(Refused):

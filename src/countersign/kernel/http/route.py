@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     writes: bool
     secret: bool
     cached: bool
+    compressed: bool
     streams: bool
     takes: str
     form: bool
@@ -68,6 +69,7 @@ class Route(Generic[ContextT]):
     prepare     slow work before that transaction (hashing, encoding); its result is `call.prepared`
     secret      the answer holds secrets: an idempotency record of it is sealed, caches may not keep it
     cached      the encoded answer to anonymous callers is kept in memory while its versions last
+    compressed  the answer is the same for every caller, and is sent in a content coding
     streams     the handler reads the body itself
     takes       the media type of a streamed body
     form        the body may also be application/x-www-form-urlencoded
@@ -106,6 +108,7 @@ class Route(Generic[ContextT]):
     writes: bool = False
     secret: bool = False
     cached: bool = False
+    compressed: bool = False
     streams: bool = False
     takes: str = "application/octet-stream"
     form: bool = False

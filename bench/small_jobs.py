@@ -1,0 +1,91 @@
+"""Small jobs, each asked for alone: how many are answered 200 within the wait, and how long the answer takes.
+
+An archive of some kilobytes is uploaded for each round; then `build.process`, `archive.extract` and `artifact.verify`
+are asked for, without any preference, from a store with a worker process.
+"""
+
+import asyncio
+import io
+import os
+import statistics
+import tarfile
+import time
+
+import harness
+import httpx
+import seed
+from harness import Bench
+
+from countersign.cli import worker
+from countersign.distribution import app
+from countersign.distribution.jobs import process
+from countersign.settings import Settings
+
+ROOT_URL = "http://127.0.0.1:8480"
+ROUNDS, ROUNDS_QUICK, PAUSE_S = 20, 3, 0.5
+WAIT_MS = 250
+
+
+def archive(number: int) -> bytes:
+    """A small build, another one for each number."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        for name, content in (("run.sh", b"#!/bin/sh\n"), ("data.bin", os.urandom(8 << 10)), ("n", b"%d" % number)):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o755
+            tar.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()
+
+
+async def ask(settings: Settings, rounds: int) -> dict[str, list[tuple[int, float]]]:
+    """Status and milliseconds of each answer, by type."""
+    from tests.distribution.files import open_shop
+    from tests.distribution.world import World
+
+    found: dict[str, list[tuple[int, float]]] = {}
+    async with app.opened(settings, ROOT_URL, is_loopback=True) as store:
+        transport = httpx.ASGITransport(app.create(store))
+        async with (
+            httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client,
+            process.kept(store, worker.COMMAND, 1),
+        ):
+            world = World(store, client)
+            await world.org("north")
+            shop = await open_shop(world)
+            # The worker starts meanwhile; its first job imports what the others find.
+            for number in range(rounds + 1):
+                ready = await shop.upload(archive(number), f"{number}.tar.gz")
+                for kind in ("build.process", "archive.extract", "artifact.verify"):
+                    wait = {"Prefer": "wait=30"} if not number else {}
+                    body = {"type": kind, "payload": {"artifact_id": ready["id"]}}
+                    began_s = time.monotonic()
+                    answer = await world.call("POST", "/jobs", shop.token, json=body, headers=wait)
+                    took_ms = 1000 * (time.monotonic() - began_s)
+                    if number:
+                        found.setdefault(kind, []).append((answer.status_code, took_ms))
+                    await asyncio.sleep(PAUSE_S)
+    return found
+
+
+def measure(bench: Bench) -> None:
+    """Each database, with the embedded engine."""
+    for database in bench.options.databases:
+        url = ""
+        if bench.cluster is not None and database == "postgres":
+            bench.cluster.sql("CREATE DATABASE small_jobs TEMPLATE template0")
+            url = bench.cluster.url("small_jobs")
+        data = str(bench.folder / f"{database}-small")
+        settings = Settings(data=data, database_url=url, master_key=seed.MASTER_KEY, job_engine="embedded")
+        answers = asyncio.run(ask(settings, ROUNDS_QUICK if bench.options.is_quick else ROUNDS))
+        for kind, each in answers.items():
+            took = [ms for _, ms in each]
+            within = sum(status == 200 for status, _ in each) / len(each)
+            figures = {"within": within, "p50_ms": round(statistics.median(took), 1), "max_ms": round(max(took), 1)}
+            bench.other[f"{database}, {kind}"] = figures
+            print(f"  {database}, {kind:18}" + "".join(f"  {key} {value:,.2f}" for key, value in figures.items()))
+            bench.aim(f"{database}, {kind} answered within {WAIT_MS} ms", within, 1)
+
+
+if __name__ == "__main__":
+    with harness.bench("small_jobs", "Small jobs, asked for one by one", needs_load=False) as running:
+        measure(running)

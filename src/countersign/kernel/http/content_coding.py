@@ -1,0 +1,90 @@
+"""Content codings (RFC 9110 §8.4) of public answers: which one a client takes, and each body encoded once.
+
+Only what is the same for every caller is ever encoded, and never for a request with a cookie or a credential: the
+length of a compressed answer would tell what is in it (BREACH).
+"""
+
+import gzip
+import sys
+from collections import OrderedDict
+from functools import lru_cache
+
+from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.call import Headers
+from countersign.kernel.http.conditional import CODINGS, Coding, coded_tag
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+MIN_BYTES = 1024
+"""Shorter bodies gain nothing."""
+CREDENTIALS = ("authorization", "x-api-key", "cookie")
+VARY = ("Vary", "Accept-Encoding")
+_GZIP_LEVEL, _ZSTD_LEVEL = 6, 9
+
+
+def chosen(headers: Headers) -> Coding | None:
+    """The coding for an answer to this request; None: none."""
+    accepted = headers.get("accept-encoding")
+    if accepted is None or any(headers.get(name) is not None for name in CREDENTIALS):
+        return None
+    return _best(accepted)
+
+
+@lru_cache(maxsize=256)
+def _best(accepted: str) -> Coding | None:
+    weights: dict[str, float] = {}
+    for each in accepted.lower().split(","):
+        name, *parameters = (part.strip() for part in each.split(";"))
+        weights[name] = _weight(parameters)
+    every = weights.get("*", 0.0)
+    best = max(CODINGS, key=lambda coding: weights.get(coding, every))
+    weight = weights.get(best, every)
+    return best if weight > 0 and weight >= weights.get("identity", 0.0) else None
+
+
+def _weight(parameters: list[str]) -> float:
+    for each in parameters:
+        if each.startswith("q="):
+            try:
+                return float(each[2:])
+            except ValueError:
+                return 0.0
+    return 1.0
+
+
+class Encoded:
+    """Encoded bodies by their entity tags, which name their content: each is made once, the least recently used go."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._used_bytes = 0
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+
+    def body(self, etag: str, body: bytes, coding: Coding) -> bytes:
+        """The body in the coding."""
+        name = coded_tag(etag, coding)
+        found = self._kept.get(name)
+        if found is not None:
+            self._kept.move_to_end(name)
+            return found
+        packed = gzip.compress(body, _GZIP_LEVEL, mtime=0) if coding == "gzip" else zstd.compress(body, _ZSTD_LEVEL)
+        self._kept[name] = packed
+        self._used_bytes += len(packed)
+        while self._used_bytes > self._limit_bytes:
+            _, old = self._kept.popitem(last=False)
+            self._used_bytes -= len(old)
+        return packed
+
+    def answer(self, answer: Answer, headers: Headers) -> Answer:
+        """The answer in the coding that the request takes; unchanged where it is short, streamed or has no tag."""
+        coding = chosen(headers)
+        if answer.status != 200 or answer.etag is None or not isinstance(answer.body, bytes):
+            return answer
+        if coding is None or len(answer.body) < MIN_BYTES:
+            return answer
+        packed = self.body(answer.etag, answer.body, coding)
+        tag = coded_tag(answer.etag, coding)
+        return Answer(200, packed, answer.media_type, (*answer.headers, ("Content-Encoding", coding)), tag)

@@ -1,0 +1,167 @@
+"""Public answers are compressed for anonymous callers, once for each change, and nothing else ever is."""
+
+import gzip
+from typing import Any
+
+import httpx
+import pytest
+from backports import zstd
+
+from countersign.kernel.http import content_coding
+from countersign.kernel.http.call import Headers
+from countersign.kernel.http.content_coding import Encoded
+from tests.contract.scenes import BY_KEY, QUERIES, Scene
+from tests.distribution.world import World
+
+DOCUMENTS = ("/openapi.json", "/wiki.json", "/llms.txt")
+CATALOG = ("/api/v1/products?limit=100", "/api/v1/products/big", "/api/v1/products/big/releases")
+UNPACK = {"gzip": gzip.decompress, "zstd": zstd.decompress, "": bytes}
+PRIVATE = (
+    {"Cookie": "a=b"},
+    {"Authorization": "Bearer PERSON"},
+    {"X-API-Key": "KEY"},
+)
+
+
+async def raw(world: World, path: str, method: str = "GET", **headers: str) -> tuple[httpx.Response, bytes]:
+    """The answer with its body as it was sent, to a request with these headers alone; the third of its kind."""
+    sent = {"Accept-Encoding": "identity", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    for _ in range(3):
+        async with world.http.stream(method, path, headers=sent) as answer:
+            body = b"".join([piece async for piece in answer.aiter_raw()])
+    return answer, body
+
+
+@pytest.fixture
+async def big(world: World) -> World:
+    """A world with a product whose answers are long enough to be compressed."""
+    await world.product("north", "big", description="A long story. " * 300)
+    owner = await world.person("owner@north.example", north="owner")
+    for number in range(3):
+        body = {"version": f"1.{number}.0", "channel": "beta", "notes": "What is new. " * 100}
+        await world.call("POST", "/products/big/releases", owner, json=body)
+        await world.call("POST", f"/products/big/releases/1.{number}.0/publish", owner)
+    return world
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, *CATALOG])
+async def test_a_public_answer_has_a_form_and_a_tag_of_its_own_for_each_coding(big: World, path: str) -> None:
+    plain, whole = await raw(big, path)
+    tags = {plain.headers["etag"]}
+    for accepted, coding in (("gzip", "gzip"), ("zstd", "zstd"), ("gzip, zstd, br", "zstd"), ("*", "zstd")):
+        answer, body = await raw(big, path, Accept_Encoding=accepted)
+        head, nothing = await raw(big, path, "HEAD", Accept_Encoding=accepted)
+        tag = answer.headers["etag"]
+        again, empty = await raw(big, path, Accept_Encoding=accepted, If_None_Match=tag)
+
+        assert answer.headers["content-encoding"] == head.headers["content-encoding"] == coding
+        assert UNPACK[coding](body) == whole
+        assert len(body) < len(whole) / 2
+        assert int(answer.headers["content-length"]) == int(head.headers["content-length"]) == len(body)
+        assert (nothing, head.headers["etag"]) == (b"", tag)
+        assert (again.status_code, empty, again.headers["etag"]) == (304, b"", tag)
+        assert "content-encoding" not in again.headers
+        tags.add(tag)
+    known, _ = await raw(big, path, Accept_Encoding="zstd", If_None_Match=plain.headers["etag"])
+    assert (known.status_code, known.headers["etag"]) == (304, plain.headers["etag"])
+    ranged, ranged_body = await raw(big, path, Accept_Encoding="gzip", Range="bytes=0-9")
+    assert (ranged.status_code, UNPACK["gzip"](ranged_body)) == (200, whole)
+    assert len(tags) == 3
+    for each in (plain, answer, again):
+        assert "Accept-Encoding" in each.headers["vary"]
+
+
+@pytest.mark.parametrize("accepted", ["", "br", "identity", "gzip;q=0, zstd;q=0", "gzip;q=0.5, identity;q=1", "*;q=0"])
+async def test_who_takes_no_coding_gets_none(big: World, accepted: str) -> None:
+    for path in (*DOCUMENTS, *CATALOG):
+        assert "content-encoding" not in (await raw(big, path, Accept_Encoding=accepted))[0].headers
+
+
+@pytest.mark.parametrize("credential", PRIVATE, ids=lambda each: next(iter(each)))
+async def test_with_a_cookie_or_a_credential_nothing_is_compressed(big: World, credential: dict[str, str]) -> None:
+    person = await big.person("reader@example.com")
+    key = (await big.call("GET", "/api/keys")).json()["api_key"]
+    sent = {name: value.replace("PERSON", person).replace("KEY", key) for name, value in credential.items()}
+    for path in (*DOCUMENTS, *CATALOG):
+        answer, _ = await raw(big, path, Accept_Encoding="gzip, zstd", **sent)
+        assert answer.status_code == 200
+        assert "content-encoding" not in answer.headers, path
+
+
+async def test_no_other_answer_of_the_store_is_compressed(scene: Scene) -> None:
+    public = {"/openapi.json", "/wiki.json", "/llms.txt", "/products", "/products/{id}", "/catalog"}
+    for (method, name), each in BY_KEY.items():
+        if name in public or method != "GET" or name.endswith(("/releases", "/feed")):
+            continue
+        options: dict[str, Any] = {"params": QUERIES.get((method, name)), "headers": {"Accept-Encoding": "gzip, zstd"}}
+        for caller in ("anonymous", "owner of north"):
+            answer = await scene.send(each, caller, **options)
+            assert "content-encoding" not in answer.headers, (name, caller)
+
+
+async def test_a_change_is_seen_in_every_coding_at_once(big: World) -> None:
+    before, _ = await raw(big, CATALOG[1], Accept_Encoding="gzip")
+    owner = await big.person_token("owner@north.example", "read:products write:products")
+    body = {"slug": "big", "title": "Changed", "kind": "game", "platforms": ["web"], "status": "public"}
+    body["description"] = "Another story. " * 300
+    stale = await big.call("PUT", "/products/big", owner, json=body, headers={"If-Match": '"other-gzip"'})
+    changed = await big.call("PUT", "/products/big", owner, json=body, headers={"If-Match": before.headers["etag"]})
+
+    after, packed = await raw(big, CATALOG[1], Accept_Encoding="gzip", If_None_Match=before.headers["etag"])
+
+    assert (stale.status_code, changed.status_code, after.status_code) == (412, 200, 200)
+    assert b'"Changed"' in gzip.decompress(packed)
+    assert after.headers["etag"] != before.headers["etag"]
+
+
+def test_a_body_is_encoded_once_and_the_least_recently_used_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bytes] = []
+    real = gzip.compress
+    monkeypatch.setattr(content_coding.gzip, "compress", lambda body, *a, **k: made.append(body) or real(body, *a, **k))
+    bodies = {f'"{number}"': bytes([number]) * 5000 for number in range(3)}
+    size = len(real(bodies['"0"'], 6, mtime=0))
+    encoded = Encoded(2 * size + size // 2)
+    for tag in ('"0"', '"1"', '"0"', '"2"', '"0"', '"1"'):
+        assert gzip.decompress(encoded.body(tag, bodies[tag], "gzip")) == bodies[tag]
+
+    assert made == [bodies[tag] for tag in ('"0"', '"1"', '"2"', '"1"')]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        ("gzip", "gzip"),
+        ("GZIP;Q=0.3", "gzip"),
+        ("zstd;q=0.2, gzip;q=0.8", "gzip"),
+        ("zstd;q=0, *", "gzip"),
+        ("gzip;q=nonsense", None),
+        ("identity, gzip;q=0.9", None),
+        (",,;;q=,", None),
+    ],
+)
+def test_the_coding_is_the_one_that_weighs_most(accepted: str, coding: str | None) -> None:
+    assert content_coding.chosen(Headers([(b"accept-encoding", accepted.encode())])) == coding
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, *CATALOG, "/api/v1/catalog", "/api/v1", "/problems/invalid-request"])
+async def test_pages_of_any_site_may_read_public_data_without_credentials(big: World, path: str) -> None:
+    foreign = {"Origin": "https://shop.example"}
+    answers = [await big.http.get(path, headers=foreign) for _ in range(3)]
+    preflight = {**foreign, "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "if-none-match"}
+    allowed = await big.http.request("OPTIONS", path, headers=preflight)
+
+    for answer in (*answers, allowed):
+        assert answer.is_success
+        assert answer.headers.get_list("access-control-allow-origin") == ["*"]
+        assert "access-control-allow-credentials" not in answer.headers
+    assert "GET" in allowed.headers["access-control-allow-methods"]
+    assert "If-None-Match" in allowed.headers["access-control-allow-headers"]
+
+
+@pytest.mark.parametrize("path", ["/products/big/drafts", "/library", "/jobs", "/org"])
+async def test_private_answers_are_not_for_pages_of_other_sites(big: World, path: str) -> None:
+    owner = await big.person_token("owner@north.example", "read:products read:library admin:org")
+    answer = await big.call("GET", path, owner, headers={"Origin": "https://shop.example"})
+
+    assert answer.is_success
+    assert "access-control-allow-origin" not in answer.headers

@@ -1,0 +1,95 @@
+"""A process that reads artifacts is started before it is needed; small jobs end while their caller waits."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from countersign.cli import worker
+from countersign.distribution.jobs import process
+from countersign.distribution.processing import apart, reader
+from countersign.distribution.processing.reader import PROGRAM
+from countersign.updates.ingest.records import Ended
+from tests.distribution.files import Shop
+from tests.distribution.processing.works import Works, tar
+
+SMALL = {"run.sh": b"#!/bin/sh\n", "data.bin": b"x" * 1000}
+TYPES = ("build.process", "archive.extract", "artifact.verify")
+
+
+def readers() -> set[int]:
+    """The processes of this one that read artifacts, or wait for one."""
+    found: set[int] = set()
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((each / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid() and PROGRAM.encode() in (each / "cmdline").read_bytes():
+                found.add(int(each.name))
+        except OSError:
+            continue
+    return found
+
+
+def running() -> set[int]:
+    """Those of them that have not ended."""
+    return {each for each in readers() if "\nState:\tZ" not in Path(f"/proc/{each}/status").read_text()}
+
+
+async def read(works: Works, path: Path) -> set[int]:
+    """Read a file as jobs do; the processes that were there meanwhile."""
+    async with reader.reading(works.store.settings, path, path.name, chunks=False, plain=True) as reading:
+        while not isinstance(await reading.next(), Ended):
+            continue
+        return readers()
+
+
+async def started_ahead() -> int:
+    """The process that waits for work, once it is there."""
+    async with asyncio.timeout(60):
+        while not (found := readers()):
+            await asyncio.sleep(0.01)
+    (only,) = found
+    return only
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_a_reader_that_was_started_ahead_is_used_once_and_replaced(works: Works, tmp_path: Path) -> None:
+    path = tmp_path / "game.tar"
+    path.write_bytes(tar(SMALL))
+
+    async with apart.kept_ready(PROGRAM):
+        first = await started_ahead()
+        assert await read(works, path) == {first}
+        second = await started_ahead()
+        assert second != first
+        assert await read(works, path) == {second}
+
+    assert readers() == set()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_a_waiting_reader_that_dies_is_replaced_when_it_is_needed(works: Works, tmp_path: Path) -> None:
+    path = tmp_path / "game.tar"
+    path.write_bytes(tar(SMALL))
+
+    async with apart.kept_ready(PROGRAM):
+        first = await started_ahead()
+        os.kill(first, signal.SIGKILL)
+        while first in running():
+            await asyncio.sleep(0.01)
+        (used,) = await read(works, path)
+        assert used != first
+
+
+async def test_small_jobs_of_every_type_end_within_a_wait_and_are_answered_200(shop: Shop) -> None:
+    ready = await shop.upload(tar(SMALL), "game.tar")
+
+    async with process.kept(shop.store, worker.COMMAND, 1):
+        for kind in TYPES:
+            body = {"type": kind, "payload": {"artifact_id": ready["id"]}}
+            answer = await shop.world.call("POST", "/jobs", shop.token, json=body, headers={"Prefer": "wait=30"})
+            assert (answer.status_code, answer.json()["status"]) == (200, "completed"), answer.text
+            assert answer.json()["result"]
