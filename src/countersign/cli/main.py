@@ -32,7 +32,7 @@ COMMANDS = {
     "client": Entry("administration:client", "Run a server", "OAuth clients: create."),
     "token": Entry("administration:token", "Run a server", "Bearer tokens of people: issue."),
     "issuers": Entry("issuers:issuers", "Run a server", "Identity providers whose word counts: add, list, remove."),
-    "keys": Entry("keys:keys", "Run a server", "The keys that seal and sign: rotate, and which are still needed."),
+    "keys": Entry("keys:keys", "Run a server", "Signing keys: rotate. Master keys: re-encrypt, and which are needed."),
     "mail": Entry("mail:mail", "Run a server", "Show the letters that wait in the outbox folder."),
     "webhooks": Entry(
         "webhooks:webhooks", "Run a server", "Addresses that are told of what happens: add, list, replay."

@@ -43,7 +43,8 @@ def python() -> Finding:
 def variables() -> Finding:
     """Names of the environment are not refused, since other programs may use the prefix too."""
     known = {PREFIX + item.name.upper() for item in fields(Settings)} | file_variables() | OF_CLIENTS
-    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    given = (name for name, value in os.environ.items() if name.startswith(PREFIX) and value)
+    unknown = sorted(name for name in given if name not in known)
     if unknown:
         remedy = "Correct or remove it; `countersign config` lists every name."
         return Finding("settings", "warn", f"no setting is called {', '.join(unknown)}", remedy)
