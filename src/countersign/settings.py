@@ -226,6 +226,7 @@ class Explained:
     default: str
     unit: str
     meaning: str
+    is_secret: bool = False
 
 
 def load(environment: Mapping[str, str], **given: object) -> Settings:
@@ -258,6 +259,7 @@ def explain(environment: Mapping[str, str], **given: object) -> list[Explained]:
                 str(item.default),
                 item.metadata["unit"],
                 item.metadata["meaning"],
+                is_secret=item.metadata["secret"],
             )
         )
     return lines

@@ -10,7 +10,9 @@ from pathlib import Path
 import msgspec
 
 from countersign import reach
+from countersign.cli import output
 from countersign.cli.output import Exit, Failure
+from countersign.kernel.disk_full import is_disk_full
 
 FILE_NAME = "serve.lock"
 
@@ -44,6 +46,8 @@ def held(data: Path, doing: str = "") -> Generator[DataLock]:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
+        if is_disk_full(error):
+            raise output.disk_is_full(doing, error) from error
         remedy = "Let that user write there, or choose another directory with --data."
         raise Failure(doing, why=reach.denied(Path(error.filename or path), error, "written"), remedy=remedy) from error
     try:

@@ -9,8 +9,10 @@ from typing import NamedTuple
 import click
 
 from countersign import __version__
+from countersign.cli import output
 from countersign.cli.output import Exit, Failure
 from countersign.cli.target import server_option
+from countersign.kernel.disk_full import is_disk_full
 
 
 class Entry(NamedTuple):
@@ -112,6 +114,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         result: object = commands.main(args=arguments, prog_name="countersign", standalone_mode=False)
     except (click.ClickException, Failure) as failure:
+        failure.show()
+        sys.exit(failure.exit_code)
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
+        output.discard_stdout()
+        failure = output.disk_is_full("the command cannot continue", error)
         failure.show()
         sys.exit(failure.exit_code)
     except click.Abort:

@@ -17,6 +17,7 @@ from countersign.cli.names import CHANNELS, PLATFORMS, Product
 from countersign.cli.output import Exit, Failure
 from countersign.cli.target import server_option
 from countersign.cli.upload import Content, Memory, Remembered, Sending, content_of
+from countersign.kernel.disk_full import is_disk_full
 
 
 @dataclass(slots=True)
@@ -129,7 +130,7 @@ def _built(to: Target, artifact: wire.Artifact, content: Content) -> Built | Non
 
 def _unusable(to: Target, error: OSError) -> Failure:
     why = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
-    if error.errno in output.NO_ROOM:
+    if is_disk_full(error):
         remedy = "Free space for the packed directory, or set TMPDIR to a volume that has some."
         return Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL)
     return Failure(to.doing, why=why, remedy="Make the file readable, then push again.")

@@ -75,7 +75,8 @@ def disk(data: Path, reserve_mib: int) -> Finding:
     free_mib = shutil.disk_usage(_existing(data)).free >> 20
     detail = f"{free_mib} MiB free, {reserve_mib} MiB are kept in reserve"
     if free_mib <= reserve_mib:
-        return Finding("disk", "fail", detail, "Free space: every write is refused with 507.")
+        detail = f"the disk is full: {detail}"
+        return Finding("disk", "fail", detail, "Free space: every write is refused with 507.", is_disk_full=True)
     if free_mib <= reserve_mib + SCARCE_MIB:
         return Finding("disk", "warn", detail, "Free space soon, or move the data directory.")
     return Finding("disk", "ok", detail)

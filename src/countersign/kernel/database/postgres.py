@@ -19,7 +19,8 @@ from countersign.kernel.database.postgres_connecting import CONNECT_S, connected
 from countersign.kernel.database.postgres_driver import Connection, Lease, Pool, driver
 from countersign.kernel.database.postgres_rights import rights
 from countersign.kernel.database.settled import settled
-from countersign.kernel.errors import InvalidRequest, Refused, StorageFull, Unavailable
+from countersign.kernel.disk_full import disk_full, is_disk_full
+from countersign.kernel.errors import InvalidRequest, Refused, Unavailable
 
 BATCH = 500
 CACHED_STATEMENTS = 500
@@ -365,8 +366,8 @@ def refuse(error: BaseException) -> NoReturn:
 
 def refusal(error: BaseException) -> Refused | None:
     """What the error means to a caller, or None when the statement itself is at fault."""
-    if isinstance(error, asyncpg.DiskFullError):
-        return StorageFull("There is no room left for the database.")
+    if is_disk_full(error):
+        return disk_full("the database of the PostgreSQL server")
     if type(error) is asyncpg.ProgramLimitExceededError:
         # An entry of an index takes 2,704 bytes, after compression; SQLite knows no such limit.
         return InvalidRequest("a text is too long to be indexed (some 650 of the longest characters): shorten it")

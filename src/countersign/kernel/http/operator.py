@@ -172,7 +172,7 @@ class Operator:
             return Finding(check.name, "failed", f"no answer within {CHECK_S:.0f} s")
         except Exception as error:  # the edge of a check: whatever is wrong with what it looks at, it failed
             self._log.error("check failed", check=check.name, exc_info=error)
-            return Finding(check.name, "failed", f"{type(error).__name__}: the log has the fault")
+            return Finding(check.name, "failed", "the check itself failed; the log has the reason")
 
     async def _count(self) -> bytes:
         answers = await self._siblings.ask(NUMBERS, PATIENCE_S)

@@ -12,6 +12,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import ECKey
 
 from countersign.kernel import clock
+from countersign.kernel.clock import Instant
 from countersign.kernel.errors import Refused
 
 ALGORITHM = "ES256"
@@ -121,7 +122,7 @@ class RetiredKey(NamedTuple):
     expired; None: until `ends_at` is set by the next rotation."""
 
     key: ECKey
-    ends_at: int | None
+    ends_at: Instant | None
 
     @property
     def is_live(self) -> bool:
@@ -153,7 +154,7 @@ class KeyRing:
         try:
             ring = msgspec.json.decode(stored, type=_StoredRing)
             current = ECKey.import_key(msgspec.to_builtins(ring.current))
-            previous = tuple(RetiredKey(_imported(key), key.ends_at) for key in ring.previous)
+            previous = tuple(_retired_key(each) for each in ring.previous)
         except (msgspec.DecodeError, JoseError, ValueError):
             # The cause would carry the private key into a log.
             raise ValueError("the stored key ring is damaged") from None
@@ -342,8 +343,9 @@ def _public_half(key: ECKey) -> ECKey:
     return ECKey.import_key(msgspec.to_builtins(_public_jwk(key)))
 
 
-def _imported(jwk: _RetiredJwk) -> ECKey:
-    return ECKey.import_key({"kty": jwk.kty, "crv": jwk.crv, "x": jwk.x, "y": jwk.y})
+def _retired_key(jwk: _RetiredJwk) -> RetiredKey:
+    key = ECKey.import_key({"kty": jwk.kty, "crv": jwk.crv, "x": jwk.x, "y": jwk.y})
+    return RetiredKey(key, None if jwk.ends_at is None else Instant(jwk.ends_at))
 
 
 def _retired_jwk(retired: RetiredKey) -> _RetiredJwk:
