@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from countersign.cli import operating, output
+from countersign.cli import lifecycle, operating, output
 from countersign.cli.lock import DataLock
 from countersign.cli.output import Exit, Failure
 from countersign.cli.place import Place, place_of
@@ -92,11 +92,6 @@ def run(start: Start, lock: DataLock) -> None:
     settings, words, mailboxes = start.settings, Words(), operating.Mailboxes(start.workers)
     own = operating.listeners(settings)
     broken: list[str] = []
-    try:
-        telemetry.configure(settings.log_level)
-    except ValueError as error:
-        remedy = "Correct COUNTERSIGN_LOG_LEVEL."
-        raise Failure(DOING, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
 
     @asynccontextmanager
     async def application(index: int, listeners: Sequence[Listener]) -> AsyncGenerator[Sequence[ASGIApp]]:
@@ -130,6 +125,7 @@ def run(start: Start, lock: DataLock) -> None:
             output.note(f"  {hint}")
         operating.announce(own)
         click.echo("Stop with ctrl-C.")
+        lifecycle.ready("serve", addresses=addresses, operator=[operating.url(each.host, each.port) for each in own])
         notify(READY)
 
     served = Server(

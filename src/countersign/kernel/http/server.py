@@ -131,13 +131,15 @@ async def _serve(
     stopping = asyncio.Event()
     starting = asyncio.current_task()
 
-    def stop() -> None:
+    def stop(number: signal.Signals) -> None:
+        if server.workers == 1 and not stopping.is_set():
+            workers.log_stop(number)
         stopping.set()
         if starting is not None:
             starting.cancel()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
+        loop.add_signal_handler(number, stop, number)
     state, lasting = ServerState(), ServerState()
     async with server.application(index, real) as applications, beside(watch(state)), beside(watch(lasting)):
         _spare_the_collector()

@@ -37,6 +37,15 @@ class WorkerFailed(Refused):
 class _Stop(Exception):
     """SIGTERM or SIGINT reached the parent."""
 
+    def __init__(self, number: signal.Signals) -> None:
+        super().__init__(number.name)
+        self.number = number
+
+
+def log_stop(number: signal.Signals) -> None:
+    """Log that the process stops, and by which signal."""
+    telemetry.logger("serve").info("stop", reason=number.name)
+
 
 def supervise(
     work: Work, count: int, on_ready: Callable[[], None], on_stop: Callable[[], None], grace_s: float
@@ -56,8 +65,8 @@ def supervise(
             if index == 0:
                 on_ready()
         workers.watch()
-    except _Stop:
-        return
+    except _Stop as stop:
+        log_stop(stop.number)
     finally:
         for number in _STOPS:
             signal.signal(number, signal.SIG_IGN)
@@ -84,8 +93,10 @@ class _Bell:
         """
         others = [] if other is None else [other]
         readable, _, _ = select.select([self._reading, *others], [], [], timeout_s)
-        if self._reading in readable and _STOPS.intersection(os.read(self._reading, 4096)):
-            raise _Stop
+        if self._reading in readable:
+            stops = _STOPS.intersection(os.read(self._reading, 4096))
+            if stops:
+                raise _Stop(signal.Signals(min(stops)))
         return other in readable
 
     def rest(self, seconds: float) -> None:
