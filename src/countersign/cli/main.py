@@ -44,6 +44,7 @@ COMMANDS = {
     "audit": Entry("audit:audit", "Run a server", "The audit of the records service: verify."),
     "backup": Entry("backup:backup", "Run a server", "Databases, files and keys in one sealed archive, while serving."),
     "restore": Entry("restore:restore", "Run a server", "Make a data directory, or a database, from a backup."),
+    "reset": Entry("reset:reset", "Run a server", "Remove all that an installation has stored, once confirmed."),
     "verify": Entry("verify:verify", "Run a server", "Look for damage: in a backup, or in a data directory."),
     "unpack": Entry("unpack:unpack", "Work with files", "Unpack an archive; what is unsafe is refused whole."),
     "login": Entry("login:login", "Use a server", "Sign in to a server by confirming in a browser."),

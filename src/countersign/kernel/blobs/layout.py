@@ -12,6 +12,9 @@ from countersign.kernel.errors import NotFound
 PIECE_BYTES = 1024 * 1024
 """How much is read, hashed or written at once."""
 
+MARKER = "installation.json"
+"""The name of the object that says whose store this is."""
+
 _UPLOAD = re.compile(r"[0-9a-zA-Z-]{1,64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 

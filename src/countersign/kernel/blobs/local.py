@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -122,6 +123,12 @@ class LocalBlobs:
         for first in await disk.in_thread(self._pool, _folders, self._root / "sealed"):
             for found in await disk.in_thread(self._pool, _blobs_under, first):
                 yield found
+
+    async def clear(self) -> None:
+        """See BlobStore."""
+        for name in ("staging", "sealed"):
+            await disk.in_thread(self._pool, _remove_tree, self._root / name)
+        await disk.in_thread(self._pool, (self._root / layout.MARKER).unlink, missing_ok=True)
 
     async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:
         """None: a directory has no address that anyone could fetch from."""
@@ -262,6 +269,11 @@ def _blobs_under(first: Path) -> list[tuple[str, Instant]]:
         for path, changed_at in _files(second)
         if layout.is_digest(path.name)
     ]
+
+
+def _remove_tree(folder: Path) -> None:
+    with suppress(FileNotFoundError):
+        shutil.rmtree(folder)
 
 
 def _remove_folder(folder: Path) -> None:

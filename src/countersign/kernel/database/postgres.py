@@ -119,6 +119,10 @@ class PostgresTransaction:
         self.actions.append(action)
 
 
+APPLICATION = "countersign"
+"""What the connections of a service are called in pg_stat_activity."""
+
+
 class PostgresDatabase:
     """One service's schema in a PostgreSQL database. Reads cannot write; lost connections are replaced."""
 
@@ -269,6 +273,7 @@ async def open_postgres(
         RightMissing: the schema cannot be made, or used.
     """
     settings = {
+        "application_name": APPLICATION,
         "default_transaction_read_only": "on",
         "lock_timeout": str(LOCK_WAIT_MS),
         "idle_in_transaction_session_timeout": "60000",

@@ -291,16 +291,17 @@ def refusal(error: apsw.Error, connection: Connection | None = None, *, file: st
     # A closed connection cannot be asked for its file.
     if not file and connection is not None and not isinstance(error, apsw.ConnectionClosedError):
         file = connection.filename
+    refused = _meaning(error, file)
+    if refused is not None and file:
+        refused.add_note(f"The file is {file}.")
+    return refused
+
+
+def _meaning(error: apsw.Error, file: str) -> Refused | None:
     if is_disk_full(error) or (isinstance(error, _OF_FILES) and file and is_volume_full(Path(file))):
-        full = disk_full("the database")
-        if file:
-            full.add_note(f"The file is {file}.")
-        return full
+        return disk_full("the database")
     found = next((text for kind, text in _REMEDIES if isinstance(error, kind)), None)
     if found is None:
         return None
     is_damaged = isinstance(error, apsw.CorruptError | apsw.NotADBError)
-    refused = Unavailable(found, resolution=_RESTORE if is_damaged else None)
-    if file:
-        refused.add_note(f"The file is {file}.")
-    return refused
+    return Unavailable(found, resolution=_RESTORE if is_damaged else None)
