@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -42,6 +43,13 @@ def processes(root: int) -> list[int]:
     return found
 
 
+def all_ignore(root: int) -> bool:
+    """Whether the process has a child by now, and all of them ignore SIGHUP."""
+    found = processes(root)
+    masks = [re.findall(r"^SigIgn:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) for pid in found]
+    return len(found) > 1 and all(int(mask, 16) & 1 << (signal.SIGHUP - 1) for [mask] in masks)
+
+
 def hang_up(pids: Iterable[int]) -> None:
     """Send each SIGHUP."""
     for pid in pids:
@@ -77,9 +85,9 @@ def test_a_worker_logs_its_life_and_a_hangup_ends_no_process_of_it(run: Run, tmp
     with log.open("w") as file, subprocess.Popen(command, env=environment(), stdout=file, stderr=file) as worker:
         try:
             until_s = time.monotonic() + WITHIN_S
-            while not called("ready", log) and time.monotonic() < until_s:
+            while not (called("ready", log) and all_ignore(worker.pid)) and time.monotonic() < until_s:
                 time.sleep(0.02)
-            hang_up([worker.pid])
+            hang_up(processes(worker.pid))
         finally:
             worker.send_signal(signal.SIGTERM)
         code = worker.wait(WITHIN_S)

@@ -313,3 +313,16 @@ async def test_a_blob_can_be_had_as_a_file(blobs: BlobStore, tmp_path: Path) -> 
     assert path.read_bytes() == _DATA
     with pytest.raises(NotFound):
         await blobs.file("0" * 64, tmp_path)
+
+
+async def test_a_store_is_cleared_of_all_that_is_its_own(blobs: BlobStore) -> None:
+    await _stored(blobs, _DATA)
+    await blobs.stage("other", 0, arriving(b"begun"))
+
+    await blobs.clear()
+    await blobs.clear()
+
+    assert await blobs.size(_SHA) is None
+    assert not await sealed_in(blobs)
+    assert not await staged_in(blobs)
+    assert await _stored(blobs, _DATA) == _SHA
