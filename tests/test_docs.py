@@ -43,6 +43,7 @@ NEVER_A_PROBLEM = {
     "archive_damaged": "shown by the command line",
     "not_empty": "shown by the command line",
     "database_moved": "the start ends with it",
+    "database_in_use": "shown by the command line",
     "database_right_missing": "the start ends with it",
 }
 

@@ -1,6 +1,6 @@
 """Settings come from the command line, the environment, the file, the default: in this order, or are refused."""
 
-from dataclasses import fields
+from dataclasses import Field, fields
 from pathlib import Path
 
 import pytest
@@ -29,6 +29,41 @@ def test_the_file_may_be_anywhere(tmp_path: Path) -> None:
     file.write_text("log_requests = true\n")
 
     assert load({"COUNTERSIGN_CONFIG": str(file)}).log_requests is True
+
+
+@pytest.mark.parametrize("item", fields(Settings), ids=lambda item: item.name)
+def test_an_empty_setting_is_an_unset_one_wherever_it_is_written(tmp_path: Path, item: Field[object]) -> None:
+    (tmp_path / "countersign.toml").write_text(f'{item.name} = ""\n')
+    variable = f"COUNTERSIGN_{item.name.upper()}"
+    given = {"data": str(tmp_path)} if item.name != "data" else {"config": str(tmp_path / "countersign.toml")}
+
+    loaded = load({variable: "", f"{variable}_FILE": ""}, **{item.name: "", **given})
+    explained = {each.variable: each for each in explain({variable: ""}, **given)}
+
+    assert loaded == Settings(**given)
+    if item.name not in given:
+        assert explained[variable].source == "default"
+
+
+def test_where_a_variable_is_empty_the_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "countersign.toml").write_text('rate_token = 1\ndatabase_url = ""\n')
+    secret = tmp_path / "url"
+    secret.write_text("postgresql://db/countersign\n")
+    environment = {
+        "COUNTERSIGN_RATE_TOKEN": "",
+        "COUNTERSIGN_DATABASE_URL": "",
+        "COUNTERSIGN_DATABASE_URL_FILE": str(secret),
+    }
+
+    loaded = load(environment, data=str(tmp_path))
+
+    assert (loaded.rate_token, loaded.database_url) == (1, "postgresql://db/countersign")
+
+
+@pytest.mark.parametrize("name", ["token_ttl_s", "assertion_ttl_s"])
+def test_a_number_above_its_bound_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadSetting, match=f"COUNTERSIGN_{name.upper()} must be 86400 at most, not 86401"):
+        load({f"COUNTERSIGN_{name.upper()}": "86401"}, data=str(tmp_path))
 
 
 @pytest.mark.parametrize("word", ["1", "true", "YES", "on"])

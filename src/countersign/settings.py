@@ -19,8 +19,17 @@ class Unreadable(BadSetting):
     """A file that holds settings cannot be read; the text says which, why and as whom."""
 
 
-def _setting(default: Any, meaning: str, unit: str = "", *, secret: bool = False, among: tuple[str, ...] = ()) -> Any:
-    return field(default=default, metadata={"meaning": meaning, "unit": unit, "secret": secret, "among": among})
+def _setting(
+    default: Any,
+    meaning: str,
+    unit: str = "",
+    *,
+    secret: bool = False,
+    among: tuple[str, ...] = (),
+    max_value: int | None = None,
+) -> Any:
+    metadata = {"meaning": meaning, "unit": unit, "secret": secret, "among": among, "max_value": max_value}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +111,16 @@ class Settings:
     register_named_all: int = _setting(1000, "Agents by e-mail or assertion that may register at all.", "per hour")
     code_failures_person: int = _setting(10, "Wrong redeem codes of one person before 429.", "per 10 minutes")
     code_failures_address: int = _setting(50, "Wrong redeem codes from one address before 429.", "per 10 minutes")
-    token_ttl_s: int = _setting(86400, "Life of an access token.", "seconds")
+    token_ttl_s: int = _setting(86400, "Life of an access token, a day at most.", "seconds", max_value=86400)
     session_ttl_s: int = _setting(1209600, "Life of a signed-in session.", "seconds")
     agents_anonymous: bool = _setting(True, "Let agents register without naming anybody.")
     agents_by_email: bool = _setting(True, "Let agents register by the e-mail of their person, who then confirms.")
-    assertion_ttl_s: int = _setting(3600, "Life of the assertion an agent exchanges for access tokens.", "seconds")
+    assertion_ttl_s: int = _setting(
+        3600,
+        "Life of the assertion an agent exchanges for access tokens, a day at most.",
+        "seconds",
+        max_value=86400,
+    )
     claim_ttl_s: int = _setting(86400, "How long a registered agent may be claimed.", "seconds")
     attempt_ttl_s: int = _setting(600, "Life of one claim link and its code.", "seconds")
     poll_interval_s: int = _setting(5, "Least time between two polls of a claim.", "seconds")
@@ -218,10 +232,12 @@ class Explained:
     default: str
     unit: str
     meaning: str
+    is_secret: bool = False
 
 
 def load(environment: Mapping[str, str], **given: object) -> Settings:
-    """The settings from `given` (the command line; None is not given), the environment, the file, the defaults.
+    """The settings from `given` (the command line), the environment, the file, the defaults; None and the empty text
+    are no value: the next place is read.
 
     Raises:
         BadSetting: a value has the wrong type or is none of the known words; the file cannot be read or names an
@@ -249,6 +265,7 @@ def explain(environment: Mapping[str, str], **given: object) -> list[Explained]:
                 str(item.default),
                 item.metadata["unit"],
                 item.metadata["meaning"],
+                is_secret=item.metadata["secret"],
             )
         )
     return lines
@@ -267,16 +284,19 @@ def _resolve(environment: Mapping[str, str], given: Mapping[str, object]) -> tup
         if source:
             values[item.name] = _typed(item.name, source[1], item.default)
             _require_known(item.name, values[item.name], item.metadata["among"])
+            _require_max(item.name, values[item.name], item.metadata["max_value"])
     return Settings(**values), sources
 
 
 def _layers(environment: Mapping[str, str], given: Mapping[str, object]) -> _Layers:
     """Where values may come from, the strongest first."""
     variables = {
-        name.removeprefix(PREFIX).lower(): value for name, value in environment.items() if name.startswith(PREFIX)
+        name.removeprefix(PREFIX).lower(): value
+        for name, value in environment.items()
+        if name.startswith(PREFIX) and value
     }
     layers: _Layers = [
-        ("command line", {name: value for name, value in given.items() if value is not None}),
+        ("command line", _set(given)),
         ("environment", variables),
         ("environment's file", _secrets_in_files(variables)),
     ]
@@ -285,7 +305,12 @@ def _layers(environment: Mapping[str, str], given: Mapping[str, object]) -> _Lay
     unknown = sorted(set(from_file) - {item.name for item in fields(Settings)})
     if unknown:
         raise BadSetting(f"{path}: no setting is called {unknown[0]}; `countersign config` lists them all")
-    return [*layers, (f"file {path}", from_file)]
+    return [*layers, (f"file {path}", _set(from_file))]
+
+
+def _set(values: Mapping[str, object]) -> dict[str, object]:
+    """The values without the empty ones: an empty setting is an unset one, wherever it is written."""
+    return {name: value for name, value in values.items() if value is not None and value != ""}
 
 
 def file_variables() -> frozenset[str]:
@@ -346,6 +371,11 @@ def _require_known(name: str, value: object, among: tuple[str, ...]) -> None:
         raise BadSetting(f"{PREFIX}{name.upper()} must be {' or '.join(among)}, not {value!r}")
 
 
+def _require_max(name: str, value: int, max_value: int | None) -> None:
+    if max_value is not None and value > max_value:
+        raise BadSetting(f"{PREFIX}{name.upper()} must be {max_value} at most, not {value}")
+
+
 def _typed(name: str, value: object, default: object) -> object:
     """The value in the type of the default."""
     variable = PREFIX + name.upper()
@@ -353,7 +383,7 @@ def _typed(name: str, value: object, default: object) -> object:
         word = str(value).strip().lower()
         if word in ("1", "true", "yes", "on"):
             return True
-        if word in ("0", "false", "no", "off", ""):
+        if word in ("0", "false", "no", "off"):
             return False
         raise BadSetting(f"{variable} must be true or false, not {value!r}")
     if isinstance(default, int):

@@ -1,7 +1,9 @@
 """Attacks with a set-up link that was printed and never needed."""
 
 import pytest
+from httpx import AsyncClient
 
+from countersign.distribution.context import Store
 from countersign.distribution.identity import people, setup
 from tests.distribution.world import World
 
@@ -20,3 +22,14 @@ async def test_a_link_opens_nothing_once_there_is_somebody(world: World, method:
     answer = await world.call(method, f"/auth/setup?token={token}", headers=OWN_PAGE, data=form)
 
     assert answer.status_code == 404
+    assert "Sign in with your e-mail and password." in answer.text
+    assert '<a href="/auth/signin">Sign in</a>' in answer.text
+
+
+async def test_a_link_that_is_none_says_where_there_is_nobody_how_to_get_one(store: Store, http: AsyncClient) -> None:
+    page = await http.get("/auth/setup?token=none")
+
+    assert page.status_code == 404
+    assert "Restart the store: it prints a new link" in page.text
+    assert "/auth/signin" not in page.text
+    assert store.settings.data

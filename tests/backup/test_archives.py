@@ -195,7 +195,7 @@ def damaged_places(archive: bytes) -> list[tuple[int, int]]:
     except Damaged as error:
         found = [(error.start, error.stop)]
         with suppress(Damaged):
-            found = list(damage(io.BytesIO(archive).read, PASSPHRASE))
+            found = [each[:2] for each in damage(io.BytesIO(archive).read, PASSPHRASE)]
         # The nonce stands before the first chunk, which does not open without it.
         return [(start - 16 if start == HEADER_BYTES else start, stop) for start, stop in found]
     return []

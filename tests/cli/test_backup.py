@@ -196,6 +196,28 @@ def test_a_backup_is_verified_as_it_comes_by_stdin(data: Path, tmp_path: Path) -
     assert b"keep the backup in a file" in damaged.stderr
 
 
+@pytest.mark.parametrize("kept", ["header", "some", "most"])
+def test_a_truncated_backup_is_called_so_by_verify_as_by_restore(
+    run: Run, data: Path, tmp_path: Path, kept: str
+) -> None:
+    run("backup", "one.backup", "--data", data, **PASSPHRASE)
+    whole = (tmp_path / "one.backup").read_bytes()
+    length = {"header": 40, "some": 200_000, "most": len(whole) - 1}[kept]
+    (tmp_path / "cut.backup").write_bytes(whole[:length])
+
+    verified = run("verify", "cut.backup", **PASSPHRASE)
+    piped = subprocess.run(
+        [*COMMAND, "verify", "-"], env=environment(**PASSPHRASE), input=whole[:length], capture_output=True, check=False
+    )
+    restored = run("restore", "cut.backup", "--to", "copy", **PASSPHRASE)
+
+    assert verified.returncode == piped.returncode == restored.returncode == Exit.CHECKSUM
+    said = verified.stdout.strip().partition(": ")[2]
+    assert said.startswith("the archive ends too early")
+    assert said in restored.stderr
+    assert said in piped.stdout.decode()
+
+
 def test_damage_of_a_data_directory_is_named(run: Run, data: Path) -> None:
     records = data / "records.sqlite"
     whole = records.read_bytes()

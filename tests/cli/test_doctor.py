@@ -1,6 +1,7 @@
 """`countersign doctor` looks at all that both services stand on, and names what is missing with its remedy."""
 
 import json
+import re
 import shutil
 import socket
 import tempfile
@@ -22,6 +23,7 @@ from tests.servers.s3 import Bucket
 FREE = ("--distribution-port", "0", "--records-port", "0")
 PASSWORD = "not-to-be-seen"
 KEYS = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
+CLASS_NAME = re.compile(r"\b(?:[A-Z][a-z]+){2,}\b|\b\w+(?:Error|Exception)\b|\bUnavailable\b")
 _numbers = count(1)
 
 
@@ -54,6 +56,7 @@ def asked(run: Run, data: Path, *options: str, **settings: str) -> Said:
     said = Said(*({each["check"]: each[member] for each in checks} for member in ("standing", "detail", "remedy")))
     assert done.returncode == (Exit.FAILED if said.failed else Exit.OK), done.stderr
     assert all(said.remedy[name] for name in said.failed)
+    assert not CLASS_NAME.findall(done.stdout + done.stderr), "names of classes say nothing to an operator"
     return said
 
 

@@ -1,4 +1,4 @@
-"""The master key is rotated: everything is sealed anew, and the old key may go."""
+"""The master key is replaced: every stored secret is re-encrypted, and the old key may go."""
 
 import asyncio
 import json
@@ -96,9 +96,9 @@ def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
     before = run("keys", "status", "--json", "--data", data, **turning)
     too_early = run("keys", "status", "--data", data, **after)
     with served(data, service="both", settings=turning) as server, signing(run, server, turning) as signed:
-        rotated = run("keys", "rotate", "--json", "--data", data, **turning)
+        rotated = run("keys", "reencrypt", "--json", "--data", data, **turning)
     with served(data, service="both", settings=after) as server, signing(run, server, after) as signed_later:
-        again = run("keys", "rotate", "--json", "--data", data, **after)
+        again = run("keys", "reencrypt", "--json", "--data", data, **after)
     made = run("backup", "one.backup", "--data", data, **after, **PASSPHRASE)
     restored = run("restore", "one.backup", "--to", "copy", **{**elsewhere, KEY: NEW}, **PASSPHRASE)
     state = run("keys", "status", "--json", "--data", "copy", **{**elsewhere, KEY: NEW})
@@ -109,22 +109,39 @@ def test_after_a_rotation_beside_a_server_that_writes_the_old_master_key_may_go(
     assert too_early.returncode == Exit.FAILED
     assert "Key old is missing: 5 values under it" in too_early.stdout
     assert rotated.returncode == again.returncode == Exit.OK, rotated.stderr + again.stderr
-    assert json.loads(rotated.stdout)["sealed_anew"] == dict.fromkeys(TABLES, 1)
+    assert json.loads(rotated.stdout)["reencrypted"] == dict.fromkeys(TABLES, 1)
     assert keys_of(rotated)["old"] == ("unneeded", 0)
-    assert json.loads(again.stdout)["sealed_anew"] == dict.fromkeys(TABLES, 0)
+    assert json.loads(again.stdout)["reencrypted"] == dict.fromkeys(TABLES, 0)
     assert {*signed, *signed_later} == {201}
     assert made.returncode == restored.returncode == verified.returncode == Exit.OK, made.stderr + restored.stderr
     assert keys_of(state) == {"new": ("seals", 5 + len(signed) + len(signed_later))}
     assert tables_of(state) == {table: ["new"] for table in TABLES}
 
 
+def test_a_new_signing_key_leaves_stored_secrets_as_they_are_and_reencryption_leaves_signing_keys(
+    run: Run, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    fill(data, {})
+
+    kids = [json.loads(run("keys", "rotate", "--json", "--data", data, **{KEY: OLD}).stdout)["kid"] for _ in range(2)]
+    state = run("keys", "status", "--json", "--data", data, **{KEY: BOTH})
+    run("keys", "reencrypt", "--data", data, **{KEY: BOTH})
+    last = run("keys", "rotate", "--json", "--data", data, **{KEY: NEW})
+    said = run("keys", "rotate", "--data", data, **{KEY: NEW})
+
+    assert keys_of(state) == {"new": ("seals", 0), "old": ("needed", 5)}
+    assert json.loads(last.stdout)["previous"][:2] == kids[::-1]
+    assert said.stdout.count("stays published until 20") == 4
+
+
 def test_nothing_is_sealed_under_a_key_that_the_running_services_do_not_have(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
     fill(data, {})
     with served(data, settings={KEY: OLD}):
-        refused = run("keys", "rotate", "--data", data, **{KEY: BOTH})
+        refused = run("keys", "reencrypt", "--data", data, **{KEY: BOTH})
         state = run("keys", "status", "--json", "--data", data, **{KEY: BOTH})
-        rotated = run("keys", "rotate", "--data", data, **{KEY: f"{OLD},{NEW}"})
+        rotated = run("keys", "reencrypt", "--data", data, **{KEY: f"{OLD},{NEW}"})
 
     assert refused.returncode == Exit.CONFLICT
     assert "run without the master key new" in refused.stderr
@@ -132,19 +149,20 @@ def test_nothing_is_sealed_under_a_key_that_the_running_services_do_not_have(run
     assert rotated.returncode == Exit.OK, rotated.stderr
 
 
-def test_where_only_records_are_kept_their_key_is_sealed_anew_and_no_store_is_made(run: Run, tmp_path: Path) -> None:
+def test_where_only_records_are_kept_their_key_is_reencrypted_and_no_store_is_made(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    none = run("keys", "rotate", "--data", data)
+    none = run("keys", "reencrypt", "--data", data)
     run("modules", "apply", "--data", data)
 
     state = run("keys", "status", "--json", "--data", data)
-    rotated = run("keys", "rotate", "--data", data)
-    dropped = run("keys", "rotate", "--drop-previous", "--data", data)
+    rotated = run("keys", "reencrypt", "--data", data)
+    signing = run("keys", "rotate", "--data", data)
 
-    assert none.returncode == dropped.returncode == Exit.NOT_FOUND
+    assert none.returncode == signing.returncode == Exit.NOT_FOUND
+    assert "has no store, whose tokens are signed" in signing.stderr
     assert tables_of(state).keys() == {"records.service_key"}
     assert rotated.returncode == Exit.OK, rotated.stderr
-    assert "records.service_key: 0 sealed anew\n" in rotated.stdout
+    assert "records.service_key: 0 re-encrypted\n" in rotated.stdout
     assert not (data / "distribution.sqlite").exists()
 
 

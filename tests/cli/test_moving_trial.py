@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from countersign.backup.databases import SqliteDatabases
+from countersign.cli import configuration, moving
+from countersign.cli.moving import Move
 from countersign.cli.output import Exit
 from tests.cli.conftest import Run
 from tests.servers.postgres import Cluster
@@ -77,6 +80,40 @@ def test_rights_are_tried_and_nothing_stays(run: Run, here: Path, target: Target
         assert f"to {target.role}@127.0.0.1:" in each.stdout
         assert PASSWORD not in each.stdout + each.stderr
     assert f"COUNTERSIGN_DATABASE_URL=postgresql://{target.role}:…@127.0.0.1:" in done.stderr
+    assert f"COUNTERSIGN_MASTER_KEY_FILE={here / 'master.key'}\n" in done.stderr
+    assert "On another machine copy the master key there" in done.stderr
+
+
+def test_the_settings_of_the_new_place_are_all_that_have_a_value_and_the_key_whatever_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "countersign.toml").write_text('modules = "party,crm"\n')
+    monkeypatch.setenv("COUNTERSIGN_SMTP_URL", "smtp://me:hush@mail.example")
+    monkeypatch.setenv("COUNTERSIGN_RECORDS_URL", "https://records.example")
+    monkeypatch.setenv("COUNTERSIGN_CDN_URL", "")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
+
+    def lines(blobs_to: str = "", **given: str) -> list[str]:
+        settings = configuration.load(data=str(tmp_path), **given)
+        databases = SqliteDatabases({}, tmp_path, 0)
+        return list(moving.settings_there(Move(settings, "postgresql://me:hush@db/store", blobs_to, databases)))
+
+    there = lines("s3://bucket/here")
+    key_file, key = lines(master_key_file=str(tmp_path / "other.key")), lines(master_key="hush")
+
+    assert set(there) == {
+        "COUNTERSIGN_DATABASE_URL=postgresql://me:…@db:5432/store",
+        f"COUNTERSIGN_MASTER_KEY_FILE={tmp_path / 'master.key'}",
+        "COUNTERSIGN_BLOBS_URL=s3://bucket/here",
+        "AWS_SECRET_ACCESS_KEY=…",
+        f"COUNTERSIGN_DATA={tmp_path}",
+        "COUNTERSIGN_MODULES=party,crm",
+        "COUNTERSIGN_RECORDS_URL=https://records.example",
+        "COUNTERSIGN_SMTP_URL=…",
+    }
+    assert f"COUNTERSIGN_MASTER_KEY_FILE={tmp_path / 'other.key'}" in key_file
+    assert "COUNTERSIGN_MASTER_KEY=…" in key
+    assert "hush" not in " ".join((*there, *key_file, *key))
 
 
 @pytest.mark.parametrize("option", [["--dry-run"], []], ids=["planned", "done"])

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import tarfile
@@ -257,6 +258,22 @@ def test_somebody_elses_release_is_refused(run: Run, shelf: Shelf, tmp_path: Pat
 
     assert anonymous.returncode == Exit.REFUSED
     assert customer.returncode in (Exit.REFUSED, Exit.NOT_FOUND)
+
+
+def test_a_push_to_a_missing_product_names_the_command_that_makes_it(run: Run, shelf: Shelf, tmp_path: Path) -> None:
+    file = tmp_path / "tool.bin"
+    file.write_bytes(b"a tool")
+    command = ["push", str(file), "northwind-games/brand-new", "--version", "1.0.0", "--no-build"]
+    given = {"COUNTERSIGN_TOKEN": shelf.token, "COUNTERSIGN_SERVER": shelf.server.url}
+
+    missing = run(*command, **given)
+    remedy = next(line for line in missing.stderr.splitlines() if line.startswith("Next:"))
+    made = run(*shlex.split(remedy.partition("countersign ")[2]), **given)
+    pushed = run(*command, **given)
+
+    assert missing.returncode == Exit.NOT_FOUND
+    assert "the organisation northwind-games has no product brand-new" in missing.stderr
+    assert made.returncode == pushed.returncode == Exit.OK, made.stderr + pushed.stderr
 
 
 def test_a_build_of_one_file_is_told_in_the_singular(run: Run, shelf: Shelf, tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ import msgspec
 
 from countersign.archives.child import TREE, Asked, Told
 from countersign.archives.confined import NOBODY
-from countersign.archives.extracting import NO_ROOM, Extracted, require_free, sync_folder
+from countersign.archives.extracting import Extracted, require_free, sync_folder
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.kernel import ids
+from countersign.kernel.disk_full import disk_full, is_disk_full
 from countersign.kernel.errors import Refused, StorageFull
 
 MEMORY_BYTES = 1 << 30
@@ -64,8 +65,8 @@ def extract_apart(
             if durable:
                 sync_folder(target.absolute().parent)
     except OSError as error:
-        if error.errno in NO_ROOM:
-            raise StorageFull(f"no room is left to unpack to {target.name}") from error
+        if is_disk_full(error):
+            raise disk_full(f"what is unpacked to {target.name}", error) from error
         raise
     finally:
         shutil.rmtree(holder, ignore_errors=True)

@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import errno
 import os
 import shutil
 from collections.abc import Generator, Iterator
@@ -14,9 +13,9 @@ from countersign.archives.limits import Limits
 from countersign.archives.reading import read
 from countersign.archives.refusals import ArchiveRefused
 from countersign.kernel import ids
-from countersign.kernel.errors import Refused, StorageFull
+from countersign.kernel.disk_full import disk_full, is_disk_full
+from countersign.kernel.errors import Refused
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER_MODE = 0o755
@@ -65,8 +64,8 @@ def extract(source: BinaryIO, target: Path, limits: Limits, *, name: str = "", d
             sync_folder(target.parent)
     except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
-        if isinstance(error, OSError) and error.errno in NO_ROOM:
-            raise StorageFull(f"no room is left to unpack to {target.name}") from error
+        if is_disk_full(error):
+            raise disk_full(f"what is unpacked to {target.name}", error) from error
         raise
     return done
 

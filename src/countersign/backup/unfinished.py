@@ -1,6 +1,5 @@
 """Files and folders that get their name only when they are whole and on the disk; leftovers of dead processes go."""
 
-import errno
 import fcntl
 import os
 import shutil
@@ -11,7 +10,8 @@ from pathlib import Path
 
 from countersign.kernel import ids
 from countersign.kernel.database.snapshot import NotEmpty
-from countersign.kernel.errors import StorageFull, Unavailable
+from countersign.kernel.disk_full import disk_full, is_disk_full
+from countersign.kernel.errors import Unavailable
 
 PREFIX, ENDING = ".countersign-", ".unfinished"
 
@@ -217,8 +217,8 @@ def refusals(where: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            remedy = "Free space there, or name another place; nothing was left behind."
-            raise StorageFull(f"The volume of {where} has no room left.", resolution=remedy) from error
+        if is_disk_full(error):
+            remedy = "Free space there, or name another place. The partial file is removed."
+            raise disk_full(str(where), error, resolution=remedy) from error
         text = f"{where} cannot be used: {(error.strerror or type(error).__name__).lower()}."
         raise Unavailable(text, resolution="Correct its path, owner or mode, or name another place.") from error

@@ -49,6 +49,7 @@ class Proposal(msgspec.Struct):
 @click.argument("path")
 @click.option("-f", "--field", "fields", multiple=True, metavar="NAME=TEXT", help="A member of the body, or the query.")
 @click.option("-j", "--json-field", "values", multiple=True, metavar="NAME=JSON", help="One that is no text.")
+@click.option("-q", "--query", "queries", multiple=True, metavar="NAME=TEXT", help="A parameter of the query.")
 @click.option("--input", "file", type=click.File("rb"), help="The whole body from a file; - is stdin.")
 @click.option("-H", "--header", "headers", multiple=True, metavar="NAME:VALUE", help="A header of the request.")
 @click.option("--pages", is_flag=True, help="All pages of a list: one line of JSON an item.")
@@ -60,6 +61,7 @@ def api(
     path: str,
     fields: tuple[str, ...],
     values: tuple[str, ...],
+    queries: tuple[str, ...],
     file: IO[bytes] | None,
     headers: tuple[str, ...],
     pages: bool,
@@ -77,7 +79,7 @@ def api(
     _require_sense(method, path, has_fields=bool(fields or values), has_file=file is not None, pages=pages)
     named = dict(_pair(each, ":", "-H takes NAME:VALUE") for each in headers)
     body = None if method in WITHOUT_BODY else b"{}" if file is None else file.read()
-    call = _with_fields(Call(method, path, (), body, named), fields, values)
+    call = _with_fields(Call(method, path, _parameters(queries), body, named), fields, values)
     server = connection.chosen()
     if pages:
         for item in _items(server, call):
@@ -102,7 +104,7 @@ def _require_sense(method: str, path: str, *, has_fields: bool, has_file: bool, 
         UsageError: it does not.
     """
     if any(sign in path for sign in ("://", "?", "#")):
-        raise click.UsageError("PATH is a path alone; --server names the server, -f NAME=TEXT a part of the query")
+        raise click.UsageError("PATH is a path alone; --server names the server, -q NAME=TEXT a part of the query")
     if has_file and has_fields:
         raise click.UsageError("say the body's fields or --input, not both")
     if has_file and method in WITHOUT_BODY:
@@ -115,11 +117,15 @@ def _with_fields(call: Call, fields: Sequence[str], values: Sequence[str]) -> Ca
     texts = [_pair(each, "=", "-f takes NAME=TEXT") for each in fields]
     others = [_pair(each, "=", "-j takes NAME=JSON") for each in values]
     if call.body is None:
-        return call._replace(query=(*texts, *others))
+        return call._replace(query=(*call.query, *texts, *others))
     if not texts and not others:
         return call
     members = {**dict(texts), **{name: _value(name, text) for name, text in others}}
     return call._replace(body=json.dumps(members).encode())
+
+
+def _parameters(queries: Sequence[str]) -> list[tuple[str, str]]:
+    return [_pair(each, "=", "-q takes NAME=TEXT") for each in queries]
 
 
 def _pair(text: str, sign: str, remedy: str) -> tuple[str, str]:

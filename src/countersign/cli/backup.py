@@ -1,9 +1,10 @@
 """`countersign backup`: the whole installation in one sealed archive, while it is served."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -23,6 +24,7 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.postgres_rights import RightMissing
+from countersign.kernel.disk_full import disk_full, is_disk_full
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import Sealing
@@ -30,6 +32,7 @@ from countersign.settings import Settings
 
 DOING = "cannot make the backup"
 STDOUT = "-"
+STDOUT_FILENO = 1
 
 
 class Sink(Protocol):
@@ -280,17 +283,39 @@ def _in_series(folder: Path) -> Generator[tuple[Sink, Finish]]:
 
 
 class _Stdout:
+    """Stdout without a buffer of its own, so that each failure is of the bytes that caused it."""
+
     size = 0
 
     def write(self, data: bytes) -> None:
-        """Append the bytes."""
+        """Append the bytes.
+
+        Raises:
+            StorageFull: stdout is a file, and its disk is full.
+            Unavailable: the reader of stdout ended, or it cannot be written for another reason.
+        """
+        left = memoryview(data)
         try:
-            sys.stdout.buffer.write(data)
+            while left:
+                left = left[os.write(STDOUT_FILENO, left) :]
+        except BrokenPipeError as error:
+            remedy = f"Send it to a file, or to a program that reads it to its end. {_partial()}"
+            raise Unavailable("The program that reads stdout ended too early.", resolution=remedy) from error
         except OSError as error:
-            remedy = "Send it to a file, or to a program that reads it to its end."
-            raise Unavailable("Nobody reads what is written to stdout.", resolution=remedy) from error
+            if is_disk_full(error):
+                raise disk_full("stdout", error, resolution=f"Free space there. {_partial()}") from error
+            text = f"Stdout cannot be written: {(error.strerror or type(error).__name__).lower()}."
+            raise Unavailable(text, resolution=f"Correct where it leads. {_partial()}") from error
         self.size += len(data)
 
     def flush(self) -> None:
-        """Hand on what waits."""
-        sys.stdout.buffer.flush()
+        """Nothing waits in this process."""
+
+
+def _partial() -> str:
+    """What is left of a backup that went to stdout."""
+    name = ""
+    with suppress(OSError):
+        found = Path(os.readlink(f"/proc/self/fd/{STDOUT_FILENO}"))
+        name = str(found) if found.is_file() else ""
+    return f"The partial backup {name} is left: remove it." if name else "What was written of it is no backup."

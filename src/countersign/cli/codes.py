@@ -10,6 +10,7 @@ from countersign.cli.connection import Reply
 from countersign.cli.names import Product
 from countersign.cli.output import Exit, Failure
 from countersign.cli.target import server_option
+from countersign.kernel.disk_full import is_disk_full
 
 DOING = "cannot issue codes"
 ON_A_SCREEN = 1_000
@@ -90,7 +91,7 @@ def _write(path: str, body: dict[str, object], count: int, target: Path) -> None
     except OSError as error:
         why = f"{target}: {error.strerror}; the codes of the batch {batch_id} are lost"
         remedy = "Revoke that batch, choose another file, and issue again."
-        exit_code = Exit.STORAGE_FULL if error.errno in output.NO_ROOM else Exit.FAILED
+        exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
         raise Failure("the codes were issued, not kept", why=why, remedy=remedy, exit_code=exit_code) from error
     written = {"batch_id": batch_id, "count": count, "path": str(target)}
     output.answer(written, f"{count} codes of the batch {batch_id} are in {target}.")

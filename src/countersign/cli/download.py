@@ -17,6 +17,7 @@ from countersign.cli.output import Exit, Failure
 from countersign.cli.progress import Meter
 from countersign.cli.target import server_option
 from countersign.cli.transport import Response, Unreachable, explain
+from countersign.kernel.disk_full import is_disk_full
 
 PIECE_BYTES = 256 << 10
 ATTEMPTS = 8
@@ -55,7 +56,7 @@ def download(
         if not _is_there(path, artifact, wanted, force=force):
             Fetching(server, artifact, path, wanted.doing).run()
     except OSError as error:
-        exit_code = Exit.STORAGE_FULL if error.errno in output.NO_ROOM else Exit.FAILED
+        exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
         why = f"{error.filename or path}: {error.strerror or error}"
         remedy = "Free space or choose another place with -o, then run the same command again."
         raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code) from error

@@ -1,4 +1,4 @@
-"""`countersign keys`: all that the master key seals is sealed anew, and which master keys are still needed."""
+"""`countersign keys`: rotate the key that signs tokens, re-encrypt stored secrets, list the master keys in use."""
 
 import asyncio
 import sys
@@ -16,7 +16,7 @@ from countersign.cli.output import Exit, Failure
 from countersign.cli.tables import Tables
 from countersign.distribution import opening
 from countersign.distribution.identity import keys as token_keys
-from countersign.kernel import sealing
+from countersign.kernel import clock, sealing
 from countersign.kernel.database import migrate
 from countersign.kernel.database.port import Database
 from countersign.kernel.sealing import Lot
@@ -24,7 +24,9 @@ from countersign.kernel.security.jose import KeyRing
 from countersign.kernel.security.masterkey import MasterKey, master_key
 from countersign.settings import Settings
 
-ROTATING, LOOKING = "cannot rotate the keys", "cannot tell which keys are needed"
+ROTATING = "cannot rotate the signing key"
+REENCRYPTING = "cannot re-encrypt the stored secrets"
+LOOKING = "cannot tell which keys are needed"
 
 
 class Part(NamedTuple):
@@ -52,17 +54,16 @@ class Standing(NamedTuple):
         lie = f"{self.values} value{'' if self.values == 1 else 's'} under it"
         return {
             "seals": f"Key {self.key_id} seals: {lie}.",
-            "needed": f"Key {self.key_id} is needed: {lie}. `countersign keys rotate` seals them anew.",
+            "needed": f"Key {self.key_id} is needed: {lie}. `countersign keys reencrypt` encrypts them anew.",
             "unneeded": f"Key {self.key_id} is not needed: nothing lies under it.",
             "missing": f"Key {self.key_id} is missing: {lie}. Put it back into the list, after the first one.",
         }[self.state]
 
 
-class Rotated(NamedTuple):
-    """The ring that signs tokens now (None: there is no store), what was sealed anew by table, and what lies where."""
+class Reencrypted(NamedTuple):
+    """How many values were re-encrypted, by table, and what is stored under which key afterwards."""
 
-    ring: KeyRing | None
-    anew: dict[str, int]
+    counts: dict[str, int]
     master: MasterKey
     lots: list[Lot]
 
@@ -73,26 +74,38 @@ def keys() -> None:
 
 
 @keys.command("rotate")
-@click.option("--drop-previous", is_flag=True, help="Also end every token of the key before: the key may be known.")
+@click.option("--drop-previous", is_flag=True, help="Also end every token of the earlier keys: one may be known.")
 @data_option
 @output.json_option
 def rotate_keys(drop_previous: bool, data: str | None) -> None:
-    """Seal everything anew under the first master key, then sign tokens with a fresh key; running servers take it.
+    """Sign the store's tokens with a fresh key; running servers take it with their next request.
 
-    Tokens of the key before hold on until they expire, those of older keys end. Cut off, it goes on when run again.
+    An earlier key stays published, and its tokens valid, until the last token that it signed has expired. Stored
+    secrets stay as they are: `keys reencrypt` puts them under another master key.
     """
     settings = configuration.load(data=data)
-    done = record_store.settled(_rotated(settings, drop_previous=drop_previous), ROTATING)
-    value: dict[str, object] = {}
-    lines: list[str] = []
-    if done.ring is not None:
-        current, *previous = [key.kid for key in done.ring.jwks().keys]
-        ended = "every token of before has ended" if drop_previous else "tokens of the key before hold on"
-        value |= {"kid": current, "previous": previous}
-        lines.append(f"Signing with {current}; {ended}.")
-    value["sealed_anew"] = done.anew
-    lines += [f"{table}: {count} sealed anew" for table, count in done.anew.items()]
-    _tell(value, lines, done.master, done.lots)
+    ring = record_store.settled(_rotated(settings, drop_previous=drop_previous), ROTATING)
+    ends = {kid: clock.rfc3339(each.ends_at or clock.now()) for kid, each in ring.previous.items()}
+    lines = [f"Signing with {ring.kid}."]
+    for kid, moment in ends.items():
+        lines.append(f"Key {kid} stays published until {moment}, when its last token has expired.")
+    if drop_previous:
+        lines.append("Every earlier token has ended.")
+    output.answer({"kid": ring.kid, "previous": list(ends), "published_until": ends}, "\n".join(lines))
+
+
+@keys.command("reencrypt")
+@data_option
+@output.json_option
+def reencrypt(data: str | None) -> None:
+    """Encrypt every stored secret anew under the first master key, beside the running services.
+
+    Tokens and the keys that sign them stay as they are. Interrupted, it continues when run again.
+    """
+    settings = configuration.load(data=data)
+    done = record_store.settled(_reencrypted(settings), REENCRYPTING)
+    lines = [f"{table}: {count} re-encrypted" for table, count in done.counts.items()]
+    _tell({"reencrypted": done.counts}, lines, done.master, done.lots)
 
 
 @keys.command("status")
@@ -141,25 +154,30 @@ def standings_of(master: MasterKey, lots: Sequence[Lot]) -> Iterator[Standing]:
         yield Standing(key_id, counted[key_id], "missing")
 
 
-async def _rotated(settings: Settings, *, drop_previous: bool) -> Rotated:
-    anew: dict[str, int] = {}
-    ring: KeyRing | None = None
+async def _rotated(settings: Settings, *, drop_previous: bool) -> KeyRing:
     async with opened(settings) as parts:
         await require_ready(settings, parts, ROTATING)
-        if drop_previous and opening.SCHEMA not in {part.tables.schema for part in parts}:
-            why = f"{settings.data} holds no store, whose tokens would end"
-            raise Failure(ROTATING, why=why, remedy="Leave out --drop-previous.", exit_code=Exit.NOT_FOUND)
+        found = next((part for part in parts if part.tables.schema == opening.SCHEMA), None)
+        if found is None:
+            why = f"{settings.data} has no store, whose tokens are signed"
+            remedy = "Say --data with the directory of a store; `keys reencrypt` is for the records service too."
+            raise Failure(ROTATING, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
-        _require_served_with(settings, master)
+        _require_served_with(settings, master, ROTATING)
+        return await token_keys.rotate(found.database, master, drop_previous=drop_previous)
+
+
+async def _reencrypted(settings: Settings) -> Reencrypted:
+    counts: dict[str, int] = {}
+    async with opened(settings) as parts:
+        await require_ready(settings, parts, REENCRYPTING)
+        master = await asyncio.to_thread(master_key, settings)
+        _require_served_with(settings, master, REENCRYPTING)
         for part in parts:
             for column in part.tables.columns:
                 changed = await sealing.seal_anew(part.database, column, master)
-                anew[f"{part.tables.schema}.{column.table}"] = changed
-        # Last, so that a rotation which was cut off and is made again ends no more tokens than one.
-        for part in parts:
-            if part.tables.schema == opening.SCHEMA:
-                ring = await token_keys.rotate(part.database, master, drop_previous=drop_previous)
-        return Rotated(ring, anew, master, [lot for part in parts for lot in await part.lots(master)])
+                counts[f"{part.tables.schema}.{column.table}"] = changed
+        return Reencrypted(counts, master, [lot for part in parts for lot in await part.lots(master)])
 
 
 async def _looked(settings: Settings) -> tuple[MasterKey, list[Lot]]:
@@ -183,12 +201,12 @@ async def require_ready(settings: Settings, parts: Sequence[Part], doing: str) -
         await migrate.require_applied(part.database, part.tables.migrations, part.tables.schema)
 
 
-def _require_served_with(settings: Settings, master: MasterKey) -> None:
+def _require_served_with(settings: Settings, master: MasterKey, doing: str) -> None:
     """Of several nodes, each knows of its own data directory alone."""
     served = lock.served_keys(Path(settings.data))
     if served is not None and master.current.id not in served:
         why = f"the services run without the master key {master.current.id}, and could open nothing of what it seals"
-        raise Failure(ROTATING, why=why, remedy="Restart them, then rotate again.", exit_code=Exit.CONFLICT)
+        raise Failure(doing, why=why, remedy="Restart them, then run it again.", exit_code=Exit.CONFLICT)
 
 
 @asynccontextmanager

@@ -10,8 +10,10 @@ from pathlib import Path
 import msgspec
 
 from countersign import reach
+from countersign.cli import output
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock
+from countersign.kernel.disk_full import is_disk_full
 
 FILE_NAME = "serve.lock"
 ENDING_S, LOOKED_EVERY_S = 10.0, 0.02
@@ -47,6 +49,8 @@ def held(data: Path, doing: str = "") -> Generator[DataLock]:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
+        if is_disk_full(error):
+            raise output.disk_is_full(doing, error) from error
         remedy = "Let that user write there, or choose another directory with --data."
         raise Failure(doing, why=reach.denied(Path(error.filename or path), error, "written"), remedy=remedy) from error
     try:
@@ -122,15 +126,20 @@ def _is_running(process: int) -> bool:
     return True
 
 
+class _Holder(msgspec.Struct):
+    """What the lock file says of the process that serves."""
+
+    process: int
+
+
 def _announced(descriptor: int) -> int | None:
     """The process that serves, as it announced itself; None before it did."""
     content = os.pread(descriptor, 4096, 0).decode("utf-8", "replace").strip()
     try:
-        told: object = json.loads(content)
-    except ValueError:
+        process = msgspec.json.decode(content, type=_Holder).process
+    except msgspec.DecodeError:
         return None
-    process = told.get("process") if isinstance(told, dict) else None
-    return process if isinstance(process, int) and process > 0 else None
+    return process if process > 0 else None
 
 
 def _holder(descriptor: int) -> str:

@@ -9,8 +9,10 @@ from typing import NamedTuple
 import click
 
 from countersign import __version__
+from countersign.cli import output
 from countersign.cli.output import Exit, Failure
 from countersign.cli.target import server_option
+from countersign.kernel.disk_full import is_disk_full
 
 
 class Entry(NamedTuple):
@@ -35,7 +37,7 @@ COMMANDS = {
     "client": Entry("administration:client", "Run a server", "OAuth clients: create."),
     "token": Entry("administration:token", "Run a server", "Bearer tokens of people: issue."),
     "issuers": Entry("issuers:issuers", "Run a server", "Identity providers whose word counts: add, list, remove."),
-    "keys": Entry("keys:keys", "Run a server", "The keys that seal and sign: rotate, and which are still needed."),
+    "keys": Entry("keys:keys", "Run a server", "Signing keys: rotate. Master keys: re-encrypt, and which are needed."),
     "mail": Entry("mail:mail", "Run a server", "Show the letters that wait in the outbox folder."),
     "webhooks": Entry(
         "webhooks:webhooks", "Run a server", "Addresses that are told of what happens: add, list, replay."
@@ -45,6 +47,7 @@ COMMANDS = {
     "audit": Entry("audit:audit", "Run a server", "The audit of the records service: verify."),
     "backup": Entry("backup:backup", "Run a server", "Databases, files and keys in one sealed archive, while serving."),
     "restore": Entry("restore:restore", "Run a server", "Make a data directory, or a database, from a backup."),
+    "reset": Entry("reset:reset", "Run a server", "Remove all that an installation has stored, once confirmed."),
     "verify": Entry("verify:verify", "Run a server", "Look for damage: in a backup, or in a data directory."),
     "unpack": Entry("unpack:unpack", "Work with files", "Unpack an archive; what is unsafe is refused whole."),
     "login": Entry("login:login", "Use a server", "Sign in to a server by confirming in a browser."),
@@ -115,6 +118,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         result: object = commands.main(args=arguments, prog_name="countersign", standalone_mode=False)
     except (click.ClickException, Failure) as failure:
+        failure.show()
+        sys.exit(failure.exit_code)
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
+        output.discard_stdout()
+        failure = output.disk_is_full("the command cannot continue", error)
         failure.show()
         sys.exit(failure.exit_code)
     except click.Abort:

@@ -1,5 +1,6 @@
 """`countersign db migrate`: an installation on SQLite moved to PostgreSQL, and its files to S3."""
 
+import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,8 +33,9 @@ from countersign.kernel.security import masterkey
 from countersign.records import app, key, modules
 from countersign.records.schema import install
 from countersign.records.schema import moving as tables
-from countersign.settings import Settings
+from countersign.settings import Settings, explain
 
+AWS_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 DOING = "cannot move the installation"
 
 
@@ -93,7 +95,7 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
         "blobs": done.blobs,
         "blobs_bytes": done.blobs_bytes,
         "tables": {name: {"rows": each.rows, "sha256": each.sha256} for name, each in done.tables.items()},
-        "settings": list(_settings(move)),
+        "settings": list(settings_there(move)),
     }
     words = f"Moved {rows} rows of {len(done.tables)} tables to {move.target}; each table is equal on both sides."
     if done.was_there:
@@ -101,9 +103,10 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
     if move.blobs_to:
         words += f" {done.blobs} files ({progress.size(done.blobs_bytes)}) are in the other store."
     output.answer(value, words)
-    output.note("Serve it from now on with these settings:")
-    for line in _settings(move):
+    output.note("Serve it from now on with these settings, on every node (… is the value that it has here):")
+    for line in settings_there(move):
         output.note(f"  {line}")
+    output.note("On another machine copy the master key there: another key opens nothing of what is stored.")
     output.note(f"The databases in {move.folder} stay as they are, and are not served; {moved.FILE_NAME} says so.")
 
 
@@ -127,16 +130,32 @@ def _asked(settings: Settings, to: str, blobs_to: str) -> Move:
     return Move(settings, to, blobs_to, databases)
 
 
-def _settings(move: Move) -> tuple[str, ...]:
-    """The settings to serve with; the password is not repeated."""
+def settings_there(move: Move) -> tuple[str, ...]:
+    """Every setting to serve with: those of the new place first, then all others that have a value here. Secrets are
+    not repeated: `…` is the value that they have here."""
     settings = move.settings
     user, at, place = move.target.rpartition("@")
-    found = [f"COUNTERSIGN_DATABASE_URL=postgresql://{quote(user)}{':…' if at else '…'}@{place}"]
-    if not (settings.master_key or settings.master_key_file):
-        found.append(f"COUNTERSIGN_MASTER_KEY_FILE={move.folder / masterkey.FILE_NAME}")
+    found = {
+        "COUNTERSIGN_DATABASE_URL": f"postgresql://{quote(user)}{':…' if at else '…'}@{place}",
+        **_key_setting(move),
+    }
     if move.blobs_to:
-        found.append(f"COUNTERSIGN_BLOBS_URL={move.blobs_to}")
-    return (*found, f"COUNTERSIGN_DATA={move.folder}")
+        found["COUNTERSIGN_BLOBS_URL"] = move.blobs_to
+        found |= {name: "…" for name in AWS_VARIABLES if os.environ.get(name)}
+    found["COUNTERSIGN_DATA"] = str(move.folder)
+    for each in explain(os.environ, data=settings.data):
+        if each.source != "default" and each.variable not in {*found, "COUNTERSIGN_MASTER_KEY"}:
+            found[each.variable] = "…" if each.is_secret else each.shown
+    return tuple(f"{name}={value}" for name, value in found.items())
+
+
+def _key_setting(move: Move) -> dict[str, str]:
+    """The setting that names the master key: without it nothing that is stored opens."""
+    settings = move.settings
+    if settings.master_key:
+        return {"COUNTERSIGN_MASTER_KEY": "…"}
+    file = Path(settings.master_key_file) if settings.master_key_file else move.folder / masterkey.FILE_NAME
+    return {"COUNTERSIGN_MASTER_KEY_FILE": str(file.absolute())}
 
 
 async def _planned(move: Move) -> Moved:

@@ -1,21 +1,20 @@
 """What a command says: exit codes, failures with their remedy, answers as words or as JSON."""
 
-import errno
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from typing import Any, TypeVar
 
 import click
 
-from countersign.kernel.errors import Refused
+from countersign.kernel.disk_full import is_disk_full
+from countersign.kernel.errors import Refused, StorageFull
 
 COMMAND = TypeVar("COMMAND", bound=Callable[..., Any])
-
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""System errors which say that no room is left."""
 
 _JSON = "countersign.json"
 _WAIT = re.compile(r"the (?:time|seconds) in `?Retry-After`?")
@@ -55,7 +54,7 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.CONFLICT: "It is not possible in the present state (409, 410, 412), or the file or service is in use.",
     Exit.UNREACHABLE: "The server or the database cannot be reached, or is not available now (502, 503, 504).",
     Exit.CHECKSUM: "The bytes are not the ones that were announced (422 `checksum_mismatch`).",
-    Exit.STORAGE_FULL: "No room is left, here or on the server (507).",
+    Exit.STORAGE_FULL: "A disk is full, here or on the server (507); `doctor` uses it as well.",
     Exit.RATE_LIMITED: "Too many requests, even after waiting as the server asked (429).",
     Exit.APPROVAL: "Nothing changed yet: a person must approve it (202 with a plan).",
     Exit.INTERRUPTED: "Interrupted with ctrl-C; `push`, `pull` and `download` continue when run again.",
@@ -101,8 +100,18 @@ class Failure(Exception):
             click.echo(json.dumps({"error": {**told, "exit_code": int(self.exit_code)}}))
 
 
+def disk_is_full(doing: str, error: BaseException) -> Failure:
+    """The failure of a command to which the system answers that a disk is full."""
+    place = getattr(error, "filename", None)
+    why = f"the disk is full: {place} cannot be written" if isinstance(place, str) else "the disk is full"
+    return Failure(doing, why=why, remedy=StorageFull.resolution, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
+
+
 def refusal(doing: str, refused: Refused) -> Failure:
     """The refusal of work on this machine as the failure of a command."""
+    if is_disk_full(refused) and not isinstance(refused, StorageFull):
+        why, remedy = f"the disk is full: {refused.detail}", StorageFull.resolution
+        return Failure(doing, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL, problem=StorageFull.code)
     asked = refused.headers.get("Retry-After", "")
     remedy = timed(refused.remedy, int(asked) if asked.isdecimal() else 0)
     exit_code = exit_of(refused.status, refused.code)
@@ -154,6 +163,14 @@ def wants_json() -> bool:
 def clean(text: str) -> str:
     """The text without control characters, which could move a terminal's cursor or forge lines."""
     return "".join(character if character.isprintable() or character in "\n\t" else "\ufffd" for character in text)
+
+
+def discard_stdout() -> None:
+    """Drop what stdout has not taken: it would be tried once more when the process ends, and hide the exit code."""
+    with suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
 def is_terminal() -> bool:

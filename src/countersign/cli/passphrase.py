@@ -34,8 +34,8 @@ def given(file: str | None, doing: str, *, is_new: bool = False) -> str:
     """
     if file is not None:
         found = _of_file(Path(file), doing)
-    elif VARIABLE in os.environ:
-        found = os.environ[VARIABLE]
+    elif value := os.environ.get(VARIABLE):
+        found = value
     elif sys.stdin.isatty():
         found = str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=is_new, err=True))
     else:

@@ -17,6 +17,7 @@ from countersign.cli.output import Exit, Failure, exit_of
 from countersign.cli.progress import Meter
 from countersign.cli.supply import Supply
 from countersign.cli.target import server_option
+from countersign.kernel.disk_full import is_disk_full
 from countersign.kernel.errors import Refused
 from countersign.updates.install import installing
 from countersign.updates.install.installing import Release, Report, Way
@@ -102,7 +103,7 @@ def _told(wanted: Wanted) -> Generator[None]:
         remedy = f"{error.remedy} The pin is in {pins.file()}." if isinstance(error, KeyChanged) else error.remedy
         raise Failure(wanted.doing, why=error.detail, remedy=remedy, exit_code=exit_code, problem=error.code) from error
     except OSError as error:
-        exit_code = Exit.STORAGE_FULL if error.errno in output.NO_ROOM else Exit.FAILED
+        exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
         why = f"{error.filename or wanted.folder}: {error.strerror or error}"
         remedy = f"{wanted.folder} is as it was. Correct what is named, then run the same command again."
         raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code) from error

@@ -1,5 +1,6 @@
 """`countersign push`: a file, or a directory packed into one, becomes an artifact of a release."""
 
+import json
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from countersign.cli.names import CHANNELS, PLATFORMS, Product
 from countersign.cli.output import Exit, Failure
 from countersign.cli.target import server_option
 from countersign.cli.upload import Content, Memory, Remembered, Sending, content_of
+from countersign.kernel.disk_full import is_disk_full
+from countersign.kernel.errors import NotFound
 
 
 @dataclass(slots=True)
@@ -129,7 +132,7 @@ def _built(to: Target, artifact: wire.Artifact, content: Content) -> Built | Non
 
 def _unusable(to: Target, error: OSError) -> Failure:
     why = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
-    if error.errno in output.NO_ROOM:
+    if is_disk_full(error):
         remedy = "Free space for the packed directory, or set TMPDIR to a volume that has some."
         return Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL)
     return Failure(to.doing, why=why, remedy="Make the file readable, then push again.")
@@ -152,7 +155,7 @@ def _file(path: Path, to: Target, archive: packing.Format | None) -> Generator[t
 
 def _deliver(to: Target, content: Content) -> wire.Artifact:
     """Draft, announce, send; whatever of that was done earlier is not done again."""
-    owned_by(to.server, to.product, to.doing)
+    _require_product(to)
     found = _existing(to, content)
     if found is not None:
         return found
@@ -178,6 +181,28 @@ def _deliver(to: Target, content: Content) -> wire.Artifact:
         why = f"the server has sha256 {artifact.sha256}, the file {content.sha256}"
         raise Failure(to.doing, why=why, remedy="Push under another version.", exit_code=Exit.CHECKSUM)
     return artifact
+
+
+def _require_product(to: Target) -> None:
+    """Insist that the product is there.
+
+    Raises:
+        Failure: it is not, or you may not know of it: the remedy is the command that makes it; or it is another
+            organisation's.
+    """
+    try:
+        owned_by(to.server, to.product, to.doing)
+    except Failure as failure:
+        if failure.problem != NotFound.code:
+            raise
+        title = to.product.slug.replace("-", " ").title()
+        platforms = json.dumps([to.platform or "linux"])
+        make = f"countersign api POST products -q org={to.product.org} -f slug={to.product.slug} -f title='{title}'"
+        make += f" -f kind=app -j platforms='{platforms}'"
+        remedy = f"Make it, with the title and kind (app, game or tool) of your choice: {make}"
+        why = f"the organisation {to.product.org} has no product {to.product.slug}, or you may not see it"
+        code = failure.exit_code
+        raise Failure(to.doing, why=why, remedy=remedy, exit_code=code, problem=failure.problem) from failure
 
 
 def _existing(to: Target, content: Content) -> wire.Artifact | None:

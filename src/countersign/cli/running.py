@@ -12,7 +12,7 @@ from typing import Any
 import click
 import msgspec
 
-from countersign.cli import operating, output
+from countersign.cli import lifecycle, operating, output
 from countersign.cli.lock import DataLock
 from countersign.cli.output import Exit, Failure
 from countersign.cli.place import Place, place_of
@@ -108,11 +108,6 @@ def run(start: Start, lock: DataLock) -> None:
             failed under a commit.
     """
     settings = start.settings
-    try:
-        telemetry.configure(settings.log_level)
-    except ValueError as error:
-        remedy = "Correct COUNTERSIGN_LOG_LEVEL."
-        raise Failure(DOING, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
     words = [Words() for _ in start.wanted]
 
     def ready(listeners: Sequence[Listener]) -> None:
@@ -125,6 +120,7 @@ def run(start: Start, lock: DataLock) -> None:
             output.note(f"  {hint}")
         operating.announce(listeners)
         click.echo("Stop with ctrl-C.")
+        lifecycle.ready("serve", addresses=addresses, operator=_operator(listeners))
         notify(READY)
 
     with closing(Siblings(len(start.wanted) * start.workers)) as siblings:
@@ -142,6 +138,10 @@ def run(start: Start, lock: DataLock) -> None:
             ),
             start,
         )
+
+
+def _operator(listeners: Sequence[Listener]) -> list[str]:
+    return [operating.url(each.host, each.port) for each in listeners if each.name == operating.OPERATOR]
 
 
 def _program(start: Start, wanted: Wanted, words: Words, siblings: Siblings) -> Program:

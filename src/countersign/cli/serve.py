@@ -54,13 +54,15 @@ def serve(
     with lock.held(Path(settings.data)) as held:
         # Imported here, so that a wrong command line is refused at once. All of it stays: there is nothing to collect.
         gc.disable()
-        from countersign.cli.running import Start, Wanted, run
+        from countersign.cli import lifecycle
+        from countersign.cli.running import DOING, Start, Wanted, run
 
         # Of the services only those that were asked for: half of the time that a start takes is importing.
         services = {name: import_module(f"countersign.cli.{name}").SERVICE for name in ports}
         chosen = tuple(Wanted(services[name], wanted) for name, wanted in ports.items())
         gc.enable()
-        run(Start(settings, host, chosen, workers, is_demo=demo), held)
+        with lifecycle.logged("serve", settings, DOING):
+            run(Start(settings, host, chosen, workers, is_demo=demo), held)
 
 
 def _ports(service: str | None, port: int | None, by_name: Mapping[str, int | None]) -> dict[str, int]:

@@ -17,6 +17,7 @@ from countersign.distribution.identity import keys
 from countersign.kernel.database import migrate, moved
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Database, Reader
+from countersign.kernel.disk_full import is_disk_full
 from countersign.kernel.errors import Refused, StorageFull
 from countersign.reach import denied
 from countersign.settings import BadSetting, Settings
@@ -108,7 +109,7 @@ def _unusable(error: OSError, doing: str) -> Failure:
     """What a file or folder that cannot be used means to whoever runs the command."""
     reason = error.strerror or type(error).__name__
     why = denied(Path(error.filename), error, "used") if isinstance(error.filename, str) else reason
-    if error.errno in output.NO_ROOM:
+    if is_disk_full(error):
         return Failure(doing, why=why, remedy=StorageFull.resolution, exit_code=Exit.STORAGE_FULL)
     return Failure(doing, why=why, remedy="Let that user read and write there, or choose another with --data.")
 

@@ -115,11 +115,11 @@ async def _archive_read(file: str, secret: str) -> tuple[Reading | None, list[Pl
                 return reading, first
             archive.seek(0)
             try:
-                places = list(damage(archive.read, secret))
+                found = list(damage(archive.read, secret))
             except Damaged as error:
                 return None, [_place(error)]
-            texts = [(start, stop, f"bytes {start} to {stop} are not as they were written") for start, stop in places]
-            return None, texts or first
+            # In the words of `restore`.
+            return None, [_place(Damaged(each.fault, each.start, each.stop)) for each in found] or first
 
     try:
         return await asyncio.to_thread(read)

@@ -9,14 +9,16 @@ from dataclasses import replace
 
 import click
 
-from countersign.cli import store
+from countersign.cli import configuration, lifecycle, store
 from countersign.distribution import app
 from countersign.distribution.context import Store
 from countersign.distribution.jobs import process
 from countersign.distribution.processing import apart, reader
+from countersign.kernel import telemetry
 from countersign.settings import Settings
 
 COMMAND = (sys.executable, "-m", "countersign.cli.worker")
+PART, DOING = "worker", "cannot work on jobs"
 MOST_PROCESSES = 256
 MOST_CONNECTIONS = 4
 
@@ -35,16 +37,25 @@ def worker(data: str | None, processes: int | None) -> None:
     PostgreSQL and its files in S3. Any number may run; stopped, each gives back what it has not finished.
     """
 
+    settings = configuration.load(data=data)
+
     async def work(opened: Store) -> None:
         count = processes or opened.settings.job_workers or 1
         stopping = asyncio.Event()
+
+        def stop(number: signal.Signals) -> None:
+            telemetry.logger(PART).info("stop", reason=number.name)
+            stopping.set()
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+            asyncio.get_running_loop().add_signal_handler(number, stop, number)
         async with process.kept(opened, COMMAND, count):
             click.echo(f"{count} processes work on the jobs of {opened.settings.data}. Stop with ctrl-C.")
+            lifecycle.ready(PART, processes=count)
             await stopping.wait()
 
-    store.run(data, "cannot work on jobs", work, upgrades=True)
+    with lifecycle.logged(PART, settings, DOING):
+        store.run(data, DOING, work, upgrades=True)
 
 
 def beside(opened: Store) -> AbstractAsyncContextManager[None]:

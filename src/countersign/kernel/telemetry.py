@@ -4,8 +4,9 @@ import logging
 import re
 import sys
 from collections.abc import Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TextIO, TypeAlias, cast
 
 import structlog
 
@@ -76,6 +77,10 @@ def configure(level: str = "info") -> None:
     if level not in _LEVELS:
         raise ValueError(f"log level {level!r} is none of {', '.join(_LEVELS)}")
     logging.getLogger().addHandler(logging.NullHandler())
+    _write_lines(level)
+
+
+def _write_lines(level: str) -> None:
     structlog.configure(
         processors=[
             _ask_whose,
@@ -86,9 +91,26 @@ def configure(level: str = "info") -> None:
             structlog.processors.JSONRenderer(default=str),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: structlog.PrintLogger(cast("TextIO", LossyStream(sys.stderr))),
         cache_logger_on_first_use=False,
     )
+
+
+class LossyStream:
+    """A stream that drops what its file does not take: a full disk under the log ends no request and no service."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        """Write the text, if there is space."""
+        with suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        """Hand on what waits, if there is space."""
+        with suppress(OSError):
+            self._stream.flush()
 
 
 def logger(name: str) -> Logger:
@@ -138,3 +160,7 @@ def redacted(value: object) -> object:
     if value is None or isinstance(value, bool | int | float):
         return value
     return _SECRET_TEXTS.sub(HIDDEN, str(value))
+
+
+# What a command writes that is no server: else structlog would print on its standard output.
+_write_lines("warning")

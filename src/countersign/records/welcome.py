@@ -28,7 +28,7 @@ class Welcome:
         try:
             link = await setup.find_link(self._engine.records.database, token)
         except setup.LinkSpent as refused:
-            return _spent(refused)
+            return await self._spent(refused)
         return _form(token, link)
 
     async def send(self, call: edge.Call[Caller]) -> Answer:
@@ -38,13 +38,13 @@ class Welcome:
         try:
             link = await setup.find_link(records.database, token)
         except setup.LinkSpent as refused:
-            return _spent(refused)
+            return await self._spent(refused)
         try:
             note = noting.noted(self._engine.chain, call.request_id)
             username = given.get("username") if link.user_id is None else None
             await setup.redeem_setup(records, token, given.get("password", ""), username, note)
         except setup.LinkSpent as refused:
-            return _spent(refused)
+            return await self._spent(refused)
         except Unavailable:
             raise
         except Refused as refused:
@@ -54,6 +54,16 @@ class Welcome:
             return forms.message("Ready", f"Sign in as {name}.", links=(("Sign in", self._sign_in),))
         text = f"Sign in as {name}: POST {records.root_url}/api/auth/login with username and password."
         return forms.message("Ready", text)
+
+    async def _spent(self, refused: setup.LinkSpent) -> Answer:
+        """What a person finds behind a link that cannot be used; after a password was set, they sign in."""
+        title = "This link no longer works"
+        if not await setup.has_people(self._engine.records.database):
+            text = "It is incomplete or older than a day. Restart the service: it prints a new link for the set-up."
+            return forms.message(title, text, refused.status)
+        text = "If you have set your password with it, sign in. Otherwise ask an administrator for a new link."
+        links = (("Sign in", self._sign_in),) if self._sign_in else ()
+        return forms.message(title, text, refused.status, links=links)
 
 
 def _members(raw: bytes) -> Mapping[str, str]:
@@ -71,7 +81,3 @@ def _form(token: str, link: setup.Link, error: str = "", status: int = 200) -> A
         fields += forms.field("username", "User name", "text", "username")
         return forms.form("Make the first administrator", fields + password, "Create", error, status)
     return forms.form(f"Welcome, {link.username}", fields + password, "Set password", error, status)
-
-
-def _spent(refused: setup.LinkSpent) -> Answer:
-    return forms.message("This link no longer works", f"{refused.detail}. {refused.remedy}", refused.status)

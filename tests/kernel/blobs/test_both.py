@@ -336,3 +336,16 @@ async def test_sealed_blobs_are_listed_by_digest_with_their_size(blobs: BlobStor
     found = [(each.sha256, each.size) async for each in blobs.sealed()]
 
     assert found == sorted(data.items())
+
+
+async def test_a_store_is_cleared_of_all_that_is_its_own(blobs: BlobStore) -> None:
+    await _stored(blobs, _DATA)
+    await blobs.stage("other", 0, arriving(b"begun"))
+
+    await blobs.clear()
+    await blobs.clear()
+
+    assert await blobs.size(_SHA) is None
+    assert not await sealed_in(blobs)
+    assert not await staged_in(blobs)
+    assert await _stored(blobs, _DATA) == _SHA

@@ -3,12 +3,23 @@
 import base64
 import io
 import random
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.kernel.security.age import CHUNK_BYTES, Damaged, Opening, Sealing, WrongPassphrase, damage
+from countersign.kernel.security.age import (
+    CHANGED,
+    CHUNK_BYTES,
+    ENDS_EARLY,
+    LAST_CHANGED,
+    Damaged,
+    Opening,
+    Sealing,
+    WrongPassphrase,
+    damage,
+)
 
 PASSPHRASE = "correct horse battery staple"
 WORK = 4
@@ -94,7 +105,29 @@ def test_damage_names_each_place_and_no_other() -> None:
 
     places = list(damage(io.BytesIO(whole).read, PASSPHRASE))
 
-    assert places == [(start, start + SEALED_CHUNK), (start + 2 * SEALED_CHUNK, start + 4 * SEALED_CHUNK)]
+    assert places == [
+        (start, start + SEALED_CHUNK, CHANGED),
+        (start + 2 * SEALED_CHUNK, start + 4 * SEALED_CHUNK, CHANGED),
+    ]
+
+
+def test_a_cut_is_told_from_a_change_wherever_that_can_be_known() -> None:
+    whole = sealed(random.Random(1).randbytes(3 * CHUNK_BYTES))
+    head = len(whole) - 3 * SEALED_CHUNK
+    at = [0, 1, len("age-encryption.org/v1\n"), 100, head - 16, head, head + SEALED_CHUNK, head + 2 * SEALED_CHUNK]
+
+    def fault(content: bytes) -> str:
+        with pytest.raises(Damaged) as failure:
+            opened(content)
+        said = failure.value.detail.partition(" (bytes")[0]
+        with suppress(Damaged):
+            assert [each.fault for each in damage(io.BytesIO(content).read, PASSPHRASE)][:1] == [said]
+        return said
+
+    assert {fault(whole[:length]) for length in at} == {ENDS_EARLY}
+    assert {fault(whole[:length]) for length in (head + 5, len(whole) - 1)} == {LAST_CHANGED}
+    assert fault(b"no archive at all" * 20) == fault(b"short") == "this is no archive that a passphrase opens"
+    assert fault(whole[: head + 9] + b"x" + whole[head + 10 :]) == CHANGED
 
 
 def test_every_bit_of_the_header_counts() -> None:

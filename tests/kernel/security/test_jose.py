@@ -4,14 +4,19 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import fields
 
 import msgspec
 import pytest
 
 from countersign.kernel.security.jose import (
+    MAX_LIFE_S,
+    RETIREMENT_S,
+    SKEW_S,
     KeyRing,
     TokenCache,
 )
+from countersign.settings import Settings
 from tests.kernel.security.forgery import CLAIMS, NOW_S, RING, access_tokens, b64, forged, our_header, refusal
 
 pytestmark = pytest.mark.usefixtures("fixed_clock")
@@ -45,15 +50,53 @@ def test_claims_that_a_later_version_adds_are_ignored() -> None:
 # --- T10: rotation ---
 
 
-def test_t10_a_token_of_the_previous_key_is_accepted_and_of_a_removed_key_refused() -> None:
-    token = access_tokens().issue(CLAIMS)
-    once = RING.rotated()
-    twice = once.rotated()
+def test_t10_a_token_outlives_any_number_of_rotations_and_its_key_ends_with_the_last_token_it_signed(
+    fixed_clock: Callable[[int], None],
+) -> None:
+    ring = RING
+    rings: list[KeyRing] = []
+    for hour in range(5):
+        fixed_clock(NOW_S + hour * 3_600)
+        rings.append(ring)
+        ring = KeyRing.from_json(ring.rotated().to_json())
+    last_s = NOW_S + 4 * 3_600
+    claims = msgspec.structs.replace(CLAIMS, iat=last_s, exp=last_s + MAX_LIFE_S)
+    last = [access_tokens(each).issue(claims) for each in rings]
 
-    assert once.kid != RING.kid
-    assert access_tokens(once).verify(token) == CLAIMS
-    assert refusal(token, access_tokens(twice)) == "key is not in the ring"
-    assert access_tokens(RING.rotated().rotated(keep=2)).verify(token) == CLAIMS
+    assert list(ring.previous) == [each.kid for each in reversed(rings)]
+    for seconds in (0, MAX_LIFE_S, MAX_LIFE_S + SKEW_S):
+        fixed_clock(last_s + seconds)
+        assert access_tokens(ring).verify(last[-1]) == claims
+    for hour, each in enumerate(rings):
+        ends_s = NOW_S + hour * 3_600 + RETIREMENT_S
+        fixed_clock(ends_s)
+        assert each.kid in {key.kid for key in ring.jwks().keys}
+        fixed_clock(ends_s + 1)
+        assert each.kid not in {key.kid for key in ring.jwks().keys}
+        assert refusal(last[hour], access_tokens(ring)) == "key is not in the ring"
+    assert [key.kid for key in ring.jwks().keys] == [ring.kid]
+    assert not json.loads(ring.rotated().rotated().to_json())["previous"][2:], "ended keys leave the stored ring"
+
+
+def test_t10_a_key_retired_by_an_earlier_version_stays_until_the_next_rotation_gives_it_an_end(
+    fixed_clock: Callable[[int], None],
+) -> None:
+    stored = json.loads(RING.rotated().to_json())
+    del stored["previous"][0]["ends_at"]
+    ring = KeyRing.from_json(json.dumps(stored).encode())
+    token = access_tokens().issue(CLAIMS)
+
+    assert access_tokens(ring).verify(token) == CLAIMS
+    later = ring.rotated()
+    assert list(later.previous) == [ring.kid, RING.kid]
+    fixed_clock(NOW_S + RETIREMENT_S + 1)
+    assert [key.kid for key in later.jwks().keys] == [later.kid]
+
+
+def test_no_setting_lets_a_token_outlive_the_key_that_signed_it() -> None:
+    bounds = {item.name: item.metadata["max_value"] for item in fields(Settings)}
+
+    assert bounds["token_ttl_s"] == bounds["assertion_ttl_s"] == MAX_LIFE_S
 
 
 def test_t10_a_token_of_a_removed_key_is_refused_though_it_was_cached() -> None:
@@ -61,7 +104,7 @@ def test_t10_a_token_of_a_removed_key_is_refused_though_it_was_cached() -> None:
     token = tokens.issue(CLAIMS)
     tokens.verify(token)
 
-    tokens.use(RING.rotated(keep=0))
+    tokens.use(KeyRing.new())
 
     assert refusal(token, tokens) == "key is not in the ring"
 

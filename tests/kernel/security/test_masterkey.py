@@ -1,5 +1,6 @@
 """The master key: where it comes from, and that nobody else can read or race it."""
 
+import ast
 import base64
 import hashlib
 import os
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from countersign.kernel.security.masterkey import Key, MasterKey, MasterKeyRefused, load_master_key
+import countersign
+from countersign.kernel.security.masterkey import Key, MasterKey, MasterKeyRefused, load_master_key, master_key
+from countersign.settings import BadSetting, Settings
 
 _BYTES = bytes(range(32))
 _TEXT = base64.b64encode(_BYTES).decode()
@@ -167,3 +170,29 @@ def test_no_key_is_made_beside_a_database_that_another_one_sealed(tmp_path: Path
 
     assert "Put your copy of it back" in refusal.value.remedy
     assert not (tmp_path / "master.key").exists()
+
+
+def test_with_postgresql_a_missing_key_is_answered_with_where_the_old_one_is_and_never_with_a_new_one(
+    tmp_path: Path,
+) -> None:
+    settings = Settings(data=str(tmp_path), database_url="postgresql://db/store")
+    with pytest.raises(BadSetting) as elsewhere:
+        master_key(settings)
+    (tmp_path / "master.key").write_text(_TEXT)
+    with pytest.raises(BadSetting) as here:
+        master_key(settings)
+
+    assert "to the key of this installation; after a move it is master.key in the old data" in str(elsewhere.value)
+    assert f"Set COUNTERSIGN_MASTER_KEY_FILE={tmp_path / 'master.key'}, " in str(here.value)
+
+
+def test_no_text_of_the_product_answers_a_refused_key_with_the_advice_to_make_another() -> None:
+    source = Path(countersign.__file__).parent
+    texts = {
+        str(node.value)
+        for path in source.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and "openssl rand" in str(node.value)
+    }
+
+    assert texts == {"Take a longer one, such as five random words, or: openssl rand -base64 24"}, "a passphrase's"

@@ -53,9 +53,15 @@ async def test_who_has_chosen_a_password_is_led_to_the_page_for_signing_in_where
     transport = httpx.ASGITransport(app.create(empty.service, sign_in="/signin"))
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
         ready = (await client.post("/setup", data=form)).text
+        used = await client.get("/setup", params={"token": form["token"]})
+        reused = await client.post("/setup", data=form)
     assert "Sign in as ada." in ready
     assert '<a href="/signin">Sign in</a>' in ready
     assert "POST" not in ready
+    assert used.status_code == reused.status_code == 404
+    for page in (used.text, reused.text):
+        assert "If you have set your password with it, sign in." in page
+        assert '<a href="/signin">Sign in</a>' in page
 
     ada = await empty.first("user", await _signed_in(empty), username="ada")
     again = (await empty.value("ada", "user.invite", id=ada["id"]))["link"].partition("token=")[2]

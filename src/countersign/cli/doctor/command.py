@@ -30,7 +30,7 @@ def doctor(service: str | None, data: str | None, host: str, distribution_port: 
     Python, settings, data directory, disk, master key, databases and the rights in them, blob store, the installation's
     id, counters, mail, ports and clock. A server that runs and has an operator's port is asked as well.
 
-    Exit code 0 when nothing failed (warnings are fine), else 1.
+    Exit code 0 when nothing failed (warnings are fine), 8 when a disk is full, else 1.
     """
     ports = {"distribution": distribution_port, "records": records_port}
     chosen = ports if service is None else {service: ports[service]}
@@ -47,7 +47,7 @@ def doctor(service: str | None, data: str | None, host: str, distribution_port: 
     for each in findings:
         each.say()
     if not is_well:
-        sys.exit(Exit.FAILED)
+        sys.exit(Exit.STORAGE_FULL if any(each.is_disk_full for each in findings) else Exit.FAILED)
 
 
 def _usable(settings: Settings) -> Finding:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from countersign.cli import output
+from countersign.kernel.disk_full import is_disk_full
 from countersign.kernel.errors import Refused, Unavailable
 
 Standing: TypeAlias = Literal["ok", "warn", "fail"]
@@ -20,6 +21,7 @@ class Finding:
     standing: Standing
     detail: str
     remedy: str = ""
+    is_disk_full: bool = False
 
     def say(self) -> None:
         """Print it, in words."""
@@ -38,4 +40,4 @@ def failed(name: str, refused: Refused, remedy: str = "") -> Finding:
     known = "See to it, and check again." if refused.remedy == Unavailable.resolution else refused.remedy
     # What is of the machine alone, like a path, is noted on the exception.
     detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
-    return Finding(name, "fail", detail, remedy or known)
+    return Finding(name, "fail", detail, remedy or known, is_disk_full=is_disk_full(refused))

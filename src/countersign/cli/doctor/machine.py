@@ -43,7 +43,8 @@ def python() -> Finding:
 def variables() -> Finding:
     """Names of the environment are not refused, since other programs may use the prefix too."""
     known = {PREFIX + item.name.upper() for item in fields(Settings)} | file_variables() | OF_CLIENTS
-    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    given = (name for name, value in os.environ.items() if name.startswith(PREFIX) and value)
+    unknown = sorted(name for name in given if name not in known)
     if unknown:
         remedy = "Correct or remove it; `countersign config` lists every name."
         return Finding("settings", "warn", f"no setting is called {', '.join(unknown)}", remedy)
@@ -74,7 +75,8 @@ def disk(data: Path, reserve_mib: int) -> Finding:
     free_mib = shutil.disk_usage(_existing(data)).free >> 20
     detail = f"{free_mib} MiB free, {reserve_mib} MiB are kept in reserve"
     if free_mib <= reserve_mib:
-        return Finding("disk", "fail", detail, "Free space: every write is refused with 507.")
+        detail = f"the disk is full: {detail}"
+        return Finding("disk", "fail", detail, "Free space: every write is refused with 507.", is_disk_full=True)
     if free_mib <= reserve_mib + SCARCE_MIB:
         return Finding("disk", "warn", detail, "Free space soon, or move the data directory.")
     return Finding("disk", "ok", detail)

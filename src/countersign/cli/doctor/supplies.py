@@ -20,7 +20,13 @@ from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.mail.open import open_mail
 from countersign.kernel.mail.outbox import FOLDER
 from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
-from countersign.kernel.security.masterkey import MasterKey, MasterKeyRefused, load_master_key
+from countersign.kernel.security.masterkey import (
+    NEEDED_WITH_POSTGRESQL,
+    MasterKey,
+    MasterKeyRefused,
+    load_master_key,
+    missing_key_remedy,
+)
 from countersign.kernel.webhooks import holding
 from countersign.settings import BadSetting, Settings
 
@@ -32,8 +38,7 @@ def master_key(settings: Settings) -> Finding:
     """Whether there is a key that could be read; whether it opens anything, the databases tell."""
     name, data = "master key", Path(settings.data)
     if settings.database_url and not _is_given(settings):
-        remedy = "Set COUNTERSIGN_MASTER_KEY or _FILE, for example from: openssl rand -base64 32"
-        return Finding(name, "fail", "with PostgreSQL every node needs the same master key", remedy)
+        return Finding(name, "fail", NEEDED_WITH_POSTGRESQL, missing_key_remedy(data))
     if _has_key(settings):
         return _present_key(settings)
     if installation.files(settings):
@@ -196,8 +201,8 @@ async def deliveries(settings: Settings) -> Finding:
     name = "deliveries"
     try:
         found = {name: await each.tables.held_since(settings) for name, each in databases.SERVICES.items()}
-    except (Refused, SchemaMismatch, ValueError) as error:
-        return Finding(name, "warn", "not looked at", f"See to the database first: {type(error).__name__}")
+    except (Refused, SchemaMismatch, ValueError):
+        return Finding(name, "warn", "not looked at", "Correct what the checks of the databases name.")
     held = [f"{service} since {clock.rfc3339(at)}" for service, at in found.items() if at is not None]
     if held:
         remedy = f"This was restored: look through its webhooks, then run `{holding.COMMAND}`."

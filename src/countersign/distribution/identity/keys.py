@@ -72,8 +72,8 @@ async def forget(transaction: Transaction) -> None:
 
 
 async def rotate(database: Database, master: MasterKey, *, drop_previous: bool) -> KeyRing:
-    """Make a fresh signing key; tokens of the one before hold on, unless it is dropped as well. Every worker goes on
-    with the new ring from its next request.
+    """Make a fresh signing key. Earlier keys stay published until the last token that they signed has ended, unless
+    they are dropped as well. Every worker takes the new ring with its next request.
 
     Raises:
         KeysChanged: another rotation came between.
@@ -83,7 +83,8 @@ async def rotate(database: Database, master: MasterKey, *, drop_previous: bool) 
     async with database.transaction() as transaction:
         row = await transaction.fetch_one(STORED, NAME)
         stored = b"" if row is None else bytes(row[0])
-        ring = KeyRing.from_json(unseal(master, stored, PURPOSE)).rotated(keep=0 if drop_previous else 1)
+        before = KeyRing.from_json(unseal(master, stored, PURPOSE))
+        ring = KeyRing.new() if drop_previous else before.rotated()
         fresh = seal(master, ring.to_json(), PURPOSE)
         if not await transaction.run(REPLACE, NAME, fresh, clock.now(), stored):
             raise KeysChanged("the keys were changed at the same moment")

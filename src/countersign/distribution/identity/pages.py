@@ -34,6 +34,17 @@ def set_up(token: str, error: str = "", status: int = 200) -> Answer:
     return forms.form("Set up Countersign", fields, "Create", error, status)
 
 
+def spent_set_up(status: int, *, has_people: bool) -> Answer:
+    """What a person finds behind a set-up link that cannot be used; after the set-up everybody signs in."""
+    title = "This link no longer works"
+    if has_people:
+        text = "The store is set up already. Sign in with your e-mail and password."
+        links = (("Sign in", "/auth/signin"), ("Forgot your password?", "/auth/reset"))
+        return forms.message(title, text, status, links=links)
+    text = "It is incomplete or older than a day. Restart the store: it prints a new link for the set-up."
+    return forms.message(title, text, status)
+
+
 def bounce(target: str) -> Answer:
     """A page that leads on to a path of this service. The session cookie does not come with a request that another
     site began (SameSite=Strict), but it does with the one this page makes; and a form's answer that goes on from here

@@ -55,7 +55,10 @@ async def sign_out(call: Request[Nothing, Nothing]) -> Answer:
 async def show_set_up(call: Request[SetUpQuery, Nothing]) -> Answer:
     """Show the page of the one-time set-up link."""
     sessions.require_secure(call.context)
-    await setup.require_unused(call.context, call.query.token)
+    try:
+        await setup.require_unused(call.context, call.query.token)
+    except setup.LinkSpent as refused:
+        return pages.spent_set_up(refused.status, has_people=await setup.has_people(call.context.database))
     return pages.set_up(call.query.token)
 
 
@@ -64,13 +67,13 @@ async def set_up(call: Request[SetUpQuery, SetUpForm]) -> Answer:
     store, form = call.context, call.body
     sessions.require_secure(store)
     sessions.require_same_origin(store, call.headers)
-    await setup.require_unused(store, form.token)
     try:
+        await setup.require_unused(store, form.token)
         hashed = await passwords.hash_password(form.password, form.email, form.slug, form.name)
         async with store.database.transaction() as transaction:
             await setup.use_link(transaction, form.token, form.slug, form.name, form.email, hashed)
-    except setup.LinkSpent:
-        raise
+    except setup.LinkSpent as refused:
+        return pages.spent_set_up(refused.status, has_people=await setup.has_people(store.database))
     except Refused as refused:
         if refused.status >= 500:
             raise
@@ -137,7 +140,7 @@ ROUTES = (
         show_set_up,
         query=SetUpQuery,
         answers={200: str},
-        refusals=(setup.LinkSpent, sessions.InsecureSignIn),
+        refusals=(sessions.InsecureSignIn,),
         quota="token",
         produces=_HTML,
         at_root=True,
@@ -149,7 +152,7 @@ ROUTES = (
         query=SetUpQuery,
         body=SetUpForm,
         answers={200: str},
-        refusals=(setup.LinkSpent, sessions.InsecureSignIn, sessions.ForeignOrigin),
+        refusals=(sessions.InsecureSignIn, sessions.ForeignOrigin),
         form=True,
         quota="token",
         produces=_HTML,

@@ -3,7 +3,7 @@
 from countersign.distribution.context import Store
 from countersign.distribution.identity import organisations, people, queries
 from countersign.kernel import clock
-from countersign.kernel.database.port import Transaction
+from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound
 from countersign.kernel.security import secrets
 
@@ -29,13 +29,18 @@ class LinkSpent(NotFound):
 
 async def first_link(store: Store) -> str | None:
     """A fresh set-up address while the store has no person; None when it has. Older unused links end."""
-    if await store.database.fetch_one(ANY_PERSON) is not None:
+    if await has_people(store.database):
         return None
     token = secrets.new_secret("cls")
     async with store.database.transaction() as transaction:
         await transaction.run(FORGET_LINKS)
         await transaction.run(INSERT_LINK, secrets.digest(token), clock.now())
     return f"{store.root_url}/auth/setup?token={token}"
+
+
+async def has_people(reader: Reader) -> bool:
+    """Whether the store was set up, so that a person can sign in."""
+    return await reader.fetch_one(ANY_PERSON) is not None
 
 
 async def require_unused(store: Store, token: str) -> None:

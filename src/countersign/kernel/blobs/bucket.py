@@ -7,7 +7,8 @@ are not told.
 import re
 from typing import NamedTuple
 
-from countersign.kernel.errors import Refused, StorageFull, Unavailable
+from countersign.kernel.disk_full import disk_full
+from countersign.kernel.errors import Refused, Unavailable
 
 SETTING = "COUNTERSIGN_BLOBS_URL"
 NO_BUCKET = "NoSuchBucket"
@@ -86,7 +87,7 @@ def refusal(error: Exception) -> Refused:
     status = next(iter(_STATUS.findall(said)), "")
     # The client names no class for it; servers with a disk of their own answer 507.
     if status == "507":
-        return StorageFull("The bucket of the blobs has no room left.")
+        return disk_full("the bucket of the blobs")
     cause = _cause(said, status)
     refused = Unavailable("The bucket of the blobs cannot be used now.")
     refused.add_note(f"It {cause.why}. {cause.remedy}")

@@ -1,7 +1,6 @@
 """Files that are durable when a call returns, worked on in threads, with the disk's errors as refusals."""
 
 import asyncio
-import errno
 import hashlib
 import os
 from collections.abc import Callable, Generator
@@ -13,7 +12,8 @@ from typing import ParamSpec, TypeVar
 from countersign.kernel import ids
 from countersign.kernel.blobs.layout import PIECE_BYTES
 from countersign.kernel.blobs.room import Room
-from countersign.kernel.errors import StorageFull, Unavailable
+from countersign.kernel.disk_full import disk_full, is_disk_full
+from countersign.kernel.errors import Unavailable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,8 +54,8 @@ def refusals() -> Generator[None, None, None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageFull("The volume of the blobs has no room left.") from error
+        if is_disk_full(error):
+            raise disk_full("the folder of the blobs", error) from error
         raise Unavailable(f"The folder of the blobs cannot be used: {error.strerror}.") from error
 
 

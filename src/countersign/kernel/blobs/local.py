@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -131,6 +132,12 @@ class LocalBlobs:
     async def mark(self, content: bytes, *, is_new: bool) -> bool:
         """See BlobStore."""
         return await disk.in_thread(self._pool, _write_marker, self._root / layout.MARKER, content, is_new=is_new)
+
+    async def clear(self) -> None:
+        """See BlobStore."""
+        for name in ("staging", "sealed"):
+            await disk.in_thread(self._pool, _remove_tree, self._root / name)
+        await disk.in_thread(self._pool, (self._root / layout.MARKER).unlink, missing_ok=True)
 
     async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:
         """None: a directory has no address that anyone could fetch from."""
@@ -282,6 +289,11 @@ def _write_marker(path: Path, content: bytes, *, is_new: bool) -> bool:
     """Write the marker beside its place, then give it its name, which of several writers one gets when it is new."""
     disk.make_folder(path.parent)
     return disk.write_whole(path, content, is_new=is_new)
+
+
+def _remove_tree(folder: Path) -> None:
+    with suppress(FileNotFoundError):
+        shutil.rmtree(folder)
 
 
 def _remove_folder(folder: Path) -> None:

@@ -110,6 +110,11 @@ class BlobStore(Protocol):
         there as it is, and returns False."""
         ...
 
+    async def clear(self) -> None:
+        """Remove all blobs, all that is staged, and then the marker; nothing else at the place is touched. Interrupted,
+        the next call goes on."""
+        ...
+
     async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:
         """An address that gives the blob to anyone for `ttl_s` seconds, or None where the store has no such thing."""
         ...

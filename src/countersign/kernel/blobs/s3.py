@@ -181,6 +181,15 @@ class S3Blobs:
                 await obstore.put_async(self._store, layout.MARKER, content)
         return True
 
+    async def clear(self) -> None:
+        """See BlobStore."""
+        for prefix in ("staging/", "sealed/"):
+            async for found in listed(self._store, prefix):
+                with refusals():
+                    await obstore.delete_async(self._store, [each["path"] for each in found])
+        with refusals():
+            await obstore.delete_async(self._store, [layout.MARKER])
+
     async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:
         """See BlobStore; `ttl_s` is at most 604,800 (seven days).
 

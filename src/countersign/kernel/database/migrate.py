@@ -10,7 +10,7 @@ import re
 from importlib import resources
 from typing import NamedTuple
 
-from countersign.kernel import clock
+from countersign.kernel import clock, telemetry
 from countersign.kernel.database.dialect import in_dialect
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
 from countersign.kernel.database.postgres_rights import rights
@@ -143,6 +143,7 @@ async def upgrade(database: Database, package: str, *, leaving: int = 0) -> list
     await require_rights(database)
     applied: list[str] = []
     while True:
+        began_s = clock.monotonic_s()
         async with database.transaction() as transaction:
             await _hold_others(transaction, database.dialect)
             await transaction.run(in_dialect(_LEDGER, database.dialect))
@@ -151,6 +152,14 @@ async def upgrade(database: Database, package: str, *, leaving: int = 0) -> list
                 return applied
             await _apply(transaction, left[0], database.dialect)
         applied.append(left[0].name)
+        log_applied(package, left[0].name, began_s)
+
+
+def log_applied(package: str, name: str, began_s: float) -> None:
+    """Log a migration that is durable, with its duration."""
+    elapsed_ms = round((clock.monotonic_s() - began_s) * 1000, 3)
+    service = package.removesuffix(".migrations").rpartition(".")[2]
+    telemetry.logger("database").info("migration", service=service, name=name, elapsed_ms=elapsed_ms)
 
 
 async def require_rights(database: Database) -> None:

@@ -19,7 +19,8 @@ from countersign.kernel.database.postgres_connecting import CONNECT_S, connected
 from countersign.kernel.database.postgres_driver import Connection, Lease, Pool, driver
 from countersign.kernel.database.postgres_rights import rights
 from countersign.kernel.database.settled import settled
-from countersign.kernel.errors import InvalidRequest, Refused, StorageFull, Unavailable
+from countersign.kernel.disk_full import disk_full, is_disk_full
+from countersign.kernel.errors import InvalidRequest, Refused, Unavailable
 
 BATCH = 500
 CACHED_STATEMENTS = 500
@@ -116,6 +117,10 @@ class PostgresTransaction:
     def after_commit(self, action: Callable[[], None]) -> None:
         """Call the action once the transaction is durable, even if the caller has gone by then."""
         self.actions.append(action)
+
+
+APPLICATION = "countersign"
+"""What the connections of a service are called in pg_stat_activity."""
 
 
 class PostgresDatabase:
@@ -268,6 +273,7 @@ async def open_postgres(
         RightMissing: the schema cannot be made, or used.
     """
     settings = {
+        "application_name": APPLICATION,
         "default_transaction_read_only": "on",
         "lock_timeout": str(LOCK_WAIT_MS),
         "idle_in_transaction_session_timeout": "60000",
@@ -365,8 +371,8 @@ def refuse(error: BaseException) -> NoReturn:
 
 def refusal(error: BaseException) -> Refused | None:
     """What the error means to a caller, or None when the statement itself is at fault."""
-    if isinstance(error, asyncpg.DiskFullError):
-        return StorageFull("There is no room left for the database.")
+    if is_disk_full(error):
+        return disk_full("the database of the PostgreSQL server")
     if type(error) is asyncpg.ProgramLimitExceededError:
         # An entry of an index takes 2,704 bytes, after compression; SQLite knows no such limit.
         return InvalidRequest("a text is too long to be indexed (some 650 of the longest characters): shorten it")

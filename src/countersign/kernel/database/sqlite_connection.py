@@ -13,7 +13,8 @@ import apsw
 from countersign.kernel import clock
 from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
 from countersign.kernel.database.port import Row, Value
-from countersign.kernel.errors import Refused, StorageFull, Unavailable
+from countersign.kernel.disk_full import disk_full, is_disk_full, is_volume_full
+from countersign.kernel.errors import Refused, Unavailable
 from countersign.reach import denied
 
 CACHED_STATEMENTS = 500
@@ -54,6 +55,10 @@ _REMEDIES: list[tuple[type[apsw.Error], str]] = [
     (apsw.ConnectionClosedError, "The service is stopping."),
     (apsw.NoMemError, "The process ran out of memory; give it more, or try again."),
 ]
+
+
+_OF_FILES = (apsw.IOError, apsw.CantOpenError)
+"""What SQLite reports when a full volume takes no journal and no shared memory beside the database."""
 
 
 class Cursor(Protocol):
@@ -283,16 +288,20 @@ def refuse(error: apsw.Error, connection: Connection | None = None, *, file: str
 
 def refusal(error: apsw.Error, connection: Connection | None = None, *, file: str = "") -> Refused | None:
     """What the error means to a caller, or None when the statement itself is at fault. Notes are for the operator."""
-    if isinstance(error, apsw.FullError):
-        return StorageFull("There is no room left for the database.")
+    # A closed connection cannot be asked for its file.
+    if not file and connection is not None and not isinstance(error, apsw.ConnectionClosedError):
+        file = connection.filename
+    refused = _meaning(error, file)
+    if refused is not None and file:
+        refused.add_note(f"The file is {file}.")
+    return refused
+
+
+def _meaning(error: apsw.Error, file: str) -> Refused | None:
+    if is_disk_full(error) or (isinstance(error, _OF_FILES) and file and is_volume_full(Path(file))):
+        return disk_full("the database")
     found = next((text for kind, text in _REMEDIES if isinstance(error, kind)), None)
     if found is None:
         return None
     is_damaged = isinstance(error, apsw.CorruptError | apsw.NotADBError)
-    refused = Unavailable(found, resolution=_RESTORE if is_damaged else None)
-    # A closed connection cannot be asked for its file.
-    if not file and connection is not None and not isinstance(error, apsw.ConnectionClosedError):
-        file = connection.filename
-    if file:
-        refused.add_note(f"The file is {file}.")
-    return refused
+    return Unavailable(found, resolution=_RESTORE if is_damaged else None)

@@ -134,7 +134,7 @@ def why_down(error: Exception) -> str:
         return f"cannot be spoken to by TLS: correct the certificate there, or the scheme of {SETTING}"
     if isinstance(error, TimeoutError | ServerTimeout):
         return f"does not answer in {PATIENCE_S} s: look at it, or correct host, port and TLS (rediss://) in {SETTING}"
-    return f"does not answer ({type(error).__name__})"
+    return f"does not answer: look at its log, or correct {SETTING}"
 
 
 def _connect(url: str) -> _Client:

@@ -90,6 +90,10 @@ class Supervised(NamedTuple):
 class _Stop(Exception):
     """SIGTERM or SIGINT reached the supervisor."""
 
+    def __init__(self, number: signal.Signals) -> None:
+        super().__init__(number.name)
+        self.number = number
+
 
 class _Failure(msgspec.Struct):
     """What a worker that fails sends to the supervisor."""
@@ -111,8 +115,8 @@ def supervise(wanted: Supervised) -> None:
     supervisor = _Supervisor(wanted, _Bell())
     try:
         supervisor.run()
-    except _Stop:
-        return
+    except _Stop as stop:
+        telemetry.logger("serve").info("stop", reason=stop.number.name)
     finally:
         supervisor.stop()
 
@@ -209,8 +213,8 @@ class _Supervisor:
         until_s = min((self._ticked_s + self._tick_s, *dues_s))
         pipes = {each.pipe: each for each in self._workers if each.pipe >= 0}
         readable, signals = self._bell.wait(list(pipes), until_s - clock.monotonic_s())
-        if stops and _STOPS.intersection(signals):
-            raise _Stop
+        if stops and (received := _STOPS.intersection(signals)):
+            raise _Stop(signal.Signals(min(received)))
         for pipe in readable:
             self._hear(pipes[pipe])
         self._reap(replaces=stops)

@@ -16,8 +16,9 @@ KILLED_SOONER = "500"
 
 def step_back(*, nice: int, memory_mib: int) -> None:
     """Let requests go first, take `memory_mib` MiB of memory at most, leave no core behind, ignore ctrl-C, which the
-    parent hears as well."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent hears as well, and SIGHUP, which ends nothing."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     os.nice(nice)
     _bound(resource.RLIMIT_AS, memory_mib << 20)
     _bound(resource.RLIMIT_CORE, 0)

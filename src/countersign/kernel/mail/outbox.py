@@ -9,7 +9,8 @@ from email.headerregistry import Address
 from pathlib import Path
 
 from countersign.kernel import ids
-from countersign.kernel.errors import StorageFull, Unavailable
+from countersign.kernel.disk_full import disk_full, is_disk_full
+from countersign.kernel.errors import Unavailable
 from countersign.kernel.mail import message
 
 FOLDER = "mail"
@@ -82,6 +83,6 @@ def _refusals() -> Generator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageFull("the volume of the outbox folder has no room left") from error
+        if is_disk_full(error):
+            raise disk_full("the outbox folder", error) from error
         raise Unavailable(f"the outbox folder cannot be used: {error.strerror}") from error

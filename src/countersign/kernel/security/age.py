@@ -95,12 +95,27 @@ class Sealing:
         self._number += 1
 
 
+ENDS_EARLY = "the archive ends too early"
+CHANGED = "the archive was changed"
+LAST_CHANGED = "the archive ends too early, or was changed at its end"
+"""A cut within a chunk looks like a change in the last one."""
+
+
 class Chunk(NamedTuple):
-    """A stretch of the sealed file and what it holds; None when it does not open."""
+    """A stretch of the sealed file and what it holds; None when it does not open, which has a reason."""
 
     start: int
     stop: int
     content: bytes | None
+    fault: str = ""
+
+
+class Stretch(NamedTuple):
+    """Where the sealed file does not open, and why."""
+
+    start: int
+    stop: int
+    fault: str
 
 
 class Opening:
@@ -117,7 +132,8 @@ class Opening:
         head = read(_LONGEST_HEADER)
         found = _HEADER.match(head)
         if found is None or int(found[3]) > MOST_WORK:
-            raise Damaged("this is no archive that a passphrase opens", 0, len(head))
+            is_cut = len(head) < _LONGEST_HEADER and (head.startswith(_VERSION) or _VERSION.startswith(head))
+            raise Damaged(ENDS_EARLY if is_cut else "this is no archive that a passphrase opens", 0, len(head))
         signed, salt, work, body, mac = found.groups()
         file_key = _unwrapped(passphrase, salt, int(work), body, found.end())
         if mac != _encoded(_mac(file_key, signed)):
@@ -149,7 +165,7 @@ class Opening:
             if chunk is None:
                 return False
             if chunk.content is None:
-                raise Damaged("the archive was changed, or ends too early", chunk.start, chunk.stop)
+                raise Damaged(chunk.fault, chunk.start, chunk.stop)
             self._content = memoryview(chunk.content)
         return True
 
@@ -161,10 +177,20 @@ class Opening:
         while not is_last:
             following = self._read(CHUNK_BYTES + TAG_BYTES)
             is_last = not following
-            yield Chunk(start, start + len(block), self._opened(block, number, is_last=is_last))
+            content = self._opened(block, number, is_last=is_last)
+            fault = "" if content is not None else self._fault(block, number, is_last=is_last)
+            yield Chunk(start, start + len(block), content, fault)
             start += len(block)
             block = following
             number += 1
+
+    def _fault(self, block: bytes, number: int, *, is_last: bool) -> str:
+        """Why the chunk does not open."""
+        if not is_last:
+            return CHANGED
+        # Whole, and sealed as one that others follow.
+        is_cut = not block or self._opened(block, number, is_last=False) is not None
+        return ENDS_EARLY if is_cut else LAST_CHANGED
 
     def _opened(self, block: bytes, number: int, *, is_last: bool) -> bytes | None:
         try:
@@ -175,20 +201,20 @@ class Opening:
         return None if not content and number else content
 
 
-def damage(read: Callable[[int], bytes], passphrase: str) -> Iterator[tuple[int, int]]:
-    """Every stretch of the file that does not open, as offsets; neighbours are one.
+def damage(read: Callable[[int], bytes], passphrase: str) -> Iterator[Stretch]:
+    """Every stretch of the file that does not open; neighbours with the same fault are one.
 
     Raises:
         WrongPassphrase, Damaged: its header does not open.
     """
-    begun: tuple[int, int] | None = None
+    begun: Stretch | None = None
     for chunk in Opening(read, passphrase).chunks():
         if chunk.content is not None:
             continue
-        if begun is not None and begun[1] != chunk.start:
+        if begun is not None and (begun.stop, begun.fault) != (chunk.start, chunk.fault):
             yield begun
             begun = None
-        begun = (chunk.start if begun is None else begun[0]), chunk.stop
+        begun = Stretch(chunk.start if begun is None else begun.start, chunk.stop, chunk.fault)
     if begun is not None:
         yield begun
 

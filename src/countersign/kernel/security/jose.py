@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 from collections import OrderedDict
+from typing import NamedTuple
 
 import msgspec
 from joserfc import jws
@@ -11,12 +12,18 @@ from joserfc.errors import JoseError
 from joserfc.jwk import ECKey
 
 from countersign.kernel import clock
+from countersign.kernel.clock import Instant
 from countersign.kernel.errors import Refused
 
 ALGORITHM = "ES256"
 ACCESS_TYP = "at+jwt"
 LARGEST_TOKEN = 8_192
 SKEW_S = 60
+MAX_LIFE_S = 86_400
+"""The longest life (`exp - iat`) of any token that a ring signs, whatever its type."""
+RETIREMENT_S = MAX_LIFE_S + SKEW_S + 600
+"""How long a key that no longer signs stays published: the longest life, the tolerance of `exp`, and ten minutes for
+requests in progress during the rotation and for differences between the clocks of several nodes."""
 
 # 86 digits are the 64 bytes of r and s; anything else is no ES256 signature (RFC 7518 §3.4).
 _COMPACT = re.compile(r"[A-Za-z0-9_-]{1,512}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{86}")
@@ -100,20 +107,37 @@ class _PublicJwk(msgspec.Struct, forbid_unknown_fields=True):
     kty: str
 
 
+class _RetiredJwk(_PublicJwk, forbid_unknown_fields=True, omit_defaults=True):
+    # Rings of version 1.0 have no `ends_at`.
+    ends_at: int | None = None
+
+
 class _StoredRing(msgspec.Struct, forbid_unknown_fields=True):
     current: _PrivateJwk
-    previous: list[_PublicJwk]
+    previous: list[_RetiredJwk]
+
+
+class RetiredKey(NamedTuple):
+    """A public key that no longer signs. Its tokens are accepted until `ends_at` (µs), when the last of them has
+    expired; None: until `ends_at` is set by the next rotation."""
+
+    key: ECKey
+    ends_at: Instant | None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a token that this key signed may still be valid."""
+        return self.ends_at is None or clock.now() <= self.ends_at
 
 
 class KeyRing:
     """The key that signs, and the public halves of earlier keys whose tokens are still accepted."""
 
-    def __init__(self, current: ECKey, previous: tuple[ECKey, ...] = ()) -> None:
+    def __init__(self, current: ECKey, previous: tuple[RetiredKey, ...] = ()) -> None:
         """Takes a private P-256 key and any number of public ones; see `new` and `from_json`."""
         self._current = current
-        self._previous = previous
         self._kid = current.thumbprint()
-        self._by_kid = {key.thumbprint(): key for key in (current, *previous)}
+        self._previous = {each.key.thumbprint(): each for each in previous}
 
     @classmethod
     def new(cls) -> "KeyRing":
@@ -130,18 +154,18 @@ class KeyRing:
         try:
             ring = msgspec.json.decode(stored, type=_StoredRing)
             current = ECKey.import_key(msgspec.to_builtins(ring.current))
-            previous = tuple(ECKey.import_key(msgspec.to_builtins(key)) for key in ring.previous)
+            previous = tuple(_retired_key(each) for each in ring.previous)
         except (msgspec.DecodeError, JoseError, ValueError):
             # The cause would carry the private key into a log.
             raise ValueError("the stored key ring is damaged") from None
-        if any(key.curve_name != "P-256" for key in (current, *previous)):
+        if any(key.curve_name != "P-256" for key in (current, *(each.key for each in previous))):
             raise ValueError("the stored key ring holds a key that is not on P-256")
         return cls(current, previous)
 
     def to_json(self) -> bytes:
         """The ring with its private key, to be kept sealed."""
         current = msgspec.convert(self._current.as_dict(private=True), _PrivateJwk)
-        previous = [_public_jwk(key) for key in self._previous]
+        previous = [_retired_jwk(each) for each in self._previous.values()]
         return msgspec.json.encode(_StoredRing(current, previous))
 
     @property
@@ -149,14 +173,22 @@ class KeyRing:
         """The key id of the signing key: its thumbprint (RFC 7638)."""
         return self._kid
 
-    def rotated(self, *, keep: int = 1) -> "KeyRing":
-        """A ring with a fresh signing key that still accepts tokens of the `keep` newest keys of this one."""
-        return KeyRing(_fresh_key(), (_public_half(self._current), *self._previous)[:keep])
+    @property
+    def previous(self) -> dict[str, RetiredKey]:
+        """The earlier keys whose tokens are accepted now, by key id, newest first."""
+        return {kid: each for kid, each in self._previous.items() if each.is_live}
+
+    def rotated(self) -> "KeyRing":
+        """A ring with a fresh signing key. Earlier keys stay in it until the last token that they signed has ended."""
+        ends_at = clock.later(clock.now(), seconds=RETIREMENT_S)
+        retired = RetiredKey(_public_half(self._current), ends_at)
+        kept = (each if each.ends_at is not None else RetiredKey(each.key, ends_at) for each in self.previous.values())
+        return KeyRing(_fresh_key(), (retired, *kept))
 
     def jwks(self) -> PublicKeys:
         """The public keys, current first, for the key-set endpoint."""
         shown: list[PublicKey] = []
-        for kid, key in self._by_kid.items():
+        for kid, key in ((self._kid, self._current), *((kid, each.key) for kid, each in self.previous.items())):
             jwk = _public_jwk(key)
             shown.append(PublicKey(kid, jwk.x, jwk.y))
         return PublicKeys(tuple(shown))
@@ -192,10 +224,12 @@ class KeyRing:
             raise InvalidToken("algorithm is not allowed")
         if header.typ != token_type:
             raise InvalidToken("type is another")
-        key = self._by_kid.get(header.kid)
-        if key is None:
+        if header.kid == self._kid:
+            return self._current
+        retired = self._previous.get(header.kid)
+        if retired is None or not retired.is_live:
             raise InvalidToken("key is not in the ring")
-        return key
+        return retired.key
 
 
 class TokenCache:
@@ -245,14 +279,11 @@ class AccessTokens:
         issuer: str,
         audience: str,
         *,
-        longest_s: int = 86_400,
         cache_size: int = 10_000,
     ) -> None:
-        """`longest_s` is the longest life (`exp - iat`) that is accepted, whoever signed it."""
         self._ring = ring
         self._issuer = issuer
         self._audience = audience
-        self._longest_s = longest_s
         self._cache = TokenCache(cache_size)
 
     @property
@@ -300,7 +331,7 @@ class AccessTokens:
             raise InvalidToken("expired", "the token has expired")
         if claims.iat > now_s + SKEW_S:
             raise InvalidToken("issued in the future", "the token is not valid yet")
-        if not 0 < claims.exp - claims.iat <= self._longest_s:
+        if not 0 < claims.exp - claims.iat <= MAX_LIFE_S:
             raise InvalidToken("life is empty or too long")
 
 
@@ -310,6 +341,16 @@ def _fresh_key() -> ECKey:
 
 def _public_half(key: ECKey) -> ECKey:
     return ECKey.import_key(msgspec.to_builtins(_public_jwk(key)))
+
+
+def _retired_key(jwk: _RetiredJwk) -> RetiredKey:
+    key = ECKey.import_key({"kty": jwk.kty, "crv": jwk.crv, "x": jwk.x, "y": jwk.y})
+    return RetiredKey(key, None if jwk.ends_at is None else Instant(jwk.ends_at))
+
+
+def _retired_jwk(retired: RetiredKey) -> _RetiredJwk:
+    jwk = _public_jwk(retired.key)
+    return _RetiredJwk(crv=jwk.crv, x=jwk.x, y=jwk.y, kty=jwk.kty, ends_at=retired.ends_at)
 
 
 def _public_jwk(key: ECKey) -> _PublicJwk:

@@ -16,6 +16,7 @@ from countersign.settings import BadSetting, Settings
 
 KEY_BYTES = 32
 FILE_NAME = "master.key"
+NEEDED_WITH_POSTGRESQL = "with PostgreSQL every node needs the same master key"
 _DATABASES = "*.sqlite"
 _LARGEST_FILE_BYTES = 16_384
 _KEY_ID = re.compile(r"[A-Za-z0-9_.-]{1,32}")
@@ -27,7 +28,10 @@ class MasterKeyRefused(Refused):
     status = 500
     code = "master_key_refused"
     title = "Master key refused"
-    resolution = f"Give {KEY_BYTES} random bytes in base64, for example from: openssl rand -base64 {KEY_BYTES}"
+    resolution = (
+        f"Give the master key of this installation: {KEY_BYTES} bytes in base64. Another key opens nothing of what it "
+        "stores; docs/how-to/postgresql.md says how a new installation gets one."
+    )
 
 
 @dataclass(frozen=True)
@@ -65,12 +69,21 @@ def master_key(settings: Settings) -> MasterKey:
         MasterKeyRefused: what was given is no key, or others may read it.
     """
     if settings.database_url and not (settings.master_key or settings.master_key_file):
-        raise BadSetting(
-            "with PostgreSQL every node needs the same master key: set COUNTERSIGN_MASTER_KEY or "
-            "COUNTERSIGN_MASTER_KEY_FILE (for example from `openssl rand -base64 32`)"
-        )
+        raise BadSetting(f"{NEEDED_WITH_POSTGRESQL}. {missing_key_remedy(Path(settings.data))}")
     file = Path(settings.master_key_file) if settings.master_key_file else None
     return load_master_key(settings.master_key or None, file, Path(settings.data))
+
+
+def missing_key_remedy(data: Path) -> str:
+    """Which settings name the key of an installation on PostgreSQL whose databases may be there already: a new key is
+    never the answer, since nothing that is stored opens with it."""
+    own = data.absolute() / FILE_NAME
+    if own.exists():
+        return f"Set COUNTERSIGN_MASTER_KEY_FILE={own}, which is the key of this data directory."
+    return (
+        "Set COUNTERSIGN_MASTER_KEY_FILE (or COUNTERSIGN_MASTER_KEY) to the key of this installation; after a move it "
+        "is master.key in the old data directory. docs/how-to/postgresql.md says how a new installation gets one."
+    )
 
 
 def load_master_key(value: str | None, file: Path | None, data_directory: Path | None) -> MasterKey:
@@ -169,7 +182,7 @@ def _check_mode(path: Path, mode: int) -> None:
     if mode & 0o077:
         raise MasterKeyRefused(
             f"the key file {path} is open to others (mode {stat.S_IMODE(mode):04o})",
-            resolution=f"Run: chmod 600 {path} — and make a new key if others may have read it.",
+            resolution=f"Run: chmod 600 {path}. If others may have read it, see docs/how-to/rotate-keys.md.",
         )
 
 

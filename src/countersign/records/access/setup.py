@@ -65,7 +65,7 @@ class Link(NamedTuple):
 
 async def first_link(records: Records) -> str | None:
     """A fresh set-up address, valid for a day, while there is nobody; None when there is. Older ones end."""
-    if await records.database.fetch_one(ANY_USER) is not None:
+    if await has_people(records.database):
         return None
     async with records.database.transaction() as transaction:
         await transaction.run(_FORGET_FIRST)
@@ -99,6 +99,11 @@ async def _new_link(transaction: Transaction, user_id: str | None, lesser_id: st
     return secret
 
 
+async def has_people(reader: Reader) -> bool:
+    """Whether the service was set up, so that a person can sign in."""
+    return await reader.fetch_one(ANY_USER) is not None
+
+
 async def find_link(reader: Reader, secret: str) -> Link:
     """What the link is for, to show the page behind it.
 
@@ -106,7 +111,7 @@ async def find_link(reader: Reader, secret: str) -> Link:
         LinkSpent: it can no longer be used.
     """
     row = await reader.fetch_one(_LINK, secrets.digest(secret), clock.now())
-    if row is None or (row[0] is None and await reader.fetch_one(ANY_USER) is not None):
+    if row is None or (row[0] is None and await has_people(reader)):
         raise LinkSpent("this set-up link is used up or expired")
     return Link(row[0], row[1])
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import msgspec
 
 from countersign.declare.registry import Registry
+from countersign.kernel import clock
 from countersign.kernel.database import migrate
 from countersign.kernel.database.dialect import in_dialect
 from countersign.kernel.database.migrate import Behind, SchemaMismatch
@@ -148,6 +149,8 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
     await migrate.require_rights(database)
     upgrading = _Upgrading(database.dialect, registry, Vault(await key.secret(database, master)))
     taken: list[Step] = []
+    is_first = not (await installed(database)).versions
+    first_s = began_s = clock.monotonic_s()
     while True:
         async with database.transaction() as transaction:
             if database.dialect == "postgres":
@@ -155,10 +158,16 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
                 await transaction.fetch(_ONE_AT_A_TIME)
             step = await upgrading.next_step(transaction)
             if step is None:
-                return taken
+                break
             is_taken = await upgrading.go_on(transaction, step, destroy=destroy)
         if is_taken:
             taken.append(step)
+            if not is_first:
+                migrate.log_applied(MIGRATIONS, step.sentence, began_s)
+            began_s = clock.monotonic_s()
+    if is_first and taken:
+        migrate.log_applied(MIGRATIONS, f"modules: {len(taken)} steps", first_s)
+    return taken
 
 
 class _Upgrading:

@@ -1,0 +1,119 @@
+"""Commands on a full disk: it is named, with one exit code, and so is what is left of a file."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from countersign.cli.output import Exit
+from tests.cli.conftest import Run
+from tests.cli.test_backup import PASSPHRASE, prepare
+from tests.faults import volumes
+from tests.servers.countersign import COMMAND, environment
+
+FREE = ("--distribution-port", "0", "--records-port", "0")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory with both databases, on a disk with space."""
+    folder = tmp_path_factory.mktemp("roomy") / "data"
+    prepare(folder, {})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A volume without a byte of space; `data` on it has both databases, `new` nothing."""
+    volume = tmp_path_factory.mktemp("full") / "volume"
+    volumes.mount_memory(volume, 64)
+    prepare(volume / "data", {"COUNTERSIGN_RESERVE_MIB": "0"})
+    (volume / "new").mkdir(mode=0o700)
+    volumes.fill(volume)
+    yield volume
+    volumes.unmount(volume)
+
+
+def written_to(stdout: int, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    """Run the command line with its stdout there."""
+    command, env = [*COMMAND, *arguments], environment(**PASSPHRASE)
+    return subprocess.run(
+        command, env=env, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("serve", *FREE, "--data", "data"),
+        ("serve", *FREE, "--data", "new"),
+        ("worker", "--data", "data"),
+        ("doctor", *FREE, "--data", "data"),
+        ("doctor", *FREE, "--data", "new"),
+        ("backup", "one.backup", "--data", "data"),
+        ("backup", "-", "--data", "data"),
+        ("org", "create", "north", "--name", "North", "--data", "data"),
+        ("user", "create", "bob", "--data", "new"),
+    ],
+    ids=" ".join,
+)
+def test_a_full_disk_is_named_with_an_exit_code_of_its_own(run: Run, full: Path, command: tuple[str, ...]) -> None:
+    at = [str(full / word) if word in ("data", "new", "one.backup") else word for word in command]
+
+    done = run(*at, **PASSPHRASE, COUNTERSIGN_RESERVE_MIB="0")
+
+    assert done.returncode == Exit.STORAGE_FULL, done.stderr
+    assert "the disk is full" in (done.stdout + done.stderr).lower()
+    assert "Traceback" not in done.stderr
+    assert sorted(path.name for path in full.iterdir()) == ["ballast", "data", "new"]
+
+
+def test_a_backup_whose_reader_has_a_full_disk_does_not_blame_the_reader(data: Path) -> None:
+    with open("/dev/full", "wb") as nowhere:
+        done = written_to(nowhere.fileno(), "backup", "-", "--data", data)
+
+    assert done.returncode == Exit.STORAGE_FULL
+    assert "The disk is full: no space is left for stdout." in done.stderr
+    assert "What was written of it is no backup." in done.stderr
+
+
+def test_a_partial_backup_in_a_file_behind_stdout_is_named(data: Path, tmp_path: Path) -> None:
+    volume = tmp_path / "volume"
+    volumes.mount_memory(volume, 1)
+    volumes.fill(volume)
+    with open(volume / "ballast", "r+b") as file:
+        file.truncate(volumes.MIB - 65_536)
+    try:
+        with open(volume / "one.backup", "wb") as file:
+            done = written_to(file.fileno(), "backup", "-", "--data", data)
+    finally:
+        volumes.unmount(volume)
+
+    assert done.returncode == Exit.STORAGE_FULL
+    assert f"The partial backup {volume / 'one.backup'} is left: remove it." in done.stderr
+
+
+def test_a_reader_that_ends_too_early_is_not_a_full_disk(data: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = written_to(writing, "backup", "-", "--data", data)
+    finally:
+        os.close(writing)
+
+    assert done.returncode == Exit.UNREACHABLE
+    assert "The program that reads stdout ended too early." in done.stderr
+    assert "full" not in done.stderr
+
+
+@pytest.mark.parametrize("command", [("config",), ("version",), ("verify",), ("keys", "status")], ids=" ".join)
+def test_an_answer_that_does_not_fit_on_the_disk_is_said_to_be(data: Path, command: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as nowhere:
+        where = () if command == ("version",) else ("--data", data)
+        done = written_to(nowhere.fileno(), *command, *where)
+
+    assert done.returncode == Exit.STORAGE_FULL
+    assert "the disk is full" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,123 @@
+"""Start, migrations, ready and stop of `serve` and `worker` are JSON events in their log; SIGHUP ends neither."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from countersign import __version__
+from countersign.cli import lifecycle
+from countersign.cli.output import Exit
+from countersign.settings import Settings
+from tests.cli.conftest import Run
+from tests.servers.countersign import COMMAND, environment, served
+
+WITHIN_S = 60
+
+
+def events(log: Path) -> list[dict[str, Any]]:
+    """The JSON lines of the log."""
+    return [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+
+
+def called(name: str, log: Path) -> list[dict[str, Any]]:
+    """The events of that name."""
+    return [each for each in events(log) if each["event"] == name]
+
+
+def processes(root: int) -> list[int]:
+    """The process and all that it started."""
+    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    parents = {int(pid): int(parent) for pid, parent in map(str.split, listed.splitlines())}
+    found = [root]
+    for each in found:
+        found += [pid for pid, parent in parents.items() if parent == each]
+    return found
+
+
+def all_ignore(root: int) -> bool:
+    """Whether the process has a child by now, and all of them ignore SIGHUP."""
+    found = processes(root)
+    masks = [re.findall(r"^SigIgn:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) for pid in found]
+    return len(found) > 1 and all(int(mask, 16) & 1 << (signal.SIGHUP - 1) for [mask] in masks)
+
+
+def hang_up(pids: Iterable[int]) -> None:
+    """Send each SIGHUP."""
+    for pid in pids:
+        os.kill(pid, signal.SIGHUP)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_logs_its_life_and_a_hangup_ends_no_process_of_it(tmp_path: Path, workers: str) -> None:
+    data = tmp_path / "data"
+    with served(data, "--workers", workers, service="both", settings={"COUNTERSIGN_JOB_WORKERS": "0"}) as server:
+        pids = processes(json.loads((data / "serve.lock").read_text())["process"])
+        hang_up(pids)
+        health = [httpx.get(f"{server.url}/api/v1/health").status_code for _ in range(5)]
+        assert processes(pids[0]) == pids
+
+    [start], [ready], [stop] = (called(name, server.log) for name in ("start", "ready", "stop"))
+    migrations = called("migration", server.log)
+    assert health == [200] * 5
+    assert (start["version"], start["data"], start["database"]["kind"]) == (__version__, str(data), "sqlite")
+    assert ready["addresses"] == {"distribution": server.url, "records": f"http://127.0.0.1:{server.records_port}"}
+    assert stop["reason"] == "SIGTERM"
+    assert {each["service"] for each in migrations} == {"distribution", "records"}
+    assert migrations[0]["name"] == "0001_initial"
+    assert all(each["elapsed_ms"] > 0 for each in migrations)
+    assert events(server.log)[0] == start
+    assert {each["part"] for each in (start, ready, stop)} == {"serve"}
+
+
+def test_a_worker_logs_its_life_and_a_hangup_ends_no_process_of_it(run: Run, tmp_path: Path) -> None:
+    data, log = tmp_path / "data", tmp_path / "worker.log"
+    assert run("org", "create", "acme", "--name", "Acme", "--data", data).returncode == Exit.OK
+    command = [*COMMAND, "worker", "--processes", "1", "--data", data]
+    with log.open("w") as file, subprocess.Popen(command, env=environment(), stdout=file, stderr=file) as worker:
+        try:
+            until_s = time.monotonic() + WITHIN_S
+            while not (called("ready", log) and all_ignore(worker.pid)) and time.monotonic() < until_s:
+                time.sleep(0.02)
+            hang_up(processes(worker.pid))
+        finally:
+            worker.send_signal(signal.SIGTERM)
+        code = worker.wait(WITHIN_S)
+
+    assert code == Exit.OK
+    assert [each["event"] for each in events(log)] == ["start", "ready", "stop"]
+    assert [each.get("reason") for each in events(log)] == [None, None, "SIGTERM"]
+
+
+def test_a_start_that_fails_is_logged_with_its_reason(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "distribution.sqlite").write_bytes(b"no database at all" * 1000)
+
+    done = run("serve", "distribution", "--port", "0", "--data", tmp_path / "data")
+
+    lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+    assert [each["event"] for each in lines] == ["start", "stop"]
+    assert (lines[1]["reason"], lines[1]["exit_code"]) == ("failure", done.returncode)
+    assert lines[1]["why"]
+
+
+def test_no_password_of_the_database_is_logged() -> None:
+    shown = lifecycle.database(Settings(database_url="postgresql://countersign:hush@db.example/store"))
+
+    assert shown == {"kind": "postgresql", "name": "countersign@db.example:5432/store"}
+    assert lifecycle.database(Settings(database_url="postgresql://a:hush@[d/db")) == {"kind": "postgresql", "name": ""}
+
+
+def test_a_command_that_is_no_server_logs_nothing_on_its_standard_output(run: Run, tmp_path: Path) -> None:
+    done = run("org", "create", "acme", "--name", "Acme", "--json", "--data", tmp_path / "data")
+
+    assert json.loads(done.stdout)
+    assert "migration" not in done.stdout + done.stderr

@@ -1,0 +1,213 @@
+"""`countersign reset` lists all that an installation has stored, and removes it once that is confirmed."""
+
+import asyncio
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from countersign.cli import reset
+from countersign.cli.output import Exit
+from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.blobs.port import BlobStore
+from tests.cli.conftest import Run
+from tests.servers.countersign import COMMAND, MASTER_KEY, environment, served
+from tests.servers.postgres import PostgresFactory
+from tests.servers.s3 import Bucket
+
+KEYS = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"}
+
+
+def prepare(data: Path, **settings: str) -> None:
+    """Both services' databases, and what a data directory has besides."""
+    for words in (["org", "create", "acme", "--name", "Acme"], ["modules", "apply"]):
+        subprocess.run([*COMMAND, *words, "--data", data], env=environment(**settings), check=True, capture_output=True)
+    (data / "countersign.toml").write_text("log_requests = true\n")
+    (data / "notes.txt").write_text("the operator's own")
+    for name in ("blobs/sealed/ab/cd", "blobs/staging/up", "mail", "work/job-1", "sandboxes/one"):
+        (data / name).mkdir(parents=True)
+        (data / name / "something").write_bytes(b"x")
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An installation on SQLite, to be copied."""
+    data = tmp_path_factory.mktemp("template") / "data"
+    prepare(data)
+    return data
+
+
+@pytest.fixture
+def data(template: Path, tmp_path: Path) -> Path:
+    """An installation on SQLite of the test's own."""
+    return shutil.copytree(template, tmp_path / "data")
+
+
+def names(folder: Path) -> set[str]:
+    """What is in the folder."""
+    return {path.name for path in folder.iterdir()}
+
+
+def tree(folder: Path) -> set[Path]:
+    """All files and folders below."""
+    return set(folder.rglob("*"))
+
+
+def test_nothing_is_removed_before_it_was_listed_and_confirmed(run: Run, data: Path) -> None:
+    before = tree(data)
+
+    asked = run("reset", "--data", data)
+    planned = run("reset", "--dry-run", "--json", "--data", data)
+
+    assert asked.returncode == Exit.USAGE
+    assert "Run it again with --yes." in asked.stderr
+    for name in ("distribution.sqlite", "records.sqlite", "blobs/", "mail/", "work/", "sandboxes/", "master.key"):
+        assert str(data / name) in asked.stderr
+    assert planned.returncode == Exit.OK
+    assert json.loads(planned.stdout)["removed"] is False
+    assert json.loads(planned.stdout)["left"] == [str(data / "countersign.toml"), str(data / "notes.txt")]
+    assert tree(data) == before
+
+
+def test_all_of_an_installation_is_removed_and_what_is_the_operators_stays(run: Run, data: Path) -> None:
+    done = run("reset", "--yes", "--data", data)
+    again = run("reset", "--yes", "--data", data)
+    made = run("org", "create", "acme", "--name", "Acme", "--data", data)
+
+    assert done.returncode == again.returncode == made.returncode == Exit.OK, done.stderr + again.stderr + made.stderr
+    assert "There is nothing to remove" in again.stdout
+    assert f"Left in place: {data / 'notes.txt'}" in done.stderr
+    assert {"countersign.toml", "notes.txt", "distribution.sqlite", "master.key"} <= names(data)
+
+
+def test_everything_that_a_server_makes_in_its_data_directory_is_known(run: Run, tmp_path: Path) -> None:
+    with served(tmp_path / "data", "--demo", service="both") as server:
+        refused = run("reset", "--yes", "--data", server.data)
+        before = tree(server.data)
+    done = run("reset", "--yes", "--data", server.data)
+
+    assert refused.returncode == Exit.CONFLICT
+    assert "is served" in refused.stderr
+    assert before
+    assert done.returncode == Exit.OK, done.stderr
+    assert tree(server.data) == set()
+
+
+def test_a_folder_of_files_that_is_a_link_is_emptied_and_the_link_removed(run: Run, data: Path, tmp_path: Path) -> None:
+    (data / "blobs").rename(tmp_path / "volume")
+    (tmp_path / "volume" / "lost+found").mkdir()
+    (data / "blobs").symlink_to(tmp_path / "volume")
+
+    done = run("reset", "--yes", "--data", data)
+
+    assert done.returncode == Exit.OK, done.stderr
+    assert names(tmp_path / "volume") == {"lost+found"}
+    assert names(data) == {"countersign.toml", "notes.txt"}
+
+
+async def put(blobs: BlobStore, content: bytes) -> None:
+    """One file of the store."""
+
+    async def pieces():
+        yield content
+
+    part = await blobs.stage("up", 0, pieces())
+    await blobs.seal("up", [part], len(content), None)
+
+
+async def count(blobs: BlobStore) -> int:
+    """How many files the store has, and uploads in progress."""
+    return len([None async for _ in blobs.sealed()]) + len([None async for _ in blobs.staged()])
+
+
+def test_postgresql_and_a_bucket_are_emptied_and_their_neighbours_stay(
+    run: Run, tmp_path: Path, new_postgres_url: PostgresFactory, s3_url: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    place = f"s3://{s3_url.name}/{{}}?endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
+    url, blobs_url = new_postgres_url(), place.format("here")
+    settings = {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+    settings |= {"COUNTERSIGN_BLOBS_URL": blobs_url, **KEYS}
+    data = tmp_path / "data"
+    prepare(data, **settings)
+    here, neighbour = (open_blobs(place.format(name), data) for name in ("here", "neighbour"))
+    for each in (here, neighbour):
+        asyncio.run(put(each, b"content"))
+    with served(data, service="distribution", settings=settings):
+        elsewhere = run("reset", "--yes", "--data", tmp_path / "other", **settings)
+
+    planned = run("reset", "--dry-run", "--data", data, **settings)
+    done = run("reset", "--yes", "--json", "--data", data, **settings)
+    again = run("reset", "--yes", "--data", data, **settings)
+
+    assert elsewhere.returncode == Exit.CONFLICT
+    assert "a service is connected to the database" in elsewhere.stderr
+    assert "the schema distribution with " in planned.stdout
+    assert f"{blobs_url}: 1 files, 1 uploads in progress" in planned.stdout
+    assert done.returncode == again.returncode == Exit.OK, done.stderr + again.stderr
+    assert json.loads(done.stdout)["schemas"].keys() == {"distribution", "records"}
+    assert "There is nothing to remove" in again.stdout
+    assert asyncio.run(count(here)) == 0
+    assert asyncio.run(count(neighbour)) == 2
+    assert names(data) == {"countersign.toml", "notes.txt"}
+
+
+def test_another_installations_database_is_not_removed_by_a_wrong_setting(
+    run: Run, tmp_path: Path, new_postgres_url: PostgresFactory
+) -> None:
+    key = {"COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+    mine, other = ({"COUNTERSIGN_DATABASE_URL": new_postgres_url(), **key} for _ in range(2))
+    for data, settings in (("mine", mine), ("other", other)):
+        assert run("org", "create", "acme", "--name", "Acme", "--data", data, **settings).returncode == Exit.OK
+
+    wrong = run("reset", "--yes", "--data", "mine", **other)
+    without = run("reset", "--yes", "--data", "mine")
+    kept = run("keys", "status", "--data", "other", **other)
+
+    assert wrong.returncode == without.returncode == Exit.CONFLICT
+    assert "belongs to the database" in wrong.stderr
+    assert "Set COUNTERSIGN_DATABASE_URL" in without.stderr
+    assert kept.returncode == Exit.OK
+
+
+def test_a_view_of_another_schema_is_named_and_not_dropped_with_the_tables(
+    run: Run, tmp_path: Path, new_postgres_url: PostgresFactory
+) -> None:
+    settings = {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY}
+    run("org", "create", "acme", "--name", "Acme", "--data", "data", **settings)
+    view = "CREATE VIEW public.people AS SELECT email FROM distribution.person"
+    subprocess.run(["psql", "-qc", view, settings["COUNTERSIGN_DATABASE_URL"]], check=True)
+
+    done = run("reset", "--yes", "--data", "data", **settings)
+
+    assert done.returncode == Exit.CONFLICT
+    assert "depend on the tables: people" in done.stderr.replace("public.", "")
+    assert run("keys", "status", "--data", "data", **settings).returncode == Exit.OK
+
+
+def test_an_interrupted_removal_is_ended_by_the_same_command(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    removed: list[Path] = []
+
+    class Killed(BaseException):
+        pass
+
+    def kill(path: Path) -> None:
+        if len(removed) == 2:
+            raise Killed
+        removed.append(path)
+        remove(path)
+
+    remove = reset._remove_path  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(reset, "_remove_path", kill)
+    with pytest.raises(Killed):
+        reset.reset.main(["--yes", "--data", str(data)], standalone_mode=False)
+    monkeypatch.setattr(reset, "_remove_path", remove)
+    assert removed
+    assert "master.key" in names(data), "the key goes last"
+
+    reset.reset.main(["--yes", "--data", str(data)], standalone_mode=False)
+
+    assert names(data) == {"countersign.toml", "notes.txt"}

@@ -1,0 +1,127 @@
+"""A full disk is recognised in one place, whatever reports it, and named so."""
+
+import ast
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import apsw
+import asyncpg
+import pytest
+
+import countersign
+from countersign.backup import unfinished
+from countersign.kernel.blobs import disk
+from countersign.kernel.database import postgres, sqlite_connection
+from countersign.kernel.disk_full import ERRNOS, disk_full, is_disk_full, is_volume_full
+from countersign.kernel.errors import Refused, StorageFull, Unavailable
+from countersign.kernel.telemetry import LossyStream
+from tests.faults import volumes
+
+NAMES = {"ENOSPC", "EDQUOT", "EFBIG", "DiskFullError", "53100"}
+"""What only the one place looks for."""
+
+
+def system(number: int) -> OSError:
+    return OSError(number, os.strerror(number))
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a volume without a byte of space, on which there is a database."""
+    volume = tmp_path / "volume"
+    volumes.mount_memory(volume, 2)
+    connection = apsw.Connection(str(volume / "store.sqlite"))
+    connection.execute("PRAGMA journal_mode = wal; CREATE TABLE t (a)")
+    connection.close()
+    volumes.fill(volume)
+    yield volume
+    volumes.unmount(volume)
+
+
+@pytest.mark.parametrize("number", sorted(ERRNOS))
+def test_the_systems_errors_are_recognised_also_as_the_cause_of_another(number: int) -> None:
+    outer = Unavailable("it cannot be used")
+    outer.__cause__ = system(number)
+
+    assert is_disk_full(system(number))
+    assert is_disk_full(outer)
+    assert not is_disk_full(system(errno.EACCES))
+    assert not is_disk_full(Unavailable("it cannot be used"))
+
+
+def test_the_errors_of_both_databases_are_recognised() -> None:
+    found = [sqlite_connection.refusal(apsw.exception_for(13)), postgres.refusal(asyncpg.DiskFullError("full"))]
+
+    assert is_disk_full(asyncpg.DiskFullError("full"))
+    assert not is_disk_full(asyncpg.OutOfMemoryError("memory"))
+    for each in found:
+        assert isinstance(each, StorageFull)
+        assert each.detail.startswith("The disk is full: ")
+
+
+@pytest.mark.parametrize("refusals", [lambda: unfinished.refusals(Path("here")), disk.refusals])
+@pytest.mark.parametrize("number", sorted(ERRNOS))
+def test_each_writer_of_files_names_a_full_disk(refusals: object, number: int) -> None:
+    assert callable(refusals)
+    with pytest.raises(StorageFull, match="The disk is full: ") as failure, refusals():
+        raise system(number)
+
+    if number != errno.ENOSPC:
+        assert os.strerror(number).lower() in failure.value.detail
+
+
+def test_sqlite_on_a_full_volume_is_named_though_it_reports_another_error(full: Path) -> None:
+    with closing(apsw.Connection(str(full / "store.sqlite"))) as connection:
+        with pytest.raises(apsw.Error) as failure:
+            connection.execute("PRAGMA journal_mode = wal; SELECT * FROM t").fetchall()
+        found = sqlite_connection.refusal(failure.value, connection)
+
+    assert not isinstance(failure.value, apsw.FullError), "else this test shows nothing"
+
+    assert isinstance(found, StorageFull)
+    assert is_volume_full(full / "not" / "there" / "yet")
+
+
+def test_a_failing_disk_with_space_is_not_called_full(tmp_path: Path) -> None:
+    found = sqlite_connection.refusal(apsw.exception_for(10), file=str(tmp_path / "store.sqlite"))
+
+    assert isinstance(found, Refused)
+    assert not is_disk_full(found)
+    assert not is_volume_full(tmp_path)
+
+
+def test_a_log_on_a_full_disk_ends_nothing() -> None:
+    file = Path("/dev/full").open("w", encoding="utf-8", buffering=1)  # noqa: SIM115
+    with pytest.raises(OSError, match="No space left"):
+        file.write("a line\n")
+    stream = LossyStream(file)
+
+    stream.write("a line\n" * 10_000)
+    stream.flush()
+
+    with suppress(OSError):
+        file.close()
+
+
+def test_the_words_name_the_place_and_the_remedy() -> None:
+    refused = disk_full("the outbox folder")
+
+    assert refused.detail == "The disk is full: no space is left for the outbox folder."
+    assert refused.remedy == StorageFull.resolution
+
+
+def test_no_other_module_looks_for_the_errors_of_a_full_disk() -> None:
+    source = Path(countersign.__file__).parent
+    found: list[str] = []
+    for path in source.rglob("*.py"):
+        if path.name == "disk_full.py":
+            continue
+        tree = ast.parse(path.read_text())
+        names = {each.attr for each in ast.walk(tree) if isinstance(each, ast.Attribute)}
+        texts = {str(each.value) for each in ast.walk(tree) if isinstance(each, ast.Constant)}
+        found += [str(path.relative_to(source))] if NAMES & (names | texts) else []
+
+    assert found == [], "use countersign.kernel.disk_full"
