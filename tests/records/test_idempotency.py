@@ -180,6 +180,17 @@ async def test_a_command_that_reads_takes_no_key(office: Office) -> None:
                 assert (answer.status_code, "idempotency-replayed" in answer.headers) == (200, False)
 
 
+async def test_the_description_names_the_key_where_it_is_taken(office: Office) -> None:
+    paths = (await office.http.get("/api/openapi.json", headers=office.headers("alice"))).json()["paths"]
+
+    keyed_paths = {path for path, each in paths.items() if "parameters" in each["post"]}
+
+    assert {"/api/lead/create", "/api/lead/qualify", "/api/lead/import", "/api/session/revoke"} <= keyed_paths
+    reading = {path for path in paths if path.endswith(("/get", "/list", "/search", "/export", "/history", "/watch"))}
+    assert not reading & keyed_paths
+    assert "Idempotency-Replayed" in paths["/api/lead/create"]["post"]["responses"]["200"]["headers"]
+
+
 async def test_a_refusal_is_repeated_though_the_input_would_be_accepted_by_now(office: Office) -> None:
     lead, key = await office.value("alice", "lead.create", **LEAD), fresh()
     await office.value("alice", "lead.qualify", id=lead["id"])
