@@ -216,7 +216,7 @@ async def settle(places: Places, found: Found) -> str | None:
         own = await _record(places, _begun(places), proposed)
     if places.blobs is not None and found.are_blobs_read and found.blobs is None:
         await claim(places.blobs, own, places.blobs_name)
-    if found.own is None or not found.own.is_settled or places.service.schema not in found.own.services:
+    if not _is_named(places, found.own):
         await asyncio.to_thread(_settle_directory, places, own)
     return own
 
@@ -461,6 +461,11 @@ def _propose(folder: Path) -> str:
     disk.write_whole(folder / FILE_NAME, msgspec.json.encode(fresh), is_new=True)
     found = directory_id(folder)
     return fresh.id if found is None else found.id
+
+
+def _is_named(places: Places, own: DirectoryId | None) -> bool:
+    """Whether the directory has the id, and names the service."""
+    return own is not None and own.is_settled and places.service.schema in own.services
 
 
 def _settle_directory(places: Places, own: str) -> None:

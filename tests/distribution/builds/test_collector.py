@@ -186,6 +186,21 @@ async def test_every_removal_is_logged_with_its_count(shop: Shop) -> None:
 
 
 @pytest.mark.usefixtures("later")
+async def test_an_upload_of_unknown_bytes_that_fails_does_not_have_them_removed(shop: Shop) -> None:
+    await shop.upload(DATA)
+    await orphan(shop)
+    await run(shop, "DELETE FROM blob")
+    await run(shop, "DELETE FROM idle_blob")
+    address = await shop.address(1000, "claimed", sha256=DIGEST)
+    await shop.put(address, bytes(500), "bytes 0-499/1000")
+    assert (await shop.put(address, bytes(500), "bytes 500-999/1000")).status_code == 422
+    await blobs.seal_whole(shop.store.database, shop.store.blobs, DATA)
+
+    assert (await collector.collect(shop.store)).blobs == 0
+    assert await sealed(shop) == [DIGEST]
+
+
+@pytest.mark.usefixtures("later")
 async def test_bytes_that_were_noted_and_never_referred_to_go(shop: Shop) -> None:
     digest = await blobs.seal_whole(shop.store.database, shop.store.blobs, DATA)
     await blobs.note_idle(shop.store.database, sha256_of(b"never sealed"))

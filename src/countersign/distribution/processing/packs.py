@@ -68,7 +68,7 @@ class Packing:
         await self._put(b"")
         part = await self._staging
         self._staging = None
-        await blobs.note_idle(self._database, part.sha256)
+        await blobs.note_new(self._database, self._store, part.sha256)
         sha256 = await self._store.seal(self._id, [part], part.length, part.sha256)
         self.sealed.append(Pack(self._id, sha256, part.length, self._places))
         await self._store.discard(self._id)

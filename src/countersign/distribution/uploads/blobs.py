@@ -56,6 +56,7 @@ USES = """
     ORDER BY b.sha256
     LIMIT 1000
 """
+TAKE = "UPDATE blob SET state = state WHERE sha256 = $1"
 CONDEMN = """
     UPDATE blob SET state = 'condemned'
     WHERE sha256 = $1 AND state = 'live' AND touched_at < $2
@@ -124,9 +125,16 @@ async def is_live(reader: Reader, sha256: str) -> bool:
     return await reader.fetch_one(IS_LIVE, sha256) is not None
 
 
+async def note_new(database: Database, store: BlobStore, sha256: str) -> None:
+    """Note bytes that are about to be sealed, so that the collector can tell them from bytes that the database never
+    knew. Bytes that are stored already and unknown stay so: an upload of the same bytes must not have them removed.
+    """
+    if await is_known(database, sha256) or await store.size(sha256) is None:
+        await note_idle(database, sha256)
+
+
 async def note_idle(database: Database, *digests: str) -> None:
-    """Note that the database knows these bytes, and that nothing refers to them from now on. To be called before bytes
-    are sealed, so that the collector can tell them from bytes that were never this database's."""
+    """Note that the database knows these bytes, and that nothing refers to them from now on."""
     async with database.transaction() as transaction:
         await transaction.run_many(NOTE_IDLE, [(sha256, clock.now()) for sha256 in digests])
 
@@ -137,7 +145,7 @@ async def seal_whole(database: Database, store: BlobStore, data: bytes) -> str:
     Raises:
         StorageFull, Unavailable: the store or the database does not take it.
     """
-    await note_idle(database, hashlib.sha256(data).hexdigest())
+    await note_new(database, store, hashlib.sha256(data).hexdigest())
     return await whole.seal_whole(store, data)
 
 
@@ -189,6 +197,8 @@ async def condemned(reader: Reader, limit: int) -> list[str]:
 async def condemn(database: Database, sha256: str, before: Instant) -> None:
     """Begin to remove the blob, if it is noted as idle since `before`, and still nothing refers to it."""
     async with database.transaction() as transaction:
+        # First the row: what was referred to while this waited for it is seen by the next statement, not by this one.
+        await transaction.run(TAKE, sha256)
         if not await transaction.run(CONDEMN, sha256, before):
             await transaction.run(CONDEMN_UNUSED, sha256, before, clock.now())
 

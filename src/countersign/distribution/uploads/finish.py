@@ -66,7 +66,7 @@ async def _sealed(store: Store, upload: Upload, parts: Sequence[Part]) -> str:
     leaves nothing that the database does not know."""
     expected = parts[0].sha256 if len(parts) == 1 else upload.sha256
     if expected is not None:
-        await blobs.note_idle(store.database, expected)
+        await blobs.note_new(store.database, store.blobs, expected)
     digest = await store.blobs.seal(upload.id, parts, upload.size, upload.sha256)
     if digest != expected:
         await blobs.note_idle(store.database, digest)
