@@ -5,7 +5,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.watched import assert_accessible
-from tests.browser.work.conftest import Caller, Desk, filtered
+from tests.browser.work.conftest import Caller, Desk
 
 
 async def test_a_record_is_made_by_keyboard_and_its_faults_lead_to_their_fields(
