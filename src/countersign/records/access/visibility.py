@@ -70,23 +70,31 @@ def view_of(registry: Registry, commands: Commands, standing: Standing, cut: Cut
     """
     grants = _grants_by_model(registry, commands, standing)
     held_of = {name: _held(commands.get(name, frozenset()), each) for name, each in grants.items()}
-    left_of = {
-        name: held if cut is None else frozenset(each for each in held if _is_left(cut, name, each))
-        for name, held in held_of.items()
-    }
+    left_of = {name: _left(held, name, cut) for name, held in held_of.items()}
     readable = frozenset(name for name, left in left_of.items() if not left.isdisjoint(READING))
     granted = _granted(registry, grants, standing, cut, readable)
     sights = _sights(registry, granted, _whole(grants, held_of, standing.user_id))
+    allowed_of = {
+        name: left - _needing(registry.models[name], _withheld(registry.models[name], readable))
+        for name, left in left_of.items()
+    }
     models: dict[str, ModelView] = {}
-    for name, left in left_of.items():
-        allowed = left - _needing(registry.models[name], _withheld(registry.models[name], readable))
+    for name, allowed in allowed_of.items():
         if allowed:
             rows = _rows(grants[name], held_of[name], allowed, standing.user_id)
             models[name] = _model_view(registry.models[name], allowed, sights[name], grants[name], rows)
     models = {name: replace(view, partly=_partly(view, models)) for name, view in models.items()}
     is_masked = any("masked" in view.fields.values() for view in models.values())
-    rights = _rights(standing) if cut is None else frozenset[str]()
-    return View(models, rights, is_masked, _own(registry, readable, standing.user_id))
+    return View(models, _rights_of(standing, cut), is_masked, _own(registry, readable, standing.user_id))
+
+
+def _left(held: frozenset[str], model: str, cut: Cut | None) -> frozenset[str]:
+    return held if cut is None else frozenset(each for each in held if _is_left(cut, model, each))
+
+
+def _rights_of(standing: Standing, cut: Cut | None) -> frozenset[str]:
+    """Agents have none of the rights beyond models."""
+    return frozenset[str]() if cut is not None else _rights(standing)
 
 
 def _partly(view: ModelView, models: Mapping[str, ModelView]) -> frozenset[str]:

@@ -49,22 +49,29 @@ def _counted(run: Run, effect: _Effect) -> list[str]:
 
 async def _seen(run: Run, effect: _Effect) -> Sequence[_Link]:
     """The links that lead to the deleted record by records and fields that the viewer sees."""
+    exists = await _existing(run, effect)
+    left = [link for link in effect.links if link[:2] in exists and _sees_field(run, link[0], link[2])]
+    by_target: dict[Key, list[_Link]] = {}
+    for link in left:
+        by_target.setdefault(link[3:5], []).append(link)
+    found: list[_Link] = []
+    reached: list[Key] = [(effect.model, effect.id)]
+    while reached:
+        linked = by_target.pop(reached.pop(), [])
+        found += linked
+        reached += [link[:2] for link in linked if link[5] == "deleted"]
+    return found
+
+
+async def _existing(run: Run, effect: _Effect) -> set[Key]:
+    """Those of the records that exist for the viewer."""
     ids: dict[str, set[str]] = {}
     for model, record_id, *_ in effect.links:
         ids.setdefault(model, set()).add(record_id)
-    exists: set[Key] = set()
+    found: set[Key] = set()
     for model, several in ids.items():
-        exists |= {(model, each) for each in await incoming.among(run, model, sorted(several))}
-    left = [link for link in effect.links if link[:2] in exists and _sees_field(run, link[0], link[2])]
-    reached: set[Key] = {(effect.model, effect.id)}
-    found: list[_Link] = []
-    while True:
-        linked = [link for link in left if link[3:5] in reached]
-        if not linked:
-            return found
-        found += linked
-        left = [link for link in left if link[3:5] not in reached]
-        reached |= {link[:2] for link in linked if link[5] == "deleted"}
+        found |= {(model, each) for each in await incoming.among(run, model, sorted(several))}
+    return found
 
 
 def _sees_field(run: Run, model: str, field: str) -> bool:

@@ -127,7 +127,7 @@ class _Walk:
             tests.append(conditions.any_of(scope, view.model, view.visible))
         text = (
             f'SELECT t.id, t.revision, t."{field}" FROM "{name}" AS t WHERE {" AND ".join(tests)} '
-            f"ORDER BY t.id LIMIT {self._limit + 1 - len(self._links)}{self._lock}"
+            f"ORDER BY t.id LIMIT {parameters.put(self._limit + 1 - len(self._links))}{self._lock}"
         )
         rows = await self._run.transaction.fetch(text, *parameters.values)
         return [Link((name, row[0]), field, (target, row[2]), row[1]) for row in rows]
