@@ -86,6 +86,10 @@ class _Announced(msgspec.Struct):
     keys: list[str]
 
 
+class _Holder(msgspec.Struct):
+    process: int
+
+
 def _take(descriptor: int, path: Path, doing: str) -> None:
     try:
         _flock(descriptor)
@@ -124,13 +128,11 @@ def _is_running(process: int) -> bool:
 
 def _announced(descriptor: int) -> int | None:
     """The process that serves, as it announced itself; None before it did."""
-    content = os.pread(descriptor, 4096, 0).decode("utf-8", "replace").strip()
     try:
-        told: object = json.loads(content)
-    except ValueError:
+        process = msgspec.json.decode(os.pread(descriptor, 4096, 0), type=_Holder).process
+    except (msgspec.DecodeError, msgspec.ValidationError):
         return None
-    process = told.get("process") if isinstance(told, dict) else None
-    return process if isinstance(process, int) and process > 0 else None
+    return process if process > 0 else None
 
 
 def _holder(descriptor: int) -> str:
