@@ -17,7 +17,7 @@ ROOM = 1024
 LEAD = "(a lead)"
 """In a body: the id of a lead, which is known when there is a server."""
 VARIANTS = 3
-"""Of each kind so many are made, and sent again and again."""
+"""Of each kind so many are made at most, and sent again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +50,15 @@ def records(make: Maker) -> Maker:
 
 
 @cache
-def made(seed: int) -> tuple[Worst, ...]:
+def made(seed: int, variants: int = VARIANTS) -> tuple[Worst, ...]:
     """A few of every kind."""
     chance = random.Random(seed)
-    return tuple(make(chance) for _ in range(VARIANTS) for _, _, make in _makers)
+    return tuple(make(chance) for _ in range(variants) for _, _, make in _makers)
 
 
-def endless(seed: int) -> Iterator[Worst]:
+def endless(seed: int, variants: int = VARIANTS) -> Iterator[Worst]:
     """All kinds in one round after the other, each round in an order of its own."""
-    all_of_them = made(seed)
+    all_of_them = made(seed, variants)
     for turn in count():
         shuffled = list(all_of_them)
         random.Random(seed + turn).shuffle(shuffled)

@@ -90,6 +90,10 @@ class _Announced(msgspec.Struct):
     keys: list[str]
 
 
+class _Holder(msgspec.Struct):
+    process: int
+
+
 def _take(descriptor: int, path: Path, doing: str) -> None:
     try:
         _flock(descriptor)
@@ -126,18 +130,11 @@ def _is_running(process: int) -> bool:
     return True
 
 
-class _Holder(msgspec.Struct):
-    """What the lock file says of the process that serves."""
-
-    process: int
-
-
 def _announced(descriptor: int) -> int | None:
     """The process that serves, as it announced itself; None before it did."""
-    content = os.pread(descriptor, 4096, 0).decode("utf-8", "replace").strip()
     try:
-        process = msgspec.json.decode(content, type=_Holder).process
-    except msgspec.DecodeError:
+        process = msgspec.json.decode(os.pread(descriptor, 4096, 0), type=_Holder).process
+    except (msgspec.DecodeError, msgspec.ValidationError):
         return None
     return process if process > 0 else None
 

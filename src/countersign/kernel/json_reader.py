@@ -55,16 +55,19 @@ def read(raw: bytes | str, *, max_depth: int = MAX_DEPTH) -> object:
 
 
 def has_at_most(count: int, raw: bytes) -> bool:
-    """Whether a JSON text has at most so many values, without decoding it. A value follows a comma or begins a list,
-    an object or the text."""
-    if sum(map(raw.count, (b",", b"[", b"{"))) < count:
+    """Whether a JSON text has at most so many values, without decoding it.
+
+    A value follows a comma, or is the first in a list, an object or the text.
+    """
+    if 1 + sum(map(raw.count, (b",", b"[", b"{"))) <= count:
         return True
     # What stands in texts does not count. Each text is a value or the name of one.
     texts = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     if texts.count(b'"') > 4 * count:
         return False
-    outside = b"".join(texts.split(b'"')[::2])
-    return sum(map(outside.count, (b",", b"[", b"{"))) < count
+    outside = b" ".join(texts.split(b'"')[::2])
+    empty = outside.count(b"[]") + outside.count(b"{}")
+    return 1 + sum(map(outside.count, (b",", b"[", b"{"))) - empty <= count
 
 
 def require_unique_keys(raw: bytes | str, *, max_depth: int = MAX_DEPTH) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.records import app
+from countersign.records.access import lockout, sign_in
 from tests.records.conftest import Rooms
 from tests.records.office import ROOT_URL, Office
 
@@ -35,6 +36,23 @@ async def test_unknown_user_and_wrong_password_are_indistinguishable_also_under_
         assert [each.status_code for each in answers] == [401] * 5 + [429] * 2
         office.tokens[username] = "\n".join(each.text for each in answers)
     assert office.tokens["alice"] == office.tokens["nobody"]
+
+
+async def test_of_a_user_name_of_megabytes_only_the_beginning_is_folded(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folded: list[int] = []
+    name_of = lockout.name_of
+
+    def noted(secret: bytes, username: str) -> bytes:
+        folded.append(len(username))
+        return name_of(secret, username)
+
+    monkeypatch.setattr(lockout, "name_of", noted)
+    answer = await _sign_in(office.http, "a\u0300\u0316" * 500_000, PASSWORD)
+
+    assert answer.status_code == 401
+    assert folded == [sign_in.MAX_USERNAME]
 
 
 async def test_the_lockout_ends_after_a_minute(office: Office) -> None:

@@ -1,7 +1,10 @@
 """Imports: no cell breaks the service, and no plan is made that could never be carried out."""
 
+import asyncio
+
 import pytest
 
+from countersign.records.commands import import_
 from tests.records.office import Office
 
 
@@ -28,3 +31,30 @@ async def test_an_agent_that_may_not_create_is_told_the_scope_its_import_lacks(o
     agent = await office.agent("alice", "lead.import", "lead.create", name="wide")
     plan = await office.proposed(agent, "lead.import", csv="title\nx\n")
     assert (await office.approve("alice", plan)).status_code == 200
+
+
+async def test_while_a_large_import_is_checked_others_are_heard(office: Office) -> None:
+    rows, turns = 600, 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    other = asyncio.create_task(others())
+    try:
+        done = await office.value("alice", "lead.import", csv="title\n" + "x\n" * rows, dry_run=True)
+    finally:
+        other.cancel()
+    assert done["rows"] == rows
+    # Without a pause it is a handful, whatever the number of rows.
+    assert turns > rows / import_.ROWS_A_TURN / 2
+
+
+@pytest.mark.parametrize("lines", ["\n", "x\n"])
+async def test_of_too_many_lines_no_more_are_read_than_show_it(office: Office, lines: str) -> None:
+    # The last line could not be read: nothing is said of it.
+    refused = await office.refused("alice", "lead.import", csv="title\n" + lines * 200_000 + '"x', dry_run=True)
+
+    assert refused.startswith("csv may have ")

@@ -1,0 +1,61 @@
+"""The lock of a data directory: whose server was killed is free as soon as the last of its processes has ended."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from countersign.cli import lock
+from countersign.cli.output import Failure
+
+HOLD = """
+import fcntl, sys
+file = open(sys.argv[1])
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+input()
+"""
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A process that has the lock, which another one announced."""
+    (tmp_path / lock.FILE_NAME).write_text("{}")
+    command = [sys.executable, "-c", HOLD, str(tmp_path / lock.FILE_NAME)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def announce(folder: Path, process: int) -> None:
+    """Write down which process serves."""
+    (folder / lock.FILE_NAME).write_text(json.dumps({"process": process, "keys": []}))
+
+
+def test_the_lock_of_a_killed_server_is_waited_for(worker: "subprocess.Popen[str]", tmp_path: Path) -> None:
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    announce(tmp_path, int(ended.stdout))
+    threading.Timer(0.3, worker.send_signal, [signal.SIGKILL]).start()
+
+    with lock.held(tmp_path):
+        assert worker.poll() is not None
+
+
+def test_the_lock_of_a_server_that_runs_is_not_waited_for(worker: "subprocess.Popen[str]", tmp_path: Path) -> None:
+    announce(tmp_path, os.getpid())
+    began_s = time.monotonic()
+    with pytest.raises(Failure) as refused, lock.held(tmp_path):
+        pass
+
+    assert f"process {os.getpid()}" in refused.value.why
+    assert time.monotonic() - began_s < lock.ENDING_S
+    assert worker.poll() is None
