@@ -4,8 +4,9 @@ import ast
 import importlib
 import re
 import re._parser as parser  # pyright: ignore[reportMissingTypeStubs]
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,7 +92,7 @@ def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
     text = source.decode("latin-1") if isinstance(source, bytes) else source
     words = list(dict.fromkeys(_words(parser.parse(text, pattern.flags))))[:MOST_WORDS]
     joined = "".join(words[:6])
-    for word in (*words, joined, *(a + b for a, b in zip(words, words[1:], strict=False))):
+    for word in (*words, joined, *(a + b for a, b in pairwise(words))):
         yield "", word, "\x00"
         yield joined, word, "\x00"
         yield words[0] if words else "", word, ""
@@ -101,32 +102,39 @@ def _words(tree: Any) -> Iterator[str]:
     """Runs of literal characters, and a character of each class."""
     run = ""
     for kind, argument in tree:
-        name = str(kind)
-        if name == "LITERAL":
+        if str(kind) == "LITERAL":
             run += chr(argument)
             continue
         if run:
             yield run
             run = ""
-        if name == "NOT_LITERAL":
-            yield "a" if argument != ord("a") else "b"
-        elif name == "ANY":
-            yield "a"
-        elif name == "IN":
-            yield from _of_class(argument)
-        elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
-            yield from _words(argument[2])
-        elif name == "SUBPATTERN":
-            yield from _words(argument[3])
-        elif name == "ATOMIC_GROUP":
-            yield from _words(argument)
-        elif name == "BRANCH":
-            for branch in argument[1]:
-                yield from _words(branch)
-        elif name in ("ASSERT", "ASSERT_NOT"):
-            yield from _words(argument[1])
+        yield from _of_node(str(kind), argument)
     if run:
         yield run
+
+
+_TREES: Mapping[str, Callable[[Any], Sequence[Any]]] = {
+    "MAX_REPEAT": lambda argument: [argument[2]],
+    "MIN_REPEAT": lambda argument: [argument[2]],
+    "POSSESSIVE_REPEAT": lambda argument: [argument[2]],
+    "SUBPATTERN": lambda argument: [argument[3]],
+    "ATOMIC_GROUP": lambda argument: [argument],
+    "BRANCH": lambda argument: argument[1],
+    "ASSERT": lambda argument: [argument[1]],
+    "ASSERT_NOT": lambda argument: [argument[1]],
+}
+"""What a node of a parsed expression is made of."""
+
+
+def _of_node(kind: str, argument: Any) -> Iterator[str]:
+    if kind == "NOT_LITERAL":
+        yield "a" if argument != ord("a") else "b"
+    elif kind == "ANY":
+        yield "a"
+    elif kind == "IN":
+        yield from _of_class(argument)
+    for tree in _TREES[kind](argument) if kind in _TREES else ():
+        yield from _words(tree)
 
 
 def _of_class(members: Any) -> Iterator[str]:

@@ -12,7 +12,7 @@ from countersign.distribution.documents.examples import Examples
 from tests.contract.described import DESCRIPTION
 from tests.distribution.world import World
 from tests.records.office import Office
-from tests.scaling import endpoints
+from tests.scaling import endpoints, limits
 from tests.scaling.endpoints import Text
 from tests.scaling.measuring import TIMES, Growth
 from tests.scaling.texts import TEXTS
@@ -127,3 +127,10 @@ async def test_an_agents_long_text_of_tokens_takes_linear_time(office: Office) -
     for kind in ("tokens", "near tokens", "combining marks"):
         grown = await measured(call, TEXTS[kind], 100_000)
         assert grown.is_linear, f"{kind}: {grown}"
+
+
+async def test_the_page_of_limits_lists_every_parser_endpoint_and_command(office: Office) -> None:
+    """A new one without a line fails: `python -m tests.scaling.limits` writes the page."""
+    document = (await office.http.get("/api/openapi.json", headers=office.headers("root"))).json()
+
+    assert limits.PAGE.read_text() == limits.page(endpoints.commands(document))
