@@ -80,10 +80,15 @@ def _kept(held: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
 
 def _written(tree: ast.AST) -> Iterator[re.Pattern[Any]]:
     for node in ast.walk(tree):
-        if _is_regular(node) and isinstance(node, ast.Call) and node.args:
+        if _is_regular(node) and isinstance(node, ast.Call) and node.args and not _has_flags(node):
             first = node.args[0]
             if isinstance(first, ast.Constant) and isinstance(first.value, str | bytes):
                 yield re.compile(first.value)
+
+
+def _has_flags(node: ast.Call) -> bool:
+    """Whether it is compiled with flags: then it is another expression, which the module keeps."""
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "compile" and len(node.args) > 1
 
 
 def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
