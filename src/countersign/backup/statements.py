@@ -17,7 +17,8 @@ _RULE = re.compile(rf"ALTER TABLE {_NAME} ADD CONSTRAINT {_NAME} ((?:{_KINDS}) \
 _PLACE = rf"ON (?:{_NAME}\.)?{_NAME}"
 _INDEX = re.compile(rf"CREATE (?:UNIQUE )?INDEX {_NAME} {_PLACE} (USING (?:btree|gin|gist|hash) \(.*)", re.DOTALL)
 _REFERENCE = re.compile(rf"REFERENCES (?:{_NAME}\.)?{_NAME}\(")
-_CALLED = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)\s*\(")
+# Every run of such characters is passed once, whether a parenthesis follows it or not.
+_CALLED = re.compile(r"([A-Za-z0-9_.]+)(\s*\(|)")
 # Words before a parenthesis that call nothing, and functions that only look at what they are given.
 _HARMLESS = frozenset(
     {
@@ -51,7 +52,7 @@ def require_plain(table: Table) -> None:
 def is_plain(body: str) -> bool:
     """Whether what a statement says of columns calls nothing but what only looks at them, and ends with itself."""
     bare = _bare(body)
-    called = {name.lower() for name in _CALLED.findall(bare)}
+    called = {name.lstrip("0123456789.").lower() for name, opening in _CALLED.findall(bare) if opening}
     return _MEANS_MORE.search(bare) is None and called <= _HARMLESS
 
 

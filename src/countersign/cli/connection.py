@@ -31,7 +31,7 @@ WANTED = "read:products read:releases read:library write:products write:releases
 
 _NEEDED = re.compile(r'error="insufficient_scope", scope="([a-z:]+)"')
 _NOTHING_HERE = (404, 405)
-_NEXT = re.compile(r'<([^<>]+)>\s*;[^,]*\brel="?next"?')
+_NEXT = re.compile(r'<([^<>]+)>\s*;[^,<]*\brel="?next"?')
 _AGAIN = {429, 502, 503, 504}
 _REDIRECTED = {301, 302, 303, 307, 308}
 

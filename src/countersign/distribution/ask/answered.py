@@ -1,5 +1,6 @@
 """A question answered: `answered(store, question, now)` reads it, runs the typed query and says what was found."""
 
+import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 
@@ -50,6 +51,7 @@ MOST_UNKNOWN = 6
 MAX_RESTATED_LENGTH = 400
 """Characters of a question that is also read in other words."""
 ASK_SIMPLY = 'Ask for one thing in one short sentence, for example: "Which free games run on Linux?"'
+_BLANKS = re.compile(r"(\s)\s+")
 CORRECTED = 0.8
 RESTATED = 0.9
 CAN_ANSWER = (
@@ -62,7 +64,7 @@ async def answered(store: Store, question: str, now: Instant) -> Answered:
     """The answer to the question as of `now`, out of what anybody may see in the catalog."""
     try:
         with budget.of_question():
-            return await _answered(store, question, now)
+            return await _answered(store, _BLANKS.sub(r"\1", question), now)
     except TooLong as long:
         return refused(f"I cannot tell: the question has {long}. {ASK_SIMPLY}")
     except budget.TooInvolved:

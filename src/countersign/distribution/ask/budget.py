@@ -80,7 +80,7 @@ class Budget:
             raise TooInvolved
         with _waiting:
             context = contextvars.copy_context()
-            return await asyncio.get_running_loop().run_in_executor(_reader, context.run, self.measured, work)
+            return await asyncio.get_running_loop().run_in_executor(_reader, lambda: context.run(self.measured, work))
 
 
 class _Waiting:

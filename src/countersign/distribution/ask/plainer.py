@@ -100,7 +100,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     (rf"\b({_ON})[: ]+yes\b,?", r"on \1"),
     (rf"\b({_ON})[: ]+no\b", r"and not on \1"),
     # Denied to be confirmed
-    (rf"^((?:\W*(?:so|and|but|well|hey|hi|hello)\b\W*)*)({_WEAK})n['’]?t\b", r"\1\2"),
+    (rf"^(\W*+(?:(?:so|and|but|well|hey|hi|hello)\b\W*+)*+)({_WEAK})n['’]?t\b", r"\1\2"),
     # Asides
     (
         rf"^(?:(?:my |our |the )?{_WHO} (?:says|said|asks|asked|wants to know|is asking|wonders|would like to know)"

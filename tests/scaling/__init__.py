@@ -1,0 +1,1 @@
+"""What the cost of every parser and endpoint is bounded by."""

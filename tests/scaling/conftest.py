@@ -1,0 +1,45 @@
+"""A store and an office to measure, on SQLite: what is measured is this process."""
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.distribution import app as distribution
+from countersign.records import app as records
+from countersign.settings import Settings
+from tests.distribution.conftest import ROOT_URL, begun
+from tests.distribution.world import World
+from tests.records.conftest import Furnished, sqlite_office
+from tests.records.office import ROOT_URL as OFFICE_URL
+from tests.records.office import Office
+from tests.records.office import settings as office_settings
+from tests.servers.countersign import MASTER_KEY
+
+__all__ = ["office", "sqlite_office", "world"]
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """A store with the organisation `north`."""
+    rates = {name: 1_000_000 for name in ("rate_anonymous", "rate_person", "rate_token")}
+    settings = Settings(data=str(tmp_path / "data"), master_key=MASTER_KEY, reserve_mib=0, **rates)
+    begun(Path(settings.data))
+    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as store:
+        transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+            made = World(store, client)
+            await made.org("north")
+            yield made
+
+
+@pytest.fixture
+async def office(tmp_path: Path, sqlite_office: Furnished) -> AsyncIterator[Office]:
+    """A copy of the seeded office."""
+    shutil.copytree(sqlite_office.place, tmp_path / "data")
+    async with records.opened(office_settings(str(tmp_path / "data")), OFFICE_URL, is_loopback=True) as service:
+        transport = httpx.ASGITransport(records.create(service), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=OFFICE_URL) as client:
+            yield Office(client, dict(sqlite_office.tokens), service)

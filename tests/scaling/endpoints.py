@@ -1,0 +1,114 @@
+"""Every text that an endpoint of either service takes, found in the declarations, with its limit."""
+
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from countersign.distribution.app import ROUTES
+from countersign.distribution.context import PREFIX
+from countersign.kernel.http.deadlines import MAX_HEADER_BYTES
+from countersign.kernel.http.route import Route
+
+
+class Text(NamedTuple):
+    """A text that an endpoint takes: `place` is the name of a parameter or the JSON pointer of a member."""
+
+    method: str
+    path: str
+    place: str
+    is_parameter: bool
+    limit: int
+    is_told: bool
+    """Whether the declaration names the limit; otherwise it is that of the request."""
+
+
+def texts() -> list[Text]:
+    """Those of the store."""
+    return [text for route in ROUTES for text in _of_route(route)]
+
+
+def address(route: Route[Any]) -> str:
+    """The path of the route at the root."""
+    return route.path if route.at_root else f"{PREFIX}{route.path}"
+
+
+def _of_route(route: Route[Any]) -> Iterator[Text]:
+    for place, length in dict(_strings(route.query, "")).items():
+        limit = min(length or MAX_HEADER_BYTES, MAX_HEADER_BYTES)
+        yield Text(route.method, address(route), place.removeprefix("/"), True, limit, length is not None)
+    for place, length in dict(_strings(route.body, "")).items() if route.body is not None else ():
+        yield Text(route.method, address(route), place, False, length or route.body_limit, length is not None)
+    if route.streams:
+        yield Text(route.method, address(route), "(the body)", False, route.body_limit, False)
+
+
+def _strings(hint: Any, place: str, length: int | None = None) -> Iterator[tuple[str, int | None]]:
+    """Every text in a shape, by its pointer, with its longest length."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint in (str, typing.Any, object):
+        yield place or "/", length
+    elif isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        hints = typing.get_type_hints(hint, include_extras=True)
+        for field in msgspec.structs.fields(hint):
+            yield from _strings(hints[field.name], f"{place}/{field.encode_name}")
+    elif origin is typing.Annotated:
+        meta = [each.max_length for each in arguments[1:] if isinstance(each, msgspec.Meta)]
+        yield from _strings(arguments[0], place, next((each for each in meta if each is not None), length))
+    elif origin in (list, tuple):
+        yield from _strings(arguments[0], f"{place}/0")
+    elif origin is dict:
+        yield from _strings(arguments[1], f"{place}/a")
+    elif origin in (typing.Union, types.UnionType):
+        for each in arguments:
+            yield from _strings(each, place, length)
+
+
+def commands(document: Mapping[str, Any]) -> list[Text]:
+    """Those of records, found in the OpenAPI document of what somebody may call there."""
+    found: list[Text] = []
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            for content in operation.get("requestBody", {}).get("content", {}).values():
+                schema = resolved(document, content["schema"])
+                found += [
+                    Text(method.upper(), path, place, False, length or 8 << 20, length is not None)
+                    for place, length in dict(_members(document, schema, "", 0)).items()
+                ]
+    return found
+
+
+def resolved(document: Mapping[str, Any], schema: Any) -> dict[str, Any]:
+    """The schema, or what it refers to."""
+    while "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return cast("dict[str, Any]", schema)
+
+
+def _members(document: Mapping[str, Any], schema: Any, place: str, depth: int) -> Iterator[tuple[str, int | None]]:
+    schema = resolved(document, schema)
+    kinds = schema.get("type")
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    if ("string" in kinds and "enum" not in schema) or schema in ({}, True):
+        yield place or "/", schema.get("maxLength")
+    if depth < 6:
+        for each in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())):
+            yield from _members(document, each, place, depth + 1)
+        for name, member in schema.get("properties", {}).items():
+            yield from _members(document, member, f"{place}/{name}", depth + 1)
+        if "items" in schema:
+            yield from _members(document, schema["items"], f"{place}/0", depth + 1)
+
+
+def put(body: Any, place: str, text: str) -> Any:
+    """The body with the text at the pointer; what is missing on the way is made."""
+    name, _, rest = place.removeprefix("/").partition("/")
+    if not name:
+        return text
+    if name == "0":
+        return [put(body[0] if isinstance(body, list) and body else None, rest, text) if rest else text]
+    members = dict(cast("Mapping[str, Any]", body)) if isinstance(body, Mapping) else {}
+    members[name] = put(members.get(name), rest, text) if rest else text
+    return members

@@ -1,0 +1,70 @@
+"""docs/reference/limits.md, made from what is measured: `python -m tests.scaling.limits` writes it."""
+
+import asyncio
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+
+from countersign.records import app
+from tests.records.office import ROOT_URL, furnish, settings
+from tests.scaling import endpoints
+from tests.scaling.endpoints import Text
+from tests.scaling.parsers import PARSERS
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "limits.md"
+HEAD = """<!-- Written by `python -m tests.scaling.limits`; change the declarations instead. -->
+
+# Limits of what is read
+
+Everything that reads what a stranger sends takes time in proportion to it, up to the limit that is named here. A test
+measures each line at a quarter, half and all of its worst input, and fails where twice the input takes more than 2.6
+times as long. A request has a head of at most 64 KiB with 128 headers, and a body of at most 1 MiB (the store) or 8 MiB
+(records), unless a line says otherwise; uploads have their own limits. A parameter or member without a limit of its own
+has that of the request.
+
+A question to `ask` has at most 2,000 characters. It is read only where it has at most 60 words, and no word of more
+than 200 characters. Reading it takes at most 50,000 steps and 80 ms of CPU time, beside the event loop; 32 questions
+wait for that in one process, and one more is answered 503 with `Retry-After`. A question that would take more is
+answered that it is too involved, and how to ask.
+"""
+
+
+def page(commands: list[Text]) -> str:
+    """The page, with the texts that commands of records take."""
+    parsers = [f"| {name} | {each.reads} | {each.bound} |" for name, each in PARSERS.items()]
+    return "\n".join(
+        [
+            HEAD,
+            "## Parsers\n\n| Parser | Reads | Limit |\n| --- | --- | --- |",
+            *parsers,
+            "\n## Texts that the store takes\n\n| Endpoint | Text | Characters |\n| --- | --- | --- |",
+            *map(_line, endpoints.texts()),
+            "\n## Texts that records take\n\n| Command | Text | Characters |\n| --- | --- | --- |",
+            *map(_line, commands),
+            "",
+        ]
+    )
+
+
+def _line(text: Text) -> str:
+    limit = f"{text.limit:,}" if text.is_told else "as the request"
+    return f"| `{text.method} {text.path}` | `{text.place}` | {limit} |"
+
+
+async def _commands() -> list[Text]:
+    with TemporaryDirectory() as folder:
+        wanted = settings(folder)
+        tokens = await furnish(wanted)
+        async with app.opened(wanted, ROOT_URL, is_loopback=True) as service:
+            transport = httpx.ASGITransport(app.create(service))
+            async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+                headers = {"Authorization": f"Bearer {tokens['root']}"}
+                document = (await client.get("/api/openapi.json", headers=headers)).json()
+    return endpoints.commands(document)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(asyncio.run(_commands())))
+    sys.stdout.write(f"{PAGE.name} is written\n")

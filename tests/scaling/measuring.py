@@ -1,0 +1,60 @@
+"""How the cost of work grows with its input: CPU time of this thread, the least of five, at n, 2n and 4n."""
+
+import gc
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+MAX_FACTOR = 2.6
+"""By which the cost may grow when the input doubles."""
+FLOOR_S = 0.005
+"""What takes less than this at 4n takes no time that could be measured."""
+TIMES = 5
+LARGEST_BEGIN_S = 0.1
+"""What a sixteenth of the longest input may take for the rest to be tried at all."""
+
+_Input = TypeVar("_Input")
+
+
+class Growth:
+    """What the work costs at n, 2n and 4n."""
+
+    def __init__(self, costs: tuple[float, float, float]) -> None:
+        self.costs = costs
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether neither doubling costs more than it may; both have to, so that one disturbed figure decides nothing
+        but the whole does."""
+        first, second, third = self.costs
+        return third < FLOOR_S or third / max(second, 1e-9) <= MAX_FACTOR or third / max(first, 1e-9) <= MAX_FACTOR**2
+
+    def __str__(self) -> str:
+        return " → ".join(f"{cost * 1000:.2f} ms" for cost in self.costs)
+
+
+def growth(make: Callable[[int], _Input], work: Callable[[_Input], object], longest: int) -> Growth:
+    """The costs of the work on inputs of a quarter, half and all of `longest`."""
+    begin = _cost(work, make(longest // 16), 1)
+    if begin > LARGEST_BEGIN_S:
+        return Growth((begin, float("inf"), float("inf")))
+    last = _cost(work, make(longest), 1)
+    if last < FLOOR_S:
+        return Growth((0.0, 0.0, last))
+    first, second = (_cost(work, make(longest // part), TIMES) for part in (4, 2))
+    return Growth((first, second, min(last, _cost(work, make(longest), TIMES - 1))))
+
+
+def _cost(work: Callable[[_Input], object], given: _Input, times: int) -> float:
+    least = float("inf")
+    was_collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(times):
+            begun = time.thread_time()
+            work(given)
+            least = min(least, time.thread_time() - begun)
+    finally:
+        if was_collecting:
+            gc.enable()
+    return least

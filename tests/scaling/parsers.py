@@ -1,0 +1,306 @@
+"""Every parser that meets a stranger's bytes: what bounds its input, and the inputs on which it would take longest."""
+
+import gzip
+import io
+import lzma
+import tarfile
+import zipfile
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import msgspec
+
+from countersign.archives import zip_extra
+from countersign.archives.gauge import Gauge
+from countersign.archives.limits import Limits
+from countersign.archives.links import check_links, check_target
+from countersign.archives.reading import read as read_archive
+from countersign.distribution.ask import tokens as ask_tokens
+from countersign.distribution.catalog import public, words
+from countersign.distribution.identity import redirect_uris
+from countersign.distribution.publishing import versions
+from countersign.distribution.publishing.schemas import ProductWrite
+from countersign.distribution.redeem import codes
+from countersign.kernel import telemetry
+from countersign.kernel.errors import Refused
+from countersign.kernel.http import conditional, decode, ranges
+from countersign.kernel.mail import message
+from countersign.kernel.mcp import messages
+from countersign.kernel.normalization import normalized
+from countersign.kernel.security import foreign, guesses
+from countersign.kernel.traces import span
+from countersign.records.access import folding, scopes
+from countersign.records.masking.grammar import Grammar
+from countersign.updates import manifest
+from tests.scaling.texts import TEXTS, repeated
+
+HEADER, BODY, RECORDS_BODY = 64 << 10, 1 << 20, 8 << 20
+
+
+class Parser(NamedTuple):
+    """A parser: what it reads, its limit in words and as a number of characters or bytes, what it does with an input,
+    and the inputs. Those above a mebibyte are measured at 1 MiB unless the run is full."""
+
+    reads: str
+    bound: str
+    limit: int
+    work: Callable[[Any], object]
+    inputs: Mapping[str, Callable[[int], Any]]
+
+
+def _quietly(work: Callable[[Any], object]) -> Callable[[Any], None]:
+    """The work, whose refusal is as good as its result."""
+
+    def done(given: Any) -> None:
+        with suppress(Refused, ValueError, messages.Fault, msgspec.MsgspecError, foreign.BadToken, ask_tokens.TooLong):
+            work(given)
+
+    return done
+
+
+_Entry = tuple[str, str | None, bytes]
+_GRAMMAR = Grammar(["EMAIL", "PERSON", "PHONE", "LITERAL"])
+
+
+def _json(make: Callable[[int], str], place: str = "title") -> Callable[[int], bytes]:
+    return lambda size: b'{"slug":"a","%b":%b}' % (place.encode(), msgspec.json.encode(make(size)))
+
+
+def _tar(entries: Callable[[int], list[_Entry]], packed: str = "") -> Callable[[int], io.BytesIO]:
+    """Tar files whose number of entries is that of the size; an entry is a name, what it links to, and its bytes."""
+
+    def make(size: int) -> io.BytesIO:
+        held = io.BytesIO()
+        with tarfile.open(fileobj=held, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            for name, target, data in entries(size):
+                info = tarfile.TarInfo(name)
+                info.type = tarfile.REGTYPE if target is None else tarfile.LNKTYPE
+                info.linkname, info.size = target or "", len(data)
+                archive.addfile(info, io.BytesIO(data))
+        data = held.getvalue()
+        return io.BytesIO(
+            gzip.compress(data, 1) if packed == "gz" else lzma.compress(data, preset=0) if packed else data
+        )
+
+    return make
+
+
+def _flat(size: int) -> list[_Entry]:
+    return [(f"f{number}", None, b"") for number in range(size)]
+
+
+def _alternating(size: int) -> list[_Entry]:
+    filler: list[_Entry] = [("z", None, bytes(1 << 16)), ("a", None, b"a"), ("b", None, b"b")]
+    return [*filler, *((f"l{number}", "ab"[number % 2], b"") for number in range(size))]
+
+
+def _globals(size: int) -> io.BytesIO:
+    record = b"13 comment=a\n"
+    info = tarfile.TarInfo("g")
+    info.type, info.size = tarfile.XGLTYPE, len(record)
+    return io.BytesIO((info.tobuf(tarfile.USTAR_FORMAT) + record.ljust(512, b"\0")) * size)
+
+
+def _pax(size: int) -> io.BytesIO:
+    record = b"".join(b"%d k%06d=v\n" % (14, number) for number in range(size))
+    info = tarfile.TarInfo("x")
+    info.type, info.size = tarfile.XHDTYPE, len(record)
+    return io.BytesIO(info.tobuf(tarfile.USTAR_FORMAT) + record + bytes(-len(record) % 512))
+
+
+def _zip(size: int) -> io.BytesIO:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        for number in range(size):
+            archive.writestr(f"f{number}", b"")
+    held.seek(0)
+    return held
+
+
+def _members(size: int) -> io.BytesIO:
+    return io.BytesIO(gzip.compress(b"", 1) * size)
+
+
+def _read_all(source: io.BytesIO) -> None:
+    source.seek(0)
+    for member in read_archive(source, Limits(), name="a.tar"):
+        deque(member.pieces, maxlen=0)
+
+
+def _links(size: int) -> dict[str, str]:
+    return {f"d/l{number}": "x/" * 200 + "y" for number in range(size)}
+
+
+def _check_links(links: dict[str, str]) -> None:
+    for path, target in links.items():
+        check_target(path, target, Limits())
+    check_links(links, Gauge(Limits(), 1))
+
+
+PARSERS: Mapping[str, Parser] = {
+    "query string": Parser(
+        "every request",
+        "64 KiB of head, 64 parameters",
+        HEADER,
+        decode.parameters,
+        {"pairs": lambda size: b"a=%41&" * (size // 6), "one": lambda size: b"a=" + b"%41" * (size // 3)},
+    ),
+    "JSON body": Parser(
+        "every request of the store",
+        "1 MiB",
+        BODY,
+        lambda body: decode.json(body, ProductWrite),
+        {
+            **{name: _json(make) for name, make in TEXTS.items()},
+            "nested": lambda size: b'{"slug":' + b"[" * size,
+            "members": lambda size: b"{%b}" % b",".join(b'"%d":1' % number for number in range(size // 8)),
+            "unknown member": lambda size: msgspec.json.encode({repeated(" - at `$")(size): 1}),
+            "digits of a number": lambda size: b'{"slug":%b}' % (b"1" * size),
+        },
+    ),
+    "form body": Parser(
+        "the OAuth endpoints and the pages' forms",
+        "64 KiB or 1 MiB, 64 parameters",
+        BODY,
+        lambda body: decode.form(body, ProductWrite),
+        {"escapes": lambda size: b"slug=" + b"%41" * (size // 3)},
+    ),
+    "MCP message": Parser(
+        "POST /mcp of both services",
+        "1 MiB (store), 8 MiB (records), 50 messages of a batch",
+        BODY,
+        messages.read,
+        {
+            "batch": lambda size: b"[" + b"{}," * (size // 3) + b"{}]",
+            "nested": lambda size: b"[" * size,
+            "id": lambda size: b'{"jsonrpc":"2.0","method":"a","id":%b}' % (b"1" * size),
+            "blanks": lambda size: b" " * size,
+        },
+    ),
+    "If-None-Match, If-Match": Parser(
+        "conditional requests",
+        "64 KiB of head",
+        HEADER,
+        lambda header: conditional.none_match(header, '"x"'),
+        {name: TEXTS[name] for name in ("commas", "quotes", "blanks")},
+    ),
+    "Range, Content-Range": Parser(
+        "downloads and uploads",
+        "64 KiB of head",
+        HEADER,
+        lambda header: ranges.wanted_range(header, 100),
+        {"digits": lambda size: "bytes=" + "1" * size, "blanks": lambda size: "bytes=" + " " * size},
+    ),
+    "traceparent": Parser("every request", "64 KiB of head", HEADER, span.parent_of, {"dashes": TEXTS["dashes"]}),
+    "JWT": Parser(
+        "assertions of identity providers",
+        "64 KiB of body",
+        HEADER,
+        lambda token: foreign.read(token, "jwt"),
+        {"dots": TEXTS["dots"], "letters": lambda size: f"{'a' * size}.a.a", "braces": TEXTS["braces"]},
+    ),
+    "JWKS": Parser(
+        "keys of identity providers",
+        "as long as an answer may be",
+        BODY,
+        foreign.public_keys,
+        {"keys": lambda size: b'{"keys":[%b]}' % b",".join([b"{}"] * (size // 3)), "nested": lambda size: b"[" * size},
+    ),
+    "e-mail address": Parser(
+        "members, sign-up, letters",
+        "320 characters",
+        4_000,
+        message.is_address,
+        {name: TEXTS[name] for name in ("one letter", "dots", "dashes", "at signs")},
+    ),
+    "redirect URI": Parser(
+        "clients",
+        "2,000 characters",
+        4_000,
+        lambda uri: redirect_uris.require_safe([uri]),
+        {"address": lambda size: "https://" + "a." * (size // 2), "path": lambda size: "https://a/" + "/" * size},
+    ),
+    "version": Parser(
+        "releases",
+        "64 characters",
+        2_000,
+        versions.sort_key,
+        {name: TEXTS[name] for name in ("digits", "dots", "dashes", "one letter")}
+        | {
+            "pre-release": lambda size: "1.0.0-" + "1." * (size // 2),
+            "zeros": lambda size: "1.0.0-" + "0" * size + "!",
+        },
+    ),
+    "redeem code": Parser("POST /redeem", "64 characters", 4_000, codes.normal, {"dashes": TEXTS["dashes"]}),
+    "password": Parser(
+        "sign-up, reset, set-up",
+        "200 characters, 72 of them estimated",
+        200,
+        lambda password: guesses.estimated(password, ["a"]),
+        {"one letter": TEXTS["one letter"]},
+    ),
+    "words of the catalog's search": Parser("titles, descriptions, q", "20,000 characters", 20_000, words.words, TEXTS),
+    "names of the catalog": Parser("titles, licences, names in questions", "200 characters", 20_000, public.key, TEXTS),
+    "Unicode normal forms": Parser(
+        "everything that is compared", "1,000,000 characters", 1_000_000, lambda text: normalized("NFC", text), TEXTS
+    ),
+    "case folding": Parser("records: contains, user names", "1,000,000 characters", 1_000_000, folding.folded, TEXTS),
+    "placeholder tokens": Parser(
+        "records: every text that an agent sends", "1,000,000 characters", 1_000_000, _GRAMMAR.tokens, TEXTS
+    ),
+    "near misses of tokens": Parser(
+        "records: every text that an agent sends",
+        "1,000,000 characters",
+        1_000_000,
+        _GRAMMAR.near_miss,
+        {**TEXTS, "tokens, then a near miss": repeated("EMAIL_1 ", "email-1")},
+    ),
+    "scope of an agent": Parser("records: agent tokens", "100 scopes", 4_000, scopes.is_scope, TEXTS),
+    "words of a question": Parser(
+        "ask", "2,000 characters, 60 words, then 50,000 steps and 80 ms of CPU time", 2_000, ask_tokens.tokens, TEXTS
+    ),
+    "secrets in log lines": Parser(
+        "everything that is logged",
+        "as long as what is logged",
+        100_000,
+        lambda text: telemetry._SECRET_TEXTS.sub("", text),  # pyright: ignore[reportPrivateUsage]
+        {**TEXTS, "tokens": repeated("eyJ"), "keys": repeated("-----BEGIN "), "bearer": repeated("bearer ")},
+    ),
+    "manifest of a build": Parser(
+        "updates",
+        "160 MiB",
+        BODY,
+        manifest.decode,
+        {"nested": lambda size: b"[" * size, "members": lambda size: b"{%b}" % b",".join([b'"a":1'] * (size // 6))},
+    ),
+    "tar: entries": Parser(
+        "archives",
+        "archive_entries, counted from the headers before more than 5,000 are worked on",
+        4_000,
+        _read_all,
+        {"files": _tar(_flat)},
+    ),
+    "tar: hard links": Parser(
+        "archives",
+        "4 times the bytes before a link are passed over again, or 64 MiB",
+        1_600,
+        _read_all,
+        {"packed": _tar(_alternating, "gz"), "plain": _tar(_alternating), "xz": _tar(_alternating, "xz")},
+    ),
+    "tar: extended headers": Parser(
+        "archives", "8 in front of one entry, 1 MiB each", 40_000, _read_all, {"globals": _globals, "records": _pax}
+    ),
+    "zip": Parser("archives", "archive_entries, 128 MiB of directory", 4_000, _read_all, {"files": _zip}),
+    "zip: extra fields": Parser(
+        "archives",
+        "64 KiB of an entry",
+        64 << 10,
+        lambda extra: zip_extra.numbers(extra, b"a", "a", Limits()),
+        {"fields": lambda size: b"UT\0\0" * (size // 4)},
+    ),
+    "gzip: members": Parser("archives", "archive_seconds", 20_000, _read_all, {"empty": _members}),
+    "symbolic links": Parser("archives", "16 links on a way, archive_path_bytes", 400, _check_links, {"far": _links}),
+}
+PARSERS = {name: parser._replace(work=_quietly(parser.work)) for name, parser in PARSERS.items()}

@@ -1,0 +1,157 @@
+"""Every regular expression of the source, and texts on which a bad one takes long."""
+
+import ast
+import importlib
+import re
+import re._parser as parser  # pyright: ignore[reportMissingTypeStubs]
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import countersign
+
+SOURCE = Path(countersign.__file__).parent
+METHODS = ("compile", "match", "fullmatch", "search", "findall", "finditer", "sub", "split")
+MOST_WORDS = 8
+
+
+class Found(NamedTuple):
+    """A regular expression of a module."""
+
+    module: str
+    pattern: re.Pattern[Any]
+    is_anchored: bool
+    """Whether it is only matched at the beginning of a text."""
+
+
+def patterns() -> Iterator[Found]:
+    """Those that modules keep, and those that are written where they are used, each once for each module."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        if not any(map(_is_regular, ast.walk(tree))):
+            continue
+        name = ".".join(("countersign", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+        seen: set[tuple[Any, int]] = set()
+        held = vars(importlib.import_module(name))
+        anchored = {id(held[each]) for each in held if isinstance(held[each], re.Pattern) and _is_anchored(each)}
+        for pattern in (*_kept(held), *_written(tree)):
+            if (pattern.pattern, pattern.flags) not in seen:
+                seen.add((pattern.pattern, pattern.flags))
+                yield Found(name, pattern, id(pattern) in anchored)
+
+
+@cache
+def _methods() -> Mapping[str, frozenset[str]]:
+    """The methods that the source calls on each name."""
+    found: dict[str, set[str]] = {}
+    for path in SOURCE.rglob("*.py"):
+        for name, method in re.findall(r"\b([A-Z_]\w*)\.(\w+)\b", path.read_text()):
+            found.setdefault(name, set()).add(method)
+    return {name: frozenset(methods) for name, methods in found.items()}
+
+
+def _is_anchored(name: str) -> bool:
+    used = _methods().get(name, frozenset()) & {*METHODS}
+    return bool(used) and used <= {"match", "fullmatch"}
+
+
+def _is_regular(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "re"
+        and node.func.attr in METHODS
+    )
+
+
+def _kept(held: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
+    if isinstance(held, re.Pattern):
+        yield held
+    elif isinstance(held, dict) and depth < 3:
+        for each in list(held.values()):
+            yield from _kept(each, depth + 1)
+    elif isinstance(held, list | tuple) and depth < 3:
+        for each in held:
+            yield from _kept(each, depth + 1)
+
+
+def _written(tree: ast.AST) -> Iterator[re.Pattern[Any]]:
+    for node in ast.walk(tree):
+        if _is_regular(node) and isinstance(node, ast.Call) and node.args and not _has_flags(node):
+            first = node.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str | bytes):
+                yield re.compile(first.value)
+
+
+def _has_flags(node: ast.Call) -> bool:
+    """Whether it is compiled with flags: then it is another expression, which the module keeps."""
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "compile" and len(node.args) > 1
+
+
+def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
+    """Beginnings, what is repeated, and ends, made of what the pattern itself is made of."""
+    source = pattern.pattern
+    text = source.decode("latin-1") if isinstance(source, bytes) else source
+    words = list(dict.fromkeys(_words(parser.parse(text, pattern.flags))))[:MOST_WORDS]
+    joined = "".join(words[:6])
+    for word in (*words, joined, *(a + b for a, b in pairwise(words))):
+        yield "", word, "\x00"
+        yield joined, word, "\x00"
+        yield words[0] if words else "", word, ""
+
+
+def _words(tree: Any) -> Iterator[str]:
+    """Runs of literal characters, and a character of each class."""
+    run = ""
+    for kind, argument in tree:
+        if str(kind) == "LITERAL":
+            run += chr(argument)
+            continue
+        if run:
+            yield run
+            run = ""
+        yield from _of_node(str(kind), argument)
+    if run:
+        yield run
+
+
+_TREES: Mapping[str, Callable[[Any], Sequence[Any]]] = {
+    "MAX_REPEAT": lambda argument: [argument[2]],
+    "MIN_REPEAT": lambda argument: [argument[2]],
+    "POSSESSIVE_REPEAT": lambda argument: [argument[2]],
+    "SUBPATTERN": lambda argument: [argument[3]],
+    "ATOMIC_GROUP": lambda argument: [argument],
+    "BRANCH": lambda argument: argument[1],
+    "ASSERT": lambda argument: [argument[1]],
+    "ASSERT_NOT": lambda argument: [argument[1]],
+}
+"""What a node of a parsed expression is made of."""
+
+
+def _of_node(kind: str, argument: Any) -> Iterator[str]:
+    if kind == "NOT_LITERAL":
+        yield "a" if argument != ord("a") else "b"
+    elif kind == "ANY":
+        yield "a"
+    elif kind == "IN":
+        yield from _of_class(argument)
+    for tree in _TREES[kind](argument) if kind in _TREES else ():
+        yield from _words(tree)
+
+
+def _of_class(members: Any) -> Iterator[str]:
+    is_negated = str(members[0][0]) == "NEGATE"
+    if is_negated:
+        yield from ("a", " ")
+        return
+    for kind, argument in members[:3]:
+        name = str(kind)
+        if name == "LITERAL":
+            yield chr(argument)
+        elif name == "RANGE":
+            yield chr(argument[0])
+        elif name == "CATEGORY":
+            yield {"CATEGORY_DIGIT": "0", "CATEGORY_SPACE": " ", "CATEGORY_WORD": "a"}.get(str(argument), "-")

@@ -1,0 +1,81 @@
+"""No regular expression takes more than linear time, whatever text it meets."""
+
+import re
+from collections import deque
+from typing import Any
+
+import pytest
+
+from tests.scaling import patterns
+from tests.scaling.measuring import growth
+
+LONGEST = 4_000
+SHORTER = {
+    # The reader of questions applies these to questions of at most 400 characters (MAX_RESTATED_LENGTH).
+    "countersign.distribution.ask.plainer": 400,
+    "countersign.distribution.ask.restated": 400,
+    "countersign.distribution.ask.moved": 400,
+    "countersign.distribution.ask.amended": 400,
+    "countersign.distribution.ask.scenery": 400,
+    # Titles have 200 characters at most.
+    "countersign.distribution.ask.fuzzy": 200,
+    # Whoever writes a module writes these names.
+    "countersign.declare.rules.fields": 200,
+    # Statements of the source itself.
+    "countersign.kernel.database.dialect": 400,
+}
+"""Modules whose expressions meet short texts alone, with how short."""
+
+
+def costly(found: patterns.Found, longest: int) -> list[str]:
+    """The attacks on which the pattern takes more than linear time."""
+    wrong: list[str] = []
+    is_bytes = isinstance(found.pattern.pattern, bytes)
+    for head, pump, tail in patterns.attacks(found.pattern):
+        if not pump:
+            continue
+
+        def make(size: int, head: str = head, pump: str = pump, tail: str = tail) -> str | bytes:
+            text = head + pump * (size // len(pump)) + tail
+            return text.encode("latin-1", "replace") if is_bytes else text
+
+        def search(text: str | bytes, pattern: re.Pattern[Any] = found.pattern) -> None:
+            if found.is_anchored:
+                pattern.match(text)
+                pattern.fullmatch(text)
+            else:
+                deque(pattern.finditer(text), maxlen=0)
+
+        grown = growth(make, search, longest)
+        if not grown.is_linear:
+            wrong.append(f"{found.module} {found.pattern.pattern!r:.80}: {head!r} {pump!r}* {tail!r}: {grown}")
+            break
+    return wrong
+
+
+def test_expressions_that_take_quadratic_time_are_found() -> None:
+    bad = patterns.Found("planted", re.compile(r"<([^>]+)>\s*;"), is_anchored=False)
+
+    assert costly(bad, LONGEST)
+
+
+def test_regular_expressions_take_linear_time() -> None:
+    found = list(patterns.patterns())
+    wrong = [line for each in found if each.module not in SHORTER for line in costly(each, LONGEST)]
+
+    assert len(found) > 150
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("module", sorted(SHORTER))
+def test_expressions_for_short_texts_are_cheap_at_their_limit(module: str) -> None:
+    """They may take more than linear time, and never more than some milliseconds for a question."""
+    held = [each for each in patterns.patterns() if each.module == module]
+
+    assert held
+    for each in held:
+        for head, pump, tail in patterns.attacks(each.pattern):
+            # Runs of blanks are one blank before a question is read.
+            text = " ".join((head + pump * 400 + tail)[: SHORTER[module]].split())
+            grown = growth(lambda _, text=text: text, each.pattern.search, 4)
+            assert grown.costs[2] < 0.05, f"{each.pattern.pattern!r:.80}: {pump!r}: {grown}"
