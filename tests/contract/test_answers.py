@@ -29,11 +29,14 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 
 def _is_of(value: object, member: Member) -> bool:
     kinds, form, values = member.form
-    if not any(isinstance(value, TYPES[kind]) for kind in kinds):
+    is_of_type = any(isinstance(value, TYPES[kind]) for kind in kinds)
+    if not is_of_type or value not in (values or (value,)):
         return False
-    if values is not None and value not in values:
-        return False
-    if not isinstance(value, str) or form is None:
+    return _has_format(value, form) if isinstance(value, str) else True
+
+
+def _has_format(value: str, form: str | None) -> bool:
+    if form is None:
         return True
     if form == "uuid":
         return str(uuid.UUID(value)) == value

@@ -115,7 +115,8 @@ def _require_storable(text: str) -> None:
 
 def _refuse_duplicates(raw: bytes | str, members: int) -> None:
     # Every member has a colon outside of texts: without further colons no key can have been given twice.
-    if raw.count(b":" if isinstance(raw, bytes) else ":") > members:  # pyright: ignore[reportArgumentType]
+    colons = raw.count(b":") if isinstance(raw, bytes) else raw.count(":")
+    if colons > members:
         # Numbers are of no interest here, and Python refuses to read those of several thousand digits.
         json.loads(raw, object_pairs_hook=_unique, parse_int=len, parse_float=len)
 

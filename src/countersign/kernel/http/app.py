@@ -177,15 +177,19 @@ class App(Generic[ContextT]):
         page = self._pages.get(target, exchange.versions)
         if page is None:
             return False
+        await self._write_page(page, exchange)
+        return True
+
+    async def _write_page(self, page: Page, exchange: Exchange) -> None:
+        headers = exchange.headers
         tag = conditional.matched(headers.get("if-none-match"), page.etag)
         if tag is not None:
             await exchange.write(304, b"", b"", (*page.headers, (b"etag", tag.encode())))
-            return True
+            return
         answer = self._encoded.answer(Answer(200, page.body, etag=page.etag), headers)
         own = tuple((name.lower().encode(), value.encode()) for name, value in answer.headers)
         tagged = (b"etag", (answer.etag or page.etag).encode())
         await exchange.write(200, _whole(answer.body), JSON.encode(), (*page.headers, *own, tagged))
-        return True
 
     async def _answer(self, route: Route[ContextT], path: dict[str, str], exchange: Exchange) -> Answer:
         caller = await self._caller(route, exchange)
