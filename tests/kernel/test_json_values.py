@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from countersign.kernel.json_reader import has_at_most
 
 
