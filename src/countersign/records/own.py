@@ -13,10 +13,10 @@ from countersign.records.commands.run import Body, Run
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "plan": plans.OWN,
-    "session": {"revoke": "Sign out: end a session, without id your own."},
-    "agent_token": {"revoke": "End an agent's token at once."},
-    "user": {"invite": "Make a one-time link by which a person sets a password."},
-    "audit_entry": {"verify": "Read the whole audit and say whether it is as it was written."},
+    "session": {"revoke": "Ends a session and answers it as it is afterwards. Without an id it ends the caller's own session."},
+    "agent_token": {"revoke": "Ends an agent's token on every worker and answers it as it is afterwards. Requires id."},
+    "user": {"invite": "Creates a one-time link with which a person sets a password. Requires id. The link expires after one day."},
+    "audit_entry": {"verify": "Reads the whole audit and reports every entry that was changed or is missing."},
 }
 
 

@@ -14,10 +14,10 @@ from countersign.records.commands.refusals import BadInput, no_such_record
 from countersign.records.commands.run import Body, Run
 
 OWN: Mapping[str, str] = {
-    "reject": "Decide against a plan, with a reason.",
-    "withdraw": "Take back a plan of your own that is still pending.",
-    "propose": "Propose one or several commands to be approved as one, all or nothing.",
-    "watch": "Wait until plans change, up to 25 seconds; answers those that did and a cursor to go on from.",
+    "reject": "Rejects a pending plan. Requires id and a reason.",
+    "withdraw": "Withdraws a pending plan of the caller. Requires id.",
+    "propose": "Proposes one or several commands as one plan, which is executed as a whole or not at all. Requires steps; answers a plan_id.",
+    "watch": "Waits up to 25 seconds (wait_s) for plans to change. Answers the changed plans and the cursor of the next call.",
 }
 MOST_STEPS = promise.MOST
 LONGEST_REASON = 1_000
