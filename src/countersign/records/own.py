@@ -13,9 +13,13 @@ from countersign.records.commands.run import Body, Run
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "plan": plans.OWN,
-    "session": {"revoke": "Ends a session and answers it as it is afterwards. Without an id it ends the caller's own session."},
+    "session": {
+        "revoke": "Ends a session and answers it as it is afterwards. Without an id it ends the caller's own session."
+    },
     "agent_token": {"revoke": "Ends an agent's token on every worker and answers it as it is afterwards. Requires id."},
-    "user": {"invite": "Creates a one-time link with which a person sets a password. Requires id. The link expires after one day."},
+    "user": {
+        "invite": "Creates a one-time link, valid for a day, with which a person sets a password. Requires id."
+    },
     "audit_entry": {"verify": "Reads the whole audit and reports every entry that was changed or is missing."},
 }
 

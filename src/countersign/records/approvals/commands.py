@@ -16,8 +16,10 @@ from countersign.records.commands.run import Body, Run
 OWN: Mapping[str, str] = {
     "reject": "Rejects a pending plan. Requires id and a reason.",
     "withdraw": "Withdraws a pending plan of the caller. Requires id.",
-    "propose": "Proposes one or several commands as one plan, which is executed as a whole or not at all. Requires steps; answers a plan_id.",
-    "watch": "Waits up to 25 seconds (wait_s) for plans to change. Answers the changed plans and the cursor of the next call.",
+    "propose": "Proposes one or several commands as one plan, which is executed as a whole or not at all. Requires "
+    "steps; answers a plan_id.",
+    "watch": "Waits up to 25 seconds (wait_s) for plans to change. Answers the changed plans and the cursor of the "
+    "next call.",
 }
 MOST_STEPS = promise.MOST
 LONGEST_REASON = 1_000
