@@ -32,9 +32,9 @@ class TooInvolved(Exception):
 class Budget:
     """What is left of one question's steps and CPU time."""
 
-    def __init__(self, max_steps: int = MAX_STEPS, max_cpu_s: float = MAX_CPU_S) -> None:
+    def __init__(self, max_steps: int = MAX_STEPS, max_cpu_s: float | None = None) -> None:
         self._steps_left = max_steps
-        self._cpu_left = max_cpu_s
+        self._cpu_left = MAX_CPU_S if max_cpu_s is None else max_cpu_s
         self._ends_at: float | None = None
         self._until_look = 0
 
