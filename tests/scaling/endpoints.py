@@ -47,23 +47,30 @@ def _of_route(route: Route[Any]) -> Iterator[Text]:
 
 def _strings(hint: Any, place: str, length: int | None = None) -> Iterator[tuple[str, int | None]]:
     """Every text in a shape, by its pointer, with its longest length."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint in (str, typing.Any, object):
         yield place or "/", length
-    elif isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+    elif typing.get_origin(hint) is typing.Annotated:
+        bare, *metas = typing.get_args(hint)
+        told = [each.max_length for each in metas if isinstance(each, msgspec.Meta)]
+        yield from _strings(bare, place, next(filter(None, told), length))
+    elif typing.get_origin(hint) in (typing.Union, types.UnionType):
+        for each in typing.get_args(hint):
+            yield from _strings(each, place, length)
+    else:
+        for step, inner in _inner(hint):
+            yield from _strings(inner, f"{place}/{step}")
+
+
+def _inner(hint: Any) -> Iterator[tuple[str, Any]]:
+    """What a shape is made of, by the step of a pointer that leads there."""
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         hints = typing.get_type_hints(hint, include_extras=True)
         for field in msgspec.structs.fields(hint):
-            yield from _strings(hints[field.name], f"{place}/{field.encode_name}")
-    elif origin is typing.Annotated:
-        meta = [each.max_length for each in arguments[1:] if isinstance(each, msgspec.Meta)]
-        yield from _strings(arguments[0], place, next((each for each in meta if each is not None), length))
-    elif origin in (list, tuple):
-        yield from _strings(arguments[0], f"{place}/0")
-    elif origin is dict:
-        yield from _strings(arguments[1], f"{place}/a")
-    elif origin in (typing.Union, types.UnionType):
-        for each in arguments:
-            yield from _strings(each, place, length)
+            yield field.encode_name, hints[field.name]
+    elif typing.get_origin(hint) in (list, tuple):
+        yield "0", typing.get_args(hint)[0]
+    elif typing.get_origin(hint) is dict:
+        yield "a", typing.get_args(hint)[1]
 
 
 def commands(document: Mapping[str, Any]) -> list[Text]:

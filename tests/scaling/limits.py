@@ -25,7 +25,7 @@ times as long. A request has a head of at most 64 KiB with 128 headers, and a bo
 has that of the request.
 
 A question to `ask` has at most 2,000 characters. It is read only where it has at most 60 words, and no word of more
-than 200 characters. Reading it takes at most 50,000 steps and 80 ms of CPU time, beside the event loop; 32 questions
+than 200 characters. Reading it takes at most 60,000 steps and 90 ms of CPU time, beside the event loop; 32 questions
 wait for that in one process, and one more is answered 503 with `Retry-After`. A question that would take more is
 answered that it is too involved, and how to ask.
 """

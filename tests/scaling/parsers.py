@@ -259,7 +259,7 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "scope of an agent": Parser("records: agent tokens", "100 scopes", 4_000, scopes.is_scope, TEXTS),
     "words of a question": Parser(
-        "ask", "2,000 characters, 60 words, then 50,000 steps and 80 ms of CPU time", 2_000, ask_tokens.tokens, TEXTS
+        "ask", "2,000 characters, 60 words, then 60,000 steps and 90 ms of CPU time", 2_000, ask_tokens.tokens, TEXTS
     ),
     "secrets in log lines": Parser(
         "everything that is logged",

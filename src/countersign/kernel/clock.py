@@ -38,6 +38,11 @@ def fixed(instant: Instant) -> Generator[None]:
         del _fixed[block]
 
 
+def thread_cpu_s() -> float:
+    """Seconds of CPU time that this thread has used."""
+    return time.thread_time()
+
+
 def monotonic_s() -> float:
     """Seconds on a clock that never goes back; for durations and deadlines only."""
     return time.monotonic()

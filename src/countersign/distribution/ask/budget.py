@@ -2,19 +2,19 @@
 
 import asyncio
 import contextvars
-import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
+from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
 
-MAX_STEPS = 50_000
+MAX_STEPS = 60_000
 """Steps of one question. The same question always takes the same number, whatever else the machine does."""
-MAX_CPU_S = 0.08
-"""CPU time of reading one question, for steps that cost more than usual. What the event loop does for it comes to less
-than 20 ms, so that a question takes 100 ms at most."""
+MAX_CPU_S = 0.09
+"""CPU time of reading one question, for steps that cost more than usual. What the event loop does for it comes to
+about 10 ms, so that a question takes 100 ms at most."""
 MAX_WAITING = 32
 """Questions that wait for the reader in one process."""
 _STEPS_PER_LOOK = 64
@@ -32,9 +32,9 @@ class TooInvolved(Exception):
 class Budget:
     """What is left of one question's steps and CPU time."""
 
-    def __init__(self, max_steps: int = MAX_STEPS, max_cpu_s: float = MAX_CPU_S) -> None:
+    def __init__(self, max_steps: int = MAX_STEPS, max_cpu_s: float | None = None) -> None:
         self._steps_left = max_steps
-        self._cpu_left = max_cpu_s
+        self._cpu_left = MAX_CPU_S if max_cpu_s is None else max_cpu_s
         self._ends_at: float | None = None
         self._until_look = 0
 
@@ -50,7 +50,7 @@ class Budget:
         self._until_look -= steps
         if self._until_look < 0:
             self._until_look = _STEPS_PER_LOOK
-            if self._ends_at is not None and time.thread_time() > self._ends_at:
+            if self._ends_at is not None and clock.thread_cpu_s() > self._ends_at:
                 raise TooInvolved
 
     def measured(self, work: Callable[[], _Result]) -> _Result:
@@ -59,7 +59,7 @@ class Budget:
         Raises:
             TooInvolved: as `spend`.
         """
-        begun = time.thread_time()
+        begun = clock.thread_cpu_s()
         self._ends_at = begun + self._cpu_left
         try:
             return work()
@@ -67,7 +67,7 @@ class Budget:
             raise TooInvolved from error
         finally:
             self._ends_at = None
-            self._cpu_left -= time.thread_time() - begun
+            self._cpu_left -= clock.thread_cpu_s() - begun
 
     async def run(self, work: Callable[[], _Result]) -> _Result:
         """Do the work on the thread that reads questions, so that the event loop goes on.

@@ -17,7 +17,7 @@ MOST_WORDS_OF_TAG = 4
 MOST_NUMBERED = 4
 MAX_NAME_LENGTH = 200
 """Characters of a run of words that is looked for: no title and no name has more."""
-_STEPS_PER_SPAN = 3
+_STEPS_PER_SPAN = 1
 """What looking for one run of words costs, in steps of the search."""
 LAST_LETTER = "\U0010ffff"
 UNRESOLVED = "?"

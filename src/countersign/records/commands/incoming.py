@@ -157,12 +157,18 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
         raise BadInput(f"token not allowed in {name}")
     if is_masked:
         _refuse_near_miss(run, text)
-    known = {token.text: await resolve(run, token) for token in {token.text: token for token in found}.values()}
+    known = await _resolved(run, found)
     meanings = {each: meaning[1] for each, meaning in known.items()}
     _require_fitting(run, field, text, found, meanings, name)
     swapped = swap.replaced(grammar, text, meanings)
     origins = tuple(known[token.text][0] for token in found if token.label != LITERAL)
     return swapped, Given(None, _link(text, found, field, origins), False, origins)
+
+
+async def _resolved(run: Run, found: Sequence[Token]) -> dict[str, tuple[int, str]]:
+    """What each token stands for, looked up once however often it is there."""
+    different = {token.text: token for token in found}
+    return {text: await resolve(run, token) for text, token in different.items()}
 
 
 def _require_fitting(
