@@ -25,7 +25,7 @@ run: setup ## Serve both with demonstration data: the store on :8480, records on
 
 # The checks beside the tests: types alone take half a minute of one processor.
 quick: setup-dev ## Check, and run the tests that start no process, on SQLite: at most three minutes
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going check quick-tests
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going check quick-tests
 
 quick-tests:
 	@$(BIN)/python -m pytest --quick --quiet --numprocesses=auto --dist=worksteal
