@@ -7,7 +7,7 @@ PYTHON ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run quick quick-tests test check lint types imports pages full bench faults docs schema lock measures clean
+.PHONY: help setup setup-dev run quick quick-tests test tests-in-parallel check lint types imports pages full bench faults docs schema lock measures clean
 
 help: ## Show every target with its line
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,8 +30,11 @@ quick: setup-dev ## Check, and run the tests that start no process, on SQLite: a
 quick-tests:
 	@$(BIN)/python -m pytest --quick --quiet --numprocesses=auto --dist=worksteal
 
+test: setup-dev ## Check, and run all tests but the long ones
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going check tests-in-parallel
+
 # One worker more than there are processors, up to four: many tests wait for a process or a deadline.
-test: check ## Check, then run all tests but the long ones
+tests-in-parallel:
 	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal
 
 check: lint types imports ## Lint, types and import rules
