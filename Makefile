@@ -7,7 +7,7 @@ PYTHON ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run quick quick-tests test check lint types imports pages full bench faults docs schema lock measures clean
+.PHONY: help setup setup-dev run quick quick-tests test tests-in-parallel check lint types imports pages full bench faults docs schema lock measures clean
 
 help: ## Show every target with its line
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,13 +25,16 @@ run: setup ## Serve both with demonstration data: the store on :8480, records on
 
 # The checks beside the tests: types alone take half a minute of one processor.
 quick: setup-dev ## Check, and run the tests that start no process, on SQLite: at most three minutes
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going check quick-tests
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going check quick-tests
 
 quick-tests:
 	@$(BIN)/python -m pytest --quick --quiet --numprocesses=auto --dist=worksteal
 
+test: setup-dev ## Check, and run all tests but the long ones
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going check tests-in-parallel
+
 # One worker more than there are processors, up to four: many tests wait for a process or a deadline.
-test: check ## Check, then run all tests but the long ones
+tests-in-parallel:
 	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal
 
 check: lint types imports ## Lint, types and import rules

@@ -1,14 +1,41 @@
 """The rules of accessibility, and a store whose pages a browser looks at."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
 
 from tests.peers.node import prepared
+from tests.servers.chromium import launched
 from tests.servers.countersign import Running, served
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of this folder on one event loop, that of the browser which they share."""
+    for item in items:
+        if HERE in item.path.parents and "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shared_browser(chromium: str) -> AsyncIterator[Browser]:
+    """One browser for all tests of this folder: starting one takes a second of processor time."""
+    async with launched(chromium) as started:
+        yield started
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def browser(shared_browser: Browser) -> AsyncIterator[Browser]:
+    """The browser, in which no page of another test is open; contexts share neither cookies nor storage."""
+    yield shared_browser
+    for context in shared_browser.contexts:
+        await context.close()
 
 
 @dataclass(frozen=True)

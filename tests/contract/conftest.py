@@ -1,13 +1,100 @@
-"""Fixtures of the contract's tests."""
+"""Fixtures of the contract's tests: the scene is made once for each database, and each test has a copy of it."""
 
+import asyncio
+import atexit
+import os
+import shutil
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import httpx
 import pytest
 
+from countersign.distribution import app as distribution
+from countersign.distribution.context import Store
+from countersign.settings import Settings
 from tests.contract.scenes import Scene, staged
-from tests.distribution.conftest import http, postgres_url, settings, store, world  # noqa: F401
+from tests.distribution.conftest import ROOT_URL, begun, http, migrated, settings, settings_of, world  # noqa: F401
 from tests.distribution.world import World
+from tests.servers.memory import quick_folder
+from tests.servers.postgres import Cluster, PostgresFactory
+
+TOKENS_LAST_S = 86_400
+"""Longer than a run."""
+
+
+class Stage(NamedTuple):
+    """A store in which the scene is: its directory, the name of its PostgreSQL database, the callers' tokens."""
+
+    data: Path
+    database: str
+    tokens: dict[str, str | None]
+
+
+@cache
+def stage(cluster: Cluster | None) -> Stage:
+    """The scene on PostgreSQL, or on SQLite where there is no cluster; nobody works in it."""
+    folder = TemporaryDirectory(prefix="countersign-stage-", dir=quick_folder())
+    atexit.register(folder.cleanup)
+    data = Path(folder.name)
+    name = f"stage_{os.getpid()}"
+    url = "" if cluster is None else cluster.create(name, migrated(cluster))
+    if not url:
+        begun(data)
+    with ThreadPoolExecutor(1) as thread:
+        # A test that asks may be on an event loop, which nothing may block with another one.
+        tokens = thread.submit(asyncio.run, tokens_of(replace(settings_of(data, url), token_ttl_s=TOKENS_LAST_S)))
+        return Stage(data, name, tokens.result())
+
+
+async def tokens_of(wanted: Settings) -> dict[str, str | None]:
+    """Make the scene in an empty store; its callers' tokens."""
+    async with distribution.opened(wanted, ROOT_URL, is_loopback=True) as opened:
+        transport = httpx.ASGITransport(distribution.create(opened), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+            made = World(opened, client)
+            await made.org("north")
+            await made.org("south")
+            return (await staged(made)).tokens
 
 
 @pytest.fixture
-async def scene(world: World) -> Scene:  # noqa: F811
+def postgres_url(
+    request: pytest.FixtureRequest, new_postgres_url: PostgresFactory, postgres_cluster: Cluster
+) -> str:
+    """The address of a PostgreSQL database of the test's own: with the scene where it is asked for, else empty."""
+    on_stage = "scene" in request.fixturenames
+    return new_postgres_url(stage(postgres_cluster).database if on_stage else migrated(postgres_cluster))
+
+
+@pytest.fixture
+async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIterator[Store]:  # noqa: F811
+    """A store: with the scene where it is asked for, else empty."""
+    data = Path(settings.data)
+    if "scene" in request.fixturenames:
+        shutil.copytree(stage_of(request, settings).data, data, ignore=shutil.ignore_patterns("counters.*"))
+    elif not settings.database_url:
+        begun(data)
+    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as opened:
+        yield opened
+
+
+def stage_of(request: pytest.FixtureRequest, wanted: Settings) -> Stage:
+    """The scene that the store of these settings is a copy of."""
+    return stage(request.getfixturevalue("postgres_cluster") if wanted.database_url else None)
+
+
+@pytest.fixture
+def scene(
+    request: pytest.FixtureRequest,
+    settings: Settings,  # noqa: F811
+    store: Store,
+    http: httpx.AsyncClient,  # noqa: F811
+) -> Scene:
     """Two organisations with products, and every kind of caller."""
-    return await staged(world)
+    return Scene(World(store, http), dict(stage_of(request, settings).tokens))

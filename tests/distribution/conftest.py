@@ -72,9 +72,14 @@ def postgres_url(new_postgres_url: PostgresFactory, postgres_cluster: Cluster) -
 @pytest.fixture
 def settings(tmp_path: Path, database_url: str) -> Settings:
     """The settings of a store of the test's own; quotas out of the way."""
+    return settings_of(tmp_path / "data", "" if database_url.startswith("sqlite") else database_url)
+
+
+def settings_of(data: Path, database_url: str = "") -> Settings:
+    """The settings of a store in this directory, or with this PostgreSQL database; quotas out of the way."""
     return Settings(
-        data=str(tmp_path / "data"),
-        database_url="" if database_url.startswith("sqlite") else database_url,
+        data=str(data),
+        database_url=database_url,
         database_pool=5,
         master_key=MASTER_KEY,
         reserve_mib=0,

@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from playwright.async_api import Browser, async_playwright
@@ -21,7 +22,14 @@ def chromium() -> str:
 
 @pytest.fixture
 async def browser(chromium: str) -> AsyncIterator[Browser]:
-    """A browser without a window."""
+    """A browser without a window, of the test's own."""
+    async with launched(chromium) as started:
+        yield started
+
+
+@asynccontextmanager
+async def launched(chromium: str) -> AsyncGenerator[Browser]:
+    """A browser without a window, until the block ends."""
     # Chromium's own sandbox cannot be had as root, which containers run tests as.
     arguments = ["--disable-background-networking", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     async with async_playwright() as playwright:
