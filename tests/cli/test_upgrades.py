@@ -108,9 +108,9 @@ def _made_by(package: str) -> set[str]:
 
 @pytest.fixture
 def then(template: Path, tmp_path: Path) -> Path:
-    """A data directory with today's keys and files, and no database yet."""
+    """A data directory with today's keys and files, no database yet, and no id: earlier versions had none."""
     data = tmp_path / "data"
-    shutil.copytree(template, data, ignore=shutil.ignore_patterns("*.sqlite*", "serve.lock"))
+    shutil.copytree(template, data, ignore=shutil.ignore_patterns("*.sqlite*", "serve.lock", "installation.json"))
     return data
 
 
