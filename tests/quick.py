@@ -4,9 +4,14 @@ A test is left out by its fixtures and parameters, or by its mark `process`. Any
 skipped as it does so: no list of them has to be kept.
 """
 
+import asyncio
 import os
+import signal
 import sys
+import threading
+import time
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -26,6 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Skip what starts a process."""
     if config.getoption("--quick"):
+        signal.signal(signal.SIGUSR1, _skip_what_waits)
         sys.addaudithook(refuse_processes)
 
 
@@ -51,4 +57,23 @@ def refuse_processes(event: str, arguments: tuple[object, ...]) -> None:
         return
     if event == "subprocess.Popen" and Path(str(arguments[0])).name in TOOLS:
         return
+    threading.Thread(target=_insist, args=(os.environ["PYTEST_CURRENT_TEST"],), daemon=True).start()
     pytest.skip(REASON)
+
+
+_refused: list[str] = []
+
+
+def _insist(test: str) -> None:
+    """End the test, which may wait for a background task that the skip has ended, and nothing else."""
+    time.sleep(1)
+    _refused[:] = [test]
+    while os.environ.get("PYTEST_CURRENT_TEST") == test:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+        time.sleep(0.2)
+
+
+def _skip_what_waits(_number: int, _frame: FrameType | None) -> None:
+    """Skip the test whose process was refused, while its event loop runs: between tests there is none."""
+    if asyncio._get_running_loop() is not None and os.environ.get("PYTEST_CURRENT_TEST") in _refused:
+        pytest.skip(REASON)
