@@ -5,7 +5,7 @@ import ipaddress
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -70,6 +70,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         # No judgement of a time: the longest takes a twentieth of it. One that hangs is named, and the rest is run.
         item.add_marker(pytest.mark.timeout(HUNG_S))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Collect no garbage while a failure is reported: a finalizer that parses within a parse ends the whole run on Python
+    before 3.11.9 ("AST constructor recursion depth mismatch", CPython issue 106905)."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
