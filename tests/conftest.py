@@ -74,8 +74,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Collect no garbage while a failure is reported: a finalizer that parses within a parse ends the whole run on Python
-    before 3.11.9 ("AST constructor recursion depth mismatch", CPython issue 106905)."""
+    """Collect no garbage while a failure is reported: a finalizer that parses within a parse ends the whole run on
+    Python before 3.11.9 ("AST constructor recursion depth mismatch", CPython issue 106905)."""
     gc.disable()
     try:
         return (yield)
