@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO, NamedTuple, NoReturn, TypeAlias
 
@@ -236,9 +236,22 @@ class _Supervisor:
 
     def _start(self, worker: _Worker) -> None:
         """Fork its process, which may take any time until it is ready: it may have data to bring up to date."""
-        reading, writing = os.pipe()
-        os.set_blocking(reading, False)
-        stacks = _nameless_file()
+        with ExitStack() as unless_started, ExitStack() as finally_closed:
+            reading, writing = os.pipe()
+            unless_started.callback(os.close, reading)
+            finally_closed.callback(os.close, writing)
+            os.set_blocking(reading, False)
+            stacks = unless_started.enter_context(_nameless_file())
+            pid = self._fork(worker, reading, writing, stacks)
+            unless_started.pop_all()
+        worker.pid, worker.pipe, worker.stacks, worker.due_s = pid, reading, stacks, None
+        worker.is_ready = worker.is_stalled = False
+        worker.received.clear()
+        worker.stall = StallClock(pid, self._tick_s)
+        self._board.note_start(worker.number, pid)
+
+    def _fork(self, worker: _Worker, reading: int, writing: int, stacks: IO[bytes]) -> int:
+        """The id of the new process, which does not return from here."""
         inherited = [each.pipe for each in self._workers if each.pipe >= 0]
         parent = os.getpid()
         # What comes between the fork and the worker's own handlers waits for them.
@@ -249,14 +262,9 @@ class _Supervisor:
                 for pipe in (reading, *inherited):
                     os.close(pipe)
                 _be_worker(self._wanted, worker.number, writing, stacks, parent)
+            return pid
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
-            os.close(writing)
-        worker.pid, worker.pipe, worker.stacks, worker.due_s = pid, reading, stacks, None
-        worker.is_ready = worker.is_stalled = False
-        worker.received.clear()
-        worker.stall = StallClock(pid, self._tick_s)
-        self._board.note_start(worker.number, pid)
 
     def _hear(self, worker: _Worker) -> bool:
         """Read what a worker sends: that it is ready, or why it fails. Whether there may be more."""
