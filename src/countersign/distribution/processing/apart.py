@@ -91,7 +91,9 @@ async def begun(program: str, *, takes_file: bool) -> Apart:
             unless_begun.callback(handing.close)
             handed_on.callback(taking.close)
             fds = (taking.fileno(),)
-        fcntl.fcntl(writing, F_SETPIPE_SZ, PIPE_BYTES)
+        # A bigger pipe only saves time: Linux limits the memory of a user's pipes, and other systems have no such call.
+        with suppress(OSError):
+            fcntl.fcntl(writing, F_SETPIPE_SZ, PIPE_BYTES)
         command = (sys.executable, "-m", program, *map(str, fds))
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=writing, pass_fds=fds, env=_environment(), cwd="/"
