@@ -132,10 +132,9 @@ class Spare:
             self._starting = asyncio.create_task(begun(self.program, takes_file=True))
 
     async def take(self) -> Apart:
-        """The process, now the caller's to end; another one where it has died meanwhile."""
-        starting, self._starting = self._starting, None
-        if starting is not None:
-            process = await starting
+        """The process, now the caller's to end; another one where it has died meanwhile or could not be started."""
+        process = await self._removed()
+        if process is not None:
             if process.is_running:
                 return process
             await process.end()
@@ -143,9 +142,18 @@ class Spare:
 
     async def close(self) -> None:
         """End it."""
+        process = await self._removed()
+        if process is not None:
+            await process.end()
+
+    async def _removed(self) -> Apart | None:
+        """The process, which is then not kept here. None: there is none. An error of its start may be hours old, and
+        says nothing about a start now."""
         starting, self._starting = self._starting, None
         if starting is not None:
-            await (await starting).end()
+            with suppress(OSError):
+                return await starting
+        return None
 
 
 _spare: ContextVar[Spare | None] = ContextVar("spare", default=None)
