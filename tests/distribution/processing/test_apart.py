@@ -62,3 +62,9 @@ async def test_a_job_whose_own_start_fails_is_failed(monkeypatch: pytest.MonkeyP
     async with apart.kept_ready(HELLO):
         with pytest.raises(BlockingIOError):
             await output(HELLO, takes_file=True)
+
+
+async def test_a_process_that_takes_no_file_is_not_the_one_started_ahead() -> None:
+    async with apart.kept_ready(HELLO), apart.started(HELLO) as process:
+        with pytest.raises(LookupError):
+            process.hand_over(0)

@@ -108,7 +108,7 @@ async def begun(program: str, *, takes_file: bool) -> Apart:
 async def started(program: str, *, takes_file: bool = False) -> AsyncGenerator[Apart]:
     """While the block lasts, the module runs in a process; what is left of it is ended."""
     spare = _spare.get()
-    if spare is not None and spare.program != program:
+    if spare is not None and not (takes_file and spare.program == program):
         spare = None
     process = await (begun(program, takes_file=takes_file) if spare is None else spare.take())
     try:
