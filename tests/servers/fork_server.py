@@ -26,7 +26,11 @@ SOURCE = Path(__file__).parents[2] / "src"
 SERVED = Path(__file__).with_name("fork_served.py")
 READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "SSL_", "OPENSSL_", "MALLOC_")
 """What an interpreter reads as it begins: a forked one has read it already."""
-UNABLE = ("preexec_fn", "pass_fds", "gid", "gids", "uid", "executable", "shell")
+ORDINARY: Mapping[str, object] = {
+    "preexec_fn": None, "pass_fds": (), "close_fds": True, "restore_signals": True, "process_group": -1,
+    "gid": None, "gids": None, "uid": None, "umask": -1, "executable": None, "shell": False,
+}  # fmt: skip
+"""What a forked process has; one for which any of it is another is started anew."""
 STATUS = struct.Struct("i")
 
 _Popen = subprocess.Popen
@@ -135,7 +139,7 @@ class Process(subprocess.Popen[Any]):
 def _order(given: Mapping[str, Any]) -> dict[str, object] | None:
     """What to fork; None where the process has to be started anew."""
     arguments = given["args"]
-    unable = any(given.get(name) not in (None, False, (), -1) for name in UNABLE)
+    unable = any(given.get(name, value) != value for name, value in ORDINARY.items())
     if unable or isinstance(arguments, str | bytes | os.PathLike):
         return None
     environment = os.environ if given["env"] is None else given["env"]
