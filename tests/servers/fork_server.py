@@ -38,9 +38,11 @@ _EXECUTE = signature(getattr(_Popen, "_execute_child", lambda self: None))
 
 
 class ForkServer:
-    """The process that has imported the product, started by the first who asks."""
+    """The process that has imported the product, started by the first who asks. It begins with the `environment` of
+    this process as it is now, whatever a test changes until then."""
 
     def __init__(self) -> None:
+        self.environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
         self._lock = threading.Lock()
         self._control: socket.socket | None = None
         self._owner = 0
@@ -78,8 +80,7 @@ class ForkServer:
             self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
             self._owner = os.getpid()
             command = [sys.executable, "-P", str(SERVED), str(other.fileno())]
-            variables = {**os.environ, "PYTHONPATH": str(SOURCE)}
-            self._process = _Popen(command, env=variables, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
+            self._process = _Popen(command, env=self.environment, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
             other.close()
         return self._control
 
@@ -146,7 +147,7 @@ def _order(given: Mapping[str, Any]) -> dict[str, object] | None:
     command, variables, death = _unwrapped([os.fsdecode(each) for each in arguments], dict(environment))
     if command[:2] != [sys.executable, "-m"] or variables.get("PYTHONPATH", "").split(os.pathsep)[0] != str(SOURCE):
         return None
-    if _read_at_start(variables) != _read_at_start(os.environ):
+    if _read_at_start(variables) != _read_at_start(_server.environment):
         return None
     return {
         "arguments": command[2:],
