@@ -1,16 +1,23 @@
 """Public answers are compressed for anonymous callers, once for each change, and nothing else ever is."""
 
 import gzip
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import httpx
 import pytest
 from backports import zstd
 
+from countersign.distribution import app as distribution
 from countersign.kernel.http import content_coding
+from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.call import Headers
 from countersign.kernel.http.content_coding import Encoded
 from tests.contract.scenes import BY_KEY, QUERIES, Scene
+from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import World
 
 DOCUMENTS = ("/openapi.json", "/wiki.json", "/llms.txt")
@@ -125,6 +132,54 @@ def test_a_body_is_encoded_once_and_the_least_recently_used_goes(monkeypatch: py
         assert gzip.decompress(encoded.body(tag, bodies[tag], "gzip")) == bodies[tag]
 
     assert made == [bodies[tag] for tag in ('"0"', '"1"', '"2"', '"1"')]
+
+
+def answers(encoded: Encoded, body: bytes, coding: str) -> Answer:
+    """The answer of this body to a request that takes the coding."""
+    given = Answer(200, body, etag=f'"{hash(body)}"')
+    return encoded.answer(given, Headers([(b"accept-encoding", coding.encode())]))
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+def test_a_body_above_the_limit_is_not_encoded_and_pushes_out_no_other(
+    monkeypatch: pytest.MonkeyPatch, coding: str
+) -> None:
+    encoded = Encoded(10_000)
+    small, noise, big = b"small " * 1000, random.Random(1).randbytes(10_000), b"x" * 10_001
+    packed = answers(encoded, small, coding)
+
+    assert answers(encoded, big, coding).body == big
+    assert UNPACK[coding](answers(encoded, noise, coding).body) == noise
+    # What is encoded from here on fails.
+    monkeypatch.setattr(content_coding.gzip, "compress", None)
+    monkeypatch.setattr(content_coding.zstd, "compress", None)
+    assert answers(encoded, small, coding) == packed
+
+
+@pytest.mark.parametrize("accepted", ["gzip", "zstd"])
+async def test_without_room_for_pages_documents_are_encoded_once_and_the_catalog_never(
+    big: World, monkeypatch: pytest.MonkeyPatch, accepted: str
+) -> None:
+    made: list[bytes] = []
+    for library in (content_coding.gzip, content_coding.zstd):
+        real = library.compress
+        monkeypatch.setattr(library, "compress", partial(noted, made, real))
+    no_room = replace(big.store, settings=replace(big.store.settings, page_cache_mib=0))
+    transport = httpx.ASGITransport(distribution.create(no_room), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+        world = World(no_room, client)
+        for path in CATALOG:
+            assert "content-encoding" not in (await raw(world, path, Accept_Encoding=accepted))[0].headers
+        assert made == []
+        for number, path in enumerate(DOCUMENTS, 1):
+            assert (await raw(world, path, Accept_Encoding=accepted))[0].headers["content-encoding"] == accepted
+            assert len(made) == number
+
+
+def noted(made: list[bytes], compress: Callable[..., bytes], body: bytes, *arguments: Any, **options: Any) -> bytes:
+    """Compress, and note what."""
+    made.append(body)
+    return compress(body, *arguments, **options)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import yaml
 
 from countersign.cli import passphrase
 from countersign.cli.serve import PORTS
+from countersign.kernel.http.workers import STOPPING_S
 from countersign.kernel.security.masterkey import parse_master_key
 from countersign.settings import PREFIX, Settings, file_variables, load
 from tests.servers.process import answers, free_port, installed, serving
@@ -82,6 +83,23 @@ def test_the_proxy_alone_is_reached_from_outside_and_believed() -> None:
     assert [name for name, service in services.items() if "ports" in service] == ["proxy"]
     address = services["proxy"]["networks"]["default"]["ipv4_address"]
     assert services["store-1"]["environment"]["COUNTERSIGN_TRUSTED_PROXIES"] == address
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("deploy/systemd/countersign.service", "TimeoutStopSec="),
+        ("deploy/systemd/countersign-worker@.service", "TimeoutStopSec="),
+        ("deploy/compose/compose.yaml", "stop_grace_period: "),
+        ("deploy/helm/countersign/templates/_pod.tpl", "terminationGracePeriodSeconds: "),
+        ("docs/how-to/deploy-with-containers.md", "--stop-timeout "),
+    ],
+)
+def test_every_way_to_deploy_waits_until_a_stop_has_ended(path: str, name: str) -> None:
+    waits_s = re.findall(rf"{re.escape(name)}(\d+)s?\b", (DEPLOY.parent / path).read_text())
+
+    assert len(waits_s) == 1
+    assert int(waits_s[0]) > Settings().grace_s + STOPPING_S
 
 
 class Made(NamedTuple):

@@ -26,7 +26,11 @@ SOURCE = Path(__file__).parents[2] / "src"
 SERVED = Path(__file__).with_name("fork_served.py")
 READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "SSL_", "OPENSSL_", "MALLOC_")
 """What an interpreter reads as it begins: a forked one has read it already."""
-UNABLE = ("preexec_fn", "pass_fds", "gid", "gids", "uid", "executable", "shell")
+ORDINARY: Mapping[str, object] = {
+    "preexec_fn": None, "pass_fds": (), "close_fds": True, "restore_signals": True, "process_group": -1,
+    "gid": None, "gids": None, "uid": None, "umask": -1, "executable": None, "shell": False,
+}  # fmt: skip
+"""What a forked process has; one for which any of it is another is started anew."""
 STATUS = struct.Struct("i")
 
 _Popen = subprocess.Popen
@@ -34,9 +38,11 @@ _EXECUTE = signature(getattr(_Popen, "_execute_child", lambda self: None))
 
 
 class ForkServer:
-    """The process that has imported the product, started by the first who asks."""
+    """The process that has imported the product, started by the first who asks. It begins with the `environment` of
+    this process as it is now, whatever a test changes until then."""
 
     def __init__(self) -> None:
+        self.environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
         self._lock = threading.Lock()
         self._control: socket.socket | None = None
         self._owner = 0
@@ -74,8 +80,7 @@ class ForkServer:
             self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
             self._owner = os.getpid()
             command = [sys.executable, "-P", str(SERVED), str(other.fileno())]
-            variables = {**os.environ, "PYTHONPATH": str(SOURCE)}
-            self._process = _Popen(command, env=variables, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
+            self._process = _Popen(command, env=self.environment, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
             other.close()
         return self._control
 
@@ -135,14 +140,14 @@ class Process(subprocess.Popen[Any]):
 def _order(given: Mapping[str, Any]) -> dict[str, object] | None:
     """What to fork; None where the process has to be started anew."""
     arguments = given["args"]
-    unable = any(given.get(name) not in (None, False, (), -1) for name in UNABLE)
+    unable = any(given.get(name, value) != value for name, value in ORDINARY.items())
     if unable or isinstance(arguments, str | bytes | os.PathLike):
         return None
     environment = os.environ if given["env"] is None else given["env"]
     command, variables, death = _unwrapped([os.fsdecode(each) for each in arguments], dict(environment))
     if command[:2] != [sys.executable, "-m"] or variables.get("PYTHONPATH", "").split(os.pathsep)[0] != str(SOURCE):
         return None
-    if _read_at_start(variables) != _read_at_start(os.environ):
+    if _read_at_start(variables) != _read_at_start(_server.environment):
         return None
     return {
         "arguments": command[2:],

@@ -18,6 +18,7 @@ print(os.getcwd(), sys.argv[1:], os.environ["SAID"], sys.stdin.read(), "counters
 print("failed", file=sys.stderr)
 sys.exit(int(os.environ["CODE"]))
 """
+IS_FORKED = "import sys\nprint('countersign.cli.serve' in sys.modules)\n"
 SLEEPS = "import time\nprint('ready', flush=True)\ntime.sleep(600)\n"
 
 pytestmark = pytest.mark.skipif(not issubclass(subprocess.Popen, Process), reason="processes are started anew here")
@@ -81,6 +82,34 @@ def test_output_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 
     assert done.returncode == 120
     assert "No space left" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"umask": 0o077}, {"process_group": 0}, {"close_fds": False}, {"restore_signals": False}],
+    ids=lambda options: next(iter(options), "none"),
+)
+def test_it_is_started_anew_for_an_option_that_a_fork_does_not_heed(tmp_path: Path, options: dict[str, int]) -> None:
+    command, variables = module(tmp_path, IS_FORKED)
+
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True, **options)
+
+    assert done.stdout == f"{not options}\n"
+
+
+def test_it_is_started_anew_for_what_python_reads_at_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command, variables = module(tmp_path, IS_FORKED)
+
+    def forked(**changed: str) -> bool:
+        done = subprocess.run(command, env={**variables, **changed}, capture_output=True, text=True, check=True)
+        return done.stdout == "True\n"
+
+    # What forks does not hear of what is changed from here on.
+    assert forked()
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+
+    assert not forked(PYTHONWARNINGS="error")
+    assert forked()
 
 
 @pytest.mark.parametrize("name", COMMANDS)

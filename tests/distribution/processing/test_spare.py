@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,13 @@ def readers() -> set[int]:
 
 def running() -> set[int]:
     """Those of them that have not ended."""
-    return {each for each in readers() if "\nState:\tZ" not in Path(f"/proc/{each}/status").read_text()}
+    found: set[int] = set()
+    for each in readers():
+        # It may be gone since.
+        with suppress(OSError):
+            if "\nState:\tZ" not in Path(f"/proc/{each}/status").read_text():
+                found.add(each)
+    return found
 
 
 async def read(works: Works, path: Path) -> set[int]:

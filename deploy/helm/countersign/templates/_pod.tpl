@@ -53,7 +53,7 @@ spec:
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  # COUNTERSIGN_GRACE_S, and as much again to close what is open.
+  # More than COUNTERSIGN_GRACE_S and the 10 s that a stop may take beyond it: raise both together.
   terminationGracePeriodSeconds: 20
   securityContext:
     runAsNonRoot: true

@@ -91,7 +91,9 @@ async def begun(program: str, *, takes_file: bool) -> Apart:
             unless_begun.callback(handing.close)
             handed_on.callback(taking.close)
             fds = (taking.fileno(),)
-        fcntl.fcntl(writing, F_SETPIPE_SZ, PIPE_BYTES)
+        # A bigger pipe only saves time: Linux limits the memory of a user's pipes, and other systems have no such call.
+        with suppress(OSError):
+            fcntl.fcntl(writing, F_SETPIPE_SZ, PIPE_BYTES)
         command = (sys.executable, "-m", program, *map(str, fds))
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=writing, pass_fds=fds, env=_environment(), cwd="/"
@@ -106,7 +108,7 @@ async def begun(program: str, *, takes_file: bool) -> Apart:
 async def started(program: str, *, takes_file: bool = False) -> AsyncGenerator[Apart]:
     """While the block lasts, the module runs in a process; what is left of it is ended."""
     spare = _spare.get()
-    if spare is not None and spare.program != program:
+    if spare is not None and not (takes_file and spare.program == program):
         spare = None
     process = await (begun(program, takes_file=takes_file) if spare is None else spare.take())
     try:
@@ -130,10 +132,9 @@ class Spare:
             self._starting = asyncio.create_task(begun(self.program, takes_file=True))
 
     async def take(self) -> Apart:
-        """The process, now the caller's to end; another one where it has died meanwhile."""
-        starting, self._starting = self._starting, None
-        if starting is not None:
-            process = await starting
+        """The process, now the caller's to end; another one where it has died meanwhile or could not be started."""
+        process = await self._removed()
+        if process is not None:
             if process.is_running:
                 return process
             await process.end()
@@ -141,9 +142,18 @@ class Spare:
 
     async def close(self) -> None:
         """End it."""
+        process = await self._removed()
+        if process is not None:
+            await process.end()
+
+    async def _removed(self) -> Apart | None:
+        """The process, which is then not kept here. None: there is none. An error of its start may be hours old, and
+        says nothing about a start now."""
         starting, self._starting = self._starting, None
         if starting is not None:
-            await (await starting).end()
+            with suppress(OSError):
+                return await starting
+        return None
 
 
 _spare: ContextVar[Spare | None] = ContextVar("spare", default=None)

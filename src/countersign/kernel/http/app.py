@@ -31,8 +31,8 @@ ANONYMOUS = "anonymous"
 _CREDENTIALS = ("authorization", "x-api-key")
 _NO_HEADERS = Headers([])
 _VARY = "Authorization, X-API-Key, Cookie, Accept, Accept-Encoding"
-ENCODED_BYTES = 16 << 20
-"""What the encoded forms of public answers may take in memory."""
+ENCODED_BYTES, DOCUMENTS_BYTES = 16 << 20, 4 << 20
+"""What the encoded forms of cached pages may take in memory, and those of documents, which no setting limits."""
 
 AnyCall: TypeAlias = Call[ContextT, Any, Any, Any]
 
@@ -100,7 +100,8 @@ class App(Generic[ContextT]):
         self._versions = versions
         self._policy = policy
         self._pages = Pages(policy.pages_bytes)
-        self._encoded = content_coding.Encoded(min(policy.pages_bytes, ENCODED_BYTES))
+        self._encoded_pages = content_coding.Encoded(min(policy.pages_bytes, ENCODED_BYTES))
+        self._encoded_documents = content_coding.Encoded(DOCUMENTS_BYTES)
         self._running = idempotency.Running()
         self._public = f"public, max-age={policy.max_age_s}"
         self._observed = Observed(policy.service, log_requests=policy.log_requests)
@@ -123,7 +124,9 @@ class App(Generic[ContextT]):
             route, path = await self._match(exchange)
             if not await self._answered_from_memory(route, exchange):
                 answer = await self._answer(route, path, exchange)
-                await exchange.answer(self._encoded.answer(answer, exchange.headers) if route.compressed else answer)
+                if route.compressed:
+                    answer = self._encoded_documents.answer(answer, exchange.headers)
+                await exchange.answer(answer)
         except ClientGone:
             exchange.status = ClientGone.status
         except Refused as refused:
@@ -186,7 +189,7 @@ class App(Generic[ContextT]):
         if tag is not None:
             await exchange.write(304, b"", b"", (*page.headers, (b"etag", tag.encode())))
             return
-        answer = self._encoded.answer(Answer(200, page.body, etag=page.etag), headers)
+        answer = self._encoded_pages.answer(Answer(200, page.body, etag=page.etag), headers)
         own = tuple((name.lower().encode(), value.encode()) for name, value in answer.headers)
         tagged = (b"etag", (answer.etag or page.etag).encode())
         await exchange.write(200, _whole(answer.body), JSON.encode(), (*page.headers, *own, tagged))

@@ -56,7 +56,10 @@ def _weight(parameters: list[str]) -> float:
 
 
 class Encoded:
-    """Encoded bodies by their entity tags, which name their content: each is made once, the least recently used go."""
+    """Encoded bodies by their entity tags, which name their content: each is made once, the least recently used go.
+
+    A body above the limit is not encoded: it could not be kept, and would be made again for every request.
+    """
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
@@ -71,6 +74,8 @@ class Encoded:
             self._kept.move_to_end(name)
             return found
         packed = gzip.compress(body, _GZIP_LEVEL, mtime=0) if coding == "gzip" else zstd.compress(body, _ZSTD_LEVEL)
+        if len(packed) > self._limit_bytes:
+            return packed
         self._kept[name] = packed
         self._used_bytes += len(packed)
         while self._used_bytes > self._limit_bytes:
@@ -79,11 +84,12 @@ class Encoded:
         return packed
 
     def answer(self, answer: Answer, headers: Headers) -> Answer:
-        """The answer in the coding that the request takes; unchanged where it is short, streamed or has no tag."""
+        """The answer in the coding that the request takes; unchanged where it is short or above the limit, streamed or
+        has no tag."""
         coding = chosen(headers)
         if answer.status != 200 or answer.etag is None or not isinstance(answer.body, bytes):
             return answer
-        if coding is None or len(answer.body) < MIN_BYTES:
+        if coding is None or not MIN_BYTES <= len(answer.body) <= self._limit_bytes:
             return answer
         packed = self.body(answer.etag, answer.body, coding)
         tag = coded_tag(answer.etag, coding)

@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO, NamedTuple, NoReturn, TypeAlias
 
@@ -28,6 +28,10 @@ Work: TypeAlias = Callable[[int, Callable[[], None]], None]
 
 CLOSING_S = 3.0
 """What a worker whose loop turns may take beyond its grace time, to end what is left and to close its application."""
+_KILLED_WITHIN_S = 4.0
+STOPPING_S = 2 * CLOSING_S + _KILLED_WITHIN_S
+"""What a stop of all of them may take beyond the grace time: those that outlast the others close after them, and what
+was killed ends. The service manager has to wait longer than both times together."""
 BEAT_S = 0.5
 """How often a worker's event loop counts a heartbeat."""
 TICK_S, STOP_TICK_S = 1.0, 0.25
@@ -40,7 +44,6 @@ _PR_SET_PDEATHSIG = 1
 _MIN_PAUSE_S, _MAX_PAUSE_S = 0.25, 10.0
 _STEADY_S = 60.0
 _POLL_S = 0.05
-_KILLED_WITHIN_S = 5.0
 _STACK_SIGNAL = signal.SIGUSR1
 _STACK_WITHIN_S, _STACK_PAUSE_S, _MAX_STACK_BYTES = 1.0, 0.1, 32_768
 _STOPS = {signal.SIGTERM, signal.SIGINT}
@@ -236,9 +239,22 @@ class _Supervisor:
 
     def _start(self, worker: _Worker) -> None:
         """Fork its process, which may take any time until it is ready: it may have data to bring up to date."""
-        reading, writing = os.pipe()
-        os.set_blocking(reading, False)
-        stacks = _nameless_file()
+        with ExitStack() as unless_started, ExitStack() as finally_closed:
+            reading, writing = os.pipe()
+            unless_started.callback(os.close, reading)
+            finally_closed.callback(os.close, writing)
+            os.set_blocking(reading, False)
+            stacks = unless_started.enter_context(_nameless_file())
+            pid = self._fork(worker, reading, writing, stacks)
+            unless_started.pop_all()
+        worker.pid, worker.pipe, worker.stacks, worker.due_s = pid, reading, stacks, None
+        worker.is_ready = worker.is_stalled = False
+        worker.received.clear()
+        worker.stall = StallClock(pid, self._tick_s)
+        self._board.note_start(worker.number, pid)
+
+    def _fork(self, worker: _Worker, reading: int, writing: int, stacks: IO[bytes]) -> int:
+        """The id of the new process, which does not return from here."""
         inherited = [each.pipe for each in self._workers if each.pipe >= 0]
         parent = os.getpid()
         # What comes between the fork and the worker's own handlers waits for them.
@@ -249,14 +265,9 @@ class _Supervisor:
                 for pipe in (reading, *inherited):
                     os.close(pipe)
                 _be_worker(self._wanted, worker.number, writing, stacks, parent)
+            return pid
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
-            os.close(writing)
-        worker.pid, worker.pipe, worker.stacks, worker.due_s = pid, reading, stacks, None
-        worker.is_ready = worker.is_stalled = False
-        worker.received.clear()
-        worker.stall = StallClock(pid, self._tick_s)
-        self._board.note_start(worker.number, pid)
 
     def _hear(self, worker: _Worker) -> bool:
         """Read what a worker sends: that it is ready, or why it fails. Whether there may be more."""
@@ -328,6 +339,7 @@ class _Supervisor:
         self._ticked_s = clock.monotonic_s()
         if self._beats_systemd:
             notify(ALIVE)
+        late: list[tuple[_Worker, str]] = []
         for each in self._workers:
             if not each.pid or not each.is_ready or each.stall is None:
                 continue
@@ -335,15 +347,8 @@ class _Supervisor:
             each.is_stalled = stalled_s > STILL_S
             if ends and self._wanted.watchdog_s and stalled_s >= self._wanted.watchdog_s:
                 self._board.note_stall(each.number)
-                self._end_stalled(each, f"its event loop has not turned for {stalled_s:.0f} s")
-
-    def _end_stalled(self, worker: _Worker, why: str) -> None:
-        """Kill a process that would not heed SIGTERM, and log where it stands."""
-        worker.stall, worker.is_stalled = None, False
-        stack = _stack(worker).splitlines()
-        telemetry.logger("workers").error("a worker stalled and is killed", **worker.name, why=why, stack=stack)
-        with suppress(ProcessLookupError):
-            os.kill(worker.pid, signal.SIGKILL)
+                late.append((each, f"its event loop has not turned for {stalled_s:.0f} s"))
+        _end_stalled(late, _STACK_WITHIN_S)
 
     def stop(self) -> None:
         """End the workers: asked first, killed when they take longer. Those that outlast the others are asked last."""
@@ -353,38 +358,39 @@ class _Supervisor:
         self._tick_s = STOP_TICK_S
         for each in self._workers:
             each.stall = StallClock(each.pid, self._tick_s)
+        grace_ends_s = clock.monotonic_s() + self._wanted.grace_s
         for outlasts in (False, True):
-            self._stop([each for each in self._workers if each.program.outlasts is outlasts])
+            workers = [each for each in self._workers if each.program.outlasts is outlasts]
+            if not self._stop(workers, grace_ends_s):
+                telemetry.logger("workers").warning("a second ctrl-C ends the workers at once")
+                break
+        self._kill()
 
-    def _stop(self, workers: Sequence[_Worker]) -> None:
+    def _stop(self, workers: Sequence[_Worker], grace_ends_s: float) -> bool:
+        """Ask them to end, and kill those that do not. Whether a second ctrl-C did not cut it short."""
         for each in _alive(workers):
             os.kill(each.pid, signal.SIGTERM)
-        grace_ends_s = clock.monotonic_s() + self._wanted.grace_s
-        ends_s = grace_ends_s + CLOSING_S
+        ends_s = max(grace_ends_s, clock.monotonic_s()) + CLOSING_S
         while left := _alive(workers):
             now_s = clock.monotonic_s()
             if now_s >= ends_s:
                 for each in left:
                     telemetry.logger("workers").error("a worker did not stop in time and was killed", **each.name)
-                return self._kill(left)
+                    os.kill(each.pid, signal.SIGKILL)
+                return True
             if now_s >= grace_ends_s:
-                self._end_still(left)
+                late = [(each, "it did not stop within the grace time") for each in left if each.is_stalled]
+                _end_stalled(late, min(_STACK_WITHIN_S, ends_s - now_s))
             if signal.SIGINT in self._turn([ends_s if now_s >= grace_ends_s else grace_ends_s], stops=False):
-                telemetry.logger("workers").warning("a second ctrl-C ends the workers at once")
-                return self._kill(left)
-        return None
+                return False
+        return True
 
-    def _end_still(self, workers: Sequence[_Worker]) -> None:
-        for each in workers:
-            if each.is_stalled:
-                self._end_stalled(each, "it did not stop within the grace time")
-
-    def _kill(self, workers: Sequence[_Worker]) -> None:
-        """End them now. The wait is bounded: a process that waits for a disk cannot end before the disk answers."""
-        for each in _alive(workers):
+    def _kill(self) -> None:
+        """End what is left. The wait is bounded: a process that waits for a disk cannot end before the disk answers."""
+        for each in _alive(self._workers):
             os.kill(each.pid, signal.SIGKILL)
         until_s = clock.monotonic_s() + _KILLED_WITHIN_S
-        while _alive(workers) and clock.monotonic_s() < until_s:
+        while _alive(self._workers) and clock.monotonic_s() < until_s:
             self._reap(replaces=False)
             clock.sleep(_POLL_S)
 
@@ -416,19 +422,39 @@ def _worker_failed(failure: _Failure | None) -> WorkerFailed:
     return error
 
 
-def _stack(worker: _Worker) -> str:
-    """Where each thread of the worker is. The process writes it in a signal handler, whatever it is doing."""
+def _end_stalled(workers: Sequence[tuple[_Worker, str]], within_s: float) -> None:
+    """Kill processes that would not heed SIGTERM, and log where each is, as far as it shows that in time, and why."""
+    stacks = _stacks([each for each, _ in workers], within_s)
+    for (worker, why), stack in zip(workers, stacks, strict=True):
+        worker.stall, worker.is_stalled = None, False
+        telemetry.logger("workers").error("a worker stalled and is killed", **worker.name, why=why, stack=stack)
+        with suppress(ProcessLookupError):
+            os.kill(worker.pid, signal.SIGKILL)
+
+
+def _stacks(workers: Sequence[_Worker], within_s: float) -> list[list[str]]:
+    """Where each thread of each worker is, as lines. The processes write it in signal handlers, whatever they are
+    doing, and all at the same time."""
+    for each in workers:
+        with suppress(ProcessLookupError):
+            os.kill(each.pid, _STACK_SIGNAL)
+    sizes, until_s = [-1] * len(workers), clock.monotonic_s() + within_s
+    while workers and (left_s := until_s - clock.monotonic_s()) > 0:
+        before, sizes = sizes, [_stack_bytes(each) for each in workers]
+        if sizes == before and all(sizes):
+            break
+        clock.sleep(min(_STACK_PAUSE_S, left_s))
+    return [_stack(each) for each in workers]
+
+
+def _stack_bytes(worker: _Worker) -> int:
+    return 0 if worker.stacks is None else os.fstat(worker.stacks.fileno()).st_size
+
+
+def _stack(worker: _Worker) -> list[str]:
     if worker.stacks is None:
-        return ""
-    try:
-        os.kill(worker.pid, _STACK_SIGNAL)
-        file, size, until_s = worker.stacks.fileno(), -1, clock.monotonic_s() + _STACK_WITHIN_S
-        while clock.monotonic_s() < until_s and (size <= 0 or os.fstat(file).st_size != size):
-            size = os.fstat(file).st_size
-            clock.sleep(_STACK_PAUSE_S)
-        return os.pread(file, _MAX_STACK_BYTES, 0).decode(errors="replace")
-    except OSError:
-        return ""
+        return []
+    return os.pread(worker.stacks.fileno(), _MAX_STACK_BYTES, 0).decode(errors="replace").splitlines()
 
 
 def _be_worker(wanted: Supervised, number: int, writing: int, stacks: IO[bytes], parent: int) -> NoReturn:

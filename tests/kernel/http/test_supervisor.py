@@ -1,0 +1,158 @@
+"""The supervisor of workers, in process: what it does when the system refuses, and when no worker ends."""
+
+import errno
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from countersign.kernel.http import workers
+from countersign.kernel.http.scoreboard import Scoreboard, StallClock
+from countersign.kernel.http.workers import STOPPING_S, Program, Supervised, _Bell, _Supervisor
+
+GRACE_S = 5.0
+
+
+class Bell(_Bell):
+    """Without signals, so that this process keeps its own handlers; a wait takes all of its time."""
+
+    def __init__(self) -> None:
+        self.signals = b""
+
+    def wait(self, others: Sequence[int], timeout_s: float) -> tuple[list[int], bytes]:
+        """Let the time pass; one signal ends the wait at once."""
+        signals, self.signals = self.signals, b""
+        if not signals:
+            workers.clock.sleep(max(0.0, timeout_s))
+        return [], signals
+
+
+class System:
+    """A clock that a sleep moves, and processes of which none ever ends or writes its stack."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, files: ExitStack) -> None:
+        self.files = files
+        self.now_s = 1000.0
+        self.sent: list[tuple[float, int, int]] = []
+        monkeypatch.setattr(workers.clock, "monotonic_s", lambda: self.now_s)
+        monkeypatch.setattr(workers.clock, "sleep", self.sleep)
+        monkeypatch.setattr(os, "kill", lambda pid, number: self.sent.append((self.now_s, pid, number)))
+        monkeypatch.setattr(os, "waitpid", lambda pid, options: (0, 0))
+        monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+
+    def sleep(self, seconds: float) -> None:
+        """Move the clock, by some time even where the sleep is none."""
+        self.now_s += max(seconds, 0.001)
+
+    def sent_pids(self, number: int) -> set[int]:
+        """The processes that got the signal."""
+        return {pid for _, pid, each in self.sent if each == number}
+
+    def serve(self, one: _Supervisor) -> list[int]:
+        """Have every worker serve, in a process that does not exist; their ids."""
+        for each in one._workers:
+            each.pid, each.is_ready, each.was_ready = 1 << 30 | each.number, True, True
+            each.stall, each.stacks = StallClock(each.pid, 1.0), self.files.enter_context(workers._nameless_file())
+        return [each.pid for each in one._workers]
+
+
+@pytest.fixture
+def system(monkeypatch: pytest.MonkeyPatch) -> Iterator[System]:
+    """In place of the machine's."""
+    with ExitStack() as files:
+        yield System(monkeypatch, files)
+
+
+def supervisor(*programs: Program) -> _Supervisor:
+    """A supervisor of these programs that has started nothing."""
+    names = [each.name for each in programs for _ in range(each.workers)]
+    return _Supervisor(
+        Supervised(
+            work=lambda number, ready: None,
+            programs=programs,
+            scoreboard=Scoreboard(names),
+            on_ready=lambda: None,
+            on_stop=lambda: None,
+            explain=lambda error: None,
+            grace_s=GRACE_S,
+            watchdog_s=10.0,
+        ),
+        Bell(),
+    )
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors in /proc")
+@pytest.mark.parametrize("refused", ["fork", "memfd_create"])
+def test_a_worker_that_cannot_be_started_leaves_no_descriptor_open(
+    monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    def refuse(*_: object) -> int:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    one = supervisor(Program("store", 1))
+    (worker,) = one._workers
+    worker.was_ready = True
+    before = set(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, refused, refuse)
+        for _ in range(3):
+            worker.due_s = 0.0
+            one._start_due()
+
+    assert worker.due_s > workers.clock.monotonic_s()
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_the_stacks_of_all_workers_that_stall_are_waited_for_together(system: System) -> None:
+    one = supervisor(Program("store", 8))
+    everyone = system.serve(one)
+    while not system.sent:
+        system.sleep(1.0)
+        began_s = system.now_s
+        one._tick(ends=True)
+
+    assert system.sent_pids(signal.SIGUSR1) == system.sent_pids(signal.SIGKILL) == set(everyone)
+    assert system.now_s - began_s < 1.5
+
+
+def test_the_stack_of_each_worker_is_logged_as_its_own(system: System) -> None:
+    one = supervisor(Program("store", 3))
+    system.serve(one)
+    for each in one._workers[:2]:
+        assert each.stacks is not None
+        os.write(each.stacks.fileno(), b"one\n%d\n" % each.number)
+
+    assert workers._stacks(one._workers, 1.0) == [["one", "0"], ["one", "1"], []]
+
+
+@pytest.mark.parametrize("stalls", [False, True])
+def test_a_stop_is_bounded_though_no_worker_ends(system: System, stalls: bool) -> None:
+    one = supervisor(Program("store", 4), Program("operator", 1, outlasts=True))
+    everyone = system.serve(one)
+    if not stalls:
+        for each in one._workers:
+            each.is_ready = False
+    began_s = system.now_s
+
+    one.stop()
+
+    assert system.now_s - began_s <= GRACE_S + STOPPING_S + 0.1
+    assert system.sent_pids(signal.SIGTERM) == system.sent_pids(signal.SIGKILL) == set(everyone)
+    assert system.sent_pids(signal.SIGUSR1) == (set(everyone) if stalls else set())
+    first_s = {pid: at_s for at_s, pid, number in reversed(system.sent) if number == signal.SIGTERM}
+    assert first_s[everyone[-1]] > max(first_s[pid] for pid in everyone[:-1])
+    assert min(at_s for at_s, _, number in system.sent if number == signal.SIGKILL) >= began_s + GRACE_S
+
+
+def test_a_second_ctrl_c_kills_those_that_outlast_the_others_as_well(system: System) -> None:
+    one = supervisor(Program("store", 2), Program("operator", 1, outlasts=True))
+    everyone = system.serve(one)
+    one._bell.signals = bytes([signal.SIGINT])
+    began_s = system.now_s
+
+    one.stop()
+
+    assert {pid for at_s, pid, number in system.sent if number == signal.SIGKILL and at_s == began_s} == set(everyone)
