@@ -38,6 +38,7 @@ REPLACE = """
 """
 FORGET = "DELETE FROM installation"
 ADVANCE = "UPDATE installation SET collected_at = $1 WHERE collected_at < $1"
+LOCK_ROW = "UPDATE installation SET collected_at = collected_at"
 _TABLE_EXISTS: dict[Dialect, str] = {
     "sqlite": "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = $1",
     "postgres": "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = $1",
@@ -239,20 +240,24 @@ async def advance(database: Database, blobs: BlobStore, name: str) -> None:
     """Note in the database and then in the blob store that the collector runs now. A database that was put back to an
     earlier state, or a copy that others go on with, finds a later run in the blob store.
 
+    Several nodes may call this at once. The marker is read first: another node that advances in between then leaves a
+    row that is later than the marker, which is in order. The marker gets the time in the row, under a lock of the row,
+    so that a slower node cannot set it back.
+
     Raises:
         InstallationMismatch: the database and the blob store have different ids, or none.
         DatabaseOutdated: the blob store was collected by a later state of the database.
         Unavailable, StorageFull: one of them cannot be read or written.
     """
-    row = await database.fetch_one(STORED)
-    marker = await blobs_marker(blobs, name)
-    if row is None or marker is None or row[0] != marker.id:
-        raise _mismatch("the database", row[0] if row else None, name, marker.id if marker else None)
-    _require_latest(Instant(row[1]), marker, name)
-    now = max(clock.now(), Instant(row[1] + 1))
+    row = await _row_of_latest(database, blobs, name)
+    now = max(clock.now(), Instant(row.collected_at + 1))
     async with database.transaction() as transaction:
         await transaction.run(ADVANCE, now)
-    await blobs.mark(msgspec.json.encode(Marker(marker.id, now)), is_new=False)
+    # Another transaction: the row must be durable before the marker is written.
+    async with database.transaction() as transaction:
+        await transaction.run(LOCK_ROW)
+        row = await _row_of_latest(transaction, blobs, name)
+        await blobs.mark(msgspec.json.encode(row), is_new=False)
 
 
 async def require_latest(database: Database, blobs: BlobStore, name: str) -> None:
@@ -262,8 +267,9 @@ async def require_latest(database: Database, blobs: BlobStore, name: str) -> Non
         DatabaseOutdated: one has.
         Unavailable: one of them cannot be read.
     """
-    row = await database.fetch_one(STORED)
+    # In this order: see `advance`.
     marker = await blobs_marker(blobs, name)
+    row = await database.fetch_one(STORED)
     if row is not None and marker is not None and row[0] == marker.id:
         _require_latest(Instant(row[1]), marker, name)
 
@@ -480,6 +486,20 @@ def _name_in_directory(places: Places, own: str) -> None:
     found = directory_id(places.folder)
     others = found.services if found is not None and found.id == own else ()
     write_directory(places.folder, own, {*others, places.service.schema})
+
+
+async def _row_of_latest(reader: Reader, blobs: BlobStore, name: str) -> Marker:
+    """The database's id and time, once it is certain that no later state of it has collected the blob store.
+
+    Raises:
+        InstallationMismatch, DatabaseOutdated, Unavailable: see `advance`.
+    """
+    marker = await blobs_marker(blobs, name)
+    row = await reader.fetch_one(STORED)
+    if row is None or marker is None or row[0] != marker.id:
+        raise _mismatch("the database", row[0] if row else None, name, marker.id if marker else None)
+    _require_latest(Instant(row[1]), marker, name)
+    return Marker(*row)
 
 
 def _require_latest(collected_at: Instant, marker: Marker, name: str) -> None:

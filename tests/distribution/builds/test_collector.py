@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from countersign.distribution.uploads.finish import finish
 from countersign.kernel import clock
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.errors import Unavailable
 from tests.distribution.files import Shop, pattern, sha256_of
 
@@ -230,6 +233,72 @@ async def test_an_interrupted_removal_is_taken_up_again(shop: Shop) -> None:
 
     assert await collector.collect(shop.store) == Collected(0, 0, 1)
     assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
+
+
+@pytest.mark.usefixtures("later")
+async def test_a_stopped_run_counts_and_logs_the_removals_that_an_earlier_run_began(shop: Shop) -> None:
+    for number in range(4):
+        await shop.upload(pattern(100, number + 10), f"file {number}")
+    await orphan(shop)
+    await blobs.condemn(shop.store.database, (await sealed(shop))[0], clock.later(clock.now(), seconds=7200))
+    files, size = collector.REMOVED.of().value, collector.REMOVED_BYTES.of().value
+
+    with capture_logs() as logged:
+        collected = await collector.collect(shop.store)
+
+    assert "3 of 3" in collected.stopped
+    assert collected.blobs == 1
+    assert len(await sealed(shop)) == 3
+    assert (collector.REMOVED.of().value - files, collector.REMOVED_BYTES.of().value - size) == (1, 100)
+    assert [(each["files"], each["bytes"]) for each in logged if each["log_level"] == "info"] == [(1, 100)]
+
+
+class Counted:
+    """A database that notes how many rows each statement of many rows has."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.rows: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[Any]:
+        """A transaction of one statement of many rows."""
+        async with self._database.transaction() as transaction:
+            yield CountedTransaction(transaction, self.rows)
+
+
+class CountedTransaction:
+    """A transaction of such a database."""
+
+    def __init__(self, transaction: Transaction, rows: list[int]) -> None:
+        self._transaction = transaction
+        self._rows = rows
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transaction, name)
+
+    async def run_many(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
+        """Run it, and note how many rows it has."""
+        self._rows.append(len(rows))
+        await self._transaction.run_many(statement, rows)
+
+
+@pytest.mark.usefixtures("later")
+async def test_unknown_files_are_noted_in_pages(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blobs, "PAGE", 2)
+    for number in range(5):
+        await shop.upload(pattern(100, number + 10), f"file {number}")
+    for table in ("artifact", "blob", "idle_blob"):
+        await run(shop, f"DELETE FROM {table}")
+    counted: Any = Counted(shop.store.database)
+
+    await collector.collect(replace(shop.store, database=counted), takes_unknown=True)
+
+    assert counted.rows == [2, 2, 1]
+    assert await shop.store.database.fetch("SELECT count(*) FROM idle_blob") == [(5,)]
 
 
 @pytest.mark.usefixtures("later")

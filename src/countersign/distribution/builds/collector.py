@@ -2,12 +2,15 @@
 
 It removes only what its database knows, and a file not before nothing has referred to it for a day. Files that the
 database never knew are counted and reported. Nothing is removed where the database and the blob store belong to
-different installations, where a later state of the database has collected the blob store, or where one run would
-remove more than a tenth of the files.
+different installations, or where a later state of the database has collected the blob store. Where one run would remove
+more than a tenth of the files, it only completes the removals that an earlier run began.
 
 Every step can be interrupted and is taken up by the next collection; several may run at once, on any nodes.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from countersign.distribution import opening
@@ -43,8 +46,9 @@ REMOVED_BYTES = metrics.counter("countersign_blob_bytes_removed_total", "Bytes o
 
 
 class Collected(NamedTuple):
-    """How much was removed: expired uploads, leftovers of others, and stored files. `stopped` says why no file was;
-    empty: the collector was not stopped."""
+    """How much was removed: expired uploads, leftovers of others, and stored files. `stopped` says why the files that
+    are due were not removed; `blobs` then counts the removals that an earlier run began. Empty: the collector was not
+    stopped."""
 
     uploads: int
     staged: int
@@ -54,7 +58,7 @@ class Collected(NamedTuple):
 
 class Report(NamedTuple):
     """What the collector found when it last ran: all stored files, those due for removal, those that the database never
-    knew with their bytes, and why it removed nothing (empty: it was not stopped)."""
+    knew with their bytes, and why it did not remove those due (empty: it was not stopped)."""
 
     ran_at: Instant
     files: int = 0
@@ -150,45 +154,65 @@ async def _forgotten_stages(store: Store, before: Instant) -> int:
     return removed
 
 
-async def _unused_blobs(
-    store: Store, before: Instant, *, is_confirmed: bool, takes_unknown: bool
-) -> tuple[int, str]:
-    """Remove the files that are due; how many, or why none."""
-    database = store.database
-    removed = await _interrupted(store)
-    await blobs.note_unused(database)
-    survey = await _surveyed(store, before)
-    if takes_unknown and survey.unknown:
-        await blobs.note_idle(database, *survey.unknown)
-        _log().info("files that were unknown to the database are removed after a day", files=len(survey.unknown))
-        survey = survey._replace(unknown=[], unknown_bytes=0)
-    stopped = "" if is_confirmed else _excess(survey)
-    found = (survey.files, len(survey.due), len(survey.unknown), survey.unknown_bytes)
-    await _report(store, Report(clock.now(), *found, stopped))
-    if stopped:
-        return removed, stopped
-    size = 0
-    for sha256 in survey.gone:
-        await blobs.remove_unused(database, store.blobs, sha256, before)
+@dataclass(slots=True)
+class _Removals:
+    """How many files a run has removed, and their bytes."""
+
+    files: int = 0
+    size: int = 0
+
+    def add(self, size: int) -> None:
+        """Count a file."""
+        self.files += 1
+        self.size += size
+
+
+@contextmanager
+def _counted() -> Generator[_Removals]:
+    """Count and log what the block removes, also when an error ends it."""
+    removals = _Removals()
     try:
+        yield removals
+    finally:
+        if removals.files:
+            REMOVED.of().value += removals.files
+            REMOVED_BYTES.of().value += removals.size
+            _log().info(
+                "removed files that nothing has referred to for a day", files=removals.files, bytes=removals.size
+            )
+
+
+async def _unused_blobs(store: Store, before: Instant, *, is_confirmed: bool, takes_unknown: bool) -> tuple[int, str]:
+    """Complete the removals that an earlier run began, then remove the files that are due; how many files are removed,
+    and why those due are not."""
+    database = store.database
+    with _counted() as removals:
+        await _interrupted(store, removals)
+        await blobs.note_unused(database)
+        survey = await _surveyed(store, before)
+        if takes_unknown and survey.unknown:
+            await blobs.note_idle(database, *survey.unknown)
+            _log().info("files that were unknown to the database are removed after a day", files=len(survey.unknown))
+            survey = survey._replace(unknown=[], unknown_bytes=0)
+        stopped = "" if is_confirmed else _excess(survey)
+        found = (survey.files, len(survey.due), len(survey.unknown), survey.unknown_bytes)
+        await _report(store, Report(clock.now(), *found, stopped))
+        if stopped:
+            return removals.files, stopped
+        for sha256 in survey.gone:
+            await blobs.remove_unused(database, store.blobs, sha256, before)
         for sha256, length in survey.due.items():
             if await blobs.remove_unused(database, store.blobs, sha256, before):
-                removed, size = removed + 1, size + length
-    finally:
-        if removed:
-            REMOVED.of().value += removed
-            REMOVED_BYTES.of().value += size
-            _log().info("removed files that nothing has referred to for a day", files=removed, bytes=size)
-    return removed, ""
+                removals.add(length)
+        return removals.files, ""
 
 
-async def _interrupted(store: Store) -> int:
+async def _interrupted(store: Store, removals: _Removals) -> None:
     """Remove the files whose removal was begun by a run that was cut off."""
-    removed = 0
     while condemned := await blobs.condemned(store.database, UPLOADS_AT_ONCE):
-        for sha256 in condemned:
-            removed += await blobs.remove_condemned(store.database, store.blobs, sha256)
-    return removed
+        for sha256, size in condemned:
+            if await blobs.remove_condemned(store.database, store.blobs, sha256):
+                removals.add(size)
 
 
 async def _surveyed(store: Store, before: Instant) -> _Survey:
@@ -227,7 +251,7 @@ async def _report(store: Store, made: Report) -> None:
     async with store.database.transaction() as transaction:
         await transaction.run(SET_REPORT, *made)
     if made.stopped and (before is None or before.stopped != made.stopped):
-        _log().error("the collector is stopped, and removes no files", reason=made.stopped)
+        _log().error("the collector is stopped, and does not remove the files that are due", reason=made.stopped)
     if made.unknown and (before is None or before.unknown != made.unknown):
         _log().warning("stored files are unknown to the database: kept", files=made.unknown, bytes=made.unknown_bytes)
 

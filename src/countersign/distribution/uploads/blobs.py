@@ -9,7 +9,7 @@ wait, find it gone, and seal the bytes again.
 """
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from countersign.kernel import clock
 from countersign.kernel.blobs import whole
@@ -91,7 +91,7 @@ DUE = """
     ORDER BY i.sha256
     LIMIT $3
 """
-CONDEMNED = "SELECT sha256 FROM blob WHERE state = 'condemned' ORDER BY touched_at LIMIT $1"
+CONDEMNED = "SELECT sha256, size FROM blob WHERE state = 'condemned' ORDER BY touched_at LIMIT $1"
 TAKE_CONDEMNED = "UPDATE blob SET state = 'condemned' WHERE sha256 = $1 AND state = 'condemned'"
 STORED = "SELECT count(*), coalesce(sum(size), 0) FROM blob WHERE state = 'live'"
 FORGET = "DELETE FROM blob WHERE sha256 = $1 AND state = 'condemned'"
@@ -134,9 +134,9 @@ async def note_new(database: Database, store: BlobStore, sha256: str) -> None:
 
 
 async def note_idle(database: Database, *digests: str) -> None:
-    """Note that the database knows these bytes, and that nothing refers to them from now on."""
-    async with database.transaction() as transaction:
-        await transaction.run_many(NOTE_IDLE, [(sha256, clock.now()) for sha256 in digests])
+    """Note that the database knows these bytes, and that nothing refers to them from now on; each page of them in a
+    transaction of its own."""
+    await _note(database, NOTE_IDLE, digests, clock.now())
 
 
 async def seal_whole(database: Database, store: BlobStore, data: bytes) -> str:
@@ -165,9 +165,13 @@ async def note_unused(database: Database) -> None:
     async with database.transaction() as transaction:
         await transaction.run(FORGET_REFERRED)
     found = [sha256 async for sha256 in unused(database, now)]
-    for start in range(0, len(found), PAGE):
+    await _note(database, FOUND_IDLE, found, now)
+
+
+async def _note(database: Database, statement: str, digests: Sequence[str], since: Instant) -> None:
+    for start in range(0, len(digests), PAGE):
         async with database.transaction() as transaction:
-            await transaction.run_many(FOUND_IDLE, [(sha256, now) for sha256 in found[start : start + PAGE]])
+            await transaction.run_many(statement, [(sha256, since) for sha256 in digests[start : start + PAGE]])
 
 
 async def due(database: Database, before: Instant) -> set[str]:
@@ -189,9 +193,9 @@ async def known(database: Database) -> AsyncIterator[str]:
         last = rows[-1][0]
 
 
-async def condemned(reader: Reader, limit: int) -> list[str]:
-    """Blobs whose removal was begun and not ended."""
-    return [sha256 for (sha256,) in await reader.fetch(CONDEMNED, limit)]
+async def condemned(reader: Reader, limit: int) -> list[tuple[str, int]]:
+    """Blobs whose removal was begun and not ended, with their bytes; 0 bytes where the size was never noted."""
+    return [(sha256, size) for sha256, size in await reader.fetch(CONDEMNED, limit)]
 
 
 async def condemn(database: Database, sha256: str, before: Instant) -> None:

@@ -1,0 +1,153 @@
+"""The id and the collector's time in the database and the blob store, with several nodes at once."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from countersign.kernel import clock, installation_id
+from countersign.kernel.blobs.local import LocalBlobs
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database, Transaction
+from countersign.kernel.installation_id import DatabaseOutdated, Marker
+
+TABLE = "CREATE TABLE installation (one BIGINT PRIMARY KEY, id TEXT NOT NULL, collected_at BIGINT NOT NULL)"
+OWN, NAME = "01a00000-0000-7000-8000-000000000000", "the files"
+EARLY, LATE = Instant(1_000_000), Instant(2_000_000)
+Event = Callable[[], Awaitable[None]]
+
+
+class Nodes:
+    """A database and a blob store that several nodes share."""
+
+    def __init__(self, database: Database, blobs: BlobStore) -> None:
+        self.database = database
+        self.blobs = blobs
+
+    async def advance(self, at: Instant) -> None:
+        """A node whose clock shows this moment runs the collector."""
+        with clock.fixed(at):
+            await installation_id.advance(self.database, self.blobs, NAME)
+
+    async def times(self) -> tuple[int, int]:
+        """When the collector last ran, by the database and by the blob store."""
+        row = await self.database.fetch_one(installation_id.STORED)
+        marker = await installation_id.blobs_marker(self.blobs, NAME)
+        assert row is not None
+        assert marker is not None
+        return row[1], marker.collected_at
+
+
+@pytest.fixture
+async def nodes(database_url: str, tmp_path: Path) -> AsyncIterator[Nodes]:
+    """An installation that was never collected."""
+    database = await open_database(database_url, schema="shop", reserve_bytes=0)
+    blobs = LocalBlobs(tmp_path / "blobs", reserve_bytes=0)
+    async with database.transaction() as transaction:
+        await transaction.run(in_dialect(TABLE, database.dialect))
+        await installation_id.replace(transaction, OWN)
+    await installation_id.claim(blobs, OWN, NAME)
+    yield Nodes(database, blobs)
+    await database.close()
+
+
+class Interleaved:
+    """A database and a blob store: the event happens before the step of this number, counted from 0."""
+
+    def __init__(self, nodes: Nodes, event: Event, at: int) -> None:
+        self._nodes = nodes
+        self._event = event
+        self._left = at
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._nodes.database, name)
+
+    async def _step(self) -> None:
+        self._left -= 1
+        if self._left == -1:
+            await self._event()
+
+    async def fetch_one(self, *arguments: Any) -> Any:
+        """The first row."""
+        await self._step()
+        return await self._nodes.database.fetch_one(*arguments)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[Transaction]:
+        """A transaction."""
+        await self._step()
+        async with self._nodes.database.transaction() as transaction:
+            yield transaction
+
+    async def marker(self) -> bytes | None:
+        """The marker."""
+        await self._step()
+        return await self._nodes.blobs.marker()
+
+    async def mark(self, *arguments: Any, **options: Any) -> bool:
+        """Write the marker, which is one step with the transaction around it."""
+        return await self._nodes.blobs.mark(*arguments, **options)
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether there was a step of that number."""
+        return self._left < 0
+
+
+@pytest.mark.parametrize("other", [EARLY, LATE])
+@pytest.mark.parametrize("step", range(4))
+async def test_a_node_that_advances_at_any_moment_of_another_stops_neither_nor_sets_the_marker_back(
+    nodes: Nodes, step: int, other: Instant
+) -> None:
+    seen: list[tuple[int, int]] = []
+
+    async def event() -> None:
+        await nodes.advance(other)
+        seen.append(await nodes.times())
+
+    both: Any = Interleaved(nodes, event, step)
+    # The clock of `advance` in the event is the innermost one.
+    with clock.fixed(Instant((EARLY + LATE) // 2)):
+        await installation_id.advance(both, both, NAME)
+
+    assert both.was_interrupted
+    ((_, marker_before),) = seen
+    row, marker = await nodes.times()
+    assert row == marker >= marker_before
+    await nodes.advance(LATE)
+
+
+@pytest.mark.parametrize("step", range(2))
+async def test_a_look_at_the_times_while_another_node_advances_finds_no_outdated_database(
+    nodes: Nodes, step: int
+) -> None:
+    both: Any = Interleaved(nodes, lambda: nodes.advance(LATE), step)
+
+    await installation_id.require_latest(both, both, NAME)
+
+    assert both.was_interrupted
+
+
+async def test_nodes_that_advance_at_once_all_succeed(nodes: Nodes) -> None:
+    await asyncio.gather(*(nodes.advance(EARLY) for _ in range(5)))
+
+    row, marker = await nodes.times()
+    assert row == marker >= EARLY
+
+
+async def test_an_older_state_of_the_database_is_outdated(nodes: Nodes) -> None:
+    await nodes.advance(LATE)
+    async with nodes.database.transaction() as transaction:
+        await installation_id.replace(transaction, OWN)
+
+    with pytest.raises(DatabaseOutdated, match="older state"):
+        await nodes.advance(LATE)
+
+    assert await nodes.blobs.marker() == msgspec.json.encode(Marker(OWN, LATE))
