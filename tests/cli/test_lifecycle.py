@@ -63,7 +63,7 @@ def test_a_server_logs_its_life_and_a_hangup_ends_no_process_of_it(tmp_path: Pat
         pids = processes(json.loads((data / "serve.lock").read_text())["process"])
         hang_up(pids)
         health = [httpx.get(f"{server.url}/api/v1/health").status_code for _ in range(5)]
-        assert processes(pids[0]) == pids
+        assert set(pids) <= set(processes(pids[0]))
 
     [start], [ready], [stop] = (called(name, server.log) for name in ("start", "ready", "stop"))
     migrations = called("migration", server.log)

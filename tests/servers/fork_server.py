@@ -39,14 +39,17 @@ _EXECUTE = signature(getattr(_Popen, "_execute_child", lambda self: None))
 
 class ForkServer:
     """The process that has imported the product, started by the first who asks. It begins with the `environment` of
-    this process as it is now, whatever a test changes until then."""
+    the run's begin, whatever a test changes until then. A test that gives its process mounts of its own
+    (`unshare`) gets a further one, which sees them; the one before goes on with what it forked."""
 
     def __init__(self) -> None:
-        self.environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+        self.environment: dict[str, str] = {}
         self._lock = threading.Lock()
         self._control: socket.socket | None = None
         self._owner = 0
         self._process: subprocess.Popen[bytes] | None = None
+        self._mounts = 0
+        self._earlier: list[tuple[socket.socket, subprocess.Popen[bytes]]] = []
 
     def fork(self, order: Mapping[str, object], streams: Sequence[int]) -> tuple[int, int]:
         """A new process with these standard streams; its id, and a pipe that its exit status comes through."""
@@ -68,14 +71,19 @@ class ForkServer:
 
     def stop(self) -> None:
         """End it, and with it what it forked."""
-        if self._control is not None and self._owner == os.getpid():
-            self._control.close()
-            assert self._process is not None
-            self._process.wait()
+        if self._control is not None and self._process is not None and self._owner == os.getpid():
+            for control, process in [*self._earlier, (self._control, self._process)]:
+                control.close()
+                process.wait()
         self._control = None
+        self._earlier.clear()
 
     def _started(self) -> socket.socket:
-        if self._control is None or self._owner != os.getpid():
+        mounts = os.stat("/proc/self/ns/mnt").st_ino
+        if self._control is None or (self._owner, self._mounts) != (os.getpid(), mounts):
+            if self._control is not None and self._process is not None and self._owner == os.getpid():
+                self._earlier.append((self._control, self._process))
+            self._mounts = mounts
             self._control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
             self._owner = os.getpid()
@@ -197,9 +205,12 @@ def starts_anew() -> Iterator[None]:
         yield
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Have processes forked where that is the same; Linux alone has the calls."""
     if sys.platform == "linux" and not config.getoption("--full"):
+        # tests/conftest.py has removed the settings that no installation has.
+        _server.environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
         subprocess.Popen = Process  # type: ignore[misc]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from countersign.cli.main import COMMANDS
+from tests.faults.volumes import mount_memory, unmount
 from tests.servers.countersign import COMMAND, environment
 from tests.servers.fork_server import Process, started_anew
 
@@ -63,6 +64,18 @@ def test_it_is_killed_and_waited_for(tmp_path: Path) -> None:
     assert running is None
     assert leads
     assert ended == process.poll() == -signal.SIGKILL
+
+
+def test_it_sees_the_mounts_of_the_process_that_starts_it(tmp_path: Path) -> None:
+    command, variables = module(tmp_path, "import os\nprint(os.path.exists('volume/file'))\n")
+    before = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
+    mount_memory(tmp_path / "volume", 1)
+    (tmp_path / "volume" / "file").touch()
+
+    after = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    unmount(tmp_path / "volume")
+    assert (before.stdout, after.stdout) == ("False\n", "True\n")
 
 
 def test_an_error_that_no_code_handles_is_shown(tmp_path: Path) -> None:
