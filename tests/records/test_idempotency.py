@@ -15,6 +15,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.records import app
+from countersign.records.commands.refusals import BadInput
 from tests.records.conftest import Furnished, Rooms
 from tests.records.office import ROOT_URL, Office, settings
 
@@ -218,6 +219,24 @@ async def test_a_refusal_that_passes_is_not_stored(office: Office, monkeypatch: 
     again = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})
 
     assert (again.status_code, "idempotency-replayed" in again.headers) == (202, False)
+
+
+async def test_a_command_whose_outcome_cannot_be_made_has_no_effect(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise BadInput("no outcome")
+
+    key = fresh()
+    monkeypatch.setattr("countersign.records.idempotency.record_of", refuse)
+    refused = await keyed(office, "alice", "lead.create", key, LEAD)
+    assert (refused.status_code, refused.json(), await leads(office)) == (400, {"error": "no outcome"}, 0)
+
+    monkeypatch.undo()
+    again = await keyed(office, "alice", "lead.create", key, LEAD)
+
+    assert (again.status_code, "idempotency-replayed" in again.headers) == (200, False)
+    assert await leads(office) == 1
 
 
 async def test_too_many_guesses_are_not_stored_as_an_answer(office: Office) -> None:

@@ -136,13 +136,15 @@ class KeyedCalls:
             try:
                 async with transaction.savepoint():
                     value = await command(inside)
-                outcome = await _outcome(inside, call, value)
-                refused = None
             except Refused as error:
                 if error.status != 400 or isinstance(error, TryAgain):
                     raise
                 value, refused = None, error
                 outcome = await _refusal(inside, call, error)
+            else:
+                # Outside of the `try`: a refusal raised here must not commit the effect.
+                refused = None
+                outcome = await _outcome(inside, call, value)
             await idempotency.remember(transaction, key, Answer(200, _encoded(outcome)), secret=True)
         if refused is not None:
             raise refused
