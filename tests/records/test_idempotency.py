@@ -358,6 +358,32 @@ async def test_a_repeat_shows_fields_as_the_caller_sees_them_now(office: Office)
     assert reason_again.json()["error"] not in (reason["error"], REUSED)
 
 
+async def test_errors_and_reasons_are_not_shown_again_after_the_row_rules_changed(office: Office) -> None:
+    await office.person("dora", {"model": "lead", "commands": "get,create", "clear": "*", "write": "*"})
+    rows = "title,stage\nOne row,nowhere\n"
+    imported, created = fresh(), fresh()
+
+    async def calls() -> list[httpx.Response]:
+        return [
+            await keyed(office, "dora", "lead.import", imported, {"csv": rows}),
+            await keyed(office, "dora", "lead.create", created, {**LEAD, "stage": "nowhere"}),
+        ]
+
+    first, again = await calls(), await calls()
+    assert [each.status_code for each in first] == [200, 400]
+    assert all(map(same, first, again))
+    grant = next(each for each in await office.all("grant") if each["commands"] == "get,create")
+    narrow = '[{"field": "title", "op": "eq", "value": "Other"}]'
+    await office.value("root", "grant.update", id=grant["id"], rows=narrow)
+
+    later = await calls()
+
+    for answer, reason in zip(later, ("its answer is not shown again", "was refused; use a new key"), strict=True):
+        assert (answer.status_code, answer.headers["idempotency-replayed"]) == (400, "true")
+        assert reason in answer.json()["error"]
+        assert first[1].json()["error"] not in answer.text
+
+
 async def test_a_repeat_without_the_right_or_the_token_is_refused_as_any_call(office: Office) -> None:
     await office.person("dora", {"model": "lead", "commands": "get,create", "clear": "*", "write": "*"})
     key = fresh()

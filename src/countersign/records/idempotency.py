@@ -12,12 +12,13 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
+from countersign.declare import Where
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import idempotency
 from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.idempotency import InProgress, Key, KeyReused
 from countersign.records import rendering
-from countersign.records.access.view import Caller, ModelView
+from countersign.records.access.view import Caller, Condition, ModelView
 from countersign.records.approvals.propose import Proposal
 from countersign.records.commands import get, incoming, select, writing
 from countersign.records.commands.import_ import Imported
@@ -213,10 +214,23 @@ def _whole_sight(run: Run) -> str:
     return _hashed(
         run,
         [
-            (name, sorted(each.commands), list(each.fields.items()), sorted(each.writable))
+            (name, sorted(each.commands), list(each.fields.items()), sorted(each.writable), _row_rules(each))
             for name, each in sorted(models.items())
         ],
     )
+
+
+def _row_rules(view: ModelView) -> list[tuple[str, list[list[str]] | None]]:
+    """The row rules by command (None: every record), in one order. A condition that is not a `Where` follows from the
+    rest of the caller's view: its type says enough."""
+    return [
+        (command, None if rows is None else sorted([_rule(each) for each in alternative] for alternative in rows))
+        for command, rows in sorted(view.rows.items())
+    ]
+
+
+def _rule(condition: Where | Condition) -> str:
+    return repr(condition) if isinstance(condition, Where) else type(condition).__name__
 
 
 def _hashed(run: Run, what: object) -> str:
