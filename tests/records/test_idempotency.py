@@ -420,6 +420,20 @@ async def test_an_answer_over_a_mebibyte_is_read_anew(office: Office) -> None:
     assert (again.json()["value"]["name"], again.headers["idempotency-replayed"]) == ("Longer", "true")
 
 
+async def test_answers_over_the_size_limit_that_cannot_be_read_anew_are_repeated(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("countersign.kernel.http.idempotency.MAX_STORED_BYTES", 200)
+    rows = {"csv": "title,stage\n" + "One row,nowhere\n" * 10}
+
+    first, again = await repeated(office, "alice", "lead.import", rows)
+    refused, refused_again = await repeated(office, "alice", "lead.create", {**LEAD, "x" * 200: 1})
+
+    assert (first.status_code, len(first.json()["value"]["errors"]), same(first, again)) == (200, 10, True)
+    assert (refused.status_code, refused_again.status_code) == (400, 400)
+    assert "use a new key" in refused_again.json()["error"]
+
+
 @pytest.fixture
 async def sqlite_pair(sqlite_office: Furnished, tmp_path: Path) -> AsyncIterator[tuple[Office, Office]]:
     """Two offices that begin alike."""

@@ -146,14 +146,16 @@ class KeyedCalls:
                 # Outside of the `try`: a refusal raised here must not commit the effect.
                 refused = None
                 outcome = await _outcome(inside, call, value)
-            await idempotency.remember(transaction, key, Answer(200, _encoded(outcome)), secret=True)
+            answer = Answer(200, _encoded(outcome))
+            await idempotency.remember(transaction, key, answer, secret=True, is_derivable=False)
         if refused is not None:
             raise refused
         return value, False
 
 
 def _encoded(outcome: Outcome) -> bytes:
-    """The outcome as it is stored; of a record that is too long only which one it is, and of a refusal only that."""
+    """The outcome as it is stored. A record over 1 MiB is stored by its id, to be read anew, and a refusal without its
+    reason; a value (the errors of an import) cannot be made anew and is stored whatever its size."""
     encoded = encode(outcome)
     if len(encoded) <= idempotency.MAX_STORED_BYTES:
         return encoded

@@ -161,16 +161,19 @@ async def lock(database: Database, transaction: Transaction, key: Key) -> None:
         raise InProgress
 
 
-async def remember(transaction: Transaction, key: Key, answer: Answer, *, secret: bool) -> None:
+async def remember(
+    transaction: Transaction, key: Key, answer: Answer, *, secret: bool, is_derivable: bool = True
+) -> None:
     """Store the answer as the key's own, in the transaction of its effect. The bodies of streams and those over
-    1 MiB are left out: their routes derive them anew from what they stored. A passing answer is not stored at all.
+    1 MiB are left out: their routes derive them anew from what they stored; a body that cannot be derived is stored
+    whatever its size. A passing answer is not stored at all.
 
     Raises:
         InProgress: another node stored an answer meanwhile; the effect must be undone.
     """
     if answer.is_passing:
         return
-    headers, body, kept = _stored(key, answer, secret=secret)
+    headers, body, kept = _stored(key, answer, secret=secret, is_derivable=is_derivable)
     now = clock.now()
     await transaction.run(FORGET_EXPIRED, key.hash, clock.later(now, seconds=-VALID_S))
     if not await transaction.run(REMEMBER, key.hash, key.request_hash, answer.status, headers, body, kept, now):
@@ -182,10 +185,10 @@ async def replace(transaction: Transaction, key: Key, answer: Answer, *, secret:
     await transaction.run(REPLACE, key.hash, answer.status, *_stored(key, answer, secret=secret))
 
 
-def _stored(key: Key, answer: Answer, *, secret: bool) -> tuple[str, bytes, int]:
+def _stored(key: Key, answer: Answer, *, secret: bool, is_derivable: bool = True) -> tuple[str, bytes, int]:
     """Headers and body as they are stored, and in which way the body is."""
     kept, body = PLAIN, answer.body
-    if not isinstance(body, bytes) or len(body) > MAX_STORED_BYTES:
+    if not isinstance(body, bytes) or (is_derivable and len(body) > MAX_STORED_BYTES):
         kept, body = DERIVED, b""
     elif secret:
         kept, body = SEALED, seal_with(key.value.encode(), key.hash, body)
