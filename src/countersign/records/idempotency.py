@@ -1,4 +1,4 @@
-"""Idempotency-Key in records: what a keyed command came to is stored with its effect, and shown again to a repeat.
+"""The result of a command sent with an Idempotency-Key is stored with its effect, and returned to a repeat.
 
 The outcome is stored, not its bytes: a repeat shows it as the caller may see it at that moment, so that it never says
 more than the same command, or reading the same record, says then. The stored outcome is encrypted under the key itself,
@@ -31,7 +31,7 @@ META = "idempotency-key"
 """Names the key in the `_meta` of an MCP request."""
 
 REPLAYED_META = "idempotency-replayed"
-"""Marks, in the `_meta` of an MCP result, what an earlier call came to."""
+"""Marks, in the `_meta` of an MCP result, the result of an earlier call."""
 
 Command: TypeAlias = Callable[[Run], Awaitable[object]]
 """A command with its input: what it answers."""
@@ -112,11 +112,8 @@ class KeyedCalls:
         """
         key = call.key(run.caller, run.engine.vault)
         try:
-            self._running.enter(key)
-            try:
+            with self._running.acquire(key):
                 return await self._answer(run, call, key, command)
-            finally:
-                self._running.leave(key)
         except InProgress as error:
             reason = "the first call with this Idempotency-Key is still running; repeat the call in a second"
             raise BadInput(reason, headers=error.headers) from error
@@ -125,13 +122,13 @@ class KeyedCalls:
 
     async def _answer(self, run: Run, call: KeyedCall, key: Key, command: Command) -> tuple[object, bool]:
         database = run.engine.records.database
-        stored = await idempotency.recall(database, key)
+        stored = await idempotency.find(database, key)
         if stored is not None:
             return await _replayed(run, call, stored.answer), True
         async with database.transaction() as transaction:
             inside = run.within(transaction)
             await idempotency.lock(database, transaction, key)
-            stored = await idempotency.recall(transaction, key)
+            stored = await idempotency.find(transaction, key)
             if stored is not None:
                 return await _replayed(inside, call, stored.answer), True
             try:
@@ -147,7 +144,7 @@ class KeyedCalls:
                 refused = None
                 outcome = await _outcome(inside, call, value)
             answer = Answer(200, _encoded(outcome))
-            await idempotency.remember(transaction, key, answer, secret=True, is_derivable=False)
+            await idempotency.store(transaction, key, answer, secret=True, is_derivable=False)
         if refused is not None:
             raise refused
         return value, False
@@ -168,7 +165,7 @@ def _encoded(outcome: Outcome) -> bytes:
 
 
 async def _outcome(run: Run, call: KeyedCall, value: object) -> Outcome:
-    """What the command came to, as it is stored."""
+    """The result of the command, as it is stored."""
     if isinstance(value, Proposal):
         return ProposalOutcome(value.plan_id, value.expires_at)
     if call.view is not None:
