@@ -15,6 +15,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.records import app
+from countersign.records.commands.refusals import BadInput
 from tests.records.conftest import Furnished, Rooms
 from tests.records.office import ROOT_URL, Office, settings
 
@@ -220,6 +221,24 @@ async def test_a_refusal_that_passes_is_not_stored(office: Office, monkeypatch: 
     assert (again.status_code, "idempotency-replayed" in again.headers) == (202, False)
 
 
+async def test_a_command_whose_outcome_cannot_be_made_has_no_effect(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise BadInput("no outcome")
+
+    key = fresh()
+    monkeypatch.setattr("countersign.records.idempotency.record_of", refuse)
+    refused = await keyed(office, "alice", "lead.create", key, LEAD)
+    assert (refused.status_code, refused.json(), await leads(office)) == (400, {"error": "no outcome"}, 0)
+
+    monkeypatch.undo()
+    again = await keyed(office, "alice", "lead.create", key, LEAD)
+
+    assert (again.status_code, "idempotency-replayed" in again.headers) == (200, False)
+    assert await leads(office) == 1
+
+
 async def test_too_many_guesses_are_not_stored_as_an_answer(office: Office) -> None:
     agent = await office.agent("alice")
     lead = await office.first("lead", "alice")
@@ -339,6 +358,32 @@ async def test_a_repeat_shows_fields_as_the_caller_sees_them_now(office: Office)
     assert reason_again.json()["error"] not in (reason["error"], REUSED)
 
 
+async def test_errors_and_reasons_are_not_shown_again_after_the_row_rules_changed(office: Office) -> None:
+    await office.person("dora", {"model": "lead", "commands": "get,create", "clear": "*", "write": "*"})
+    rows = "title,stage\nOne row,nowhere\n"
+    imported, created = fresh(), fresh()
+
+    async def calls() -> list[httpx.Response]:
+        return [
+            await keyed(office, "dora", "lead.import", imported, {"csv": rows}),
+            await keyed(office, "dora", "lead.create", created, {**LEAD, "stage": "nowhere"}),
+        ]
+
+    first, again = await calls(), await calls()
+    assert [each.status_code for each in first] == [200, 400]
+    assert all(map(same, first, again))
+    grant = next(each for each in await office.all("grant") if each["commands"] == "get,create")
+    narrow = '[{"field": "title", "op": "eq", "value": "Other"}]'
+    await office.value("root", "grant.update", id=grant["id"], rows=narrow)
+
+    later = await calls()
+
+    for answer, reason in zip(later, ("its answer is not shown again", "was refused; use a new key"), strict=True):
+        assert (answer.status_code, answer.headers["idempotency-replayed"]) == (400, "true")
+        assert reason in answer.json()["error"]
+        assert first[1].json()["error"] not in answer.text
+
+
 async def test_a_repeat_without_the_right_or_the_token_is_refused_as_any_call(office: Office) -> None:
     await office.person("dora", {"model": "lead", "commands": "get,create", "clear": "*", "write": "*"})
     key = fresh()
@@ -373,6 +418,20 @@ async def test_an_answer_over_a_mebibyte_is_read_anew(office: Office) -> None:
     again = await keyed(office, "root", "party.create", key, body)
 
     assert (again.json()["value"]["name"], again.headers["idempotency-replayed"]) == ("Longer", "true")
+
+
+async def test_answers_over_the_size_limit_that_cannot_be_read_anew_are_repeated(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("countersign.kernel.http.idempotency.MAX_STORED_BYTES", 200)
+    rows = {"csv": "title,stage\n" + "One row,nowhere\n" * 10}
+
+    first, again = await repeated(office, "alice", "lead.import", rows)
+    refused, refused_again = await repeated(office, "alice", "lead.create", {**LEAD, "x" * 200: 1})
+
+    assert (first.status_code, len(first.json()["value"]["errors"]), same(first, again)) == (200, 10, True)
+    assert (refused.status_code, refused_again.status_code) == (400, 400)
+    assert "use a new key" in refused_again.json()["error"]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Idempotency-Key in records: what a keyed command came to is stored with its effect, and shown again to a repeat.
+"""The result of a command sent with an Idempotency-Key is stored with its effect, and returned to a repeat.
 
 The outcome is stored, not its bytes: a repeat shows it as the caller may see it at that moment, so that it never says
 more than the same command, or reading the same record, says then. The stored outcome is encrypted under the key itself,
@@ -12,12 +12,13 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
+from countersign.declare import Where
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import idempotency
 from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.idempotency import InProgress, Key, KeyReused
 from countersign.records import rendering
-from countersign.records.access.view import Caller, ModelView
+from countersign.records.access.view import Caller, Condition, ModelView
 from countersign.records.approvals.propose import Proposal
 from countersign.records.commands import get, incoming, select, writing
 from countersign.records.commands.import_ import Imported
@@ -30,7 +31,7 @@ META = "idempotency-key"
 """Names the key in the `_meta` of an MCP request."""
 
 REPLAYED_META = "idempotency-replayed"
-"""Marks, in the `_meta` of an MCP result, what an earlier call came to."""
+"""Marks, in the `_meta` of an MCP result, the result of an earlier call."""
 
 Command: TypeAlias = Callable[[Run], Awaitable[object]]
 """A command with its input: what it answers."""
@@ -111,11 +112,8 @@ class KeyedCalls:
         """
         key = call.key(run.caller, run.engine.vault)
         try:
-            self._running.enter(key)
-            try:
+            with self._running.acquire(key):
                 return await self._answer(run, call, key, command)
-            finally:
-                self._running.leave(key)
         except InProgress as error:
             reason = "the first call with this Idempotency-Key is still running; repeat the call in a second"
             raise BadInput(reason, headers=error.headers) from error
@@ -124,33 +122,37 @@ class KeyedCalls:
 
     async def _answer(self, run: Run, call: KeyedCall, key: Key, command: Command) -> tuple[object, bool]:
         database = run.engine.records.database
-        stored = await idempotency.recall(database, key)
+        stored = await idempotency.find(database, key)
         if stored is not None:
             return await _replayed(run, call, stored.answer), True
         async with database.transaction() as transaction:
             inside = run.within(transaction)
             await idempotency.lock(database, transaction, key)
-            stored = await idempotency.recall(transaction, key)
+            stored = await idempotency.find(transaction, key)
             if stored is not None:
                 return await _replayed(inside, call, stored.answer), True
             try:
                 async with transaction.savepoint():
                     value = await command(inside)
-                outcome = await _outcome(inside, call, value)
-                refused = None
             except Refused as error:
                 if error.status != 400 or isinstance(error, TryAgain):
                     raise
                 value, refused = None, error
                 outcome = await _refusal(inside, call, error)
-            await idempotency.remember(transaction, key, Answer(200, _encoded(outcome)), secret=True)
+            else:
+                # Outside of the `try`: a refusal raised here must not commit the effect.
+                refused = None
+                outcome = await _outcome(inside, call, value)
+            answer = Answer(200, _encoded(outcome))
+            await idempotency.store(transaction, key, answer, secret=True, is_derivable=False)
         if refused is not None:
             raise refused
         return value, False
 
 
 def _encoded(outcome: Outcome) -> bytes:
-    """The outcome as it is stored; of a record that is too long only which one it is, and of a refusal only that."""
+    """The outcome as it is stored. A record over 1 MiB is stored by its id, to be read anew, and a refusal without its
+    reason; a value (the errors of an import) cannot be made anew and is stored whatever its size."""
     encoded = encode(outcome)
     if len(encoded) <= idempotency.MAX_STORED_BYTES:
         return encoded
@@ -163,7 +165,7 @@ def _encoded(outcome: Outcome) -> bytes:
 
 
 async def _outcome(run: Run, call: KeyedCall, value: object) -> Outcome:
-    """What the command came to, as it is stored."""
+    """The result of the command, as it is stored."""
     if isinstance(value, Proposal):
         return ProposalOutcome(value.plan_id, value.expires_at)
     if call.view is not None:
@@ -211,10 +213,23 @@ def _whole_sight(run: Run) -> str:
     return _hashed(
         run,
         [
-            (name, sorted(each.commands), list(each.fields.items()), sorted(each.writable))
+            (name, sorted(each.commands), list(each.fields.items()), sorted(each.writable), _row_rules(each))
             for name, each in sorted(models.items())
         ],
     )
+
+
+def _row_rules(view: ModelView) -> list[tuple[str, list[list[str]] | None]]:
+    """The row rules by command (None: every record), in one order. A condition that is not a `Where` follows from the
+    rest of the caller's view: its type says enough."""
+    return [
+        (command, None if rows is None else sorted([_rule(each) for each in alternative] for alternative in rows))
+        for command, rows in sorted(view.rows.items())
+    ]
+
+
+def _rule(condition: Where | Condition) -> str:
+    return repr(condition) if isinstance(condition, Where) else type(condition).__name__
 
 
 def _hashed(run: Run, what: object) -> str:

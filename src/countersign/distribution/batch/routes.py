@@ -56,7 +56,7 @@ async def run_batch(call: BatchCall) -> Answer:
     else:
         answers = cast("list[Answer]", call.prepared)
     told = b'{"results":[%b]}' % b",".join(map(_result, answers))
-    return Answer(200, told, is_passing=_is_passing(call.body.mode, answers, told))
+    return Answer(200, told, is_transient=_is_transient(call.body.mode, answers, told))
 
 
 async def tell_again(call: BatchCall, replayed: Answer) -> Answer:
@@ -67,7 +67,7 @@ async def tell_again(call: BatchCall, replayed: Answer) -> Answer:
     return told
 
 
-def _is_passing(mode: str, answers: Sequence[Answer], told: bytes) -> bool:
+def _is_transient(mode: str, answers: Sequence[Answer], told: bytes) -> bool:
     """Whether a repeat is to run anew: what may succeed when it is simply tried again must not be the answer to its key
     for a day. Nor may what was taken back be told again, which would run its operations."""
     if any(each.status == 429 or each.status >= 500 for each in answers):

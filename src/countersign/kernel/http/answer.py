@@ -15,7 +15,7 @@ class Answer:
     """An HTTP answer before the headers that every answer carries are added.
 
     `etag` is the strong entity tag of catalog data where the handler knows it already (quotes included). One that
-    `is_passing` is not stored for its Idempotency-Key: the same request may be answered otherwise in a moment.
+    `is_transient` is not stored for its Idempotency-Key: the same request may be answered otherwise in a moment.
     """
 
     status: int = 200
@@ -23,7 +23,7 @@ class Answer:
     media_type: str = JSON
     headers: tuple[tuple[str, str], ...] = ()
     etag: str | None = None
-    is_passing: bool = False
+    is_transient: bool = False
 
 
 def encode(value: object) -> bytes:

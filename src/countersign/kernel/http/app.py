@@ -309,14 +309,11 @@ class App(Generic[ContextT]):
             key = idempotency.key_of(exchange.headers, call.caller.key, exchange.method, path, content)
         if key is None:
             return await _effect(route, call, database)
-        self._running.enter(key)
-        try:
-            stored = await idempotency.recall(database, key)
+        with self._running.acquire(key):
+            stored = await idempotency.find(database, key)
             if stored is None:
                 return await self._first_effect(route, call, key, database)
             return await _replayed(route, call, stored)
-        finally:
-            self._running.leave(key)
 
     async def _first_effect(
         self, route: Route[ContextT], call: AnyCall[ContextT], key: idempotency.Key, database: Database
@@ -330,7 +327,7 @@ class App(Generic[ContextT]):
             return await self._record_refusal(refused, call, key, database)
         async with database.transaction() as transaction:
             await idempotency.lock(database, transaction, key)
-            stored = await idempotency.recall(transaction, key)
+            stored = await idempotency.find(transaction, key)
             if stored is not None:
                 return await _replayed(route, call, stored)
             try:
@@ -338,7 +335,7 @@ class App(Generic[ContextT]):
                     answer = await route.handler(call.within(transaction))
             except Refused as refused:
                 answer = self._recordable(refused, call)
-            await idempotency.remember(transaction, key, answer, secret=route.secret)
+            await idempotency.store(transaction, key, answer, secret=route.secret)
         if route.settle is None or answer.status >= 400:
             return answer
         settled = await route.settle(call, answer)
@@ -353,7 +350,7 @@ class App(Generic[ContextT]):
         answer = self._recordable(refused, call)
         async with database.transaction() as transaction:
             await idempotency.lock(database, transaction, key)
-            await idempotency.remember(transaction, key, answer, secret=False)
+            await idempotency.store(transaction, key, answer, secret=False)
         return answer
 
     def _recordable(self, refused: Refused, call: AnyCall[ContextT]) -> Answer:

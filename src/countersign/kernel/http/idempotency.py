@@ -6,7 +6,8 @@ of which only a hash is kept, so that the stored record alone opens nothing.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,7 +33,7 @@ ANSWER = """
 """
 LOCK = "SELECT pg_try_advisory_xact_lock($1)"
 FORGET_EXPIRED = "DELETE FROM idempotency WHERE key_hash = $1 AND created_at <= $2"
-REMEMBER = """
+STORE = """
     INSERT INTO idempotency (key_hash, request_hash, status, headers, body, sealed, created_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT DO NOTHING
@@ -100,34 +101,35 @@ def scoped_key(sent: object, scope: Sequence[str], content: bytes) -> Key:
 
 
 class Running:
-    """The keys whose first call runs in this process; a second call meanwhile is told to come back."""
+    """The keys whose first call runs in this process; a second call meanwhile is refused."""
 
     def __init__(self) -> None:
         self._hashes: set[bytes] = set()
 
-    def enter(self, key: Key) -> None:
-        """Take the key.
+    @contextmanager
+    def acquire(self, key: Key) -> Generator[None, None, None]:
+        """Take the key, and give it back at the end of the block.
 
         Raises:
-            InProgress: somebody has it.
+            InProgress: another call in this process has it.
         """
         if key.hash in self._hashes:
             raise InProgress
         self._hashes.add(key.hash)
-
-    def leave(self, key: Key) -> None:
-        """Give the key back."""
-        self._hashes.discard(key.hash)
+        try:
+            yield
+        finally:
+            self._hashes.discard(key.hash)
 
 
 class Stored(NamedTuple):
-    """A stored answer; `is_derived` tells that its body was left out, for the route to make anew."""
+    """A stored answer; `is_derived`: its body was left out, for the route to make anew."""
 
     answer: Answer
     is_derived: bool
 
 
-async def recall(reader: Reader, key: Key) -> Stored | None:
+async def find(reader: Reader, key: Key) -> Stored | None:
     """The stored answer of the key's first call, marked as replayed; None when there was no such call.
 
     Raises:
@@ -148,7 +150,7 @@ async def recall(reader: Reader, key: Key) -> Stored | None:
 async def lock(database: Database, transaction: Transaction, key: Key) -> None:
     """Keep other nodes from running the same key until this transaction ends.
 
-    SQLite has one writer, so there the turn itself is the lock.
+    SQLite has a single writer, so no further lock is needed.
 
     Raises:
         InProgress: another transaction holds the key.
@@ -161,19 +163,20 @@ async def lock(database: Database, transaction: Transaction, key: Key) -> None:
         raise InProgress
 
 
-async def remember(transaction: Transaction, key: Key, answer: Answer, *, secret: bool) -> None:
+async def store(transaction: Transaction, key: Key, answer: Answer, *, secret: bool, is_derivable: bool = True) -> None:
     """Store the answer as the key's own, in the transaction of its effect. The bodies of streams and those over
-    1 MiB are left out: their routes derive them anew from what they stored. A passing answer is not stored at all.
+    1 MiB are left out: their routes derive them anew from what they stored; a body that cannot be derived is stored
+    whatever its size. A transient answer is not stored at all.
 
     Raises:
         InProgress: another node stored an answer meanwhile; the effect must be undone.
     """
-    if answer.is_passing:
+    if answer.is_transient:
         return
-    headers, body, kept = _stored(key, answer, secret=secret)
+    headers, body, kept = _stored(key, answer, secret=secret, is_derivable=is_derivable)
     now = clock.now()
     await transaction.run(FORGET_EXPIRED, key.hash, clock.later(now, seconds=-VALID_S))
-    if not await transaction.run(REMEMBER, key.hash, key.request_hash, answer.status, headers, body, kept, now):
+    if not await transaction.run(STORE, key.hash, key.request_hash, answer.status, headers, body, kept, now):
         raise InProgress
 
 
@@ -182,10 +185,10 @@ async def replace(transaction: Transaction, key: Key, answer: Answer, *, secret:
     await transaction.run(REPLACE, key.hash, answer.status, *_stored(key, answer, secret=secret))
 
 
-def _stored(key: Key, answer: Answer, *, secret: bool) -> tuple[str, bytes, int]:
+def _stored(key: Key, answer: Answer, *, secret: bool, is_derivable: bool = True) -> tuple[str, bytes, int]:
     """Headers and body as they are stored, and in which way the body is."""
     kept, body = PLAIN, answer.body
-    if not isinstance(body, bytes) or len(body) > MAX_STORED_BYTES:
+    if not isinstance(body, bytes) or (is_derivable and len(body) > MAX_STORED_BYTES):
         kept, body = DERIVED, b""
     elif secret:
         kept, body = SEALED, seal_with(key.value.encode(), key.hash, body)
