@@ -1,8 +1,9 @@
 """The id and the collector's time in the database and the blob store, with several nodes at once."""
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database.dialect import in_dialect
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Transaction
-from countersign.kernel.installation_id import DatabaseOutdated, Marker
+from countersign.kernel.installation_id import DatabaseOutdated, DirectoryId, Found, Marker, Places, ServiceTables
 
 TABLE = "CREATE TABLE installation (one BIGINT PRIMARY KEY, id TEXT NOT NULL, collected_at BIGINT NOT NULL)"
 OWN, NAME = "01a00000-0000-7000-8000-000000000000", "the files"
@@ -151,3 +152,30 @@ async def test_an_older_state_of_the_database_is_outdated(nodes: Nodes) -> None:
         await nodes.advance(LATE)
 
     assert await nodes.blobs.marker() == msgspec.json.encode(Marker(OWN, LATE))
+
+
+def places_of(folder: Path, schema: str, database: Database) -> Places:
+    """The places of a service that has this schema and no files."""
+    return Places(folder, "", ServiceTables(schema, "", "", "", "", "", ""), database)
+
+
+async def test_services_that_settle_at_once_are_all_named_in_the_directory(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = ("distribution", "records")
+    # Each waits, before it writes, until the other has read: only a lock keeps the other from reading so early.
+    readers = threading.Barrier(len(services))
+    write = installation_id.write_directory
+
+    def write_after_the_other_has_read(*arguments: Any) -> None:
+        with suppress(threading.BrokenBarrierError):
+            readers.wait(0.2)
+        write(*arguments)
+
+    monkeypatch.setattr(installation_id, "write_directory", write_after_the_other_has_read)
+    found = Found(own=None, blobs=None, are_blobs_read=True, sibling=None, database=OWN)
+    each = [places_of(tmp_path, schema, nodes.database) for schema in services]
+
+    await asyncio.gather(*(installation_id.settle(places, found) for places in each))
+
+    assert installation_id.directory_id(tmp_path) == DirectoryId(OWN, is_settled=True, services=services)

@@ -18,6 +18,7 @@ from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening
 from countersign.distribution.jobs import scratch
 from countersign.distribution.sandbox import folders
+from countersign.kernel import installation_id
 from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database import address, moved, postgres_removal
@@ -39,6 +40,7 @@ _OWN = (
     counters.FILE_NAME,
     "counters.lock",
     layout.MARKER,
+    installation_id.LOCK_NAME,
     moved.FILE_NAME,
     masterkey.FILE_NAME,
     lock.FILE_NAME,

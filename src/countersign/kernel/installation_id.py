@@ -10,7 +10,10 @@ row; the directory's proposal counts only once it is marked as settled, which is
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+import fcntl
+import os
+from collections.abc import AsyncIterator, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +29,7 @@ from countersign.kernel.database.port import Database, Dialect, Reader, Transact
 from countersign.kernel.errors import Refused, Unavailable
 
 FILE_NAME = "installation.json"
+LOCK_NAME = "installation.lock"
 ADOPT = "countersign installation adopt"
 SAMPLE = 20
 """How many files of the database are looked for in a blob store that has no id."""
@@ -475,17 +479,40 @@ def _is_named(places: Places, own: DirectoryId | None) -> bool:
 
 
 def _settle_directory(places: Places, own: str) -> None:
-    found = directory_id(places.folder)
-    if found is not None and found.is_settled and found.id != own:
-        raise _mismatch(places.folder_name, found.id, places.database_name, own)
-    _name_in_directory(places, own)
+    with _locked(places.folder):
+        found = directory_id(places.folder)
+        if found is not None and found.is_settled and found.id != own:
+            raise _mismatch(places.folder_name, found.id, places.database_name, own)
+        _add_service(places, own, found)
 
 
 def _name_in_directory(places: Places, own: str) -> None:
-    """Give the directory the id, beside the services that have it already."""
-    found = directory_id(places.folder)
+    """Give the directory the id, whatever it has now."""
+    with _locked(places.folder):
+        _add_service(places, own, directory_id(places.folder))
+
+
+def _add_service(places: Places, own: str, found: DirectoryId | None) -> None:
+    """Write the id, beside the services that have it already. The caller has the lock of the file, since both services
+    start at once."""
     others = found.services if found is not None and found.id == own else ()
     write_directory(places.folder, own, {*others, places.service.schema})
+
+
+@contextmanager
+def _locked(folder: Path) -> Generator[None]:
+    """Wait for the lock of the directory's file, and have it until the block is left.
+
+    Raises:
+        OSError: the lock cannot be taken.
+    """
+    # A file of its own: the one with the id is replaced when it is written.
+    held = disk.Descriptor(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(held.fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        held.close()
 
 
 async def _row_of_latest(reader: Reader, blobs: BlobStore, name: str) -> Marker:
