@@ -45,6 +45,12 @@ class ForkServer:
         self._control: socket.socket | None = None
         self._owner = 0
         self._process: subprocess.Popen[bytes] | None = None
+        self._environment: dict[str, str] = {}
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What it began with, or would begin with now: what an interpreter reads as it begins it reads no more."""
+        return self._environment if self._is_started else os.environ
 
     def fork(self, order: Mapping[str, object], streams: Sequence[int]) -> tuple[int, int]:
         """A new process with these standard streams; its id, and a pipe that its exit status comes through."""
@@ -66,22 +72,26 @@ class ForkServer:
 
     def stop(self) -> None:
         """End it, and with it what it forked."""
-        if self._control is not None and self._owner == os.getpid():
+        if self._control is not None and self._is_started:
             self._control.close()
             assert self._process is not None
             self._process.wait()
         self._control = None
 
     def _started(self) -> socket.socket:
-        if self._control is None or self._owner != os.getpid():
+        if self._control is None or not self._is_started:
             self._control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
             self._owner = os.getpid()
             command = [sys.executable, "-P", str(SERVED), str(other.fileno())]
-            variables = {**os.environ, "PYTHONPATH": str(SOURCE)}
-            self._process = _Popen(command, env=variables, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
+            self._environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+            self._process = _Popen(command, env=self._environment, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
             other.close()
         return self._control
+
+    @property
+    def _is_started(self) -> bool:
+        return self._control is not None and self._owner == os.getpid()
 
 
 _server = ForkServer()
@@ -146,7 +156,7 @@ def _order(given: Mapping[str, Any]) -> dict[str, object] | None:
     command, variables, death = _unwrapped([os.fsdecode(each) for each in arguments], dict(environment))
     if command[:2] != [sys.executable, "-m"] or variables.get("PYTHONPATH", "").split(os.pathsep)[0] != str(SOURCE):
         return None
-    if _read_at_start(variables) != _read_at_start(os.environ):
+    if _read_at_start(variables) != _read_at_start(_server.environment):
         return None
     return {
         "arguments": command[2:],

@@ -97,6 +97,21 @@ def test_it_is_started_anew_for_an_option_that_a_fork_does_not_heed(tmp_path: Pa
     assert done.stdout == f"{not options}\n"
 
 
+def test_it_is_started_anew_for_what_python_reads_at_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command, variables = module(tmp_path, IS_FORKED)
+
+    def forked(**changed: str) -> bool:
+        done = subprocess.run(command, env={**variables, **changed}, capture_output=True, text=True, check=True)
+        return done.stdout == "True\n"
+
+    # What forks does not hear of what is changed from here on.
+    assert forked()
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+
+    assert not forked(PYTHONWARNINGS="error")
+    assert forked()
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_starts_by_itself(name: str) -> None:
     with started_anew():
