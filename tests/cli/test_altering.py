@@ -81,6 +81,8 @@ def test_migrations_that_are_to_come_are_left_to_an_upgrade(run: Run, data: Path
     assert run("user", "create", "bob", "--data", data).returncode == Exit.OK
     for service, package in (("distribution", opening.MIGRATIONS), ("records", install.MIGRATIONS)):
         (data / f"{service}.sqlite").unlink()
+        (data / "installation.json").unlink(missing_ok=True)
+        (data / "blobs" / "installation.json").unlink(missing_ok=True)
         asyncio.run(_migrated(data / f"{service}.sqlite", package, leaving=1))
     before = {service: _applied(data, service) for service in ("distribution", "records")}
 

@@ -18,6 +18,12 @@ def as_it_is(_context: Any, value: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
 
 
+@schemathesis.hook.apply_to(path="/", method="GET")
+def map_headers(_context: Any, headers: Any) -> Any:
+    """Ask the root for its JSON: it answers a page to whoever takes anything."""
+    return {**(headers or {}), "Accept": "application/json"}
+
+
 @schemathesis.hook.apply_to(path="/api/v1/jobs", method="POST")
 def map_body(_context: Any, body: Any) -> Any:
     """Of the valid types and payloads, make every other one that of a job on an artifact there is."""

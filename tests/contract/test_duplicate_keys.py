@@ -45,7 +45,6 @@ async def test_duplicate_keys_deep_in_a_batch_are_refused_and_nothing_is_run(sce
         '{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"ping"}',
         '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_info","name":"get_health"}}',
         '[{"jsonrpc":"2.0","id":1,"method":"ping","id":2}]',
-        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_product","arguments":{"id":"a","id":"b"}}}',
     ],
 )
 async def test_duplicate_keys_in_a_message_of_mcp_are_refused(scene: Scene, body: str) -> None:
@@ -53,3 +52,13 @@ async def test_duplicate_keys_in_a_message_of_mcp_are_refused(scene: Scene, body
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
     assert "duplicate key" in answer.json()["error"]["message"]
+
+
+async def test_duplicate_keys_in_the_arguments_of_a_tool_are_a_refused_input(scene: Scene) -> None:
+    params = '{"name":"get_product","arguments":{"id":"a","id":"b"}}'
+    body = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}'
+    answer = await scene.world.http.post("/mcp", content=body, headers={"Content-Type": "application/json"})
+
+    result = answer.json()["result"]
+    assert result["isError"] is True
+    assert "duplicate key" in result["content"][0]["text"]

@@ -72,7 +72,7 @@ async def test_they_are_grouped_exported_imported_and_deleted(database_url: str,
         assert sorted(row["group"] for row in csv.DictReader(text.splitlines())) == ["a", "b"]
         await service.value(root, "order", "import", csv="group,where,desc\nd,3,Grace\n")
         assert len(await service.value(root, "order", "history", id=made["id"])) == 1
-        await service.value(root, "order", "delete", id=made["id"])
+        await service.value(root, "order", "delete", id=made["id"], cascade=True)
 
         left = await service.value(root, "order", "list")
         assert [row["group"] for row in left] == ["d"]

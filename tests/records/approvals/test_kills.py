@@ -104,7 +104,7 @@ async def test_a_deletion_killed_between_any_two_statements_is_whole_or_not_ther
         agent = await office.agent("alice")
         lead = await office.value("alice", "lead.create", title="Doomed", contact_email="ada@x.example", notes="n")
         activity = await office.value("alice", "activity.create", lead=lead["id"], subject="Call")
-        plan_id = await office.proposed(agent, "lead.delete", id=lead["id"])
+        plan_id = await office.proposed(agent, "lead.delete", id=lead["id"], cascade=True)
     last, kills = 1, 0
     while _dies(rooms, Request("alice", f"/api/approve/{plan_id}", {}), last):
         kills += 1

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from countersign.records import edge
+from countersign.kernel import json_reader
 from countersign.records.commands import conditions, query, select
 from tests.records.leaks.channel import OPERATORS, channel, condition, dan, put, same
 from tests.records.office import Office
@@ -109,7 +109,7 @@ async def l09(office: Office) -> None:
 
 
 def _taking_repeated_keys(patch: pytest.MonkeyPatch) -> None:
-    put(patch, edge, "_refuse_repeated", lambda raw: None)
+    put(patch, json_reader, "_refuse_duplicates", lambda raw, members: None)
 
 
 @channel(10, _taking_repeated_keys)

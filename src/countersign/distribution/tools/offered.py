@@ -10,6 +10,7 @@ import msgspec
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Caller, Request
 from countersign.distribution.tools.operation import BadArgument, Operation, operation
+from countersign.kernel import json_reader
 from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.route import Nothing, Route
 from countersign.kernel.mcp import tools as mcp
@@ -72,11 +73,12 @@ class StoreTools:
         if wanted is None or not _may(context.caller, wanted.route):
             raise UnknownTool(name)
         try:
+            json_reader.require_unique_keys(arguments)
             request = wanted.request(_decode(arguments))
         except BadArgument as refused:
             return mcp.refused(refused.detail)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return mcp.refused("the arguments are no JSON object in UTF-8")
+        except json_reader.InvalidJson as error:
+            return mcp.refused(str(error))
         return _outcome(await context.ask(request))
 
 

@@ -97,8 +97,8 @@ def read(body: bytes) -> Message | list[bytes]:
     if not json_reader.has_at_most(json_reader.MAX_VALUES, body):
         raise Fault(INVALID_REQUEST, f"a body has at most {json_reader.MAX_VALUES:,} values", status=400)
     text = _utf8(body)
-    _require_unique_keys(text)
     if text.startswith("{") or not text.lstrip().startswith("["):
+        _require_unique_keys(text.encode())
         return read_one(text)
     try:
         elements = [bytes(each) for each in _many(text)]
@@ -106,6 +106,8 @@ def read(body: bytes) -> Message | list[bytes]:
         raise _unreadable(error) from error
     if not 0 < len(elements) <= MOST_BATCHED:
         raise Fault(INVALID_REQUEST, f"a batch holds 1 to {MOST_BATCHED} messages", status=400)
+    for each in elements:
+        _require_unique_keys(each)
     return elements
 
 
@@ -145,10 +147,25 @@ def _utf8(body: bytes) -> str:
         raise _unreadable(error) from error
 
 
-def _require_unique_keys(text: str) -> None:
-    """Refuse what two readers of JSON would read differently."""
+class _WithArguments(msgspec.Struct):
+    arguments: msgspec.Raw = msgspec.Raw()
+
+
+class _WithParams(msgspec.Struct):
+    params: _WithArguments = msgspec.field(default_factory=_WithArguments)
+
+
+def _require_unique_keys(message: bytes) -> None:
+    """Refuse a message with a duplicate key. The tool judges its arguments: an input that it refuses is a result, not an
+    error of the protocol."""
     try:
-        json_reader.require_unique_keys(text, max_depth=MAX_DEPTH)
+        arguments = bytes(msgspec.json.decode(message, type=_WithParams).params.arguments)
+    except (msgspec.DecodeError, RecursionError):
+        arguments = b"{}"
+    if not arguments.startswith(b"{"):
+        arguments = b"{}"
+    try:
+        json_reader.require_unique_keys(message.replace(arguments, b"{}", 1), max_depth=MAX_DEPTH)
     except json_reader.NotJson as error:
         raise Fault(PARSE_ERROR, "the body must be JSON in UTF-8", status=400) from error
     except json_reader.InvalidJson as error:
