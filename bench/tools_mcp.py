@@ -5,6 +5,7 @@ import json
 import os
 import statistics
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 
 import harness
@@ -85,7 +86,7 @@ async def _listed() -> tuple[float, float, int]:
         async def listed(self, context: None) -> ToolList:
             return tools
 
-        async def call(self, context: None, name: str, arguments: bytes) -> Outcome:
+        async def call(self, context: None, name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:
             raise LookupError(name)
 
     server = Server(Implementation("bench", "Bench", "1", ""), Fixed(), with_2026=False)

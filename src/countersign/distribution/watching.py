@@ -35,7 +35,10 @@ OUTBOX = metrics.gauge("countersign_mail_outbox", "Letters in the outbox folder,
 
 def watched(store: Store) -> Watched:
     """The store's checks and numbers."""
-    SIGN_INS_FAILED.of(NAME)  # told as 0 until there is one
+    # Reported as 0 until there is one.
+    SIGN_INS_FAILED.of(NAME)
+    collector.REMOVED.of()
+    collector.REMOVED_BYTES.of()
     checks = (
         Check(f"{NAME} database", partial(_writable, store)),
         Check(f"{NAME} migrations", partial(migrate.check_current, store.database, opening.MIGRATIONS)),
@@ -79,9 +82,11 @@ async def _measured(store: Store) -> Iterable[Sample]:
     samples += [Sample(JOBS, each, (status,)) for status, each in (await jobs.counts(store.database)).items()]
     samples += [Sample(OLDEST, each, (status,)) for status, each in (await jobs.oldest_s(store.database)).items()]
     made = await collector.report(store.database)
-    if made is not None:
-        samples += [Sample(UNKNOWN, made.unknown), Sample(UNKNOWN_BYTES, made.unknown_bytes)]
-        samples.append(Sample(STOPPED, bool(made.stopped)))
+    samples += [
+        Sample(UNKNOWN, made.unknown if made else 0),
+        Sample(UNKNOWN_BYTES, made.unknown_bytes if made else 0),
+        Sample(STOPPED, bool(made and made.stopped)),
+    ]
     data = Path(store.settings.data)
     if store.database.dialect == "sqlite":
         samples.append(Sample(measured.WAL, measured.wal_bytes(data / opening.DATABASE_FILE), (NAME,)))

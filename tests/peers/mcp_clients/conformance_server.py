@@ -8,6 +8,7 @@ Revision 2026-07-28 is on as well.
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -73,7 +74,7 @@ class FixtureTools:
             for name in (*CONTENT, FAILING, DEMANDING)
         )
 
-    async def call(self, context: edge.Call[str], name: str, arguments: bytes) -> Outcome:
+    async def call(self, context: edge.Call[str], name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:
         """What the suite wants to see of each."""
         if name == FAILING:
             return mcp.refused("This tool intentionally returns an error for testing")

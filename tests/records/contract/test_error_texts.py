@@ -56,7 +56,7 @@ async def test_a_state_that_refuses_an_action_is_named_with_what_the_action_requ
 
 
 async def test_a_description_names_effect_states_inputs_and_approval(office: Office) -> None:
-    agent = await office.agent("alice", "lead.*")
+    agent = await office.agent("alice", "lead.*", "party.list")
     listed = (await office.http.get("/api/commands", headers=office.headers(agent))).json()["commands"]
     found = {each["id"]: each["description"] for each in listed}
 

@@ -146,7 +146,7 @@ async def installed(settings: Settings) -> Finding:
     try:
         found = await installation_id.shown(settings)
     except (Refused, SchemaMismatch, ValueError) as error:
-        return Finding(name, "warn", "not looked at", f"See to the database first: {type(error).__name__}")
+        return Finding(name, "warn", "not looked at", f"Repair the database first: {str(error) or 'it cannot be read'}")
     if found.conflict:
         return Finding(name, "fail", found.conflict, found.remedy)
     own = next((each.id for each in found.places if each.id), None)

@@ -156,8 +156,8 @@ class _WithParams(msgspec.Struct):
 
 
 def _require_unique_keys(message: bytes) -> None:
-    """Refuse a message with a duplicate key. The tool judges its arguments: an input that it refuses is a result, not an
-    error of the protocol."""
+    """Refuse a message with a duplicate key. The tool judges its arguments: a refused input is a result, not an error
+    of the protocol."""
     try:
         arguments = bytes(msgspec.json.decode(message, type=_WithParams).params.arguments)
     except (msgspec.DecodeError, RecursionError):
