@@ -1,11 +1,15 @@
 """Imports: no cell breaks the service, and no plan is made that could never be carried out."""
 
 import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
 
 import pytest
 
-from countersign.records.commands import import_
+from countersign.kernel.turns import Turns
 from tests.records.office import Office
+
+T = TypeVar("T")
 
 
 @pytest.mark.parametrize("cell", ["--5", "-", "5-", "- 5", "+5", "1_0", "٣", "9" * 19, "9" * 5000, "5.0", "0x5", "²"])
@@ -33,8 +37,9 @@ async def test_an_agent_that_may_not_create_is_told_the_scope_its_import_lacks(o
     assert (await office.approve("alice", plan)).status_code == 200
 
 
-async def test_while_a_large_import_is_checked_others_are_heard(office: Office) -> None:
-    rows, turns = 600, 0
+async def turns_during(call: Awaitable[T]) -> tuple[T, int]:
+    """The answer, and how many turns of the event loop another task has had until then."""
+    turns = 0
 
     async def others() -> None:
         nonlocal turns
@@ -44,12 +49,47 @@ async def test_while_a_large_import_is_checked_others_are_heard(office: Office) 
 
     other = asyncio.create_task(others())
     try:
-        done = await office.value("alice", "lead.import", csv="title\n" + "x\n" * rows, dry_run=True)
+        return await call, turns
     finally:
         other.cancel()
+
+
+async def test_while_a_large_import_is_checked_others_are_heard(office: Office) -> None:
+    rows = 600
+    done, turns = await turns_during(
+        office.value("alice", "lead.import", csv="title\n" + "x\n" * rows, dry_run=True)
+    )
     assert done["rows"] == rows
     # Without a pause it is a handful, whatever the number of rows.
-    assert turns > rows / import_.ROWS_A_TURN / 2
+    assert turns > rows / Turns.EACH / 2
+
+
+async def test_while_a_plan_of_many_steps_is_made_read_and_approved_others_are_heard(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, turns, sleep = 300, 0, asyncio.sleep
+
+    async def counted(delay: float) -> None:
+        nonlocal turns
+        turns += delay == 0
+        await sleep(delay)
+
+    monkeypatch.setattr(asyncio, "sleep", counted)
+    agent = await office.agent("alice", "lead.*")
+    csv = "title,contact_email\n" + "".join(f"x{number},x{number}@example.org\n" for number in range(rows))
+
+    # The rows are checked, compared with an earlier proposal, kept, looked up for difference, effects and steps twice.
+    plan = await office.proposed(agent, "lead.import", csv=csv)
+    assert turns >= 7 * (rows // Turns.EACH)
+    for command, body in (("plan.get", {"id": plan}), ("plan.list", {}), ("plan.watch", {})):
+        turns = 0
+        assert (await office.call("alice", command, body)).status_code == 200
+        # What is withheld, and the input.
+        assert turns >= 2 * (rows // Turns.EACH)
+    turns = 0
+    assert (await office.approve("alice", plan)).status_code == 200
+    # The rights of both, what the approver sees, the records, carrying out, and the values that are released.
+    assert turns >= 6 * (rows // Turns.EACH)
 
 
 @pytest.mark.parametrize("lines", ["\n", "x\n"])

@@ -11,6 +11,7 @@ from countersign.kernel import clock
 from countersign.kernel.database.errors import ConstraintViolation
 from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound
+from countersign.kernel.turns import Turns
 from countersign.records.access import domains
 from countersign.records.access.view import Caller
 from countersign.records.approvals import changes, events, hanging, policy, provenance, rights, steps
@@ -149,22 +150,29 @@ async def find(run: Run, plan_id: str, *, decides: bool = True) -> StoredRecord:
 
 async def _require_right(run: Run, plan: StoredRecord, *, decides: bool) -> None:
     """That the caller may run every command of a pending plan himself, on that record, with those values, now."""
-    for step in steps.decoded(str(plan.values["input"])):
+    async for step in Turns(steps.decoded(str(plan.values["input"]))):
         if await rights.lacking(run, run.caller, step, decides=decides) is not None:
             raise NotFound("not found")
 
 
 async def _sees(run: Run, kept: Sequence[Step]) -> bool:
     """Whether the caller sees what the plan would write: nobody approves blind."""
-    for step in kept:
+    async for step in Turns(kept):
         if await provenance.unseen(run, step.model, {name: value.origins for name, value in step.given.items()}):
+            return False
+    return True
+
+
+async def _may_do_all(run: Run, caller: Caller, kept: Sequence[Step]) -> bool:
+    async for step in Turns(kept):
+        if await rights.lacking(run, caller, step) is not None:
             return False
     return True
 
 
 async def may_approve(run: Run, kept: Sequence[Step], proposer: str | None) -> bool:
     """Whether the caller could approve a pending plan of these steps now; `proposer` is the agent's person."""
-    if any([await rights.lacking(run, run.caller, step) is not None for step in kept]):
+    if not await _may_do_all(run, run.caller, kept):
         return False
     asked = await policy.policy_of(run, kept)
     if not asked.groups <= run.caller.roles or (asked.not_owner and proposer == run.caller.user_id):
@@ -189,7 +197,7 @@ async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, kept: 
         who, proposer = "person", await agents.person(run.reader, str(plan.values["person"] or ""))
     if proposer is None:
         raise Ended("failed", f"the proposing {who} can no longer sign in" if who == "person" else _TOKEN_ENDED)
-    for step in kept:
+    async for step in Turns(kept):
         lacking = await rights.lacking(run, proposer, step, decides=False)
         if lacking is not None:
             raise Ended("failed", f"the proposing {who} may no longer use {lacking}")
@@ -202,7 +210,7 @@ async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
     Raises:
         Ended: one has changed, or what hangs on it and would go along.
     """
-    for step in kept:
+    async for step in Turns(kept):
         if step.record_id is None:
             continue
         statement = select.existing(run.engine.registry.models[step.model], None, step.record_id, run.engine.dialect)
@@ -239,7 +247,7 @@ async def _still_may(run: Run, agents: Agents, asked: Policy, kept: Sequence[Ste
     person = await agents.person(run.reader, user_id)
     if person is None or not asked.groups <= person.roles:
         return False
-    if any([await rights.lacking(run, person, step) for step in kept]):
+    if not await _may_do_all(run, person, kept):
         return False
     return await _sees(replace(run, caller=person), kept)
 
@@ -262,7 +270,7 @@ async def _execute(run: Run, plan: StoredRecord, kept: Sequence[Step]) -> object
         async with run.transaction.savepoint():
             prepared = await steps.prepared_of(run, plan.id, kept)
             results: list[dict[str, str]] = []
-            for each in prepared:
+            async for each in Turns(prepared):
                 kept_promise = _with_made(run, each, results)
                 results.append({"id": await command.apply(acting, kept_promise)})
     except BadInput as refused:

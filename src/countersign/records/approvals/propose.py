@@ -8,6 +8,7 @@ import msgspec
 from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
 from countersign.kernel import clock, ids
+from countersign.kernel.turns import Turns
 from countersign.records.approvals import changes, events, letters, policy, rights, steps
 from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.steps import Step
@@ -68,8 +69,8 @@ async def _store(
     run: Run, plan_id: str, prepared: Sequence[Prepared], why: str | None, now: int, expires_at: int
 ) -> None:
     kept = await steps.keep(run, plan_id, prepared)
-    diff = [change for step in kept for change in await _diff(run, step)]
-    effects = [effect for each in prepared for effect in await _effects(run, each)]
+    diff = [change async for step in Turns(kept) for change in await _diff(run, step)]
+    effects = [effect async for each in Turns(prepared) for effect in await _effects(run, each)]
     asked = await policy.policy_of(run, prepared)
     only = prepared[0] if len(prepared) == 1 else None
     values: dict[str, Stored] = {
@@ -101,10 +102,10 @@ async def _store(
 async def _add_steps(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> None:
     """What whoever decides must be able to run: the commands, and one for each record that a deletion takes along."""
     steps_of = [(each.id, each.model, each.record_id) for each in prepared]
-    for each in prepared:
+    async for each in Turns(prepared):
         for need, record_ids in (await rights.needs_along(run, each)).items():
             steps_of += [(f"{need.model}.{need.command}", need.model, record_id) for record_id in record_ids]
-    for position, (command, model, record_id) in enumerate(steps_of):
+    async for position, (command, model, record_id) in Turns(enumerate(steps_of)):
         await run.transaction.run(_ADD_STEP, plan_id, position, command, model, record_id)
 
 
@@ -115,7 +116,7 @@ def _json(value: object) -> str:
 async def _as_seen(run: Run, prepared: Sequence[Prepared]) -> list[object]:
     """The revisions of the records as the agent sees them: hidden changes must not make another plan."""
     seen: list[object] = []
-    for each in prepared:
+    async for each in Turns(prepared):
         view = run.view_of(each.model)
         if each.record_id is not None:
             statement = select.one(run.engine.reading(run.caller, view), None, each.record_id)

@@ -8,6 +8,7 @@ import msgspec
 
 from countersign.declare.fields.field import Stored
 from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.turns import Turns
 from countersign.records.approvals import hanging
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
@@ -18,6 +19,9 @@ from countersign.records.masking.vault import Vault
 _KEEP = "INSERT INTO plan_value (plan_id, value_id, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 _KEPT = "SELECT value_id, sealed FROM plan_value WHERE plan_id = $1"
 _DROP = "DELETE FROM plan_value WHERE plan_id = $1"
+
+VALUES_A_TURN = 200
+"""Values that are opened or shown, with no statement for each, between two turns of the event loop."""
 
 
 class Value(msgspec.Struct, omit_defaults=True):
@@ -69,7 +73,7 @@ async def keep(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Ste
             await hanging.fingerprint(run, each.model, each.command, each.record_id, cascade=each.cascade),
             each.cascade,
         )
-        for each in prepared
+        async for each in Turns(prepared)
     ]
 
 
@@ -103,7 +107,7 @@ async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[Pre
             {name: _given(value, texts) for name, value in step.given.items()},
             step.cascade,
         )
-        for step in steps
+        async for step in Turns(steps, VALUES_A_TURN)
     ]
 
 
@@ -119,7 +123,11 @@ async def kept_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]:
     """The clear texts a pending plan keeps, by value id."""
     sealed: dict[int, str] = dict(await reader.fetch(_KEPT, plan_id))
     keys = await run.engine.vault.keys(reader, list(sealed))
-    opened = {each: run.engine.vault.unseal(keys[each], text) for each, text in sealed.items() if each in keys}
+    opened = {
+        each: run.engine.vault.unseal(keys[each], text)
+        async for each, text in Turns(sealed.items(), VALUES_A_TURN)
+        if each in keys
+    }
     return {each: text for each, text in opened.items() if text is not None}
 
 

@@ -1,6 +1,5 @@
 """The command `import`: many new records from CSV text, all of them or none, with an error for each bad row."""
 
-import asyncio
 import csv
 import io
 import re
@@ -10,6 +9,7 @@ import msgspec
 
 from countersign.declare import Field
 from countersign.kernel.database.errors import ConstraintViolation
+from countersign.kernel.turns import Turns
 from countersign.records.access.view import ModelView
 from countersign.records.commands import create
 from countersign.records.commands.prepared import Prepared
@@ -18,7 +18,6 @@ from countersign.records.commands.run import Body, Run
 
 MOST_ROWS = 5_000
 MOST_LINES = 20 * MOST_ROWS
-ROWS_A_TURN = 20
 
 _WHOLE = re.compile("-?[0-9]{1,18}")
 
@@ -76,10 +75,7 @@ async def check(run: Run, view: ModelView, body: Body, *, makes: bool = False) -
     rows = _rows(view, text)
     done = Imported(len(rows), 0, is_trial, [], [])
     prepared: list[Prepared] = []
-    for number, row in enumerate(rows, 1):
-        if number % ROWS_A_TURN == 0:
-            # Checking rows waits for nothing: without this no other request would be heard until the last one.
-            await asyncio.sleep(0)
+    async for number, row in Turns(enumerate(rows, 1)):
         try:
             prepared.append(await create.check(run, view, row))
             if makes:

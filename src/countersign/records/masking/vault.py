@@ -3,8 +3,8 @@
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -12,11 +12,16 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from countersign.kernel import ids
 from countersign.kernel.database.port import Dialect, Reader, Transaction, Value
 from countersign.kernel.security.sealed import derived
+from countersign.kernel.turns import Turns
 
 ID_BITS = 48
 _KEY_BYTES = 16
 _NONCE_BYTES = 12
 _HASH_BYTES = 20
+AT_ONCE = 500
+"""Values of one statement, which takes some 32,000 parameters."""
+
+_Item = TypeVar("_Item")
 
 _KEYS = "SELECT id, key FROM pii_value WHERE id IN ({ids})"
 _HOLD = """
@@ -25,6 +30,9 @@ VALUES {rows}
 ON CONFLICT (hash) DO UPDATE SET refs = pii_value.refs + excluded.refs
 RETURNING id, hash, key
 """
+_FIND = "SELECT id, hash, key FROM pii_value WHERE hash IN ({hashes})"
+_ADD = "INSERT INTO pii_value (id, label, hash, key, refs, domain_id) VALUES ($1, $2, $3, $4, $5, $6)"
+_RAISE = "UPDATE pii_value SET refs = refs + $2 WHERE id = $1"
 _HOLD_AGAIN = "UPDATE pii_value SET refs = refs + 1 WHERE id = $1 RETURNING id, hash, key"
 _LINKED = "SELECT id, label, hash, key FROM pii_value WHERE id IN ({ids}) AND hash IS NOT NULL"
 _RELEASE = "UPDATE pii_value SET refs = refs - $2 WHERE id = $1"
@@ -78,8 +86,10 @@ class Vault:
         rows = await self._untouched(transaction, releasing) | rows
         if not rows:
             return []
-        inserted = await _insert(transaction, [rows[place] for place in sorted(rows)])
-        held |= {bytes(hashed): Held(value_id, bytes(key)) for value_id, hashed, key in inserted if hashed is not None}
+        insert = _insert_alone if self._dialect == "sqlite" else _insert
+        for some in _parts([rows[place] for place in sorted(rows)]):
+            inserted = await insert(transaction, some)
+            held |= {bytes(hashed): Held(number, bytes(key)) for number, hashed, key in inserted if hashed is not None}
         return [held[place] for place in places]
 
     async def _untouched(self, transaction: Transaction, value_ids: Collection[int]) -> dict[bytes, list[Value]]:
@@ -87,9 +97,11 @@ class Vault:
         if not value_ids or self._dialect == "sqlite":
             # SQLite lets one writer in at a time.
             return {}
-        places = ", ".join(f"${number}" for number in range(1, len(value_ids) + 1))
-        found = await transaction.fetch(_LINKED.format(ids=places), *value_ids)
-        return {bytes(hashed): [value_id, label, hashed, key, 0, None] for value_id, label, hashed, key in found}
+        return {
+            bytes(hashed): [value_id, label, hashed, key, 0, None]
+            async for some in Turns(_parts(list(value_ids)), 1)
+            for value_id, label, hashed, key in await transaction.fetch(_LINKED.format(ids=_places(some)), *some)
+        }
 
     def _hash_of(self, wanted: Wanted) -> bytes | None:
         return self._hash(wanted.label, wanted.text) if wanted.linked else None
@@ -102,7 +114,7 @@ class Vault:
     async def hold_apart(self, transaction: Transaction, label: str, domain_id: str) -> Held:
         """A value id of a domain's own, never merged with an equal value (design, 4.4)."""
         row: list[Value] = [_new_id(), label, None, ids.random_bytes(_KEY_BYTES), 1, domain_id]
-        await _insert(transaction, [row])
+        await transaction.run(_ADD, *row)
         return _held(row)
 
     async def release(self, transaction: Transaction, value_ids: Iterable[int]) -> None:
@@ -111,7 +123,7 @@ class Vault:
         if len(released) > 1:
             # In the order of `hold`.
             await self.hold(transaction, (), released)
-        for value_id in released:
+        async for value_id in Turns(released):
             await transaction.run(_RELEASE, value_id, 1)
             await transaction.run(_FORGET, value_id)
 
@@ -137,10 +149,11 @@ class Vault:
 
     async def keys(self, reader: Reader, value_ids: Sequence[int]) -> Mapping[int, bytes]:
         """The keys of those values that are still held."""
-        if not value_ids:
-            return {}
-        places = ", ".join(f"${number}" for number in range(1, len(value_ids) + 1))
-        return {row[0]: bytes(row[1]) for row in await reader.fetch(_KEYS.format(ids=places), *value_ids)}
+        return {
+            row[0]: bytes(row[1])
+            async for some in Turns(_parts(value_ids), 2)
+            for row in await reader.fetch(_KEYS.format(ids=_places(some)), *some)
+        }
 
     def seal(self, key: bytes, text: str) -> str:
         """A copy of the value that can be opened while the value is held, as base64 text."""
@@ -166,10 +179,37 @@ class Vault:
         return hashlib.blake2b(f"{label}\0{text}".encode(), key=self._hash_key, digest_size=_HASH_BYTES).digest()
 
 
-async def _insert(transaction: Transaction, rows: list[list[Value]]) -> list[tuple[int, bytes | None, bytes]]:
+def _parts(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+    return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))
+
+
+def _places(values: Sequence[object]) -> str:
+    return ", ".join(f"${number}" for number in range(1, len(values) + 1))
+
+
+async def _insert(transaction: Transaction, rows: Sequence[list[Value]]) -> list[tuple[int, bytes | None, bytes]]:
     groups = (", ".join(f"${6 * row + place}" for place in range(1, 7)) for row in range(len(rows)))
     text = _HOLD.format(rows=", ".join(f"({group})" for group in groups))
     return [(row[0], row[1], row[2]) for row in await transaction.fetch(text, *(v for row in rows for v in row))]
+
+
+async def _insert_alone(transaction: Transaction, rows: Sequence[list[Value]]) -> list[tuple[int, bytes | None, bytes]]:
+    """As `_insert`, for the only writer of a database.
+
+    SQLite keeps a journal for each statement that may fail after its first row, as one of several rows or with DO
+    UPDATE may. To cut it, SQLite walks over all pages that the transaction has changed: n such statements take time in
+    proportion to n * n.
+    """
+    hashes = [row[2] for row in rows if row[2] is not None]
+    found = await transaction.fetch(_FIND.format(hashes=_places(hashes)), *hashes) if hashes else []
+    known = {bytes(row[1]): row[0] for row in found}
+    for row in rows:
+        hashed = row[2]
+        if isinstance(hashed, bytes) and hashed in known:
+            await transaction.run(_RAISE, known[hashed], row[4])
+        else:
+            await transaction.run(_ADD, *row)
+    return [(row[0], row[1], row[2]) for row in found]
 
 
 def _new_id() -> int:

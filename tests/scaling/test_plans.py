@@ -1,0 +1,70 @@
+"""A plan takes time in proportion to its steps, and the vault to the values of a transaction."""
+
+import gc
+import time
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from countersign.records.masking.vault import Wanted
+from tests.records import inside
+from tests.records.office import Office
+from tests.scaling.measuring import FLOOR_S, Growth
+
+TIMES = 3
+FULL = pytest.param(5_000, marks=pytest.mark.full)
+_numbers = count(1)
+
+
+async def _cost_of_approving(office: Office, agent: str, rows: int, times: int = TIMES) -> float:
+    least = float("inf")
+    for _ in range(times):
+        name = f"n{next(_numbers)}"
+        lines = [f"{name} {row},{name}.{row}@example.org,{name} {row}" for row in range(rows)]
+        csv = "\n".join(["title,contact_email,contact_name", *lines])
+        plan = await office.proposed(agent, "lead.import", csv=csv)
+        gc.collect()
+        begun = time.process_time()
+        done = await office.approve("alice", plan)
+        least = min(least, time.process_time() - begun)
+        assert done.status_code == 200
+    return least
+
+
+@pytest.mark.parametrize("longest", [600, FULL])
+async def test_approving_an_import_takes_linear_time(office: Office, longest: int) -> None:
+    agent = await office.agent("alice", "lead.*")
+    first, second, third = [await _cost_of_approving(office, agent, longest // part) for part in (4, 2, 1)]
+
+    grown = Growth((first, second, third))
+    assert grown.is_linear, f"{grown}"
+
+
+async def _cost_of_holding(place: Path, values: int) -> float:
+    """The CPU time of a transaction that holds so many values more in a vault of as many."""
+    async with inside.opened(f"sqlite:///{place}/vault.db", place) as opened:
+        vault, database = opened.service.engine.vault, opened.service.records.database
+        async with database.transaction() as transaction:
+            for _ in range(values):
+                await vault.hold_apart(transaction, "PHONE", "d" * 24)
+        begun = time.thread_time()
+        async with database.transaction() as transaction:
+            for number in range(values // 2):
+                await vault.hold(transaction, [Wanted("EMAIL", str(number), linked=True)])
+                await vault.hold_apart(transaction, "PHONE", "d" * 24)
+        return time.thread_time() - begun
+
+
+async def test_holding_many_values_in_one_transaction_takes_linear_time(tmp_path: Path) -> None:
+    costs: list[float] = []
+    for values in (5_000, 10_000, 20_000):
+        tries: list[float] = []
+        for number in range(2):
+            place = tmp_path / f"{values}-{number}"
+            place.mkdir()
+            tries.append(await _cost_of_holding(place, values))
+        costs.append(min(tries))
+
+    first, second, third = costs
+    assert third < FLOOR_S or Growth((first, second, third)).is_linear, str(Growth((first, second, third)))
