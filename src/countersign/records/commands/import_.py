@@ -142,8 +142,8 @@ def _table(text: str) -> list[list[str]]:
                 break
     except csv.Error as error:
         reason = (
-            f"csv cannot be read after row {len(table)}: it must be RFC 4180, with every quoted field closed, a comma or a "
-            f"line break after it, and at most {MAX_FIELD_LENGTH:,} characters in a field"
+            f"csv cannot be read after row {len(table)}: it must be RFC 4180, with every quoted field closed, a comma or "
+            f"a line break after it, and at most {MAX_FIELD_LENGTH:,} characters in a field"
         )
         raise BadInput(reason) from error
     if len(table) <= MOST_ROWS and lines > MOST_LINES:
