@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -95,16 +96,32 @@ def test_everything_that_a_server_makes_in_its_data_directory_is_known(run: Run,
     assert tree(server.data) == set()
 
 
-def test_a_folder_of_files_that_is_a_link_is_emptied_and_the_link_removed(run: Run, data: Path, tmp_path: Path) -> None:
-    (data / "blobs").rename(tmp_path / "volume")
-    (tmp_path / "volume" / "lost+found").mkdir()
-    (data / "blobs").symlink_to(tmp_path / "volume")
+@pytest.mark.parametrize("name", ["blobs", "blobs/sealed", "mail"])
+def test_what_a_link_leads_to_is_left_and_named(run: Run, data: Path, tmp_path: Path, name: str) -> None:
+    """A copy of a data directory has its links, which lead to the files of the original."""
+    volume = (data / name).rename(tmp_path / "volume")
+    (data / name).symlink_to(volume)
+    before = tree(volume)
 
     done = run("reset", "--yes", "--data", data)
 
     assert done.returncode == Exit.OK, done.stderr
-    assert names(tmp_path / "volume") == {"lost+found"}
+    assert tree(volume) == before != set()
+    assert f"Left in place: {volume}, to which the link {data / name} leads" in done.stderr
+    assert f"rm -r -- {volume}" in done.stderr
     assert names(data) == {"countersign.toml", "notes.txt"}
+
+
+def test_a_link_to_another_place_in_the_data_directory_is_emptied(run: Run, data: Path) -> None:
+    (data / "blobs").rename(data / "volume")
+    (data / "volume" / "lost+found").mkdir()
+    (data / "blobs").symlink_to("volume")
+
+    done = run("reset", "--yes", "--data", data)
+
+    assert done.returncode == Exit.OK, done.stderr
+    assert names(data / "volume") == {"lost+found"}
+    assert names(data) == {"countersign.toml", "notes.txt", "volume"}
 
 
 async def put(blobs: BlobStore, content: bytes) -> None:
@@ -139,9 +156,10 @@ def test_postgresql_and_a_bucket_are_emptied_and_their_neighbours_stay(
     with served(data, service="distribution", settings=settings):
         elsewhere = run("reset", "--yes", "--data", tmp_path / "other", **settings)
 
-    planned = run("reset", "--dry-run", "--data", data, **settings)
-    done = run("reset", "--yes", "--json", "--data", data, **settings)
-    again = run("reset", "--yes", "--data", data, **settings)
+    named = ("--blobs", f"{s3_url.name}/here")
+    planned = run("reset", "--dry-run", *named, "--data", data, **settings)
+    done = run("reset", "--yes", "--json", *named, "--data", data, **settings)
+    again = run("reset", "--yes", *named, "--data", data, **settings)
 
     assert elsewhere.returncode == Exit.CONFLICT
     assert "a service is connected to the database" in elsewhere.stderr
@@ -153,6 +171,98 @@ def test_postgresql_and_a_bucket_are_emptied_and_their_neighbours_stay(
     assert asyncio.run(count(here)) == 0
     assert asyncio.run(count(neighbour)) == 2
     assert names(data) == {"countersign.toml", "notes.txt"}
+
+
+class InBucket(NamedTuple):
+    """An installation with its files in a bucket."""
+
+    data: Path
+    url: str
+    settings: dict[str, str]
+    blobs: BlobStore
+
+    @property
+    def name(self) -> str:
+        """What `--blobs` has to name."""
+        return self.url.removeprefix("s3://").partition("?")[0]
+
+
+@pytest.fixture
+def in_bucket(data: Path, s3_url: Bucket, monkeypatch: pytest.MonkeyPatch) -> InBucket:
+    """An installation on SQLite whose bucket has one file and one upload."""
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    url = f"s3://{s3_url.name}/here?endpoint={s3_url.endpoint}&region=us-east-1&allow_http=true"
+    blobs = open_blobs(url, data)
+    asyncio.run(put(blobs, b"content"))
+    asyncio.run(blobs.mark((data / "installation.json").read_bytes(), is_new=True))
+    return InBucket(data, url, {"COUNTERSIGN_BLOBS_URL": url, **KEYS}, blobs)
+
+
+def test_a_bucket_is_left_unless_it_is_named(run: Run, in_bucket: InBucket) -> None:
+    other = run("reset", "--yes", "--blobs", "another/here", "--data", in_bucket.data, **in_bucket.settings)
+    assert "master.key" in names(in_bucket.data)
+    done = run("reset", "--yes", "--data", in_bucket.data, **in_bucket.settings)
+
+    assert other.returncode == Exit.USAGE
+    assert "--blobs names another/here" in other.stderr
+    assert done.returncode == Exit.OK, done.stderr
+    assert "Left in place: 1 files and 1 uploads in progress in s3://" in done.stderr
+    assert asyncio.run(count(in_bucket.blobs)) == 2
+
+
+def test_the_named_bucket_is_cleared_by_its_installation(run: Run, in_bucket: InBucket) -> None:
+    done = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
+
+    assert done.returncode == Exit.OK, done.stderr
+    assert asyncio.run(count(in_bucket.blobs)) == 0
+    assert names(in_bucket.data) == {"countersign.toml", "notes.txt"}
+
+
+def test_a_copy_does_not_clear_the_bucket_that_its_original_went_on_with(run: Run, in_bucket: InBucket) -> None:
+    own = json.loads((in_bucket.data / "installation.json").read_bytes())["id"]
+    asyncio.run(in_bucket.blobs.mark(json.dumps({"id": own, "collected_at": 10**18}).encode(), is_new=False))
+    before = tree(in_bucket.data)
+
+    done = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
+
+    assert done.returncode == Exit.CONFLICT
+    assert "a later state of this database, or by another copy of it" in done.stderr
+    assert asyncio.run(count(in_bucket.blobs)) == 2
+    assert tree(in_bucket.data) == before
+
+
+@pytest.mark.parametrize("missing", ["distribution.sqlite", "installation.json", "everything"])
+def test_a_bucket_is_not_cleared_without_its_database_and_directory(
+    run: Run, in_bucket: InBucket, missing: str
+) -> None:
+    if missing == "everything":
+        shutil.rmtree(in_bucket.data)
+        in_bucket.data.mkdir()
+    else:
+        for path in in_bucket.data.glob("*.sqlite*" if missing.endswith("sqlite") else missing):
+            path.unlink()
+    before = tree(in_bucket.data)
+
+    done = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
+    unnamed = run("reset", "--dry-run", "--data", in_bucket.data, **in_bucket.settings)
+
+    assert done.returncode == Exit.CONFLICT
+    assert "the bucket is of the installation" in done.stderr
+    assert unnamed.returncode == Exit.OK, unnamed.stderr
+    assert asyncio.run(count(in_bucket.blobs)) == 2
+    assert tree(in_bucket.data) == before
+
+
+def test_a_bucket_with_files_and_without_an_id_is_not_cleared(run: Run, in_bucket: InBucket) -> None:
+    asyncio.run(in_bucket.blobs.clear())
+    asyncio.run(put(in_bucket.blobs, b"content"))
+
+    done = run("reset", "--yes", "--blobs", in_bucket.name, "--data", in_bucket.data, **in_bucket.settings)
+
+    assert done.returncode == Exit.CONFLICT
+    assert "no id of an installation that can be read" in done.stderr
+    assert asyncio.run(count(in_bucket.blobs)) == 2
 
 
 def test_another_installations_database_is_not_removed_by_a_wrong_setting(

@@ -1,6 +1,7 @@
 """`countersign reset`: all that an installation has stored is listed and, once that is confirmed, removed."""
 
 import asyncio
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -8,11 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
-import msgspec
 
 from countersign.backup import unfinished
 from countersign.backup.databases import file_name
-from countersign.cli import configuration, installation, lock, output, record_store
+from countersign.cli import configuration, installation, lock, output, record_store, reset_owner
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening
@@ -21,13 +21,14 @@ from countersign.distribution.sandbox import folders
 from countersign.kernel import installation_id
 from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database import address, moved, postgres_removal
 from countersign.kernel.http import counters
 from countersign.kernel.mail import outbox
 from countersign.kernel.security import masterkey
 from countersign.settings import Settings
 
-DOING = "cannot reset the installation"
+DOING = reset_owner.DOING
 KEPT = "countersign.toml"
 _SQLITE_ENDINGS = ("", "-wal", "-shm", "-journal")
 # In this order: the databases first, so that no database is left that refers to files that are gone; the key last.
@@ -41,6 +42,7 @@ _OWN = (
     "counters.lock",
     layout.MARKER,
     installation_id.LOCK_NAME,
+    reset_owner.PROGRESS,
     moved.FILE_NAME,
     masterkey.FILE_NAME,
     lock.FILE_NAME,
@@ -57,20 +59,44 @@ class Contents(NamedTuple):
     uploads: int
     files: list[Path]
     left: list[Path]
+    takes_bucket: bool
+    links: Mapping[Path, Path]
+    owner: reset_owner.Owner
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to remove; a lock file alone is nothing."""
         files = [path for path in self.files if path.name != lock.FILE_NAME]
-        return not (self.schemas or self.blobs or self.uploads or files)
+        return not (self.schemas or files or (self.takes_bucket and (self.blobs or self.uploads or self.owner.marker)))
 
     @property
     def lines(self) -> list[str]:
         """The contents in words."""
         found = [f"{self.database}: the schema {name} with {count} tables" for name, count in self.schemas.items()]
-        if self.blobs or self.uploads:
+        if self.takes_bucket:
             found.append(f"{self.bucket}: {self.blobs} files, {self.uploads} uploads in progress")
-        return found + [str(path) + ("/" if path.is_dir() else "") for path in self.files]
+        return found + [self._file_line(path) for path in self.files]
+
+    def _file_line(self, path: Path) -> str:
+        if path in self.links:
+            return f"{path} (the link only)"
+        return str(path) + ("/" if path.is_dir() else "")
+
+    @property
+    def notes(self) -> list[str]:
+        """What is left in place, in words."""
+        found = [f"Left in place: {path}" for path in self.left]
+        for link, target in self.links.items():
+            if target.exists():
+                remedy = f"To remove it on purpose: rm -r -- {shlex.quote(str(target))}"
+                found.append(f"Left in place: {target}, to which the link {link} leads. {remedy}")
+        if not self.takes_bucket and (self.blobs or self.uploads):
+            found.append(
+                f"Left in place: {self.blobs} files and {self.uploads} uploads in progress in {self.bucket}. "
+                f"`reset --blobs {reset_owner.bucket_name(self.bucket)}` removes them as well; once the database "
+                "and the data directory are gone, only the tools of the S3 service do."
+            )
+        return found
 
     @property
     def members(self) -> dict[str, object]:
@@ -83,27 +109,38 @@ class Contents(NamedTuple):
             "uploads": self.uploads,
             "files": [str(path) for path in self.files],
             "left": [str(path) for path in self.left],
+            "links": {str(link): str(target) for link, target in self.links.items()},
+            "takes_bucket": self.takes_bucket,
         }
 
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Remove it without asking.")
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and change nothing.")
+@click.option(
+    "--blobs",
+    metavar="BUCKET/PREFIX",
+    help="Remove the uploaded files in this bucket as well, the configured one. Without it, a bucket stays as it is.",
+)
 @data_option
 @output.json_option
-def reset(*, yes: bool, dry_run: bool, data: str | None) -> None:
+def reset(*, yes: bool, dry_run: bool, blobs: str | None, data: str | None) -> None:
     """Remove all that the installation has stored: databases, files, letters, counters and the master key.
 
     It is listed first and has to be confirmed. Refused while the installation is served. The settings
-    (countersign.toml), backups and whatever else is in the data directory stay. A start afterwards makes a new one.
+    (countersign.toml), backups and other files in the data directory stay, and so do the targets of symbolic links. A
+    start afterwards makes a new one.
     """
     settings = configuration.load(data=data)
     folder = Path(settings.data).absolute()
-    contents = record_store.settled(_contents(settings, folder), DOING)
+    reset_owner.require_name(blobs, settings.blobs_url)
+    contents = record_store.settled(_contents(settings, folder, takes_bucket=blobs is not None), DOING)
     if contents.is_empty:
+        _note_left(contents)
         output.answer({"removed": False, **contents.members}, f"There is nothing to remove in {_places(settings)}.")
         return
     if dry_run:
+        _note_left(contents)
         output.answer({"removed": False, **contents.members}, "\n".join(["Would be removed:", *_indented(contents)]))
         return
     if lock.is_held(folder):
@@ -111,10 +148,16 @@ def reset(*, yes: bool, dry_run: bool, data: str | None) -> None:
         raise Failure(DOING, why=f"{folder} is served", remedy=remedy, exit_code=Exit.CONFLICT)
     _confirm(contents, is_confirmed=yes)
     with lock.held(folder, DOING):
+        # It may have waited for the confirmation: the places may be used by others meanwhile.
+        contents = record_store.settled(_contents(settings, folder, takes_bucket=contents.takes_bucket), DOING)
         record_store.settled(_remove(settings, folder, contents), DOING)
     output.answer({"removed": True, **contents.members}, f"Removed all of the installation in {_places(settings)}.")
-    for path in contents.left:
-        output.note(f"Left in place: {path}")
+    _note_left(contents)
+
+
+def _note_left(contents: Contents) -> None:
+    for line in contents.notes:
+        output.note(line)
 
 
 def _confirm(contents: Contents, *, is_confirmed: bool) -> None:
@@ -126,6 +169,8 @@ def _confirm(contents: Contents, *, is_confirmed: bool) -> None:
     output.note("This removes for good:")
     for line in _indented(contents):
         output.note(line)
+    if not is_confirmed:
+        _note_left(contents)
     if any(path.name == masterkey.FILE_NAME for path in contents.files):
         output.note("Copies of the databases that `countersign backup` did not make open with this master.key alone.")
     if is_confirmed:
@@ -150,66 +195,68 @@ def _places(settings: Settings) -> str:
     return ", ".join(places)
 
 
-async def _contents(settings: Settings, folder: Path) -> Contents:
+async def _contents(settings: Settings, folder: Path, *, takes_bucket: bool) -> Contents:
     """What is there.
 
     Raises:
-        Failure: the places belong to different installations.
+        Failure: the places belong to different installations, or the bucket is not certain to be this one's.
         Moved: the databases are in PostgreSQL, and the setting for it is missing.
         Unavailable: a place cannot be read.
     """
     moved.require_in_use(folder, settings.database_url)
-    schemas = postgres_removal.Schemas({}, set())
-    if settings.database_url:
-        schemas = await postgres_removal.examine(settings.database_url, installation.SCHEMAS)
+    _require_own_database(settings, folder)
+    url, schemas = settings.database_url, None
+    if url:
+        schemas = await postgres_removal.examine(url, installation.SCHEMAS)
+    own, left = await asyncio.to_thread(_files, folder)
+    links = await asyncio.to_thread(_links, folder, own)
     blobs = uploads = 0
-    store = open_blobs(settings.blobs_url, folder, reserve_bytes=0) if settings.blobs_url else None
-    marker = await store.marker() if store else None
-    _require_one(settings, folder, {"database": schemas.ids, "blob store": _id_in(marker)})
-    if store:
+    store = _files_store(settings, folder, links)
+    owner = await reset_owner.read(folder, schemas, store)
+    reset_owner.require_one(owner, folder)
+    if settings.blobs_url and store:
         blobs = len([None async for _ in store.sealed()])
         uploads = len([None async for _ in store.staged()])
-    own, left = await asyncio.to_thread(_files, folder)
-    database = address.shown(settings.database_url) if settings.database_url else ""
-    return Contents(database, schemas.tables, settings.blobs_url, blobs, uploads, own, left)
+        if takes_bucket:
+            reset_owner.require_bucket(owner, has_files=bool(blobs or uploads))
+    else:
+        reset_owner.require_latest(owner)
+    database = address.shown(url) if url else ""
+    tables = schemas.tables if schemas else {}
+    return Contents(database, tables, settings.blobs_url, blobs, uploads, own, left, takes_bucket, links, owner)
 
 
-def _id_in(marker: bytes | None) -> set[str]:
-    """The installation's id in a blob store's marker; none where there is no marker that can be read."""
-    try:
-        return {msgspec.json.decode(marker or b"", type=_Marker).id}
-    except msgspec.MsgspecError:
-        return set()
+def _files_store(settings: Settings, folder: Path, links: Mapping[Path, Path]) -> BlobStore | None:
+    """The bucket, or the folder of files in the data directory; None: there is none, or it is another place."""
+    if settings.blobs_url:
+        return open_blobs(settings.blobs_url, folder, reserve_bytes=0)
+    path = folder / opening.BLOBS_FOLDER
+    return open_blobs(None, path, reserve_bytes=0) if path.is_dir() and path not in links else None
 
 
-def _require_one(settings: Settings, folder: Path, ids: Mapping[str, set[str]]) -> None:
-    """Insist that the database and the blob store of the settings are the data directory's; `ids` are theirs, by place.
+def _require_own_database(settings: Settings, folder: Path) -> None:
+    """Insist that the directory's databases were not moved to another database than the configured one.
 
     Raises:
-        Failure: it is another installation's.
+        Failure: they were.
     """
     mark = moved.read(folder) if settings.database_url else None
-    remedy = (
-        "Correct COUNTERSIGN_DATABASE_URL, COUNTERSIGN_BLOBS_URL or --data: each installation is removed with its own "
-        "settings."
-    )
     if mark is not None and mark.to != address.place(settings.database_url):
         why = f"{folder} belongs to the database {mark.to}, and COUNTERSIGN_DATABASE_URL names another"
+        remedy = "Correct COUNTERSIGN_DATABASE_URL or --data: each installation is removed with its own settings."
         raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
-    try:
-        own = next(iter(_id_in((folder / layout.MARKER).read_bytes())), None)
-    except OSError:
-        own = None
-    if own is None:
-        return
-    for place, found in ids.items():
-        if others := ", ".join(sorted(found - {own})):
-            why = f"{folder} is of the installation {own}, and the {place} of {others}"
-            raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
-class _Marker(msgspec.Struct):
-    id: str
+def _links(folder: Path, own: list[Path]) -> dict[Path, Path]:
+    """The symbolic links that are removed, with their targets, which are left; a folder of files that is a link to
+    another place in the data directory is emptied instead."""
+    blobs = folder / opening.BLOBS_FOLDER
+    found = {path: path.resolve() for path in own if path.is_symlink()}
+    if found.get(blobs, Path("/")).is_relative_to(folder.resolve()):
+        del found[blobs]
+    if blobs not in found:
+        found |= {path: path.resolve() for name in layout.FOLDERS if (path := blobs / name).is_symlink()}
+    return found
 
 
 def _files(folder: Path) -> tuple[list[Path], list[Path]]:
@@ -229,19 +276,42 @@ async def _remove(settings: Settings, folder: Path, contents: Contents) -> None:
         Unavailable: a place cannot be written.
     """
     if contents.schemas:
-        await postgres_removal.drop(settings.database_url, list(contents.schemas))
-    if settings.blobs_url:
+        await _drop(settings, folder, contents)
+    if contents.takes_bucket:
         await open_blobs(settings.blobs_url, folder, reserve_bytes=0).clear()
     for path in contents.files:
         with unfinished.refusals(path):
-            if path.name == opening.BLOBS_FOLDER:
+            if path.name == opening.BLOBS_FOLDER and path not in contents.links:
+                for link in (path / name for name in layout.FOLDERS):
+                    if link in contents.links:
+                        link.unlink(missing_ok=True)
                 await open_blobs(None, path, reserve_bytes=0).clear()
             await asyncio.to_thread(_remove_path, path)
     await asyncio.to_thread(unfinished.sync_folder, folder)
 
 
+async def _drop(settings: Settings, folder: Path, contents: Contents) -> None:
+    """Drop PostgreSQL's schemas; where the bucket is to be cleared, note before whose it is.
+
+    Raises:
+        DatabaseInUse: another node serves the database.
+        Unavailable: a place cannot be written.
+    """
+    progress = folder / reset_owner.PROGRESS
+    if contents.takes_bucket:
+        with unfinished.refusals(progress):
+            await asyncio.to_thread(reset_owner.note_drop, folder, contents.owner)
+    try:
+        await postgres_removal.drop(settings.database_url, list(contents.schemas))
+    except postgres_removal.DatabaseInUse:
+        progress.unlink(missing_ok=True)
+        raise
+    if contents.takes_bucket and progress not in contents.files:
+        contents.files.append(progress)
+
+
 def _remove_path(path: Path) -> None:
-    """Remove the file or folder; of a link, the link, and a folder of files that has more than these stays."""
+    """Remove the file or folder; of a link the link alone, and a folder of files that has more than these stays."""
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
     elif path.name == opening.BLOBS_FOLDER:

@@ -135,7 +135,8 @@ class RecordTools:
             body = edge.decode_object(arguments)
             if is_whole_list(command_name, body):
                 return await self._whole(context, model, body)
-            request_id, key = context.request_id, meta.get(META)
+            # null is a key that was sent, and not a UUID.
+            request_id, key = context.request_id, (meta[META] or "") if META in meta else None
             done = await self.dispatch.run(
                 context.caller, model, command_name, body, request_id, key=key, stopping=context.stopping
             )

@@ -101,6 +101,7 @@ async def test_a_slug_belongs_to_one_product_of_the_whole_service(world: World, 
 
     assert (taken.status_code, taken.json()["code"]) == (409, "slug_taken")
     assert (renamed.status_code, renamed.json()["code"]) == (409, "slug_taken")
+    assert taken.json()["detail"] == renamed.json()["detail"] == "the slug is taken"
 
 
 async def test_a_product_that_somebody_owns_is_not_archived(world: World, owner: str) -> None:

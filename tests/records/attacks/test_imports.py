@@ -27,6 +27,23 @@ async def test_a_text_that_is_no_table_is_refused(office: Office, csv: str) -> N
         assert answer.json()["value"]["errors"]
 
 
+async def test_a_field_may_be_as_long_as_a_long_text(office: Office) -> None:
+    for length, status in ((1_000_000, 200), (1_000_001, 400)):
+        answer = await office.call("alice", "lead.import", {"csv": f"title\n{'x' * length}\n", "dry_run": True})
+        assert answer.status_code == status, answer.text[:300]
+    assert "at most 1,000,000 characters in a field" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("csv", ['title\n"x', 'title\n"x"y\n'])
+async def test_a_broken_csv_is_refused_in_the_products_own_words(office: Office, csv: str) -> None:
+    answer = await office.call("alice", "lead.import", {"csv": csv})
+
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("csv cannot be read after row 1: it must be RFC 4180")
+    assert "unexpected end" not in answer.text
+    assert "expected after" not in answer.text
+
+
 async def test_an_agent_that_may_not_create_is_told_the_scope_its_import_lacks(office: Office) -> None:
     agent = await office.agent("alice", "lead.import", name="narrow")
     refused = await office.refused(agent, "lead.import", csv="title\nx\n")

@@ -32,7 +32,7 @@ async def test_a_repeated_tool_call_has_one_effect(both: Desk) -> None:
 async def test_a_tool_call_with_a_wrong_key_is_an_error_result(desk: Desk) -> None:
     key = fresh()
     await desk.result(called("lead__create", key, **LEAD))
-    for wrong in ("x", 5, True, [], {}, ""):
+    for wrong in ("x", 5, True, [], {}, "", None, False, 0):
         result = await desk.result(called("lead__create", wrong, **LEAD))
         assert (result["isError"], result["content"][0]["text"]) == (
             True,

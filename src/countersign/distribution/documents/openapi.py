@@ -40,7 +40,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
     async def show_openapi(call: Request[Nothing, Nothing]) -> Answer:
         """Describe the API."""
-        return serving.answer(call, encoded(call.context.root_url, cookie_name(call.context)))
+        return serving.answer(encoded(call.context.root_url, cookie_name(call.context)))
 
     return (route("GET", PATH, show_openapi, answers={200: dict}, **serving.OPTIONS),)
 

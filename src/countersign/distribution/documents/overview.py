@@ -30,7 +30,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
     async def show_overview(call: Request[Nothing, Nothing]) -> Answer:
         """Give an overview for language models: the documents and endpoints there are."""
-        return serving.answer(call, encoded(call.context.root_url, call.context.settings.resource_name), _PLAIN)
+        return serving.answer(encoded(call.context.root_url, call.context.settings.resource_name), _PLAIN)
 
     produces = (_PLAIN, "text/plain", "text/markdown")
     return (route("GET", PATH, show_overview, answers={200: str}, produces=produces, **serving.OPTIONS),)

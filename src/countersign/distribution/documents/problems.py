@@ -88,10 +88,10 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
         shown = page_of(found)
         vary = (("Vary", "Accept"),)
         if "text/html" not in (call.headers.get("accept") or ""):
-            return serving.answer(call, encode(shown), headers=vary)
+            return serving.answer(encode(shown), headers=vary)
         body = f"<p><code>{escape(shown.code)}</code>, status {shown.status}</p><p>{escape(shown.meaning)}</p>"
         page = forms.written(shown.title, f"{body}<p>{escape(shown.resolution)}</p>")
-        return serving.answer(call, page, forms.HTML, (*vary, forms.POLICY))
+        return serving.answer(page, forms.HTML, (*vary, forms.POLICY))
 
     return (
         route(

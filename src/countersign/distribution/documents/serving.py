@@ -1,11 +1,10 @@
 """How documents about the service are served: kept by others for a while, checked by ETag, readable by any site."""
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import TypedDict
 
-from countersign.distribution.identity.callers import Request
 from countersign.kernel.http.answer import JSON, Answer
-from countersign.kernel.http.conditional import etag_of, matched
+from countersign.kernel.http.conditional import etag_of
 from countersign.kernel.http.content_coding import VARY
 from countersign.kernel.http.ratelimit import DOCUMENTS as QUOTA
 
@@ -45,13 +44,7 @@ OPTIONS: DocumentOptions = {
 """What the route of every document has in common."""
 
 
-def answer(
-    call: Request[Any, Any], body: bytes, media_type: str = JSON, headers: tuple[tuple[str, str], ...] = ()
-) -> Answer:
-    """The document, or 304 for whoever has it."""
-    etag = etag_of(body)
+def answer(body: bytes, media_type: str = JSON, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
+    """The document with its entity tag; a route with `OPTIONS` answers 304 to a client that has it."""
     headers = (("Cache-Control", f"public, max-age={MAX_AGE_S}"), VARY, *headers)
-    tag = matched(call.headers.get("if-none-match"), etag)
-    if tag is not None:
-        return Answer(304, headers=headers, etag=tag)
-    return Answer(200, body, media_type, headers, etag)
+    return Answer(200, body, media_type, headers, etag_of(body))

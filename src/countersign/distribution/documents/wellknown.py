@@ -30,7 +30,7 @@ async def show_api_catalog(call: Request[Nothing, Nothing]) -> Answer:
     """List the APIs here and where each is described."""
     root = call.context.root_url
     link = ("Link", f'<{root}{CATALOG_PATH}>; rel="api-catalog"')
-    return serving.answer(call, encode(api_catalog(call.context)), f'{LINKSET}; profile="{PROFILE}"', (link,))
+    return serving.answer(encode(api_catalog(call.context)), f'{LINKSET}; profile="{PROFILE}"', (link,))
 
 
 def api_catalog(store: Store) -> dict[str, object]:
@@ -72,7 +72,7 @@ async def show_security(call: Request[Nothing, Nothing]) -> Answer:
         f"Canonical: {store.root_url}{SECURITY_PATH}",
         "Preferred-Languages: en",
     ]
-    return serving.answer(call, ("\n".join(lines) + "\n").encode(), _PLAIN)
+    return serving.answer(("\n".join(lines) + "\n").encode(), _PLAIN)
 
 
 def contacts_of(setting: str) -> tuple[str, ...]:

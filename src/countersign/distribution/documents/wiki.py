@@ -76,7 +76,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
     async def show_wiki(call: Request[Nothing, Nothing]) -> Answer:
         """Give the manual as a program reads it: sections, endpoints, error codes, examples."""
-        return serving.answer(call, encoded(call.context.root_url))
+        return serving.answer(encoded(call.context.root_url))
 
     return (route("GET", PATH, show_wiki, answers={200: Wiki}, **serving.OPTIONS),)
 

@@ -43,7 +43,7 @@ async def create(transaction: Transaction, org_id: str, body: ProductWrite, prod
     check(body)
     made = product_id or ids.new_uuid()
     if not await queries.insert_product(transaction, made, org_id, body, body.status or "draft", clock.now()):
-        raise SlugTaken(f"there is a product {body.slug}")
+        raise SlugTaken("the slug is taken")
     await projection.refresh(transaction, made)
     return made
 
@@ -61,7 +61,7 @@ async def replace(transaction: Transaction, product: OwnedProduct, body: Product
     if status == "archived" and product.status != "archived":
         await _require_unowned(transaction, product.id)
     if not await queries.replace_product(transaction, product.id, body, status, clock.now()):
-        raise SlugTaken(f"there is a product {body.slug}")
+        raise SlugTaken("the slug is taken")
     await projection.refresh(transaction, product.id)
 
 

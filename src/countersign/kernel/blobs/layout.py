@@ -15,6 +15,8 @@ PIECE_BYTES = 1024 * 1024
 MARKER = "installation.json"
 """The name of the object that says whose store this is."""
 MAX_MARKER_BYTES = 4096
+FOLDERS = ("staging", "sealed")
+"""The folders of a local store, beside the marker."""
 
 _UPLOAD = re.compile(r"[0-9a-zA-Z-]{1,64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")

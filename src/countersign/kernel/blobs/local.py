@@ -135,7 +135,7 @@ class LocalBlobs:
 
     async def clear(self) -> None:
         """See BlobStore."""
-        for name in ("staging", "sealed"):
+        for name in layout.FOLDERS:
             await disk.in_thread(self._pool, _remove_tree, self._root / name)
         await disk.in_thread(self._pool, (self._root / layout.MARKER).unlink, missing_ok=True)
 

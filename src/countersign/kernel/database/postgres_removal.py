@@ -41,7 +41,7 @@ ORDER BY 1
 LIMIT 10
 """
 _HAS_ID = "SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'installation'"
-_ID = "SELECT format('SELECT id FROM %I.installation', $1::text)"
+_ID = "SELECT format('SELECT id, collected_at FROM %I.installation', $1::text)"
 _DROP = "SELECT format('DROP SCHEMA IF EXISTS %I CASCADE', $1::text)"
 
 
@@ -54,10 +54,11 @@ class DatabaseInUse(Refused):
 
 
 class Schemas(NamedTuple):
-    """The schemas that are there with how many tables each has, and the ids of installations in them."""
+    """The schemas that are there with how many tables each has, and the ids of installations in them with when each
+    last collected its files."""
 
     tables: dict[str, int]
-    ids: set[str]
+    ids: dict[str, int]
 
 
 async def examine(url: str, names: Sequence[str]) -> Schemas:
@@ -68,11 +69,12 @@ async def examine(url: str, names: Sequence[str]) -> Schemas:
     """
     async with session(url) as connection:
         tables = {str(name): int(str(count)) for name, count in await connection.fetch(_TABLES, list(names))}
-        found: set[str] = set()
+        found: dict[str, int] = {}
         for name in tables:
             if await connection.fetch(_HAS_ID, name):
                 rows = await connection.fetch(await connection.fetchval(_ID, name))
-                found |= {str(row[0]) for row in rows}
+                for own, at in rows:
+                    found[str(own)] = max(int(str(at)), found.get(str(own), 0))
         return Schemas(tables, found)
 
 

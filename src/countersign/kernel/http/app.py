@@ -123,10 +123,7 @@ class App(Generic[ContextT]):
         try:
             route, path = await self._match(exchange)
             if not await self._answered_from_memory(route, exchange):
-                answer = await self._answer(route, path, exchange)
-                if route.compressed:
-                    answer = self._encoded_documents.answer(answer, exchange.headers)
-                await exchange.answer(answer)
+                await exchange.answer(await self._answer(route, path, exchange))
         except ClientGone:
             exchange.status = ClientGone.status
         except Refused as refused:
@@ -185,13 +182,13 @@ class App(Generic[ContextT]):
 
     async def _write_page(self, page: Page, exchange: Exchange) -> None:
         headers = exchange.headers
-        tag = conditional.matched(headers.get("if-none-match"), page.etag)
-        if tag is not None:
-            await exchange.write(304, b"", b"", (*page.headers, (b"etag", tag.encode())))
-            return
         answer = self._encoded_pages.answer(Answer(200, page.body, etag=page.etag), headers)
+        tag = answer.etag or page.etag
+        tagged = (b"etag", tag.encode())
+        if conditional.none_match(headers.get("if-none-match"), tag):
+            await exchange.write(304, b"", b"", (*page.headers, tagged))
+            return
         own = tuple((name.lower().encode(), value.encode()) for name, value in answer.headers)
-        tagged = (b"etag", (answer.etag or page.etag).encode())
         await exchange.write(200, _whole(answer.body), JSON.encode(), (*page.headers, *own, tagged))
 
     async def _answer(self, route: Route[ContextT], path: dict[str, str], exchange: Exchange) -> Answer:
@@ -271,6 +268,8 @@ class App(Generic[ContextT]):
         if route.cached:
             return await self._read_tagged(route, call, exchange)
         answer = await route.handler(call)
+        if route.compressed and answer.status == 200:
+            answer = self._conditional(self._encoded_documents.answer(answer, exchange.headers), exchange)
         return _unkept(answer) if route.secret else answer
 
     async def _read_tagged(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Answer:
@@ -285,10 +284,15 @@ class App(Generic[ContextT]):
             answer.etag = conditional.etag_of(answer.body)
         if is_shared and exchange.versions and exchange.deprecations == route.announced:
             self._keep(exchange, answer)
-        tag = None
-        if answer.etag is not None:
-            tag = conditional.matched(exchange.headers.get("if-none-match"), answer.etag)
-        return answer if tag is None else Answer(304, b"", JSON, answer.headers, tag)
+        return self._conditional(answer, exchange)
+
+    @staticmethod
+    def _conditional(answer: Answer, exchange: Exchange) -> Answer:
+        """The answer, or 304 where If-None-Match names its tag, which is of the coding that would be sent."""
+        if answer.etag is None or not conditional.none_match(exchange.headers.get("if-none-match"), answer.etag):
+            return answer
+        headers = tuple(each for each in answer.headers if each[0] != "Content-Encoding")
+        return Answer(304, b"", JSON, headers, answer.etag)
 
     def _keep(self, exchange: Exchange, answer: Answer) -> None:
         """Keep an encoded answer for whoever asks the same while nothing has changed."""

@@ -30,16 +30,6 @@ def coded_tag(etag: str, coding: Coding) -> str:
     return f'{etag[:-1]}-{coding}"'
 
 
-def matched(header: str | None, etag: str) -> str | None:
-    """The tag of the body, in one of the forms that it is sent in, that If-None-Match names: the answer is 304."""
-    if header is None:
-        return None
-    if header == etag or header.strip() == "*":
-        return etag
-    named = {tag.strip().removeprefix("W/") for tag in header.split(",")}
-    return next((tag for tag in (etag, *(coded_tag(etag, coding) for coding in CODINGS)) if tag in named), None)
-
-
 def none_match(header: str | None, etag: str) -> bool:
     """Whether If-None-Match names the tag (weak comparison, RFC 9110 §13.1.2): the answer is 304."""
     if header is None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from countersign.declare import Field
+from countersign.declare.fields.text import LONGEST_LONGTEXT
 from countersign.kernel.database.errors import ConstraintViolation
 from countersign.kernel.turns import Turns
 from countersign.records.access.view import ModelView
@@ -18,6 +19,10 @@ from countersign.records.commands.run import Body, Run
 
 MOST_ROWS = 5_000
 MOST_LINES = 20 * MOST_ROWS
+
+MAX_FIELD_LENGTH = LONGEST_LONGTEXT
+# Of the whole process; the fields of the models have limits of their own.
+csv.field_size_limit(MAX_FIELD_LENGTH)
 
 _WHOLE = re.compile("-?[0-9]{1,18}")
 
@@ -132,7 +137,11 @@ def _table(text: str) -> list[list[str]]:
             if len(table) > MOST_ROWS + 1 or lines > MOST_LINES:
                 break
     except csv.Error as error:
-        raise BadInput(f"csv cannot be read: {error}") from error
+        reason = (
+            f"csv cannot be read after row {len(table)}: it must be RFC 4180, with every quoted field closed, a comma "
+            f"or a line break after it, and at most {MAX_FIELD_LENGTH:,} characters in a field"
+        )
+        raise BadInput(reason) from error
     if len(table) <= MOST_ROWS and lines > MOST_LINES:
         raise BadInput(f"csv may have {MOST_LINES} lines at most, empty ones included")
     return table
