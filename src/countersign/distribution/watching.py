@@ -85,7 +85,7 @@ async def _measured(store: Store) -> Iterable[Sample]:
     samples += [
         Sample(UNKNOWN, made.unknown if made else 0),
         Sample(UNKNOWN_BYTES, made.unknown_bytes if made else 0),
-        Sample(STOPPED, bool(made and made.stopped)),
+        Sample(STOPPED, 1 if made and made.stopped else 0),
     ]
     data = Path(store.settings.data)
     if store.database.dialect == "sqlite":

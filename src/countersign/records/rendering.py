@@ -232,11 +232,15 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
         values[places["diff"]] = await _diff(run, copies, diff)
     if "effects" in places:
         values[places["effects"]] = await effects.shown(run, values[places["effects"]])
+    await _mask_names(run, values, places)
+    _keep_back(run, values, places)
+    await _mark_overtaken(run, values, places, kept)
+
+
+async def _mask_names(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     for name in ("approvals", "proposed_by"):
         if name in places and run.caller.view.is_masked:
             values[places[name]] = await _spoken(run, msgspec.json.decode(bytes(values[places[name]])))
-    _keep_back(run, values, places)
-    await _mark_overtaken(run, values, places, kept)
 
 
 async def _mark_overtaken(

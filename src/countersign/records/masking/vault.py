@@ -83,14 +83,17 @@ class Vault:
             for place, hashed, each in zip(places, hashes, wanted, strict=True)
         }
         held = {place: _held(row) for place, row in rows.items()}
-        rows = await self._untouched(transaction, releasing) | rows
-        if not rows:
-            return []
+        held |= await self._insert_all(transaction, await self._untouched(transaction, releasing) | rows)
+        return [held[place] for place in places]
+
+    async def _insert_all(self, transaction: Transaction, rows: Mapping[bytes, list[Value]]) -> dict[bytes, Held]:
+        """Take a reference to each row in the order of the hashes; those that have a hash, as they are in the vault."""
+        held: dict[bytes, Held] = {}
         insert = _insert_alone if self._dialect == "sqlite" else _insert
         for some in _parts([rows[place] for place in sorted(rows)]):
             inserted = await insert(transaction, some)
             held |= {bytes(hashed): Held(number, bytes(key)) for number, hashed, key in inserted if hashed is not None}
-        return [held[place] for place in places]
+        return held
 
     async def _untouched(self, transaction: Transaction, value_ids: Collection[int]) -> dict[bytes, list[Value]]:
         """Rows that are there and keep their references: writing them takes them."""
