@@ -93,7 +93,8 @@ class Lives:
             self._process.kill()
             self._process.wait()
             deadline_s = time.monotonic() + START_S
-            while any(is_running(each) for each in workers):
+            # The threads of a process that is gone may hold its port for a moment.
+            while any(is_running(each) for each in workers) or answers(self.port):
                 if time.monotonic() > deadline_s:
                     raise RuntimeError("a worker has outlived its supervisor")
                 time.sleep(0.002)
