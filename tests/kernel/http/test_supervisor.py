@@ -103,7 +103,7 @@ def test_a_worker_that_cannot_be_started_leaves_no_descriptor_open(
             one._start_due()
 
     assert worker.due_s > workers.clock.monotonic_s()
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 def test_the_stacks_of_all_workers_that_stall_are_waited_for_together(system: System) -> None:

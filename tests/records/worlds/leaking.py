@@ -216,7 +216,11 @@ def bounds_bind_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def plans_show_hidden_values(patch: pytest.MonkeyPatch) -> None:
     """A plan's diff is shown as it is stored."""
-    patch.setattr(rendering, "_diff", lambda run, copies, diff: list(diff))
+
+    async def stored(run: object, copies: object, diff: Sequence[Any]) -> list[Any]:
+        return list(diff)
+
+    patch.setattr(rendering, "_diff", stored)
 
 
 def plans_show_their_digest(patch: pytest.MonkeyPatch) -> None:
