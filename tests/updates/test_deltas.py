@@ -99,6 +99,19 @@ def test_random_trees_are_made_exactly(seed: int, group_bytes: int) -> None:
         assert found == lacking(old, new)
 
 
+@pytest.mark.parametrize("length", range(1, 17))
+def test_a_file_of_few_bytes_is_changed_exactly(length: int) -> None:
+    old = {"a": b"0123456789abcdef"[:length]}
+    new = {"a": old["a"][::-1] + b"!"}
+
+    assert applied(made(old, new), old, new) == new
+
+
+def test_old_files_of_fewer_bytes_than_a_dictionary_has_are_refused() -> None:
+    with pytest.raises(Malformed, match="too short for a dictionary"):
+        applying._prefix(Reference([Held(b"1234567")], Budget()))
+
+
 def test_a_changed_byte_in_a_big_file_costs_next_to_nothing() -> None:
     data = random.Random(1).randbytes(MIB)
     changed = data[:500_000] + b"x" + data[500_001:]

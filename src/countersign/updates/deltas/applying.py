@@ -178,7 +178,13 @@ class _Rebuilt:
 
 
 def _prefix(reference: Reference) -> bytes:
-    """The reference as a dictionary."""
+    """The reference as a dictionary.
+
+    Raises:
+        Malformed: no dictionary can be of this length.
+    """
+    if reference.size < streams.SHORTEST_PREFIX_BYTES:
+        raise Malformed("the old files are too short for a dictionary")
     if reference.size > streams.PREFIX_BYTES:
         raise Malformed("the old files are too long for a dictionary")
     return reference.joined()

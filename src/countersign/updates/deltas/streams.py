@@ -9,8 +9,10 @@ from backports import zstd
 
 from countersign.updates.numbers import Malformed
 
+SHORTEST_PREFIX_BYTES = 8
+"""The shortest reference that may serve as a dictionary, as zstd has it."""
 PREFIX_BYTES = 96 << 20
-"""The longest reference that may serve as a dictionary: it has to lie in memory as one piece."""
+"""The longest: it has to lie in memory as one piece."""
 DICTIONARY_BYTES = 64 << 20
 _SAMPLE = 1 << 20
 _PIECE = 1 << 20
@@ -59,7 +61,7 @@ def pack(data: bytes, prefix: bytes = b"") -> Packed:
         if len(_packed(ZSTD, sample, b"")) > len(sample) * 0.995 and len(zstd.compress(data, 3)) > len(data) * 0.995:
             return Packed(RAW, len(data), data)
         methods = tuple(ranked[: 1 if len(data) > _LONGISH else 2])
-    if 0 < len(prefix) <= PREFIX_BYTES:
+    if SHORTEST_PREFIX_BYTES <= len(prefix) <= PREFIX_BYTES:
         methods = (*methods, ZSTD_PREFIX)
     tried = [Packed(method, len(data), _packed(method, data, prefix)) for method in methods]
     return min((Packed(RAW, len(data), data), *tried), key=lambda packed: len(packed.body))
