@@ -38,6 +38,14 @@ async def _end_connections(url: str) -> None:
     await connection.close()
 
 
+async def test_an_opened_database_holds_one_connection_until_more_work_at_once(shop: Database) -> None:
+    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    assert await shop.fetch(others) == [(1,)]
+
+    await asyncio.gather(*(shop.fetch("SELECT pg_sleep(0.05)") for _ in range(4)))
+    assert await shop.fetch(others) == [(4,)]
+
+
 async def test_connections_that_died_idle_fail_no_request(shop: Database, postgres_url: str) -> None:
     for number in range(5):
         await asyncio.gather(*(shop.fetch("SELECT pg_sleep(0.01)") for _ in range(4)))

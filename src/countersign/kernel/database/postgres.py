@@ -36,8 +36,6 @@ _LOST = (
     ConnectionError,
 )
 
-_MAKE_SCHEMA = "SELECT format('CREATE SCHEMA IF NOT EXISTS %I', $1::text)"
-
 # SQLSTATE, or its class (PostgreSQL documentation, appendix A), and the remedy.
 _REMEDIES = {
     "08": "The connection to PostgreSQL was lost; check that it runs and can be reached, or try again.",
@@ -274,48 +272,46 @@ async def open_postgres(
     """
     settings = {
         "application_name": APPLICATION,
+        "search_path": '"' + schema.replace('"', '""') + '"',
         "default_transaction_read_only": "on",
         "lock_timeout": str(LOCK_WAIT_MS),
         "idle_in_transaction_session_timeout": "60000",
         "jit": "off",
     }
+    options = {
+        "min_size": 1,
+        "max_size": pool,
+        "timeout": CONNECT_S,
+        "reset": _keep,
+        "statement_cache_size": CACHED_STATEMENTS,
+        "max_cached_statement_lifetime": 0,
+        "max_inactive_connection_lifetime": 0,
+        "server_settings": settings,
+    }
+    made = await connected(driver.create_pool(url, **options), url)
+    database = PostgresDatabase(made, pool, read_deadline_s, name or schema)
     try:
-        settings["search_path"] = await _prepare_schema(url, schema)
-        made = await driver.create_pool(
-            url,
-            min_size=min(2, pool),
-            max_size=pool,
-            timeout=CONNECT_S,
-            reset=_keep,
-            statement_cache_size=CACHED_STATEMENTS,
-            max_cached_statement_lifetime=0,
-            max_inactive_connection_lifetime=0,
-            server_settings=settings,
-        )
-    except _ERRORS as error:
-        refuse(error)
-    return PostgresDatabase(made, pool, read_deadline_s, name or schema)
+        await _prepare_schema(database, schema)
+    except BaseException:
+        made.terminate()
+        raise
+    return database
 
 
 async def _keep(_connection: object) -> None:
     """What the pool does instead of its reset query: nothing."""
 
 
-async def _prepare_schema(url: str, schema: str) -> str:
-    """Create the schema when it is missing; its name, quoted."""
-    connection = await connected(driver.connect(url, timeout=CONNECT_S), url)
-    try:
-        found = await rights(connection, schema)
-        found.require_use()
-        # Looked up first, so that a user without the right to create one may use one that is there.
-        if not found.has_schema:
-            ((create,),) = await connection.fetch(_MAKE_SCHEMA, schema)
-            # Even with IF NOT EXISTS two at once collide in the catalogue.
-            with suppress(asyncpg.UniqueViolationError, asyncpg.DuplicateSchemaError):
-                await connection.execute(create)
-    finally:
-        await connection.close()
-    return found.schema
+async def _prepare_schema(database: PostgresDatabase, schema: str) -> None:
+    """Create the schema when it is missing."""
+    found = await rights(database, schema)
+    found.require_use()
+    # Looked up first, so that a user without the right to create one may use one that is there.
+    if not found.has_schema:
+        # Even with IF NOT EXISTS two at once collide in the catalogue.
+        with suppress(ConstraintViolation, asyncpg.DuplicateSchemaError):
+            async with database.transaction() as transaction:
+                await transaction.run(f"CREATE SCHEMA IF NOT EXISTS {found.schema}")
 
 
 async def _returned(lease: Lease) -> None:

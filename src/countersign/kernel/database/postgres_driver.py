@@ -67,6 +67,10 @@ class Pool(Protocol):
         """Close it, once it is idle."""
         ...
 
+    def terminate(self) -> None:
+        """Close its connections at once, without a word to the server."""
+        ...
+
 
 class Driver(Protocol):
     """The module."""
