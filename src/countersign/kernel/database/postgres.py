@@ -36,6 +36,8 @@ _LOST = (
     ConnectionError,
 )
 
+_MAKE_SCHEMA = "SELECT format('CREATE SCHEMA IF NOT EXISTS %I', $1::text)"
+
 # SQLSTATE, or its class (PostgreSQL documentation, appendix A), and the remedy.
 _REMEDIES = {
     "08": "The connection to PostgreSQL was lost; check that it runs and can be reached, or try again.",
@@ -311,7 +313,8 @@ async def _prepare_schema(database: PostgresDatabase, schema: str) -> None:
         # Even with IF NOT EXISTS two at once collide in the catalogue.
         with suppress(ConstraintViolation, asyncpg.DuplicateSchemaError):
             async with database.transaction() as transaction:
-                await transaction.run(f"CREATE SCHEMA IF NOT EXISTS {found.schema}")
+                ((create,),) = await transaction.fetch(_MAKE_SCHEMA, schema)
+                await transaction.run(create)
 
 
 async def _returned(lease: Lease) -> None:
