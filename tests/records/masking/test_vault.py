@@ -6,6 +6,7 @@ import pytest
 
 from countersign.records.access.view import Caller
 from countersign.records.commands.refusals import BadInput
+from countersign.records.masking import vault as module
 from countersign.records.masking.vault import Vault, Wanted
 from tests.records.inside import Inside
 
@@ -84,12 +85,43 @@ async def test_deleting_the_last_holder_erases_the_value_and_its_sealed_copies(
     with pytest.raises(BadInput, match=f"unknown token {token}"):
         await book.value(agent, "contact", "create", email=token)
 
-    # The same value written again is another one: old tokens and copies stay dead.
+    # The same value written again has its token, as it would have if another record had held it meanwhile. The copies
+    # of before stay erased.
     again = await book.value(root, "contact", "create", email="ada@example.com")
-    assert (await book.value(agent, "contact", "get", id=again["id"]))["email"] != token
+    assert (await book.value(agent, "contact", "get", id=again["id"]))["email"] == token
     (other_id, other_key) = (await book.rows("SELECT id, key FROM pii_value"))[0]
-    assert other_id != value_id
+    assert other_id == value_id
     assert vault.unseal(bytes(other_key), sealed) is None
+
+
+@pytest.mark.parametrize("is_held_elsewhere", [False, True])
+async def test_a_value_that_leaves_and_returns_has_its_token_whether_or_not_others_hold_it(
+    book: Inside, root: Caller, agent: Caller, *, is_held_elsewhere: bool
+) -> None:
+    if is_held_elsewhere:
+        await book.value(root, "contact", "create", email="ada@example.com")
+    made = await book.value(root, "contact", "create", email="ada@example.com")
+    token = (await book.value(agent, "contact", "get", id=made["id"]))["email"]
+
+    for email in ("grace@example.com", None):
+        await book.value(root, "contact", "update", id=made["id"], email=email)
+        await book.value(root, "contact", "update", id=made["id"], email="ada@example.com")
+        assert (await book.value(agent, "contact", "get", id=made["id"]))["email"] == token
+
+
+async def test_values_whose_ids_would_be_equal_get_two(book: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = book.service.engine
+    one, other = (Wanted("EMAIL", f"{name}@example.com", linked=True) for name in ("ada", "grace"))
+    monkeypatch.setattr(module, "_linked_id", lambda hashed, start=0: 7 + start + (hashed[0] if start else 0))
+
+    async with book.service.records.database.transaction() as transaction:
+        (first,) = await engine.vault.hold(transaction, [one])
+        (second,) = await engine.vault.hold(transaction, [other])
+        again = await engine.vault.hold(transaction, [other, one])
+
+    assert first.id == 7
+    assert second.id != 7
+    assert again == [second, first]
 
 
 async def test_references_are_what_a_recount_finds_after_many_changes(

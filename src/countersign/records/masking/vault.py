@@ -4,13 +4,14 @@ import base64
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from countersign.kernel import ids
 from countersign.kernel.database.port import Dialect, Reader, Transaction, Value
+from countersign.kernel.errors import Unavailable
 from countersign.kernel.security.sealed import derived
 from countersign.kernel.turns import Turns
 
@@ -22,15 +23,24 @@ AT_ONCE = 500
 """Values of one statement, which takes some 32,000 parameters."""
 
 _Item = TypeVar("_Item")
+_Entry: TypeAlias = tuple[int, bytes | None, bytes]
+"""Of a row of the vault its id, hash and key."""
 
 _KEYS = "SELECT id, key FROM pii_value WHERE id IN ({ids})"
 _HOLD = """
 INSERT INTO pii_value (id, label, hash, key, refs, domain_id)
-VALUES {rows}
-ON CONFLICT (hash) DO UPDATE SET refs = pii_value.refs + excluded.refs
+SELECT coalesce(
+        (SELECT known.id FROM pii_value AS known WHERE known.hash = new.hash),
+        CASE WHEN new.hash IS NOT NULL AND EXISTS (SELECT 1 FROM pii_value AS other WHERE other.id = new.id)
+            THEN new.second_id ELSE new.id END
+    ), label, hash, key, refs, domain_id
+FROM (VALUES {rows}) AS new (id, label, hash, key, refs, domain_id, second_id)
+ON CONFLICT (id) DO UPDATE SET refs = pii_value.refs + excluded.refs WHERE pii_value.hash = excluded.hash
 RETURNING id, hash, key
 """
+_ROW_TYPES = ("bigint", "text", "bytea", "bytea", "bigint", "text", "bigint")
 _FIND = "SELECT id, hash, key FROM pii_value WHERE hash IN ({hashes})"
+_TAKEN = "SELECT id FROM pii_value WHERE id IN ({ids})"
 _ADD = "INSERT INTO pii_value (id, label, hash, key, refs, domain_id) VALUES ($1, $2, $3, $4, $5, $6)"
 _RAISE = "UPDATE pii_value SET refs = refs + $2 WHERE id = $1"
 _HOLD_AGAIN = "UPDATE pii_value SET refs = refs + 1 WHERE id = $1 RETURNING id, hash, key"
@@ -70,7 +80,8 @@ class Vault:
     async def hold(
         self, transaction: Transaction, wanted: Sequence[Wanted], releasing: Collection[int] = ()
     ) -> list[Held]:
-        """One more reference to each value, in their order; values that are new get random ids.
+        """One more reference to each value, in their order. The id of a linked value is made from the value: one that
+        went and returns has the id it had, whether or not anything held it meanwhile. Others get random ids.
 
         `releasing` are the ids that the same transaction releases next: they are taken together with the others, so
         that whoever holds one value and waits for another waits in the same order as everybody.
@@ -79,7 +90,7 @@ class Vault:
         places = [hashed or ids.random_bytes(_HASH_BYTES) for hashed in hashes]
         counts = Counter(places)
         rows: dict[bytes, list[Value]] = {
-            place: [_new_id(), each.label, hashed, ids.random_bytes(_KEY_BYTES), counts[place], None]
+            place: [_id_of(hashed), each.label, hashed, ids.random_bytes(_KEY_BYTES), counts[place], None]
             for place, hashed, each in zip(places, hashes, wanted, strict=True)
         }
         held = {place: _held(row) for place, row in rows.items()}
@@ -190,34 +201,74 @@ def _places(values: Sequence[object]) -> str:
     return ", ".join(f"${number}" for number in range(1, len(values) + 1))
 
 
-async def _insert(transaction: Transaction, rows: Sequence[list[Value]]) -> list[tuple[int, bytes | None, bytes]]:
-    groups = (", ".join(f"${6 * row + place}" for place in range(1, 7)) for row in range(len(rows)))
+async def _insert(transaction: Transaction, rows: Sequence[list[Value]]) -> list[_Entry]:
+    width = len(_ROW_TYPES)
+    groups = (
+        ", ".join(f"${width * row + place}::{kind}" for place, kind in enumerate(_ROW_TYPES, 1))
+        for row in range(len(rows))
+    )
     text = _HOLD.format(rows=", ".join(f"({group})" for group in groups))
-    return [(row[0], row[1], row[2]) for row in await transaction.fetch(text, *(v for row in rows for v in row))]
+    values = [value for row in rows for value in (*row, _second_id(row))]
+    held = [(row[0], row[1], row[2]) for row in await transaction.fetch(text, *values)]
+    if len(held) != len(rows):
+        raise Unavailable("Two values were given one id at the same moment; try again.")
+    return held
 
 
-async def _insert_alone(transaction: Transaction, rows: Sequence[list[Value]]) -> list[tuple[int, bytes | None, bytes]]:
+async def _insert_alone(transaction: Transaction, rows: Sequence[list[Value]]) -> list[_Entry]:
     """As `_insert`, for the only writer of a database.
 
     SQLite keeps a journal for each statement that may fail after its first row, as one of several rows or with DO
     UPDATE may. To cut it, SQLite walks over all pages that the transaction has changed: n such statements take time in
     proportion to n * n.
     """
-    hashes = [row[2] for row in rows if row[2] is not None]
-    found = await transaction.fetch(_FIND.format(hashes=_places(hashes)), *hashes) if hashes else []
-    known = {bytes(row[1]): row[0] for row in found}
+    known = await _known(transaction, [row[2] for row in rows if row[2] is not None])
+    new = [row for row in rows if row[2] not in known]
+    await _give_free_ids(transaction, new)
+    for row in new:
+        await transaction.run(_ADD, *row)
     for row in rows:
-        hashed = row[2]
-        if isinstance(hashed, bytes) and hashed in known:
-            await transaction.run(_RAISE, known[hashed], row[4])
-        else:
-            await transaction.run(_ADD, *row)
-    return [(row[0], row[1], row[2]) for row in found]
+        if row[2] in known:
+            await transaction.run(_RAISE, known[row[2]][0], row[4])
+    return [*known.values(), *map(_entry, new)]
+
+
+async def _known(transaction: Transaction, hashes: Sequence[Value]) -> dict[Value, _Entry]:
+    """Those that are in the vault, by hash."""
+    found = await transaction.fetch(_FIND.format(hashes=_places(hashes)), *hashes) if hashes else []
+    return {bytes(row[1]): (row[0], row[1], row[2]) for row in found}
+
+
+async def _give_free_ids(transaction: Transaction, rows: Sequence[list[Value]]) -> None:
+    """Replace ids of linked values that other values have."""
+    wanted = [row[0] for row in rows]
+    found = await transaction.fetch(_TAKEN.format(ids=_places(wanted)), *wanted) if wanted else []
+    taken = {row[0] for row in found}
+    for row in rows:
+        if row[0] in taken and row[2] is not None:
+            row[0] = _second_id(row)
+
+
+def _entry(row: list[Value]) -> _Entry:
+    return int(str(row[0])), None if row[2] is None else _bytes(row[2]), _bytes(row[3])
 
 
 def _new_id() -> int:
     # Random, so that an id that was forgotten never comes to mean another value.
     return int.from_bytes(ids.random_bytes(ID_BITS // 8))
+
+
+def _id_of(hashed: bytes | None) -> int:
+    return _new_id() if hashed is None else _linked_id(hashed)
+
+
+def _linked_id(hashed: bytes, start: int = 0) -> int:
+    return int.from_bytes(hashed[start : start + ID_BITS // 8])
+
+
+def _second_id(row: list[Value]) -> int:
+    """The id that the row's value gets where another value has its own one: a chance of 1 in 2^48 for each value."""
+    return _new_id() if row[2] is None else _linked_id(_bytes(row[2]), ID_BITS // 8)
 
 
 def _held(row: list[Value]) -> Held:
