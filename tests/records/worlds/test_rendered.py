@@ -130,7 +130,7 @@ async def test_two_worlds_look_the_same(browser: Browser, sqlite_worlds: Pairs, 
     if Assets.of_package().parts("work") is None:
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
     async with (
-        sqlite_worlds(audience) as (first, second),
+        sqlite_worlds.copied(audience) as (first, second),
         visited(browser, first, audience) as here,
         visited(browser, second, audience) as there,
     ):
