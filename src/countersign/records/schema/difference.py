@@ -47,8 +47,10 @@ def between(before: Snapshot, after: Snapshot) -> list[Step]:
 
     They begin anew from wherever an interrupted upgrade has come to: each leaves a snapshot behind.
     """
-    if _in_order(before) == _in_order(after):
-        return []
+    return [] if _in_order(before) == _in_order(after) else _planned(before, after)
+
+
+def _planned(before: Snapshot, after: Snapshot) -> list[Step]:
     planning = _Planning(before, after)
     for name in after.tables:
         if name not in before.tables:
