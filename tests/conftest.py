@@ -6,7 +6,10 @@ import os
 import signal
 import sys
 from collections.abc import Generator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
+from typing import cast
 
 import pytest
 
@@ -47,6 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.dont_write_bytecode = False
     sys.addaudithook(refuse_the_outside)
     telemetry.configure()
+    if "sniffio" not in sys.modules and find_spec("sniffio") is None:
+        # httpx looks for it with every request to an application in the test's own process, in all folders there are.
+        sys.modules.update(sniffio=cast("ModuleType", None))
     quick = None if config.getoption("--full") else quick_folder()
     if quick:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(quick))

@@ -1,7 +1,10 @@
 """Which modules are switched on: `base`, and those the operator names, found through their entry points."""
 
+import os
+import sys
 import traceback
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 
@@ -31,9 +34,29 @@ def found(wanted: Sequence[str]) -> Registry:
     Raises:
         DeclarationError: one is not installed, is no module, or is declared wrongly; the text names the remedy.
     """
-    # Once for all: it reads a file of every package that is installed.
-    offered = entry_points(group=GROUP)
-    return Registry([base.MODULE, *(_module(name, offered) for name in wanted if name != base.MODULE.name)])
+    offered = _offered(tuple((folder, _changed(folder)) for folder in sys.path))
+    return _registry((base.MODULE, *(_module(name, offered) for name in wanted if name != base.MODULE.name)))
+
+
+@lru_cache(maxsize=4)
+def _offered(_folders: tuple[tuple[str, int], ...]) -> EntryPoints:
+    """The modules in these folders, which are all of `sys.path`, each with its time of change. It reads a file of every
+    package that is installed."""
+    return entry_points(group=GROUP)
+
+
+def _changed(folder: str) -> int:
+    """When a package was last installed into the folder or removed from it, in nanoseconds; 0 when there is none."""
+    try:
+        return os.stat(folder or ".").st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=4)
+def _registry(wanted: tuple[Module, ...]) -> Registry:
+    """The modules put together; the same ones are checked once."""
+    return Registry(wanted)
 
 
 def _module(name: str, offered: EntryPoints) -> Module:

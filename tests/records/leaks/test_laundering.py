@@ -10,7 +10,7 @@ from countersign.records.commands.stored import personal_fields
 from tests.figures import Figures
 from tests.records.office import Office
 
-SAMPLE = 200
+SAMPLE = 100
 MODELS = ("party", "address", "lead", "activity", "ticket", "product", "invoice", "invoice_line", "payment", "user")
 _TOKEN = re.compile(r"(?<![A-Za-z0-9_])([A-Z]+)_(\d{1,15})(?![A-Za-z0-9_])")
 
@@ -42,21 +42,23 @@ async def test_no_token_in_any_field_of_any_command_gives_a_clear_value(
     figures.update({"combinations": len(tries), "clear_values": 0, **{f"answered_{k}": n for k, n in answered.items()}})
 
 
-def _hold(text: str, canaries: re.Pattern[str]) -> None:
-    found = canaries.search(text)
-    assert found is None, f"{found[0]} in …{text[max(0, found.start() - 200) : found.end() + 100]}…"
+def _hold(text: str, canaries: list[str]) -> None:
+    # One after the other: a pattern of them all takes thirty times as long.
+    for each in canaries:
+        place = text.find(each)
+        assert place < 0, f"{each} in …{text[max(0, place - 200) : place + 300]}…"
 
 
-async def _personal_values(office: Office) -> re.Pattern[str]:
+async def _personal_values(office: Office) -> list[str]:
     """Every personal value of the demonstration that is long enough to be told from chance."""
     found: set[str] = set()
     for model, declared in office.service.records.registry.models.items():
         for name in personal_fields(declared):
             rows = await office.service.records.database.fetch(f'SELECT DISTINCT "{name}" FROM "{model}"')
             found |= {row[0] for row in rows if row[0] and len(row[0]) > 7}
-    # As JSON has them, longest first; what stands in clear by right elsewhere is no proof of anything.
+    # What stands in clear by right elsewhere is no proof of anything.
     clear = str([await office.all(model, "bob") for model in ("lead", "ticket", "party")])
-    return re.compile("|".join(re.escape(each) for each in sorted(found, key=len, reverse=True) if each not in clear))
+    return [each for each in sorted(found) if each not in clear]
 
 
 async def _tokens(office: Office, agent: str) -> tuple[dict[str, str], dict[str, list[dict[str, Any]]]]:
@@ -102,7 +104,7 @@ def _sample(seen: list[dict[str, Any]], name: str) -> object:
     return next((row[name] for row in seen if row.get(name) is not None), None)
 
 
-async def _hold_everything(office: Office, who: str, canaries: re.Pattern[str]) -> None:
+async def _hold_everything(office: Office, who: str, canaries: list[str]) -> None:
     """Everything somebody can read holds no clear value."""
     answer = await office.http.get("/api/commands", headers=office.headers(who))
     commands = {each["id"] for each in answer.json()["commands"]}

@@ -59,9 +59,9 @@ async def check(world: World, viewer: Viewer, query: Query, step: int, luck: ran
 async def test_a_jump_gives_what_the_whole_list_has_there(
     database_url: str, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
-    """Random models, rows with ties and empty values, roles that see a part: 800 jumps, 80,000 with --full."""
+    """Random models, rows with ties and empty values, roles that see a part: 480 jumps, 80,000 with --full."""
     loop = asyncio.get_running_loop()
-    models, each = (200, 50) if is_full else (6, 20)
+    models, each = (200, 50) if is_full else (4, 15)
     counted = {"models": 0, "jumps": 0}
 
     def here(work: Coroutine[Any, Any, Any]) -> Any:

@@ -1,6 +1,6 @@
 """Two databases that differ only in what one caller may not see."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -100,23 +100,44 @@ class World:
         assert answer.status_code == 200 or "no such record" in answer.text, answer.text
 
 
+@dataclass(frozen=True)
+class Built:
+    """What is known of a world that nobody has opened: its callers' bearer tokens, and in world b the plans of others
+    with what others do there meanwhile."""
+
+    tokens: Mapping[str, str]
+    plans: Sequence[str]
+    steps: tuple[Step, ...]
+
+
+async def build(settings: Settings, variant: Variant, audience: Audience) -> Built:
+    """Fill an empty database with the world for this audience: `a` and `b` look the same to it."""
+    async with _served(settings, variant) as world:
+        with clock.fixed(STARTED):
+            await _Building(world.service, variant, audience).everything()
+            await _sign_in(world, audience)
+            if variant == "b":
+                await _let_others_work(world, audience)
+        return Built(world.tokens, world.plans, world.steps)
+
+
 @asynccontextmanager
-async def opened(settings: Settings, variant: Variant, audience: Audience) -> AsyncGenerator[World]:
-    """The world for this audience: `a` and `b` look the same to it."""
+async def opened(settings: Settings, variant: Variant, built: Built) -> AsyncGenerator[World]:
+    """The world that was built in this database, or in the one that this is a copy of."""
+    async with _served(settings, variant) as world:
+        await _salt_anew(world.service)
+        world.tokens, world.plans, world.steps = dict(built.tokens), list(built.plans), built.steps
+        yield world
+
+
+@asynccontextmanager
+async def _served(settings: Settings, variant: Variant) -> AsyncGenerator[World]:
     if variant == "b":
         settings = replace(settings, modules=f"{settings.modules},archive")
     async with app.opened(settings, ROOT_URL, is_loopback=True) as service:
-        with clock.fixed(STARTED):
-            await _Building(service, variant, audience).everything()
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            world = World(service, http)
-            with clock.fixed(STARTED):
-                await _sign_in(world, audience)
-                if variant == "b":
-                    await _let_others_work(world, audience)
-            await _salt_anew(service)
-            yield world
+            yield World(service, http)
 
 
 async def _let_others_work(world: World, audience: Audience) -> None:

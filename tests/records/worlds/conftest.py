@@ -1,17 +1,20 @@
-"""Pairs of worlds on each database."""
+"""Pairs of worlds on each database: built once for each audience, and copied for every test."""
 
+import shutil
 import sys
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from countersign.settings import Settings
 from tests.records.office import settings
 from tests.records.worlds import building
-from tests.records.worlds.building import Audience, World
-from tests.servers.postgres import PostgresFactory
+from tests.records.worlds.building import Audience, Built, Variant, World
+from tests.servers.postgres import Cluster, PostgresFactory
 
 ARCHIVE = """
 from countersign.declare import LongText, Model, Module, Ref, Text, where
@@ -26,44 +29,115 @@ module = Module("archive", version="1", label="Archive", needs=("party", "crm"),
 """
 """A module that only world b has, and that nobody is granted anything of."""
 
-Pairs = Callable[[Audience], AbstractAsyncContextManager[tuple[World, World]]]
+
+class Original(NamedTuple):
+    """A world that is copied: its settings, and what is known of it."""
+
+    settings: Settings
+    built: Built
 
 
-def _pairs(folder: Path, new_url: Callable[[], str]) -> Pairs:
-    numbers = count(1)
+class Originals:
+    """The worlds of a run on one engine, by audience; in a run of --full, none is used a second time."""
+
+    def __init__(self, folder: Path, cluster: Cluster | None, *, is_full: bool) -> None:
+        """Keep them in the folder, and unless they are SQLite's in databases of the cluster."""
+        self._folder = folder
+        self._cluster = cluster
+        self._is_full = is_full
+        self._built: dict[Audience, tuple[Original, Original]] = {}
+        self._numbers = count(1)
+
+    async def build(self, audience: Audience) -> None:
+        """Build the pair for this audience, unless there is one."""
+        if audience not in self._built:
+            self._built[audience] = (await self._original("a", audience), await self._original("b", audience))
+
+    async def take(self, audience: Audience) -> tuple[Original, Original]:
+        """The pair for this audience."""
+        await self.build(audience)
+        return self._built.pop(audience) if self._is_full else self._built[audience]
+
+    async def _original(self, variant: Variant, audience: Audience) -> Original:
+        name = f"world_{next(self._numbers)}"
+        made = settings(str(self._folder / name), self._cluster.create(name) if self._cluster else "")
+        return Original(made, await building.build(made, variant, audience))
+
+
+class Pairs:
+    """Copies the worlds for one test."""
+
+    def __init__(self, originals: Originals, folder: Path, new_url: Callable[[str], str]) -> None:
+        """Put the copies into the folder, and where `new_url` knows databases, into one that is like the named one."""
+        self._originals = originals
+        self._folder = folder
+        self._new_url = new_url
+        self._numbers = count(1)
+
+    async def build(self, audience: Audience) -> None:
+        """Build what is to be copied, before something is changed that those who build it use."""
+        await self._originals.build(audience)
 
     @asynccontextmanager
-    async def pair(audience: Audience) -> AsyncGenerator[tuple[World, World]]:
-        number = next(numbers)
-        first = settings(str(folder / f"a{number}"), new_url())
-        second = settings(str(folder / f"b{number}"), new_url())
-        async with building.opened(first, "a", audience) as one, building.opened(second, "b", audience) as two:
+    async def copied(self, audience: Audience) -> AsyncGenerator[tuple[World, World]]:
+        """A pair of worlds that look the same to the audience, and are the test's own."""
+        first, second = await self._originals.take(audience)
+        async with (
+            building.opened(self._copy(first), "a", first.built) as one,
+            building.opened(self._copy(second), "b", second.built) as two,
+        ):
             yield one, two
 
-    return pair
+    def _copy(self, original: Original) -> Settings:
+        data = shutil.copytree(original.settings.data, self._folder / f"world{next(self._numbers)}")
+        return settings(str(data), self._new_url(original.settings.database_url.rpartition("/")[2]))
 
 
-@pytest.fixture(autouse=True)
-def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install the module of world b, as far as Python can tell."""
-    (tmp_path / "worlds_archive.py").write_text(ARCHIVE)
-    info = tmp_path / "worlds_archive-1.0.dist-info"
+@pytest.fixture(scope="session")
+def archive_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package of world b's module."""
+    folder = tmp_path_factory.mktemp("archive")
+    (folder / "worlds_archive.py").write_text(ARCHIVE)
+    info = folder / "worlds_archive-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: worlds-archive\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[countersign.modules]\narchive = worlds_archive:module\n")
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def archive(archive_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install the module of world b, as far as Python can tell."""
+    monkeypatch.setattr(sys, "path", [str(archive_folder), *sys.path])
+
+
+@pytest.fixture(scope="session")
+def sqlite_originals(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Originals:
+    """The worlds on SQLite."""
+    is_full = bool(request.config.getoption("--full"))
+    return Originals(tmp_path_factory.mktemp("worlds"), None, is_full=is_full)
+
+
+@pytest.fixture(scope="session")
+def postgres_originals(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, postgres_cluster: Cluster
+) -> Originals:
+    """The worlds on PostgreSQL."""
+    is_full = bool(request.config.getoption("--full"))
+    return Originals(tmp_path_factory.mktemp("worlds"), postgres_cluster, is_full=is_full)
 
 
 @pytest.fixture
-def sqlite_worlds(tmp_path: Path) -> Pairs:
+def sqlite_worlds(sqlite_originals: Originals, tmp_path: Path) -> Pairs:
     """Makes a pair of worlds on SQLite."""
-    return _pairs(tmp_path, lambda: "sqlite")
+    return Pairs(sqlite_originals, tmp_path, lambda _: "")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def worlds(request: pytest.FixtureRequest, tmp_path: Path) -> Pairs:
     """Makes a pair of worlds on each engine."""
     if request.param == "sqlite":
-        return _pairs(tmp_path, lambda: "sqlite")
+        found: Pairs = request.getfixturevalue("sqlite_worlds")
+        return found
     factory: PostgresFactory = request.getfixturevalue("new_postgres_url")
-    return _pairs(tmp_path, factory)
+    return Pairs(request.getfixturevalue("postgres_originals"), tmp_path, factory)

@@ -22,9 +22,10 @@ PLANTED: list[tuple[Leak, Carrier]] = [*((leak, REST) for leak in LEAKS), *((lea
 async def test_a_planted_leak_is_caught(
     sqlite_worlds: Pairs, leak: Leak, carrier: Carrier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    await sqlite_worlds.build(leak.audience)
     if leak.is_early:
         leak.patch(monkeypatch)
-    async with sqlite_worlds(leak.audience) as (first, second):
+    async with sqlite_worlds.copied(leak.audience) as (first, second):
         if not leak.is_early:
             leak.patch(monkeypatch)
         requests = Requests(first.service.records.registry, seed=3, is_agent=leak.who == "agent")

@@ -12,7 +12,7 @@ from tests.records.worlds.carrying import MCP, REST, Carrier
 from tests.records.worlds.comparing import compare
 from tests.records.worlds.conftest import Pairs
 
-PAIRS = 200
+PAIRS = 100
 ALL_PAIRS = 10_000
 PAIRS_OF_WORLDS = 20
 CALLERS: list[tuple[Audience, str]] = [
@@ -33,7 +33,7 @@ carriers = pytest.mark.parametrize("carrier", [REST, MCP], ids=["REST", "MCP"])
 @callers
 @carriers
 async def test_two_worlds_answer_the_same(worlds: Pairs, audience: Audience, who: str, carrier: Carrier) -> None:
-    async with worlds(audience) as (first, second):
+    async with worlds.copied(audience) as (first, second):
         requests = Requests(first.service.records.registry, seed=1, is_agent=who == "agent")
 
         found = await compare((first, second), who, requests, PAIRS, carrier)
@@ -51,7 +51,7 @@ async def test_two_worlds_answer_the_same_to_ten_thousand_requests(
     statuses: Counter[int] = Counter()
     tokens, took_s = 0, 0.0
     for seed in range(2, 2 + PAIRS_OF_WORLDS):
-        async with worlds(audience) as (first, second):
+        async with worlds.copied(audience) as (first, second):
             requests = Requests(first.service.records.registry, seed, is_agent=who == "agent")
             started_s = perf_counter()
             found = await compare((first, second), who, requests, ALL_PAIRS // PAIRS_OF_WORLDS, carrier)

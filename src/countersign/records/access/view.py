@@ -74,7 +74,7 @@ class ModelView:
         granted, seen = self.rows.get(command, ()), self.visible
         if granted is None or seen is None:
             return seen if granted is None else granted
-        return tuple((*each, *other) for each in granted for other in seen)
+        return granted if granted == seen else tuple((*each, *other) for each in granted for other in seen)
 
 
 @dataclass(frozen=True, eq=False)

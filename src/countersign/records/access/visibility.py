@@ -99,7 +99,7 @@ def _rights_of(standing: Standing, cut: Cut | None) -> frozenset[str]:
 
 def _partly(view: ModelView, models: Mapping[str, ModelView]) -> frozenset[str]:
     """The refs that may be to records which do not exist for the caller."""
-    refs = [field for name in view.fields if isinstance(field := view.model.fields[name], Ref)]
+    refs = [each for each in _refs(view.model) if each.name in view.fields]
     return frozenset(
         each.name
         for each in refs
@@ -107,12 +107,24 @@ def _partly(view: ModelView, models: Mapping[str, ModelView]) -> frozenset[str]:
     )
 
 
+@lru_cache(maxsize=1024)
+def _refs(model: Declared) -> tuple[Ref, ...]:
+    return tuple(each for each in model.fields.values() if isinstance(each, Ref))
+
+
+@lru_cache(maxsize=1024)
+def _made(model: Declared) -> frozenset[str]:
+    """The fields of the model that are made from others."""
+    made = [each for each in model.fields.values() if each.computed is not None or each.sum_of is not None]
+    return frozenset(each.name for each in made)
+
+
 def _withheld(model: Declared, readable: frozenset[str]) -> frozenset[str]:
     """The refs to models of which the caller reads nothing: an empty one could not be told from one that is hidden."""
     return frozenset(
-        name
-        for name, field in model.fields.items()
-        if isinstance(field, Ref) and field.target not in readable and (model.name, name) not in _OWN_REFS
+        each.name
+        for each in _refs(model)
+        if each.target not in readable and (model.name, each.name) not in _OWN_REFS
     )
 
 
@@ -157,7 +169,18 @@ def _grants_by_model(registry: Registry, commands: Commands, standing: Standing)
 
 
 def _held(known: frozenset[str], grants: Iterable[Grant]) -> frozenset[str]:
-    return frozenset(each for each in known if any(_names(grant.commands, each) for grant in grants))
+    named = _together(grant.commands for grant in grants)
+    return known if named is None else known & named
+
+
+def _together(several: Iterable[Names]) -> frozenset[str] | None:
+    """All that some of them name; None when one names everything."""
+    found: set[str] = set()
+    for names in several:
+        if names == "*":
+            return None
+        found.update(names)
+    return frozenset(found)
 
 
 def _names(names: Names, name: str) -> bool:
@@ -186,23 +209,33 @@ def _sights(registry: Registry, granted: _Sights, whole: frozenset[str]) -> dict
     """By model, the fields that are seen and how, computed ones no better than what they are made from. Of the models
     in `whole` every record is seen."""
     looked_through = _LookedThrough(registry, granted, whole)
-    return {
-        name: {each: sight for each in model.fields if (sight := looked_through.sight(name, each)) is not None}
-        for name, model in registry.models.items()
-    }
+    found: dict[str, dict[str, Sight]] = {}
+    for name, model in registry.models.items():
+        made, seen = _made(model), granted[name]
+        found[name] = {
+            each: sight
+            for each in seen
+            if (sight := looked_through.sight(name, each) if each in made else seen[each]) is not None
+        }
+    return found
 
 
 def _granted_sights(model: Declared, grants: Sequence[Grant], standing: Standing) -> dict[str, Sight]:
     found: dict[str, Sight] = {}
+    clear, masked = _together(grant.clear for grant in grants), _together(grant.masked for grant in grants)
     for name, field in model.fields.items():
-        if _is_kept_from(field, standing):
+        if field.restricted and _is_kept_from(field, standing):
             continue
-        is_masked = any(_names(grant.masked, name) for grant in grants)
-        if any(_names(grant.clear, name) for grant in grants) or (is_masked and not field.personal):
+        is_masked = _is_in(masked, name)
+        if _is_in(clear, name) or (is_masked and not field.personal):
             found[name] = "clear"
         elif is_masked:
             found[name] = "masked"
     return found
+
+
+def _is_in(names: frozenset[str] | None, name: str) -> bool:
+    return names is None or name in names
 
 
 def _is_kept_from(field: Field, standing: Standing) -> bool:
@@ -313,7 +346,8 @@ def _model_view(
     grants: Sequence[Grant],
     rows: Mapping[str, Rows],
 ) -> ModelView:
-    granted = frozenset(name for name in fields if any(_names(grant.write, name) for grant in grants))
+    named = _together(grant.write for grant in grants)
+    granted = fields if named is None else named & fields.keys()
     writable = frozenset(name for name in granted if not model.fields[name].readonly)
     denied = tuple(sorted(f"{model.name}.{name}" for name in model.fields if name not in fields))
     return ModelView(model, commands, fields, writable, denied, rows)

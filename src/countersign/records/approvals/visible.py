@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from countersign.declare import where
 from countersign.kernel.database.port import Dialect, Value
-from countersign.records.access.view import Caller, Rows, View
+from countersign.records.access.view import Caller, ModelView, Rows, View
 from countersign.records.commands.conditions import Scope, any_of
 from countersign.records.commands.sql import Borrowed
 
@@ -31,17 +31,30 @@ class Decidable:
         free: list[str] = []
         found: list[str] = []
         for name, view in self.view.models.items():
-            for command in sorted(view.commands):
-                rows = view.reach(command)
+            for rows, commands in _by_rows(view):
+                listed = ", ".join(put(f"{name}.{command}") for command in commands)
                 if rows is None:
-                    free.append(put(f"{name}.{command}"))
+                    free.append(listed)
                     continue
                 reached = any_of(Scope(self.dialect, Borrowed(put), "target"), view.model, rows)
                 found.append(
-                    f"(step.command = {put(f'{name}.{command}')} AND (step.record_id IS NULL OR EXISTS "
+                    f"(step.command IN ({listed}) AND (step.record_id IS NULL OR EXISTS "
                     f'(SELECT 1 FROM "{name}" AS target WHERE target.id = step.record_id AND {reached})))'
                 )
         return [f"step.command IN ({', '.join(free)})", *found] if free else found
+
+
+def _by_rows(view: ModelView) -> list[tuple[Rows, list[str]]]:
+    """The commands by the records that they reach: most reach the same ones, and each condition costs."""
+    found: list[tuple[Rows, list[str]]] = []
+    for command in sorted(view.commands):
+        rows = view.reach(command)
+        commands = next((commands for known, commands in found if known == rows), None)
+        if commands is None:
+            found.append((rows, [command]))
+        else:
+            commands.append(command)
+    return found
 
 
 def with_plans(caller: Caller, dialect: Dialect) -> Caller:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 
 import msgspec
 
@@ -18,6 +19,7 @@ _WIDER = frozenset(
         *(("number", "money"), ("money", "number")),
     }
 )
+_NAME = attrgetter("name")
 
 
 def wanted(registry: Registry, before: Snapshot, dialect: Dialect) -> Snapshot:
@@ -45,6 +47,10 @@ def between(before: Snapshot, after: Snapshot) -> list[Step]:
 
     They begin anew from wherever an interrupted upgrade has come to: each leaves a snapshot behind.
     """
+    return [] if _in_order(before) == _in_order(after) else _planned(before, after)
+
+
+def _planned(before: Snapshot, after: Snapshot) -> list[Step]:
     planning = _Planning(before, after)
     for name in after.tables:
         if name not in before.tables:
@@ -62,6 +68,17 @@ def between(before: Snapshot, after: Snapshot) -> list[Step]:
     if planning.now.versions != after.versions:
         planning.note_versions()
     return planning.steps
+
+
+def _in_order(snapshot: Snapshot) -> Snapshot:
+    """The snapshot with columns and indexes by name: the order in which they were added means nothing."""
+    tables = {
+        name: msgspec.structs.replace(
+            each, columns=sorted(each.columns, key=_NAME), indexes=sorted(each.indexes, key=_NAME)
+        )
+        for name, each in snapshot.tables.items()
+    }
+    return Snapshot(tables, snapshot.versions)
 
 
 class _Planning:

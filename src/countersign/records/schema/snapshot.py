@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -109,10 +110,15 @@ def table(model: Declared, module: str, totals: Iterable[Total], before: Table |
     if used > MOST_BITS:
         text = f"{model.source}: {model.name} has had more than {MOST_BITS} fields: make a second model"
         raise DeclarationError(text)
-    return Table(model.name, module, list(_columns(model, totals)), list(_indexes(model, dialect)), kept, used)
+    return Table(model.name, module, list(_columns(model, tuple(totals))), list(_indexes(model, dialect)), kept, used)
 
 
-def _columns(model: Declared, totals: Iterable[Total]) -> Iterable[Column]:
+@lru_cache(maxsize=256)
+def _columns(model: Declared, totals: tuple[Total, ...]) -> tuple[Column, ...]:
+    return tuple(_each_column(model, totals))
+
+
+def _each_column(model: Declared, totals: tuple[Total, ...]) -> Iterable[Column]:
     made = {total.field: (f"{total.child.name}.{total.of}", f"{total.child.name}.{total.by}") for total in totals}
     governed = "" if model.workflow is None else model.workflow.field
     for name, field in model.fields.items():
@@ -145,7 +151,12 @@ def _own_column(field: Field, is_required: bool, made_from: tuple[str, ...]) -> 
     )
 
 
-def _indexes(model: Declared, dialect: Dialect) -> Iterable[Index]:
+@lru_cache(maxsize=256)
+def _indexes(model: Declared, dialect: Dialect) -> tuple[Index, ...]:
+    return tuple(_each_index(model, dialect))
+
+
+def _each_index(model: Declared, dialect: Dialect) -> Iterable[Index]:
     for field in model.fields.values():
         yield from _field_indexes(model.name, field, dialect)
     for columns in _EXTRA_INDEXES.get(model.name, ()):
