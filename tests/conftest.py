@@ -47,6 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.dont_write_bytecode = False
     sys.addaudithook(refuse_the_outside)
     telemetry.configure()
+    # httpx looks for it on the whole path at each request to an application, which takes longer than the request.
+    sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
     quick = None if config.getoption("--full") else quick_folder()
     if quick:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(quick))
