@@ -22,6 +22,7 @@ import struct
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import argon2
@@ -33,6 +34,8 @@ STATUS = struct.Struct("i")
 LATER = ("apsw", "asyncpg", "httptools", "uvicorn.lifespan.on", "uvicorn.protocols.http.httptools_impl", "uvloop")
 """What the product imports when it serves."""
 SET_DEATH_SIGNAL = 1
+ARGUMENTS = 47
+"""Where in /proc/self/stat the addresses of the command end, counted from the field after the name."""
 MOST_FILES = 16
 """What one order may bring: the standard streams, what is handed on, and the pipe for the exit status."""
 BASE = [each for each in sys.path if each not in os.environ["PYTHONPATH"].split(os.pathsep)]
@@ -149,17 +152,27 @@ def become(order: dict[str, Any], files: list[int]) -> None:
     if order["new_session"]:
         os.setsid()
     take_files(files, order["descriptors"])
+    show_command(order["command"])
     os.environ.clear()
     os.environ.update(order["variables"])
     time.tzset()
     os.chdir(order["folder"])
     sys.path[:] = [os.getcwd(), *os.environ["PYTHONPATH"].split(os.pathsep), *BASE]
-    sys.argv = ["-m", *order["arguments"][1:]]
+    sys.argv = ["-m", *order["command"][3:]]
     sys.dont_write_bytecode = bool(order["variables"].get("PYTHONDONTWRITEBYTECODE"))
     importlib.invalidate_caches()
     sys.stdin = sys.__stdin__ = _text(0, "r")
     sys.stdout = sys.__stdout__ = _text(1, "w")
     sys.stderr = sys.__stderr__ = _text(2, "w", "backslashreplace")
+
+
+def show_command(command: list[str]) -> None:
+    """Have /proc show this command, as far as there is room."""
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    start, end = map(int, fields[ARGUMENTS - 2 : ARGUMENTS])
+    shown = b"".join(os.fsencode(each) + b"\0" for each in command)
+    ctypes.memset(start, 0, end - start)
+    ctypes.memmove(start, shown, min(len(shown), end - start - 1))
 
 
 def take_files(files: list[int], descriptors: list[int]) -> None:
@@ -214,7 +227,7 @@ def leave(code: int) -> None:
 if __name__ == "__main__":
     load()
     order = Forks(socket.socket(fileno=int(sys.argv[1]))).next()
-    code = run(order["arguments"])
+    code = run(order["command"][2:])
     try:
         leave(code)
     except OSError:

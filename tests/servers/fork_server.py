@@ -30,6 +30,8 @@ READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "SSL_", "OPENSSL_", "MALLOC_")
 SETTABLE = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "SSL_CERT_DIR", "SSL_CERT_FILE")
 """Those of them that a forked one can still be given."""
 SET_CHILD_SUBREAPER = 36
+COMMAND_BYTES = 4096
+"""How much of its command a forked process shows in /proc."""
 ORDINARY: Mapping[str, object] = {
     "preexec_fn": None, "close_fds": True, "restore_signals": True, "process_group": -1,
     "gid": None, "gids": None, "uid": None, "umask": -1, "executable": None, "shell": False,
@@ -103,7 +105,7 @@ class ForkServer:
             self._control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
             self._owner = os.getpid()
-            command = [sys.executable, "-P", str(SERVED), str(other.fileno())]
+            command = [sys.executable, "-P", str(SERVED), str(other.fileno()), " " * COMMAND_BYTES]
             self._process = _Popen(command, env=self.environment, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
             other.close()
         return self._control
@@ -133,7 +135,7 @@ class Process(subprocess.Popen[Any]):
         if order is None:
             super()._execute_child(*arguments)  # type: ignore[misc]
             return
-        sys.audit("subprocess.Popen", order["arguments"], given["args"], given["cwd"], given["env"])
+        sys.audit("subprocess.Popen", order["command"][2:], given["args"], given["cwd"], given["env"])
         pipes = [given[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")]
         chosen = (pipes[0], pipes[3], pipes[5])
         streams = [number if end == -1 else end for number, end in enumerate(chosen)]
@@ -183,7 +185,7 @@ def _order(given: Mapping[str, Any]) -> dict[str, object] | None:
     if _read_at_start(variables) != _read_at_start(_server.environment):
         return None
     return {
-        "arguments": command[2:],
+        "command": command,
         "variables": variables,
         "folder": os.path.join(os.getcwd(), os.fsdecode(given["cwd"] or "")),
         "new_session": bool(given["start_new_session"]),

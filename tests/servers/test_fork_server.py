@@ -25,7 +25,9 @@ HANDED = """
 import os, sys
 end = int(sys.argv[1])
 opened = [number for number in range(64) if os.path.exists(f"/proc/self/fd/{number}")]
-os.write(end, f"{os.getppid()} {'countersign.cli.serve' in sys.modules} {opened}".encode())
+with open("/proc/self/cmdline") as file:
+    command = file.read().rstrip("\\0").split("\\0")
+os.write(end, f"{os.getppid()} {'countersign.cli.serve' in sys.modules} {opened} {command}".encode())
 os.close(end)
 sys.stdin.read()
 """
@@ -87,7 +89,7 @@ async def test_one_that_asyncio_starts_is_a_child_with_the_files_it_is_handed(tm
         process.kill()
         ended = await process.wait()
 
-    assert said == f"{os.getpid()} True {[0, 1, 2, writing]}"
+    assert said == f"{os.getpid()} True {[0, 1, 2, writing]} {[*command, str(writing)]}"
     assert ended == -signal.SIGKILL
 
 

@@ -40,7 +40,6 @@ async def test_a_worker_that_is_killed_is_replaced_and_its_job_done_once(world: 
     assert await effects(world.store.database) == [job_id]
 
 
-@pytest.mark.usefixtures("starts_anew")
 async def test_a_worker_steps_back_behind_requests_and_has_bounds(world: World, owner: str) -> None:
     async with process.kept(world.store, worker_process.COMMAND, 1):
         job_id = await ask(world, owner, seconds=60)
