@@ -141,9 +141,11 @@ async def everything(store: Store) -> dict[str, list[str]]:
         names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
     else:
         names = "SELECT tablename FROM pg_tables WHERE schemaname = 'distribution' ORDER BY tablename"
-    tables = [row[0] for row in await store.database.fetch(names)]
-    return {
-        table: sorted(str(tuple(row)) for row in await store.database.fetch("SELECT * FROM " + table))
-        for table in tables
-        if table not in ("idempotency", "schema_migration", "session")
-    }
+    passing = ("idempotency", "schema_migration", "session")
+    tables = [name for (name,) in await store.database.fetch(names) if name not in passing]
+    # Most of them are empty, which one statement finds out.
+    filled = " UNION ALL ".join(f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM {name})" for name in tables)
+    found: dict[str, list[str]] = {name: [] for name in tables}
+    for (name,) in await store.database.fetch(filled):
+        found[name] = sorted(str(tuple(row)) for row in await store.database.fetch("SELECT * FROM " + name))
+    return found

@@ -1,13 +1,16 @@
 """A store on each database and a client that speaks to its real application."""
 
 import asyncio
+import atexit
 import os
-from collections.abc import AsyncIterator, Iterator
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import httpx
 import pytest
@@ -19,13 +22,24 @@ from countersign.kernel.database.migrate import upgrade
 from countersign.kernel.database.open import open_database
 from countersign.kernel.jobs.open import open_engine
 from countersign.settings import Settings
+from tests.distribution.ask.shelf import stocked
 from tests.distribution.world import World
 from tests.peers import identity_provider
 from tests.peers.identity_provider import IdentityProvider
 from tests.servers.countersign import MASTER_KEY
+from tests.servers.memory import quick_folder
 from tests.servers.postgres import Cluster, PostgresFactory
 
 ROOT_URL = "http://127.0.0.1:8480"
+FILLED: Mapping[str, Callable[[Store], Awaitable[object]]] = {"demo_world": demo.seed, "shelf": stocked}
+"""What a store is filled with by the fixtures that say so: once for each database, each test has a copy."""
+
+
+class Filled(NamedTuple):
+    """A store that nobody works in: its directory, the name of its PostgreSQL database."""
+
+    data: Path
+    database: str
 
 
 @cache
@@ -63,10 +77,42 @@ def begun(data: Path) -> None:
         file.write_bytes(migrated_file())
 
 
+@cache
+def filled(fixture: str, cluster: Cluster | None) -> Filled:
+    """A store with what the fixture says, on PostgreSQL, or on SQLite where there is no cluster."""
+    folder = TemporaryDirectory(prefix="countersign-filled-", dir=quick_folder())
+    atexit.register(folder.cleanup)
+    data = Path(folder.name)
+    name = f"{fixture}_{os.getpid()}"
+    url = "" if cluster is None else cluster.create(name, migrated(cluster))
+    if not url:
+        begun(data)
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, fill(settings_of(data, url), FILLED[fixture])).result()
+    return Filled(data, name)
+
+
+async def fill(wanted: Settings, filling: Callable[[Store], Awaitable[object]]) -> None:
+    """Fill an empty store."""
+    async with distribution.opened(wanted, ROOT_URL, is_loopback=True) as opened:
+        assert await filling(opened)
+
+
+def filling_of(request: pytest.FixtureRequest) -> str | None:
+    """The fixture of the test that says what its store is filled with."""
+    return next((each for each in FILLED if each in request.fixturenames), None)
+
+
 @pytest.fixture
-def postgres_url(new_postgres_url: PostgresFactory, postgres_cluster: Cluster) -> str:
-    """The address of a PostgreSQL database of the test's own, with the store's tables and nothing in them."""
-    return new_postgres_url(migrated(postgres_cluster))
+def postgres_url(
+    request: pytest.FixtureRequest, new_postgres_url: PostgresFactory, postgres_cluster: Cluster
+) -> str:
+    """The address of a PostgreSQL database of the test's own, with the store's tables, filled where a fixture says
+    so."""
+    filling = filling_of(request)
+    return new_postgres_url(
+        migrated(postgres_cluster) if filling is None else filled(filling, postgres_cluster).database
+    )
 
 
 @pytest.fixture
@@ -92,10 +138,15 @@ def settings_of(data: Path, database_url: str = "") -> Settings:
 
 
 @pytest.fixture
-async def store(settings: Settings) -> AsyncIterator[Store]:
-    """An empty store."""
-    if not settings.database_url:
-        begun(Path(settings.data))
+async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIterator[Store]:
+    """A store, filled where a fixture says so, else empty."""
+    data = Path(settings.data)
+    filling = filling_of(request)
+    if filling is not None:
+        cluster = request.getfixturevalue("postgres_cluster") if settings.database_url else None
+        shutil.copytree(filled(filling, cluster).data, data, ignore=shutil.ignore_patterns("counters.*"))
+    elif not settings.database_url:
+        begun(data)
     async with distribution.opened(settings, ROOT_URL, is_loopback=True) as opened:
         yield opened
 
@@ -120,7 +171,6 @@ async def world(store: Store, http: httpx.AsyncClient) -> World:
 @pytest.fixture
 async def demo_world(store: Store, http: httpx.AsyncClient) -> World:
     """A store with the demonstration data."""
-    assert await demo.seed(store)
     return World(store, http)
 
 

@@ -7,6 +7,7 @@ next to nothing there.
 import atexit
 import contextlib
 import ctypes
+import fcntl
 import gc
 import importlib
 import io
@@ -21,6 +22,7 @@ import struct
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import argon2
@@ -32,6 +34,10 @@ STATUS = struct.Struct("i")
 LATER = ("apsw", "asyncpg", "httptools", "uvicorn.lifespan.on", "uvicorn.protocols.http.httptools_impl", "uvloop")
 """What the product imports when it serves."""
 SET_DEATH_SIGNAL = 1
+ARGUMENTS = 47
+"""Where in /proc/self/stat the addresses of the command end, counted from the field after the name."""
+MOST_FILES = 16
+"""What one order may bring: the standard streams, what is handed on, and the pipe for the exit status."""
 BASE = [each for each in sys.path if each not in os.environ["PYTHONPATH"].split(os.pathsep)]
 
 
@@ -81,19 +87,20 @@ class Forks:
                 os.read(self._waking, 4096)
                 self._reap()
             if self._control in ready:
-                message, descriptors, _, _ = socket.recv_fds(self._control, 1 << 20, 4)
+                message, files, _, _ = socket.recv_fds(self._control, 1 << 20, MOST_FILES)
                 if not message:
                     os._exit(0)
                 order = json.loads(message)
-                *streams, ended = descriptors
-                pid = os.fork()
+                ended = files.pop() if len(files) > len(order["descriptors"]) else None
+                pid = os.fork() if ended is not None else fork_aside()
                 if pid == 0:
-                    self._leave(ended)
-                    become(order, streams)
+                    self._leave()
+                    become(order, files)
                     return order
-                self._statuses[pid] = ended
-                for stream in streams:
-                    os.close(stream)
+                if ended is not None:
+                    self._statuses[pid] = ended
+                for file in files:
+                    os.close(file)
                 self._control.send(str(pid).encode())
 
     def _reap(self) -> None:
@@ -107,36 +114,78 @@ class Forks:
                 os.write(ended, STATUS.pack(status))
             os.close(ended)
 
-    def _leave(self, ended: int) -> None:
-        """Be without what is the forking process's own."""
+    def _leave(self) -> None:
+        """Be without what is the forking process's own; its other open files are closed by `become`."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._control.close()
-        for descriptor in (self._waking, self._waker, ended, *self._statuses.values()):
-            os.close(descriptor)
 
 
-def become(order: dict[str, Any], streams: list[int]) -> None:
-    """Take the order's streams, environment, working directory and path of modules."""
+def fork_aside() -> int:
+    """As `os.fork`, but the new process is no child of this one: who adopts orphans is its parent."""
+    reading, writing = os.pipe()
+    between = os.fork()
+    if between == 0:
+        orphaned = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            os.close(reading)
+            os.close(writing)
+            while os.getppid() == orphaned:
+                time.sleep(0.0002)
+            return 0
+        os.write(writing, STATUS.pack(pid))
+        os._exit(0)
+    os.waitpid(between, 0)
+    pid = STATUS.unpack(os.read(reading, STATUS.size))[0]
+    os.close(reading)
+    os.close(writing)
+    return int(pid)
+
+
+def become(order: dict[str, Any], files: list[int]) -> None:
+    """Take the order's open files, environment, working directory and path of modules."""
     parent = os.getppid()
     ctypes.CDLL(None).prctl(SET_DEATH_SIGNAL, order["death"])
     if os.getppid() != parent:
         os._exit(1)
     if order["new_session"]:
         os.setsid()
-    for number, stream in enumerate(streams):
-        os.dup2(stream, number)
-    os.closerange(3, max(streams) + 1)
+    take_files(files, order["descriptors"])
+    show_command(order["command"])
     os.environ.clear()
     os.environ.update(order["variables"])
     time.tzset()
     os.chdir(order["folder"])
     sys.path[:] = [os.getcwd(), *os.environ["PYTHONPATH"].split(os.pathsep), *BASE]
-    sys.argv = ["-m", *order["arguments"][1:]]
+    sys.argv = ["-m", *order["command"][3:]]
+    sys.dont_write_bytecode = bool(order["variables"].get("PYTHONDONTWRITEBYTECODE"))
     importlib.invalidate_caches()
     sys.stdin = sys.__stdin__ = _text(0, "r")
     sys.stdout = sys.__stdout__ = _text(1, "w")
     sys.stderr = sys.__stderr__ = _text(2, "w", "backslashreplace")
+
+
+def show_command(command: list[str]) -> None:
+    """Have /proc show this command, as far as there is room."""
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    start, end = map(int, fields[ARGUMENTS - 2 : ARGUMENTS])
+    shown = b"".join(os.fsencode(each) + b"\0" for each in command)
+    ctypes.memset(start, 0, end - start)
+    ctypes.memmove(start, shown, min(len(shown), end - start - 1))
+
+
+def take_files(files: list[int], descriptors: list[int]) -> None:
+    """Have these files open under these numbers, and no other one."""
+    above = max(*files, *descriptors) + 1
+    moved = [fcntl.fcntl(file, fcntl.F_DUPFD, above) for file in files]
+    for file, number in zip(moved, descriptors, strict=True):
+        os.dup2(file, number)
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number not in descriptors:
+            # Among them is the folder that is listed, which is closed already.
+            with contextlib.suppress(OSError):
+                os.close(number)
 
 
 def _text(number: int, mode: str, errors: str = "strict") -> io.TextIOWrapper:
@@ -178,7 +227,7 @@ def leave(code: int) -> None:
 if __name__ == "__main__":
     load()
     order = Forks(socket.socket(fileno=int(sys.argv[1]))).next()
-    code = run(order["arguments"])
+    code = run(order["command"][2:])
     try:
         leave(code)
     except OSError:

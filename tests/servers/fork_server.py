@@ -5,6 +5,7 @@ and waited for in the same way. With --full every process is started anew, and s
 give what it asks for: another interpreter, other settings of Python's own, a function to call before it begins.
 """
 
+import ctypes
 import json
 import os
 import select
@@ -26,8 +27,13 @@ SOURCE = Path(__file__).parents[2] / "src"
 SERVED = Path(__file__).with_name("fork_served.py")
 READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "SSL_", "OPENSSL_", "MALLOC_")
 """What an interpreter reads as it begins: a forked one has read it already."""
+SETTABLE = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "SSL_CERT_DIR", "SSL_CERT_FILE")
+"""Those of them that a forked one can still be given."""
+SET_CHILD_SUBREAPER = 36
+COMMAND_BYTES = 4096
+"""How much of its command a forked process shows in /proc."""
 ORDINARY: Mapping[str, object] = {
-    "preexec_fn": None, "pass_fds": (), "close_fds": True, "restore_signals": True, "process_group": -1,
+    "preexec_fn": None, "close_fds": True, "restore_signals": True, "process_group": -1,
     "gid": None, "gids": None, "uid": None, "umask": -1, "executable": None, "shell": False,
 }  # fmt: skip
 """What a forked process has; one for which any of it is another is started anew."""
@@ -52,22 +58,34 @@ class ForkServer:
         self._earlier: list[tuple[socket.socket, subprocess.Popen[bytes]]] = []
 
     def fork(self, order: Mapping[str, object], streams: Sequence[int]) -> tuple[int, int]:
-        """A new process with these standard streams; its id, and a pipe that its exit status comes through."""
+        """A new process with these open files, of which the first three are its standard streams; its id, and a pipe
+        that its exit status comes through."""
         ends, ended = os.pipe()
         try:
-            with self._lock:
-                control = self._started()
-                socket.send_fds(control, [json.dumps(order).encode()], [*streams, ended])
-                answer = control.recv(64)
+            answer = self._answer(order, [*streams, ended])
         except BaseException:
             os.close(ends)
             raise
         finally:
             os.close(ended)
+        return answer, ends
+
+    def fork_child(self, order: Mapping[str, object], streams: Sequence[int]) -> int:
+        """The same, but the new process is a child of this one, which waits for it by itself."""
+        return self._answer({**order, "is_child": True}, streams)
+
+    def _answer(self, order: Mapping[str, object], files: Sequence[int]) -> int:
+        with self._lock:
+            control = self._started()
+            _adopts(bool(order.get("is_child")))
+            try:
+                socket.send_fds(control, [json.dumps(order).encode()], files)
+                answer = control.recv(64)
+            finally:
+                _adopts(False)
         if not answer:
-            os.close(ends)
             raise RuntimeError("the process that forks is gone")
-        return int(answer), ends
+        return int(answer)
 
     def stop(self) -> None:
         """End it, and with it what it forked."""
@@ -87,10 +105,15 @@ class ForkServer:
             self._control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
             self._owner = os.getpid()
-            command = [sys.executable, "-P", str(SERVED), str(other.fileno())]
+            command = [sys.executable, "-P", str(SERVED), str(other.fileno()), " " * COMMAND_BYTES]
             self._process = _Popen(command, env=self.environment, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
             other.close()
         return self._control
+
+
+def _adopts(is_adopting: bool) -> None:
+    """Whether this process becomes the parent of what its children leave behind."""
+    ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, int(is_adopting))
 
 
 _server = ForkServer()
@@ -102,21 +125,25 @@ class Process(subprocess.Popen[Any]):
     _status: int | None = None
 
     def __init__(self, args: Any, *positional: Any, **options: Any) -> None:
-        # asyncio waits for its children by itself, which only a child of this process lets it.
+        # asyncio waits for its processes by itself, which only a child of this process lets it.
         self._is_asyncio = options.get("universal_newlines") is False
         super().__init__(args, *positional, **options)
 
     def _execute_child(self, *arguments: Any) -> None:
         given = _EXECUTE.bind(self, *arguments).arguments
-        order = None if self._is_asyncio else _order(given)
+        order = _order(given)
         if order is None:
             super()._execute_child(*arguments)  # type: ignore[misc]
             return
-        sys.audit("subprocess.Popen", order["arguments"], given["args"], given["cwd"], given["env"])
+        sys.audit("subprocess.Popen", order["command"][2:], given["args"], given["cwd"], given["env"])
         pipes = [given[name] for name in ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")]
         chosen = (pipes[0], pipes[3], pipes[5])
         streams = [number if end == -1 else end for number, end in enumerate(chosen)]
-        self.pid, self._status = _server.fork(order, streams)
+        files = [*streams, *given["pass_fds"]]
+        if self._is_asyncio:
+            self.pid = _server.fork_child(order, files)
+        else:
+            self.pid, self._status = _server.fork(order, files)
         self._child_created = True
         self._close_pipe_fds(*pipes)
 
@@ -153,17 +180,24 @@ def _order(given: Mapping[str, Any]) -> dict[str, object] | None:
         return None
     environment = os.environ if given["env"] is None else given["env"]
     command, variables, death = _unwrapped([os.fsdecode(each) for each in arguments], dict(environment))
-    if command[:2] != [sys.executable, "-m"] or variables.get("PYTHONPATH", "").split(os.pathsep)[0] != str(SOURCE):
+    if command[:2] != [sys.executable, "-m"] or not _imports_source(variables.get("PYTHONPATH", "")):
         return None
     if _read_at_start(variables) != _read_at_start(_server.environment):
         return None
     return {
-        "arguments": command[2:],
+        "command": command,
         "variables": variables,
         "folder": os.path.join(os.getcwd(), os.fsdecode(given["cwd"] or "")),
         "new_session": bool(given["start_new_session"]),
         "death": death,
+        "descriptors": [0, 1, 2, *given["pass_fds"]],
     }
+
+
+def _imports_source(path: str) -> bool:
+    """Whether a process with this PYTHONPATH imports the product from this source."""
+    folders = filter(None, path.split(os.pathsep))
+    return next((each for each in folders if Path(each, "countersign").is_dir()), None) == str(SOURCE)
 
 
 def _unwrapped(command: list[str], variables: dict[str, str]) -> tuple[list[str], dict[str, str], int]:
@@ -184,7 +218,7 @@ def _read_at_start(variables: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in variables.items()
-        if name.startswith(READ_AT_START) and name != "PYTHONPATH"
+        if name.startswith(READ_AT_START) and name not in SETTABLE
     }
 
 

@@ -1,5 +1,6 @@
 """A forked process is one like any other."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -20,6 +21,16 @@ print("failed", file=sys.stderr)
 sys.exit(int(os.environ["CODE"]))
 """
 IS_FORKED = "import sys\nprint('countersign.cli.serve' in sys.modules)\n"
+HANDED = """
+import os, sys
+end = int(sys.argv[1])
+opened = [number for number in range(64) if os.path.exists(f"/proc/self/fd/{number}")]
+with open("/proc/self/cmdline") as file:
+    command = file.read().rstrip("\\0").split("\\0")
+os.write(end, f"{os.getppid()} {'countersign.cli.serve' in sys.modules} {opened} {command}".encode())
+os.close(end)
+sys.stdin.read()
+"""
 SLEEPS = "import time\nprint('ready', flush=True)\ntime.sleep(600)\n"
 
 pytestmark = pytest.mark.skipif(not issubclass(subprocess.Popen, Process), reason="processes are started anew here")
@@ -64,6 +75,22 @@ def test_it_is_killed_and_waited_for(tmp_path: Path) -> None:
     assert running is None
     assert leads
     assert ended == process.poll() == -signal.SIGKILL
+
+
+async def test_one_that_asyncio_starts_is_a_child_with_the_files_it_is_handed(tmp_path: Path) -> None:
+    command, variables = module(tmp_path, HANDED)
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as pipe:
+        process = await asyncio.create_subprocess_exec(
+            *command, str(writing), env=variables, pass_fds=[writing], stdin=subprocess.PIPE
+        )
+        os.close(writing)
+        said = await asyncio.to_thread(pipe.read)
+        process.kill()
+        ended = await process.wait()
+
+    assert said == f"{os.getpid()} True {[0, 1, 2, writing]} {[*command, str(writing)]}"
+    assert ended == -signal.SIGKILL
 
 
 def test_it_sees_the_mounts_of_the_process_that_starts_it(tmp_path: Path) -> None:

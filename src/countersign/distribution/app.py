@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 
 from countersign.distribution import opening
@@ -131,9 +132,8 @@ def _application(
         pages_bytes=settings.page_cache_mib << 20,
         max_age_s=settings.catalog_max_age_s,
     )
-    described = (*routes, *documents.routes(routes))
     return App(
-        described,
+        _all_routes() if routes is ROUTES else _with_documents(routes),
         store,
         database=store.database,
         gate=Gate(store),
@@ -141,6 +141,16 @@ def _application(
         versions=store.versions,
         policy=policy,
     )
+
+
+@cache
+def _all_routes() -> tuple[Route[Store], ...]:
+    """The store's routes with their documents: the same for the store and for each data set of its sandbox."""
+    return _with_documents(ROUTES)
+
+
+def _with_documents(routes: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
+    return (*routes, *documents.routes(routes))
 
 
 def _limiter(store: Store) -> RateLimiter:

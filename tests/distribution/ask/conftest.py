@@ -10,14 +10,13 @@ from countersign.distribution import app as distribution
 from countersign.distribution.ask import budget
 from countersign.distribution.context import Store
 from countersign.settings import Settings
-from tests.distribution.ask.shelf import stocked
 from tests.distribution.conftest import ROOT_URL
 
 
 @pytest.fixture
-async def shelf(store: Store) -> Store:
+def shelf(store: Store) -> Store:
     """The store with the shelf's products."""
-    return await stocked(store)
+    return store
 
 
 @pytest.fixture

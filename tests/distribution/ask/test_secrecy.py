@@ -66,7 +66,9 @@ def everything_of(found: object) -> str:
     return repr(found)
 
 
-async def test_answers_are_the_same_whether_hidden_things_exist_or_not(store: Store, other_store: Store) -> None:
+async def test_answers_are_the_same_whether_hidden_things_exist_or_not(
+    store: Store, other_store: Store, is_full: bool
+) -> None:
     await stocked(store, ITEMS, (*ORGS, ("empty-house", "Empty House")))
     bare = tuple(
         item._replace(versions=tuple(each for each in item.versions if each.status == "published")) for item in PUBLIC
@@ -79,7 +81,9 @@ async def test_answers_are_the_same_whether_hidden_things_exist_or_not(store: St
         questions.MANY_RELEASES,
         questions.TEXTS,
     )
-    every = [*PROBES, *(text.split("|")[0] for each in lists for _, text in each), *questions.REFUSED]
+    every = [*PROBES, *(text.split("|")[0] for each in lists for _, text in each)]
+    # What is refused is read in every way there is, which takes ten times as long.
+    every += questions.REFUSED if is_full else questions.REFUSED[::4]
 
     for question in every:
         assert everything_of(await asked(store, question)) == everything_of(await asked(other_store, question))

@@ -19,7 +19,7 @@ from tests.distribution.batch.conftest import Batches, codes, get, post, product
 from tests.distribution.files import open_shop
 from tests.figures import Figures
 
-SAMPLE, FULL = 200, 1_000
+SAMPLE, FULL = 60, 1_000
 
 RELEASE = {"version": "1.0", "channel": "stable"}
 STORY = [

@@ -12,10 +12,11 @@ from tests.distribution.jobs.kinds import TYPES
 
 ROOT = Path(__file__).parents[3]
 COMMAND = (
+    "env",
+    f"PYTHONPATH={ROOT / 'src'}:{ROOT}",
     sys.executable,
-    "-c",
-    f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'src')!r}]; "
-    "from tests.distribution.jobs.worker_process import main; main()",
+    "-m",
+    "tests.distribution.jobs.worker_process",
 )
 
 
@@ -26,3 +27,7 @@ def main() -> None:
         return app.opened(settings, root_url, is_loopback=is_loopback)
 
     process.work_as_told(opened, TYPES)
+
+
+if __name__ == "__main__":
+    main()

@@ -33,7 +33,7 @@ async def test_t36_a_used_code_is_refused_and_ends_what_it_gave(world: World, br
 async def test_t36_of_several_exchanges_at_once_one_wins(
     world: World, browser: Browser, client: Known, is_full: bool, figures: Figures
 ) -> None:
-    races = 1000 if is_full else 200
+    races = 1000 if is_full else 60
     for _ in range(races):
         code = await code_for(browser, client)
 

@@ -3,6 +3,7 @@
 import hashlib
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 from countersign import __version__
@@ -15,6 +16,7 @@ COMMAND = (sys.executable, "-m", "countersign.distribution.template")
 LONGEST_S = 120
 
 
+@cache
 def template(package: str) -> Template:
     """The original for a store of these migrations; its name changes with them and with the version."""
     parts = [__version__, *(migration.sha256 for migration in migrations(package))]
