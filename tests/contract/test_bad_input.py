@@ -284,7 +284,7 @@ async def test_two_credentials_are_one_too_many(scene: Scene) -> None:
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
 
 
-def test_every_body_has_a_good_example() -> None:
+async def test_every_body_has_a_good_example() -> None:
     for route in ROUTES:
         if route.body is not None and not route.form:
             assert key(route) in BODIES
