@@ -1,32 +1,10 @@
 """The rules of the house: each reads one Python file and names what breaks it, with the remedy."""
 
 import ast
-import gc
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
-
-class Source(NamedTuple):
-    """A Python file: its path from the repository's root, its text, its syntax tree."""
-
-    path: str
-    text: str
-    tree: ast.Module
-
-    @classmethod
-    def of(cls, path: str, text: str) -> "Source":
-        """Parse the text.
-
-        Nothing is collected meanwhile: what a finalizer reports may parse in turn, and Python before 3.11.9 then takes
-        the depth of the one for the other's ("AST constructor recursion depth mismatch", CPython issue 106905).
-        """
-        gc.disable()
-        try:
-            return cls(path, text, ast.parse(text))
-        finally:
-            gc.enable()
-
+from tests.source import Source, dotted
 
 Complaint = tuple[int, str]
 """The line that breaks a rule, and what to do about it."""
@@ -80,20 +58,20 @@ _LEFTOVER = re.compile(
 _WRITES = re.compile(r"\b(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|DELETE\s+FROM|UPDATE)\s+([a-z_]\w*)")
 
 
-def _functions(tree: ast.AST) -> Iterator[Function]:
-    return (node for node in ast.walk(tree) if isinstance(node, Function))
+def _functions(source: Source) -> Iterator[Function]:
+    return (node for node in source.nodes if isinstance(node, Function))
 
 
-def _words_for_people(tree: ast.AST) -> set[ast.AST]:
+def _words_for_people(source: Source) -> set[ast.AST]:
     """Every string that stands alone: docstrings of modules, classes, functions and constants."""
-    alone = (node.value for node in ast.walk(tree) if isinstance(node, ast.Expr))
+    alone = (node.value for node in source.nodes if isinstance(node, ast.Expr))
     return {value for value in alone if isinstance(value, ast.Constant)}
 
 
-def strings(tree: ast.AST) -> Iterator[ast.Constant]:
+def strings(source: Source) -> Iterator[ast.Constant]:
     """Every string in the code that is not a docstring, pieces of f-strings included."""
-    spoken = _words_for_people(tree)
-    for node in ast.walk(tree):
+    spoken = _words_for_people(source)
+    for node in source.nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in spoken:
             yield node
 
@@ -107,7 +85,7 @@ def short_files(source: Source) -> Iterator[Complaint]:
 
 def short_functions(source: Source) -> Iterator[Complaint]:
     """A function is at most FUNCTION_LINES long and takes at most POSITIONAL parameters by position."""
-    for node in _functions(source.tree):
+    for node in _functions(source):
         lines = (node.end_lineno or node.lineno) - node.lineno + 1
         if lines > FUNCTION_LINES:
             text = f"{node.name} has {lines} lines of at most {FUNCTION_LINES}: give a step its own name"
@@ -122,7 +100,7 @@ def short_functions(source: Source) -> Iterator[Complaint]:
 def simple_functions(source: Source) -> Iterator[Complaint]:
     """A function's complexity (McCabe: 1 + branches + boolean operators) is at most COMPLEXITY."""
     is_test = source.path.startswith("tests/")
-    for node in _functions(source.tree):
+    for node in _functions(source):
         # An assertion of a test is what it says, not a way through it.
         found = _complexity(node, skipped=ast.Assert if is_test else ())
         if found > COMPLEXITY:
@@ -160,18 +138,18 @@ def kernel_without_domain(source: Source) -> Iterator[Complaint]:
     """
     if "/kernel/" not in source.path:
         return
-    for line, name in _names(source.tree):
+    for line, name in _names(source):
         for word in _WORD.findall(name):
             if word.lower().removesuffix("s") in DOMAIN_WORDS:
                 yield line, f"{name!r} says {word!r}: the kernel knows no domain; pass it in"
-    for node in strings(source.tree):
+    for node in strings(source):
         for word in re.findall(r"(?<![\w.])[a-z]+", str(node.value)):
             if word.removesuffix("s") in DOMAIN_WORDS:
                 yield node.lineno, f"a string says {word!r}: the kernel knows no domain"
 
 
-def _names(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
+def _names(source: Source) -> Iterator[tuple[int, str]]:
+    for node in source.nodes:
         if isinstance(node, Function | ast.ClassDef):
             yield node.lineno, node.name
         elif isinstance(node, ast.arg):
@@ -184,14 +162,14 @@ def _names(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def columns_listed(source: Source) -> Iterator[Complaint]:
     """No statement says `select *`."""
-    for node in strings(source.tree):
+    for node in strings(source):
         if _STAR.search(str(node.value)):
             yield node.lineno, "select *: list the columns"
 
 
 def statements_without_values(source: Source) -> Iterator[Complaint]:
     """SQL is put together from constants (NAMES_IN_CAPITALS) alone; values go as parameters ($1)."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if _is_built_sql(node):
             text = "SQL is built from what is no constant: pass values as $1, choose between constants"
             yield getattr(node, "lineno", 0), text
@@ -236,22 +214,22 @@ def _is_constant(node: ast.AST) -> bool:
 def imports_in_their_place(source: Source) -> Iterator[Complaint]:
     """Drivers, cryptography, chance and the clock are imported by the files that stand for them; a feature's
     routes by the app alone."""
-    for line, name in _imports(source.tree):
+    for line, name in _imports(source):
         place = ONLY_IN.get(name.partition(".")[0])
         if place and not re.search(rf"countersign/({place})$", source.path):
             yield line, f"{name} is imported in {place} alone: use the port in front of it"
         if re.search(r"countersign\.\w+\.\w+\.routes$", name) and not source.path.endswith("/app.py"):
             yield line, f"{name} is listed by the service's app.py and imported by no other"
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not isinstance(node, ast.Call):
             continue
-        called = ast.unparse(node.func)
+        called = dotted(node.func)
         if CLOCKS.fullmatch(called) and not re.search(r"kernel/(clock|ids)\.py$", source.path):
             yield node.lineno, f"{called}(): ask kernel.clock or kernel.ids, which tests can fix"
 
 
-def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
+def _imports(source: Source) -> Iterator[tuple[int, str]]:
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -262,11 +240,11 @@ def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def broad_catches(source: Source) -> Iterator[Complaint]:
     """`except Exception` stands at the process edge alone, unless the handler ends by raising again."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.ExceptHandler):
             names = ast.unparse(node.type) if node.type else "BaseException"
             raises = isinstance(node.body[-1], ast.Raise)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress"):
+        elif isinstance(node, ast.Call) and dotted(node.func).endswith("suppress"):
             names, raises = ast.unparse(node), False
         else:
             continue
@@ -276,7 +254,7 @@ def broad_catches(source: Source) -> Iterator[Complaint]:
 
 def nothing_swallowed(source: Source) -> Iterator[Complaint]:
     """No handler does nothing."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.ExceptHandler) and all(map(_does_nothing, node.body)):
             text = "swallows an error: act on it, or say contextlib.suppress(TheOne) where that is right"
             yield node.lineno, text
@@ -315,9 +293,9 @@ def nothing_left_over(source: Source) -> Iterator[Complaint]:
     for number, line in enumerate(source.text.splitlines(), 1):
         if found := _LEFTOVER.search(line):
             yield number, f"{found[0]}: finish it, or take it out"
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("print", "breakpoint", "pdb.set_trace"):
-            yield node.lineno, f"{ast.unparse(node.func)}(): use the log, or click.echo"
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and dotted(node.func) in ("print", "breakpoint", "pdb.set_trace"):
+            yield node.lineno, f"{dotted(node.func)}(): use the log, or click.echo"
 
 
 def names_with_a_home(source: Source) -> Iterator[Complaint]:
@@ -329,6 +307,6 @@ def names_with_a_home(source: Source) -> Iterator[Complaint]:
 
 def tables_written(source: Source) -> Iterator[tuple[str, int]]:
     """Each table that the file's statements write to, with the line."""
-    for node in strings(source.tree):
+    for node in strings(source):
         for table in _WRITES.findall(str(node.value)):
             yield table, node.lineno

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests import house
-from tests.house import Rule, Source
-
-ROOT = Path(__file__).parents[1]
+from tests.house import Complaint, Rule
+from tests.source import ROOT, Source, python_files, sources, uncollected
 
 # Where statements are made for models that are only known when the program runs.
 DECLARED = "names of tables and columns come from checked declarations; values go through Parameters.put or as $1"
@@ -87,23 +86,24 @@ TEST_RULES: list[Rule] = [
 ]
 
 
+Found = dict[str, list[Complaint]]
+"""What breaks a rule, by file."""
+
+
 @cache
-def read(folder: str) -> list[Source]:
-    """Every Python file under a folder of the repository, parsed once."""
-    paths = sorted((ROOT / folder).rglob("*.py"))
-    return [Source.of(path.relative_to(ROOT).as_posix(), path.read_text()) for path in paths]
+def found_in_tests() -> dict[Rule, Found]:
+    """What breaks the rules for tests, whose files are read one after the other, and none is kept."""
+    found: dict[Rule, Found] = {rule: {} for rule in TEST_RULES}
+    with uncollected():
+        for source in python_files("tests"):
+            for rule in TEST_RULES:
+                found[rule][source.path] = list(rule(source))
+    return found
 
 
-@pytest.fixture(scope="module")
-def sources() -> list[Source]:
-    """The product's Python files."""
-    return read("src")
-
-
-def unexcused(rule: Rule, files: list[Source]) -> list[str]:
+def unexcused(rule: Rule, found: Found) -> list[str]:
     """What breaks the rule, and every exception that nothing needs."""
     excused = EXCEPTIONS.get(rule, {})
-    found = {source.path: list(rule(source)) for source in files}
     new = [
         f"{path}:{line}: {text}"
         for path, complaints in found.items()
@@ -115,15 +115,15 @@ def unexcused(rule: Rule, files: list[Source]) -> list[str]:
 
 
 @pytest.mark.parametrize("rule", SOURCE_RULES, ids=lambda rule: rule.__name__)
-def test_the_source_keeps_the_rule(rule: Rule, sources: list[Source]) -> None:
-    broken = unexcused(rule, sources)
+def test_the_source_keeps_the_rule(rule: Rule) -> None:
+    broken = unexcused(rule, {source.path: list(rule(source)) for source in sources()})
 
     assert not broken, f"{rule.__doc__}\n" + "\n".join(broken)
 
 
 @pytest.mark.parametrize("rule", TEST_RULES, ids=lambda rule: rule.__name__)
 def test_the_tests_keep_the_rule(rule: Rule) -> None:
-    broken = unexcused(rule, read("tests"))
+    broken = unexcused(rule, found_in_tests()[rule])
 
     assert not broken, f"{rule.__doc__}\n" + "\n".join(broken)
 
@@ -138,8 +138,8 @@ def shared_writes(files: list[Source]) -> dict[str, set[str]]:
     return {table: folders for table, folders in writers.items() if len(folders) > 1}
 
 
-def test_a_table_is_written_by_one_folder_alone(sources: list[Source]) -> None:
-    shared = shared_writes(sources)
+def test_a_table_is_written_by_one_folder_alone() -> None:
+    shared = shared_writes(sources())
 
     assert not {table: folders for table, folders in shared.items() if table not in SHARED_TABLES}
     assert not SHARED_TABLES.keys() - shared.keys(), "remove what is no longer shared"
@@ -254,10 +254,10 @@ def test_the_import_contracts_are_kept() -> None:
     ],
 )
 def test_a_planted_import_breaks_a_contract(tmp_path: Path, importer: str, imported: str) -> None:
-    for source in read("src"):
-        copy = tmp_path / source.path.removeprefix("src/")
+    for path in (ROOT / "src").rglob("*.py"):
+        copy = tmp_path / path.relative_to(ROOT / "src")
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(source.text)
+        copy.write_bytes(path.read_bytes())
     with (tmp_path / "countersign" / importer).open("a") as file:
         file.write(f"\nimport {imported}\n")
 

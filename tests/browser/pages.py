@@ -4,30 +4,47 @@ import json
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
-from playwright.async_api import Browser, BrowserContext, Page
+from playwright.async_api import Browser, BrowserContext, Page, Request
 
+from tests.browser.rules import broken
+from tests.browser.shared_pages import fresh_page
 from tests.servers.countersign import COMMAND, Running, environment
 
 NARROW, WIDE = 360, 1440
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+Faults = dict[tuple[Scheme, int], list[str]]
+"""What is wrong with pages, by the colour scheme and the width that they are looked at in."""
 
 
 @asynccontextmanager
 async def opened(browser: Browser, store: Running, **options: Any) -> AsyncIterator[tuple[BrowserContext, Page]]:
     """A fresh page of a fresh browser context; whatever it asks another site for fails the test."""
-    context = await browser.new_context(**options)
-    page = await context.new_page()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    yield context, page
-    await context.close()
-    assert not [url for url in asked if not url.startswith(store.url)]
+    urls: list[str] = []
+
+    def asked(request: Request) -> None:
+        urls.append(request.url)
+
+    async with fresh_page(browser, store.url, **options) as page:
+        page.on("request", asked)
+        yield page.context, page
+        page.remove_listener("request", asked)
+    assert not [url for url in urls if not url.startswith(store.url)]
 
 
-def looks(scheme: str, width: int) -> dict[str, Any]:
-    """The options of a browser of this width and colour scheme."""
-    return {"color_scheme": scheme, "viewport": {"width": width, "height": 740}}
+async def looked_at(page: Page, axe: str, found: Faults) -> None:
+    """Add what is wrong with the page in each of its looks."""
+    for (scheme, width), faults in found.items():
+        await page.emulate_media(color_scheme=scheme)
+        await page.set_viewport_size({"width": width, "height": 740})
+        faults += await broken(page, axe)
+
+
+def no_faults() -> Faults:
+    """What is wrong with pages before the first is looked at."""
+    return {(scheme, width): [] for scheme in SCHEMES for width in (NARROW, WIDE)}
 
 
 async def send(page: Page, **fields: str) -> None:

@@ -35,7 +35,8 @@ async def evaluated(page: Page, expression: str) -> Any:
 
 
 async def _axe(page: Page, axe: str) -> list[str]:
-    await evaluated(page, f"if (!globalThis.axe) {{{axe}}};undefined")
+    if not await evaluated(page, "'axe' in globalThis"):
+        await evaluated(page, f"{axe};undefined")
     options = f"{{runOnly: {{type: 'tag', values: {TAGS}}}, resultTypes: ['violations']}}"
     told = "`${each.id}: ${each.nodes.map(node => node.html.slice(0, 160)).join(' | ')}`"
     asked = f"axe.run(document, {options}).then(found => found.violations.map(each => {told}))"

@@ -1,11 +1,23 @@
 """The account pages in a real browser: the whole walk without scripts, and the rules of accessibility on each page."""
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext
 
 from tests.browser.conftest import Site
-from tests.browser.pages import NARROW, WIDE, looks, mailed_link, opened, send
-from tests.browser.rules import broken
+from tests.browser.pages import (
+    NARROW,
+    SCHEMES,
+    WIDE,
+    Faults,
+    Scheme,
+    looked_at,
+    mailed_link,
+    no_faults,
+    opened,
+    send,
+)
+from tests.servers.countersign import served
 
 ANN = "ann@example.com"
 LONG = "a.rather.long.address.that.does.not.fit@a-domain-as-long-as-the-window.example.com"
@@ -53,32 +65,38 @@ async def test_the_whole_walk_works_without_scripts(browser: Browser, site: Site
         assert await page.inner_text("h1") == "This link does not work"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [NARROW, WIDE])
-async def test_every_page_holds_the_rules_of_accessibility(
-    browser: Browser, site: Site, axe: str, scheme: str, width: int
-) -> None:
-    found: list[str] = []
-    async with opened(browser, site.running, **looks(scheme, width)) as (_, page):
-        for path in ("/auth/signin", "/auth/signup?return_to=/library", "/auth/reset", "/auth/prove?token=none"):
-            await page.goto(site.url + path)
-            found += await broken(page, axe)
-        await page.goto(f"{site.url}/auth/signin")
-        await send(page, email=ANN, password="not the password")
-        found += await broken(page, axe)
-        await page.goto(f"{site.url}/auth/signup")
-        await send(page, email=LONG)
-        found += await broken(page, axe)
-        await page.goto(mailed_link(site.running, LONG))
-        found += await broken(page, axe)
-        await page.goto(site.set_up_link())
-        found += await broken(page, axe)
-        members = {"slug": "north", "name": "North", "email": "owner@example.com", "password": "a long password"}
-        await send(page, **members)
-        assert await page.inner_text("h1") == "Ready"
-        found += await broken(page, axe)
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def faults(shared_browser: Browser, axe: str, tmp_path_factory: pytest.TempPathFactory) -> Faults:
+    """What is wrong with each page, which is loaded once and looked at in each of its looks."""
+    found = no_faults()
+    with served(tmp_path_factory.mktemp("accounts") / "data") as running:
+        site = Site(running)
+        async with opened(shared_browser, running) as (_, page):
+            for path in ("/auth/signin", "/auth/signup?return_to=/library", "/auth/reset", "/auth/prove?token=none"):
+                await page.goto(site.url + path)
+                await looked_at(page, axe, found)
+            await page.goto(f"{site.url}/auth/signin")
+            await send(page, email=ANN, password="not the password")
+            await looked_at(page, axe, found)
+            await page.goto(f"{site.url}/auth/signup")
+            await send(page, email=LONG)
+            await looked_at(page, axe, found)
+            await page.goto(mailed_link(running, LONG))
+            await looked_at(page, axe, found)
+            await page.goto(site.set_up_link())
+            await looked_at(page, axe, found)
+            members = {"slug": "north", "name": "North", "email": "owner@example.com", "password": "a long password"}
+            await send(page, **members)
+            assert await page.inner_text("h1") == "Ready"
+            await looked_at(page, axe, found)
+    return found
 
-    assert not found
+
+@pytest.mark.usefixtures("browser")
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+async def test_every_page_holds_the_rules_of_accessibility(faults: Faults, scheme: Scheme, width: int) -> None:
+    assert not faults[scheme, width]
 
 
 async def test_the_keyboard_alone_is_enough_and_shows_where_it_is(browser: Browser, site: Site) -> None:

@@ -4,11 +4,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, Page
 
 from tests.browser import shop as shops
-from tests.browser.pages import NARROW, WIDE, heading, looks, opened, send
-from tests.browser.rules import broken
+from tests.browser.pages import (
+    NARROW,
+    SCHEMES,
+    WIDE,
+    Faults,
+    Scheme,
+    heading,
+    looked_at,
+    no_faults,
+    opened,
+    send,
+)
 from tests.browser.shop import CUSTOMER, PASSWORD, RETURNS_TO, STRANGER, Shop
 from tests.servers.countersign import served
 
@@ -28,51 +39,59 @@ async def press(page: Page, words: str) -> None:
         await page.click(f"button:text-is('{words}')")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def faults(shared_browser: Browser, axe: str, tmp_path_factory: pytest.TempPathFactory) -> Faults:
+    """What is wrong with each page, which is loaded once and looked at in each of its looks."""
+    found = no_faults()
+    with served(tmp_path_factory.mktemp("agents") / "data") as running:
+        shop = shops.set_up(running)
+        first, second, foreign = shop.register(), shop.register(), shop.register(method="service_auth", email=STRANGER)
+        async with opened(shared_browser, running) as (_, page):
+
+            async def look(title: str, path: str = "") -> None:
+                if path:
+                    await page.goto(path)
+                assert await heading(page) == title
+                await looked_at(page, axe, found)
+
+            await page.goto(first["claim"]["verification_uri"])
+            await send(page, email=CUSTOMER, password=PASSWORD)
+            await page.wait_for_selector("#user_code")
+            await look("Allow this agent?")
+            await page.fill("#user_code", "BBBB-BBBB")
+            await press(page, "Allow")
+            assert "not the code" in await page.inner_text("[role=alert]")
+            await look("Allow this agent?")
+            await page.fill("#user_code", first["claim"]["user_code"])
+            await press(page, "Allow")
+            await look("Connected")
+            await look("The link or code is used up", first["claim"]["verification_uri"])
+            await look("Allow this agent?", second["claim"]["attempt"]["verification_uri"])
+            await press(page, "Allow")
+            await look("Your code")
+            await page.goto(second["claim"]["attempt"]["verification_uri"])
+            await press(page, "Decline")
+            await look("Declined")
+            await look("Wrong account", foreign["claim"]["verification_uri"])
+            await look("Not found", f"{shop.url}/auth/claim?claim_attempt_token=none")
+            asked = f"response_type=code&client_id={shop.client_id}&redirect_uri={RETURNS_TO}&scope=read:library"
+            asked += f"&code_challenge={CHALLENGE}&code_challenge_method=S256"
+            await look("Allow Chart Room?", f"{shop.url}/auth/authorize?{asked}")
+            await look("This link does not work", f"{shop.url}/auth/authorize?client_id=nobody")
+            await look("Connected agents", f"{shop.url}/auth/agents")
+            await press(page, "Disconnect")
+            assert "Nothing acts" in await page.inner_text("main")
+            await look("Connected agents")
+    return found
+
+
+@pytest.mark.usefixtures("browser")
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 async def test_every_page_about_agents_holds_the_rules_of_accessibility(
-    browser: Browser, shop: Shop, axe: str, scheme: str, width: int
+    faults: Faults, scheme: Scheme, width: int
 ) -> None:
-    found: list[str] = []
-    first, second, foreign = shop.register(), shop.register(), shop.register(method="service_auth", email=STRANGER)
-    async with opened(browser, shop.running, **looks(scheme, width)) as (_, page):
-
-        async def look(title: str, path: str = "") -> None:
-            if path:
-                await page.goto(path)
-            assert await heading(page) == title
-            found.extend(await broken(page, axe))
-
-        await page.goto(first["claim"]["verification_uri"])
-        await send(page, email=CUSTOMER, password=PASSWORD)
-        await page.wait_for_selector("#user_code")
-        await look("Allow this agent?")
-        await page.fill("#user_code", "BBBB-BBBB")
-        await press(page, "Allow")
-        assert "not the code" in await page.inner_text("[role=alert]")
-        await look("Allow this agent?")
-        await page.fill("#user_code", first["claim"]["user_code"])
-        await press(page, "Allow")
-        await look("Connected")
-        await look("The link or code is used up", first["claim"]["verification_uri"])
-        await look("Allow this agent?", second["claim"]["attempt"]["verification_uri"])
-        await press(page, "Allow")
-        await look("Your code")
-        await page.goto(second["claim"]["attempt"]["verification_uri"])
-        await press(page, "Decline")
-        await look("Declined")
-        await look("Wrong account", foreign["claim"]["verification_uri"])
-        await look("Not found", f"{shop.url}/auth/claim?claim_attempt_token=none")
-        asked = f"response_type=code&client_id={shop.client_id}&redirect_uri={RETURNS_TO}&scope=read:library"
-        asked += f"&code_challenge={CHALLENGE}&code_challenge_method=S256"
-        await look("Allow Chart Room?", f"{shop.url}/auth/authorize?{asked}")
-        await look("This link does not work", f"{shop.url}/auth/authorize?client_id=nobody")
-        await look("Connected agents", f"{shop.url}/auth/agents")
-        await press(page, "Disconnect")
-        assert "Nothing acts" in await page.inner_text("main")
-        await look("Connected agents")
-
-    assert not found
+    assert not faults[scheme, width]
 
 
 async def test_a_link_on_another_site_finds_the_signed_in_person(browser: Browser, shop: Shop) -> None:

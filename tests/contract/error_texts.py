@@ -4,9 +4,9 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "src" / "countersign"
+from tests.source import sources
+
 BASES = {"Refused", "BadInput", "Fault", "OAuthError", "BadValue", "Failure"}
 FUNCTIONS = {"invalid_parameter", "invalid_member"}
 ATTRIBUTES = {"title", "resolution", "detail"}
@@ -36,8 +36,8 @@ def complaint(text: str) -> str | None:
 def error_names() -> frozenset[str]:
     """The classes of errors that reach a caller, by name, and the functions that make one."""
     names, parents = set(BASES), dict[str, set[str]]()
-    for tree in trees().values():
-        for node in ast.walk(tree):
+    for source in sources():
+        for node in source.nodes:
             if isinstance(node, ast.ClassDef):
                 parents.setdefault(node.name, set()).update(_name(base) for base in node.bases)
     grown = True
@@ -47,18 +47,12 @@ def error_names() -> frozenset[str]:
     return frozenset(names | FUNCTIONS)
 
 
-@cache
-def trees() -> dict[str, ast.Module]:
-    """Each source file's syntax tree, by its path."""
-    return {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
-
-
 def texts() -> Iterator[tuple[str, str]]:
     """Each text with its place. What is filled in at run time reads as "…"."""
-    for path, tree in trees().items():
-        for node in ast.walk(tree):
+    for source in sources():
+        for node in source.nodes:
             for line, text in _texts_of(node):
-                yield f"{path}:{line}", text
+                yield f"{source.path}:{line}", text
 
 
 def _texts_of(node: ast.AST) -> Iterator[tuple[int, str]]:

@@ -40,6 +40,7 @@ SETTINGS: Mapping[str, str] = {
 # Refusals that the check for accepted invalid input does not think of by itself.
 REFUSING = [400, 401, 403, 404, 405, 406, 409, 410, 412, 413, 415, 416, 422, 424, 428, 429, 431]
 MOSTLY = 0.7
+METHODS = {"get", "post", "put", "patch", "delete"}
 DRAFT = "9.9.9"
 
 
@@ -53,9 +54,11 @@ class Fuzzed:
     artifacts: Sequence[str] = ()
 
     def run(
-        self, caller: str, folder: Path, *, phases: str, examples: int, seed: int, at_most_s: int = 0
+        self, caller: str, folder: Path, *, phases: str, examples: int, seed: int, at_most_s: int = 0, every: int = 1
     ) -> dict[str, Any]:
-        """Run these phases as the caller; the run's report. With `at_most_s` they are repeated until the time is up."""
+        """Run these phases as the caller; the run's report. With `at_most_s` they are repeated until the time is up;
+        with `every` 3, every third operation is called."""
+        chosen = self._operations()[::every] if every > 1 else []
         config, report, log = folder / "schemathesis.toml", folder / "report.json", folder / "log.txt"
         config.write_text(self._config())
         command = [
@@ -63,6 +66,7 @@ class Fuzzed:
             f"{self.running.url}/openapi.json",
             *("--checks", ",".join(CHECKS), "--phases", phases, "--max-examples", str(examples), "--seed", str(seed)),
             *(("--max-time", str(at_most_s)) if at_most_s else ()),
+            *(word for name in chosen for word in ("--include-name", name)),
             *("--continue-on-failure", "--no-shrink", "--generation-database", "none", "--warnings", "off"),
             *("--report", "json", "--report-json-path", str(report)),
             *(word for pair in (self.callers[caller] or {}).items() for word in ("-H", ": ".join(pair))),
@@ -78,6 +82,11 @@ class Fuzzed:
         found: dict[str, Any] = json.loads(report.read_text())
         found["log"] = log.read_text(errors="replace")
         return found
+
+    def _operations(self) -> list[str]:
+        """The names of all operations, as schemathesis has them."""
+        paths = httpx.get(f"{self.running.url}/openapi.json", timeout=60).json()["paths"]
+        return sorted(f"{method.upper()} {path}" for path, item in paths.items() for method in METHODS & item.keys())
 
     def _config(self) -> str:
         """What is known goes into most of the requests: chance alone would never name a product."""

@@ -1,18 +1,28 @@
 """Whatever is sent wrong is refused by name, and changes nothing: derived from each route's own declaration."""
 
-from collections.abc import Iterator
+import os
+import shutil
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import httpx
 import msgspec
 import pytest
+import pytest_asyncio
 
+from countersign.distribution import app as distribution
 from countersign.distribution.app import ROUTES
 from countersign.distribution.context import Store
 from countersign.kernel.http import cursor
 from countersign.kernel.http.cursor import Position
 from countersign.kernel.http.route import Route
+from countersign.settings import Settings
+from tests.contract.conftest import stage
 from tests.contract.error_texts import complaint
 from tests.contract.scenes import BODIES, BY_KEY, QUERIES, Scene, everything, key
+from tests.distribution.conftest import ROOT_URL, settings_of
+from tests.distribution.world import World
+from tests.servers.postgres import Cluster
 
 ADMINISTRATOR = "owner of north"
 JSON_BODIES = sorted(name for name, route in BY_KEY.items() if route.body is not None and not route.form)
@@ -21,6 +31,34 @@ WRITES = sorted(name for name, route in BY_KEY.items() if route.writes)
 # Unknown parameters of an authorization request are ignored, as RFC 6749 §3.1 asks.
 LENIENT = ("GET", "/auth/authorize")
 STRICT_QUERIES = sorted(name for name, route in BY_KEY.items() if not route.oauth and name != LENIENT)
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture(params=["sqlite", "postgres"], scope="module")
+def staged_settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """The settings of a store with the scene in it, of this file's own."""
+    cluster: Cluster | None = request.getfixturevalue("postgres_cluster") if request.param == "postgres" else None
+    made = stage(cluster)
+    data = tmp_path_factory.mktemp("refusing") / "data"
+    shutil.copytree(made.data, data, ignore=shutil.ignore_patterns("counters.*"))
+    if cluster is None:
+        yield settings_of(data)
+    else:
+        name = f"refusing_{os.getpid()}"
+        yield settings_of(data, cluster.create(name, made.database))
+        cluster.drop(name)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def scene(staged_settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
+    """The scene, which all tests of this file share: what is refused changes nothing."""
+    cluster: Cluster | None = request.getfixturevalue("postgres_cluster") if staged_settings.database_url else None
+    async with distribution.opened(staged_settings, ROOT_URL, is_loopback=True) as store:
+        transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+            yield Scene(World(store, client), dict(stage(cluster).tokens))
 
 
 def schema_of(shape: type[msgspec.Struct]) -> dict[str, Any]:
@@ -246,7 +284,7 @@ async def test_two_credentials_are_one_too_many(scene: Scene) -> None:
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
 
 
-def test_every_body_has_a_good_example() -> None:
+async def test_every_body_has_a_good_example() -> None:
     for route in ROUTES:
         if route.body is not None and not route.form:
             assert key(route) in BODIES

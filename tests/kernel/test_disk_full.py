@@ -11,7 +11,6 @@ import apsw
 import asyncpg
 import pytest
 
-import countersign
 from countersign.backup import unfinished
 from countersign.kernel.blobs import disk
 from countersign.kernel.database import postgres, sqlite_connection
@@ -19,6 +18,7 @@ from countersign.kernel.disk_full import ERRNOS, disk_full, is_disk_full, is_vol
 from countersign.kernel.errors import Refused, StorageFull, Unavailable
 from countersign.kernel.telemetry import LossyStream
 from tests.faults import volumes
+from tests.source import sources
 
 NAMES = {"ENOSPC", "EDQUOT", "EFBIG", "DiskFullError", "53100"}
 """What only the one place looks for."""
@@ -114,15 +114,12 @@ def test_the_words_name_the_place_and_the_remedy() -> None:
 
 
 def test_no_other_module_looks_for_the_errors_of_a_full_disk() -> None:
-    source = Path(countersign.__file__).parent
     found: list[str] = []
-    for path in source.rglob("*.py"):
-        text = path.read_text()
-        if path.name == "disk_full.py" or not any(name in text for name in NAMES):
+    for source in sources():
+        if source.path.endswith("/disk_full.py"):
             continue
-        tree = ast.parse(text)
-        names = {each.attr for each in ast.walk(tree) if isinstance(each, ast.Attribute)}
-        texts = {str(each.value) for each in ast.walk(tree) if isinstance(each, ast.Constant)}
-        found += [str(path.relative_to(source))] if NAMES & (names | texts) else []
+        names = {each.attr for each in source.nodes if isinstance(each, ast.Attribute)}
+        texts = {str(each.value) for each in source.nodes if isinstance(each, ast.Constant)}
+        found += [source.path] if NAMES & (names | texts) else []
 
     assert found == [], "use countersign.kernel.disk_full"

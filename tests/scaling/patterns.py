@@ -7,12 +7,10 @@ import re._parser as parser  # pyright: ignore[reportMissingTypeStubs]
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import countersign
+from tests.source import Source, sources
 
-SOURCE = Path(countersign.__file__).parent
 METHODS = ("compile", "match", "fullmatch", "search", "findall", "finditer", "sub", "split")
 MOST_WORDS = 8
 
@@ -26,17 +24,21 @@ class Found(NamedTuple):
     """Whether it is only matched at the beginning of a text."""
 
 
-def patterns() -> Iterator[Found]:
+@cache
+def patterns() -> list[Found]:
     """Those that modules keep, and those that are written where they are used, each once for each module."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        if not any(map(_is_regular, ast.walk(tree))):
+    return list(_patterns())
+
+
+def _patterns() -> Iterator[Found]:
+    for source in sources():
+        if not any(map(_is_regular, source.nodes)):
             continue
-        name = ".".join(("countersign", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+        name = source.path.removeprefix("src/").removesuffix(".py").replace("/", ".").removesuffix(".__init__")
         seen: set[tuple[Any, int]] = set()
         held = vars(importlib.import_module(name))
         anchored = {id(held[each]) for each in held if isinstance(held[each], re.Pattern) and _is_anchored(each)}
-        for pattern in (*_kept(held), *_written(tree)):
+        for pattern in (*_kept(held), *_written(source)):
             if (pattern.pattern, pattern.flags) not in seen:
                 seen.add((pattern.pattern, pattern.flags))
                 yield Found(name, pattern, id(pattern) in anchored)
@@ -46,8 +48,8 @@ def patterns() -> Iterator[Found]:
 def _methods() -> Mapping[str, frozenset[str]]:
     """The methods that the source calls on each name."""
     found: dict[str, set[str]] = {}
-    for path in SOURCE.rglob("*.py"):
-        for name, method in re.findall(r"\b([A-Z_]\w*)\.(\w+)\b", path.read_text()):
+    for source in sources():
+        for name, method in re.findall(r"\b([A-Z_]\w*)\.(\w+)\b", source.text):
             found.setdefault(name, set()).add(method)
     return {name: frozenset(methods) for name, methods in found.items()}
 
@@ -78,8 +80,8 @@ def _kept(held: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
             yield from _kept(each, depth + 1)
 
 
-def _written(tree: ast.AST) -> Iterator[re.Pattern[Any]]:
-    for node in ast.walk(tree):
+def _written(source: Source) -> Iterator[re.Pattern[Any]]:
+    for node in source.nodes:
         if _is_regular(node) and isinstance(node, ast.Call) and node.args and not _has_flags(node):
             first = node.args[0]
             if isinstance(first, ast.Constant) and isinstance(first.value, str | bytes):

@@ -60,7 +60,7 @@ def test_expressions_that_take_quadratic_time_are_found() -> None:
 
 
 def test_regular_expressions_take_linear_time() -> None:
-    found = list(patterns.patterns())
+    found = patterns.patterns()
     wrong = [line for each in found if each.module not in SHORTER for line in costly(each, LONGEST)]
 
     assert len(found) > 150

@@ -3,12 +3,11 @@
 import ast
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.source import ROOT, Source, dotted, sources
+
 SCRIPTS = {
     path.relative_to(ROOT).as_posix(): path.read_text()
     for path in (ROOT / "frontend").rglob("*.ts*")
@@ -28,49 +27,42 @@ MARKUP = re.compile(
 )
 
 
-@cache
-def sources() -> dict[str, ast.Module]:
-    """Every file of the product, parsed by the first test that asks: no worker waits for it while it collects."""
-    files = (ROOT / "src").rglob("*.py")
-    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in files}
-
-
-def texts_run(tree: ast.AST) -> Iterator[str]:
+def texts_run(source: Source) -> Iterator[str]:
     """Calls that run a text: of the interpreter's, or of the system's shell."""
-    for node in ast.walk(tree):
+    for node in source.nodes:
         if isinstance(node, ast.Call):
-            if (name := ast.unparse(node.func)) in RUNS_TEXT:
+            if (name := dotted(node.func)) in RUNS_TEXT:
                 yield name
             yield from (f"{name} shell" for each in node.keywords if each.arg == "shell")
 
 
-def formats_read(tree: ast.AST) -> Iterator[str]:
+def formats_read(source: Source) -> Iterator[str]:
     """Imports of what reads a format that may name code, files or addresses to fetch."""
-    for node in ast.walk(tree):
+    for node in source.nodes:
         names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             names = [node.module]
         yield from (name for name in names if name.partition(".")[0] in ACTING_FORMATS)
 
 
-def weak_cryptography(tree: ast.AST) -> Iterator[str]:
+def weak_cryptography(source: Source) -> Iterator[str]:
     """Names of digests, ciphers, modes and paddings that are broken or easily used wrongly."""
-    for node in ast.walk(tree):
+    for node in source.nodes:
         found = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
         if found in WEAK:
             yield found
 
 
 def test_nothing_runs_a_text() -> None:
-    assert not [(path, each) for path, tree in sources().items() for each in texts_run(tree)]
+    assert not [(source.path, each) for source in sources() for each in texts_run(source)]
 
 
 def test_nothing_reads_a_format_that_can_act() -> None:
-    assert not [(path, each) for path, tree in sources().items() for each in formats_read(tree)]
+    assert not [(source.path, each) for source in sources() for each in formats_read(source)]
 
 
 def test_nothing_uses_a_broken_digest_or_cipher() -> None:
-    assert {(path, each) for path, tree in sources().items() for each in weak_cryptography(tree)} == MAY_BE_WEAK
+    assert {(source.path, each) for source in sources() for each in weak_cryptography(source)} == MAY_BE_WEAK
 
 
 def test_pages_make_no_markup_of_text() -> None:
@@ -89,8 +81,8 @@ def test_pages_make_no_markup_of_text() -> None:
         (weak_cryptography, "Cipher(AES(key), modes.ECB())"),
     ],
 )
-def test_what_is_planted_is_found(look: Callable[[ast.AST], Iterator[str]], code: str) -> None:
-    assert list(look(ast.parse(code)))
+def test_what_is_planted_is_found(look: Callable[[Source], Iterator[str]], code: str) -> None:
+    assert list(look(Source.of("x.py", code)))
 
 
 @pytest.mark.parametrize("code", ["node.innerHTML = text", "eval(text)", "window.addEventListener('message', take)"])

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import countersign
 from countersign.kernel.security.masterkey import Key, MasterKey, MasterKeyRefused, load_master_key, master_key
 from countersign.settings import BadSetting, Settings
+from tests.source import sources
 
 _BYTES = bytes(range(32))
 _TEXT = base64.b64encode(_BYTES).decode()
@@ -187,11 +187,10 @@ def test_with_postgresql_a_missing_key_is_answered_with_where_the_old_one_is_and
 
 
 def test_no_text_of_the_product_answers_a_refused_key_with_the_advice_to_make_another() -> None:
-    source = Path(countersign.__file__).parent
     texts = {
         str(node.value)
-        for path in source.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for source in sources()
+        for node in source.nodes
         if isinstance(node, ast.Constant) and "openssl rand" in str(node.value)
     }
 
