@@ -18,7 +18,6 @@ from countersign.backup.making import Backup, Blobs, name_of
 from countersign.backup.reading import Reading
 from countersign.kernel import clock
 from countersign.kernel.blobs.local import LocalBlobs
-from countersign.kernel.blobs.whole import seal_whole
 from countersign.kernel.database import sqlite_connection
 from countersign.kernel.security.age import Damaged, Opening, Sealing, WrongPassphrase, damage
 from tests.figures import Figures
@@ -44,7 +43,7 @@ class Installation:
 
     async def add(self, content: bytes) -> str:
         """Store a blob, and refer to it."""
-        sha256 = await seal_whole(self.store, content)
+        sha256 = await self.store.put(content)
         self.database.execute("INSERT INTO blob (sha256) VALUES (?)", (sha256,))
         return sha256
 

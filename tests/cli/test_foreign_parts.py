@@ -1,21 +1,25 @@
 """Databases that somebody has changed from outside: what backups, doctor and restores say of them."""
 
 import json
+import os
+import shutil
 import sqlite3
 import subprocess
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from countersign.cli.output import Exit
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, Settings
 from tests.cli.test_backup import PASSPHRASE, prepare
 from tests.cli.test_doctor import Poor
 from tests.cli.test_serve import wait_until
 from tests.servers.countersign import COMMAND, MASTER_KEY, environment
 from tests.servers.postgres import Cluster, PostgresFactory
 
+PREPARED = f"prepared_{os.getpid()}"
 FOREVER = "n IS NULL OR " + " OR ".join(["n * length(hex(zeroblob(400000000))) < 0"] * 200)
 """Takes hours and gigabytes to find out, where somebody evaluates it."""
 
@@ -25,6 +29,30 @@ def data(tmp_path: Path) -> Path:
     """A data directory with both services' databases and one organisation."""
     prepare(tmp_path / "data", {})
     return tmp_path / "data"
+
+
+@pytest.fixture(scope="module")
+def prepared(postgres_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A data directory, to be copied, whose databases are the PostgreSQL database PREPARED."""
+    data = tmp_path_factory.mktemp("prepared") / "data"
+    url = postgres_cluster.create(PREPARED)
+    prepare(data, {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY})
+    yield data
+    postgres_cluster.drop(PREPARED)
+
+
+@pytest.fixture
+def here(prepared: Path, new_postgres_url: PostgresFactory, tmp_path: Path) -> Settings:
+    """The settings of the databases of tmp_path / "data", which are a copy of the prepared ones."""
+    shutil.copytree(prepared, tmp_path / "data")
+    url = new_postgres_url(PREPARED)
+    return {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY, **PASSPHRASE}
+
+
+@pytest.fixture
+def there(new_postgres_url: PostgresFactory) -> Settings:
+    """The settings of an empty PostgreSQL database."""
+    return {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY, **PASSPHRASE}
 
 
 def test_a_database_with_foreign_parts_is_not_restored(run: Run, data: Path, tmp_path: Path) -> None:
@@ -64,13 +92,8 @@ def test_a_series_goes_on_and_loses_nothing_when_a_restore_will_refuse_it(data: 
 
 
 def test_postgresql_with_an_index_that_was_added_is_restored(
-    run: Run, new_postgres_url: PostgresFactory, postgres_cluster: Cluster, tmp_path: Path
+    run: Run, here: Settings, there: Settings, postgres_cluster: Cluster
 ) -> None:
-    here, there = (
-        {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY, **PASSPHRASE}
-        for _ in range(2)
-    )
-    prepare(tmp_path / "data", here)
     added = "CREATE INDEX slow ON distribution.organisation (created_at DESC, name)"
     postgres_cluster.sql(f"\\connect {here['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", added)
 
@@ -108,13 +131,8 @@ def test_a_role_that_may_make_no_schema_backs_up_and_is_told_what_could_not_be_l
     ],
 )
 def test_postgresql_with_foreign_parts_is_not_restored(
-    run: Run, new_postgres_url: PostgresFactory, postgres_cluster: Cluster, tmp_path: Path, statement: str
+    run: Run, here: Settings, there: Settings, postgres_cluster: Cluster, tmp_path: Path, statement: str
 ) -> None:
-    here, there = (
-        {"COUNTERSIGN_DATABASE_URL": new_postgres_url(), "COUNTERSIGN_MASTER_KEY": MASTER_KEY, **PASSPHRASE}
-        for _ in range(2)
-    )
-    prepare(tmp_path / "data", here)
     postgres_cluster.sql(f"\\connect {here['COUNTERSIGN_DATABASE_URL'].rpartition('/')[2]}", statement)
 
     looked = run("doctor", "--data", "data", **here)

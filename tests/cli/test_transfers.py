@@ -40,12 +40,24 @@ class Shelf:
 
 
 @pytest.fixture(scope="module")
-def shelf(demo_store: Running) -> Shelf:
-    """One of the demonstration's products."""
-    found = httpx.get(f"{demo_store.url}/api/v1/products", params={"org": "northwind-games", "limit": 1})
-    slug = found.json()["items"][0]["slug"]
+def shelves(demo_store: Running) -> Iterator[Shelf]:
+    """The demonstration's products, one after the other: between large builds of the same one deltas are made."""
+    found = httpx.get(f"{demo_store.url}/api/v1/products", params={"org": "northwind-games", "limit": 20})
     token = demo_store.token("publisher@example.com")
-    return Shelf(demo_store, token, f"northwind-games/{slug}", iter(range(1, 1000)))
+    names = [f"northwind-games/{each['slug']}" for each in found.json()["items"]]
+    return iter([Shelf(demo_store, token, name, iter(range(1, 1000))) for name in names])
+
+
+@pytest.fixture
+def shelf(shelves: Iterator[Shelf]) -> Shelf:
+    """A product that no other test pushes to."""
+    return next(shelves)
+
+
+@pytest.fixture(scope="module")
+def stocked(shelves: Iterator[Shelf]) -> Shelf:
+    """The product that has the large build."""
+    return next(shelves)
 
 
 @pytest.fixture(scope="module")
@@ -174,22 +186,22 @@ def test_a_pushed_directory_arrives_whole(run: Run, shelf: Shelf, tmp_path: Path
 
 
 @pytest.fixture(scope="module")
-def published(shelf: Shelf, build: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def published(stocked: Shelf, build: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The version of a published release that holds the build."""
-    version, cache = shelf.version(), tmp_path_factory.mktemp("cache")
-    command = [*COMMAND, "push", build, shelf.name, "--version", version, "--publish", "--server", shelf.server.url]
-    variables = environment(COUNTERSIGN_TOKEN=shelf.token, XDG_CACHE_HOME=str(cache))
+    version, cache = stocked.version(), tmp_path_factory.mktemp("cache")
+    command = [*COMMAND, "push", build, stocked.name, "--version", version, "--publish", "--server", stocked.server.url]
+    variables = environment(COUNTERSIGN_TOKEN=stocked.token, XDG_CACHE_HOME=str(cache))
     subprocess.run(command, env=variables, capture_output=True, check=True)
     return version
 
 
 def test_a_download_whose_connection_is_cut_continues(
-    run: Run, shelf: Shelf, build: Path, published: str, tmp_path: Path
+    run: Run, stocked: Shelf, build: Path, published: str, tmp_path: Path
 ) -> None:
-    with cutting(shelf.server.port, down_after=25 * MIB) as proxy:
+    with cutting(stocked.server.port, down_after=25 * MIB) as proxy:
         done = run(
-            *("download", shelf.name, "--version", published, "-o", "got.bin", "--server", proxy.url),
-            COUNTERSIGN_TOKEN=shelf.token,
+            *("download", stocked.name, "--version", published, "-o", "got.bin", "--server", proxy.url),
+            COUNTERSIGN_TOKEN=stocked.token,
         )
 
     assert done.returncode == Exit.OK, done.stderr
@@ -200,13 +212,13 @@ def test_a_download_whose_connection_is_cut_continues(
 
 
 def test_a_partial_file_of_an_earlier_run_is_completed(
-    run: Run, shelf: Shelf, build: Path, published: str, tmp_path: Path
+    run: Run, stocked: Shelf, build: Path, published: str, tmp_path: Path
 ) -> None:
     (tmp_path / "got.bin.part").write_bytes(build.read_bytes()[: 30 * MIB])
-    with cutting(shelf.server.port) as proxy:
+    with cutting(stocked.server.port) as proxy:
         done = run(
-            *("download", shelf.name, "--version", published, "-o", "got.bin", "--server", proxy.url),
-            COUNTERSIGN_TOKEN=shelf.token,
+            *("download", stocked.name, "--version", published, "-o", "got.bin", "--server", proxy.url),
+            COUNTERSIGN_TOKEN=stocked.token,
         )
 
     assert done.returncode == Exit.OK, done.stderr
@@ -215,25 +227,25 @@ def test_a_partial_file_of_an_earlier_run_is_completed(
 
 
 def test_a_partial_file_of_other_bytes_is_fetched_anew(
-    run: Run, shelf: Shelf, build: Path, published: str, tmp_path: Path
+    run: Run, stocked: Shelf, build: Path, published: str, tmp_path: Path
 ) -> None:
     (tmp_path / "got.bin.part").write_bytes(b"x" * MIB)
 
     done = run(
-        *("download", shelf.name, "--version", published, "-o", "got.bin", "--server", shelf.server.url),
-        COUNTERSIGN_TOKEN=shelf.token,
+        *("download", stocked.name, "--version", published, "-o", "got.bin", "--server", stocked.server.url),
+        COUNTERSIGN_TOKEN=stocked.token,
     )
 
     assert done.returncode == Exit.OK, done.stderr
     assert digest(tmp_path / "got.bin") == digest(build)
 
 
-def test_an_existing_file_of_other_bytes_is_kept(run: Run, shelf: Shelf, published: str, tmp_path: Path) -> None:
+def test_an_existing_file_of_other_bytes_is_kept(run: Run, stocked: Shelf, published: str, tmp_path: Path) -> None:
     (tmp_path / "got.bin").write_bytes(b"mine")
-    command = ("download", shelf.name, "--version", published, "-o", "got.bin", "--server", shelf.server.url)
+    command = ("download", stocked.name, "--version", published, "-o", "got.bin", "--server", stocked.server.url)
 
-    kept = run(*command, COUNTERSIGN_TOKEN=shelf.token)
-    forced = run(*command, "--force", COUNTERSIGN_TOKEN=shelf.token)
+    kept = run(*command, COUNTERSIGN_TOKEN=stocked.token)
+    forced = run(*command, "--force", COUNTERSIGN_TOKEN=stocked.token)
 
     assert kept.returncode == Exit.CONFLICT
     assert forced.returncode == Exit.OK

@@ -7,7 +7,6 @@ from pathlib import Path
 from countersign.distribution import opening
 from countersign.distribution.uploads import blobs, checking
 from countersign.kernel.blobs import layout
-from countersign.kernel.blobs.whole import seal_whole
 from countersign.settings import Settings
 
 
@@ -15,7 +14,7 @@ def test_missing_changed_and_surplus_files_are_named_and_the_others_are_not(tmp_
     async def run() -> tuple[dict[str, checking.What | None], list[str]]:
         settings = Settings(data=str(tmp_path), reserve_mib=0)
         async with opening.opened(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
-            made = [await seal_whole(store.blobs, text.encode()) for text in ("kept", "lost", "changed", "old", "new")]
+            made = [await store.blobs.put(text.encode()) for text in ("kept", "lost", "changed", "old", "new")]
             async with store.database.transaction() as transaction:
                 for sha256 in made[:3]:
                     await blobs.keep(transaction, sha256, 4)

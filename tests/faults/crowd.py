@@ -41,9 +41,9 @@ def errand_of(place: Place) -> Callable[[Hand, int], Awaitable[None]]:
 
 
 class Crowd:
-    """Hands that do one errand after another, each to its end, until told to stop."""
+    """Hands that do one errand after another, each to its end, with a pause between them, until told to stop."""
 
-    def __init__(self, lives: Lives, place: Place, seed: int) -> None:
+    def __init__(self, lives: Lives, place: Place, seed: int, pause_s: float = 0) -> None:
         self.about = Errands(place.service, lives.data, place.tokens, place.database_url)
         self.is_over = False
         self._say = over_the_wire(lives.port)
@@ -51,10 +51,12 @@ class Crowd:
         self._numbers = itertools.count(seed * 100_000)
         self._chance = random.Random(seed)
         self._finished: list[int] = []
+        self._pause_s = pause_s
 
     async def work(self) -> None:
         """One pair of hands."""
         while not self.is_over:
+            await asyncio.sleep(self._pause_s)
             if self._finished and self._chance.random() < AGAIN:
                 await self.do(self._chance.choice(self._finished))
                 continue

@@ -13,7 +13,7 @@ from tests.faults.lives import Lives
 from tests.faults.nemesis import Nemesis
 from tests.figures import Figures
 
-KILLS, KILLS_FULL = 10, 120
+KILLS, KILLS_FULL = 4, 120
 CLIENTS, PRODUCTS = 6, 8
 ROWS = "SELECT p.slug, r.status FROM product p LEFT JOIN release r ON r.product_id = p.id WHERE p.slug LIKE 'batch-%'"
 

@@ -16,7 +16,8 @@ from tests.faults.lives import Lives
 from tests.faults.preload import compiled
 from tests.figures import Figures
 
-HANDS = 8
+HANDS, HANDS_FULL = 4, 8
+PAUSE_S, PAUSE_S_FULL = 0.3, 0.0
 JUMPS, JUMPS_FULL = 6, 100
 AHEAD_S = {
     # A token counts from when it was issued, give or take a minute: no further back than that.
@@ -68,11 +69,11 @@ def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lives]:
     made.kill()
 
 
-async def wind(wound: Wound, crowd: Crowd, ahead_s: Sequence[int]) -> None:
+async def wind(wound: Wound, crowd: Crowd, ahead_s: Sequence[int], hands: int) -> None:
     """Set the clock again and again while the hands work; all errands are finished then, and were looked at again."""
     chance = random.Random(len(ahead_s))
     async with asyncio.TaskGroup() as group:
-        for _ in range(HANDS):
+        for _ in range(hands):
             group.create_task(crowd.work())
         for each in ahead_s:
             await asyncio.sleep(chance.uniform(*WITHIN_S))
@@ -87,10 +88,10 @@ def test_nothing_is_lost_or_doubled_when_the_clock_jumps(
     jumps = JUMPS_FULL if is_full else JUMPS
     ahead_s = [AHEAD_S[lives.service][number % JUMPS] for number in range(jumps)]
     wound = Wound(lives, tmp_path)
-    crowd = Crowd(lives, places.served(lives, database_url), seed=0)
+    crowd = Crowd(lives, places.served(lives, database_url), seed=0, pause_s=PAUSE_S_FULL if is_full else PAUSE_S)
     lives.start()
 
-    asyncio.run(wind(wound, crowd, ahead_s))
+    asyncio.run(wind(wound, crowd, ahead_s, HANDS_FULL if is_full else HANDS))
 
     assert lives.stop() == 0
     places.require_sound(crowd.about)

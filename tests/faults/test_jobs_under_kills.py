@@ -26,7 +26,7 @@ from tests.faults.job_worker import Chore
 from tests.figures import Figures
 from tests.servers.countersign import MASTER_KEY
 
-JOBS, JOBS_FULL = 200, 1_000
+JOBS, JOBS_FULL = 100, 1_000
 WORKERS, ORGANISATIONS = 3, 6
 LIVES_S = (0.05, 5.0)
 """How long a worker lives once it is ready to work: sometimes too short for any job."""

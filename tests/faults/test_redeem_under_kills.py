@@ -1,4 +1,5 @@
-"""A promotion code with 100 uses, 300 persons, 64 clients, and a server that is killed again and again."""
+"""A promotion code with 100 uses, 300 persons, 64 clients, and a server that is killed again and again; a third as many
+without --full."""
 
 import asyncio
 import json
@@ -7,6 +8,7 @@ import statistics
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pytest
 
@@ -17,10 +19,21 @@ from tests.faults.nemesis import Nemesis
 from tests.faults.wire import Answer
 from tests.figures import Figures
 
-PERSONS, USES, CLIENTS = 300, 100, 64
 KILLS, STINTS_FULL, KILLS_A_STINT = 5, 10, 50
 """1,000 kills in all: 10 stints of 50 on each database, so that an interrupted run goes on with the next stint."""
-FIRST_TRIES_A_LIFE = 75
+
+
+class Size(NamedTuple):
+    """Who wants a code, how often it can be used, how many ask at once, and how many of them first in each life."""
+
+    persons: int
+    uses: int
+    clients: int
+    first_tries_a_life: int
+
+
+SAMPLE, FULL = Size(100, 33, 32, 25), Size(300, 100, 64, 75)
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One stint, or with --full all."""
@@ -81,7 +94,7 @@ async def redeem(lives: Lives, about: Round, owner: str) -> None:
         return
 
 
-async def play(nemesis: Nemesis, about: Round, kills: int) -> None:
+async def play(nemesis: Nemesis, about: Round, kills: int, size: Size) -> None:
     """Let the clients work, a crowd of first tries in each life, until all are answered and the kills are done."""
     waiting = list(about.owners)
     nemesis.chance.shuffle(waiting)
@@ -90,7 +103,7 @@ async def play(nemesis: Nemesis, about: Round, kills: int) -> None:
 
     def crowd() -> None:
         nonlocal left
-        left = FIRST_TRIES_A_LIFE
+        left = size.first_tries_a_life
 
     async def client(number: int) -> None:
         nonlocal left
@@ -105,7 +118,7 @@ async def play(nemesis: Nemesis, about: Round, kills: int) -> None:
                 await asyncio.sleep(0.005)
 
     async with asyncio.TaskGroup() as group:
-        for number in range(CLIENTS):
+        for number in range(size.clients):
             group.create_task(client(number))
         struck = 0
         while waiting or struck < kills:
@@ -114,14 +127,14 @@ async def play(nemesis: Nemesis, about: Round, kills: int) -> None:
         is_over = True
 
 
-async def check(store: Store, lives: Lives, about: Round) -> None:
+async def check(store: Store, lives: Lives, about: Round, size: Size) -> None:
     """The round's promises: exactly as many as the code has uses, none lost, none doubled, answers for good."""
     for owner in about.owners:
         await redeem(lives, about, owner)
     granted, refused = about.owners_answered(200), about.owners_answered(409)
-    assert (len(granted), len(refused)) == (USES, PERSONS - USES)
+    assert (len(granted), len(refused)) == (size.uses, size.persons - size.uses)
     uses, redeemed, entitled = await shop.standing(store, about.code, about.product_id)
-    assert uses == USES
+    assert uses == size.uses
     assert not [owner for owner, times in Counter([*redeemed]).items() if times > 1]
     assert not [owner for owner, times in Counter([*entitled]).items() if times > 1]
     assert set(redeemed) == set(entitled) == granted
@@ -130,26 +143,26 @@ async def check(store: Store, lives: Lives, about: Round) -> None:
 async def test_no_use_of_a_code_is_lost_or_doubled_when_the_server_is_killed(
     lives: Lives, database_url: str, stint: int, is_full: bool, figures: Figures
 ) -> None:
-    wanted = KILLS_A_STINT if is_full else KILLS
+    wanted, size = (KILLS_A_STINT, FULL) if is_full else (KILLS, SAMPLE)
     rounds: list[Round] = []
     async with shop.opened(lives, database_url) as store:
         org_id = await shop.organisation(store)
-        owners = await shop.persons(store, PERSONS)
+        owners = await shop.persons(store, size.persons)
         nemesis = Nemesis(lives, seed=stint)
         await nemesis.restart()
         while nemesis.kills < wanted:
             number = len(rounds)
             product_id = await shop.product(store, org_id, f"game-{number}")
             about = Round(f"PROMO-{number}", product_id, owners)
-            await shop.promo(store, org_id, product_id, about.code, USES)
-            await play(nemesis, about, min(KILLS, wanted - nemesis.kills))
-            await check(store, lives, about)
+            await shop.promo(store, org_id, product_id, about.code, size.uses)
+            await play(nemesis, about, min(KILLS, wanted - nemesis.kills), size)
+            await check(store, lives, about, size)
             rounds.append(about)
 
     figures |= {
         "kills": nemesis.kills,
         "rounds": len(rounds),
-        "acknowledged": USES * len(rounds),
+        "acknowledged": size.uses * len(rounds),
         "lost": 0,
         "doubled": 0,
         "cut_before_their_answer": sum(each.cut for each in rounds),

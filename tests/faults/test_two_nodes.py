@@ -19,7 +19,7 @@ from tests.servers.countersign import COMMAND, MASTER_KEY, environment
 from tests.servers.machines import Machine, machines, node
 from tests.servers.postgres import Cluster
 
-RACES, RACES_FULL = 10, 500
+RACES, RACES_FULL = 4, 500
 CUTS, CUTS_FULL = 1, 20
 PLAYER, PUBLISHER = "player@example.com", "publisher@example.com"
 CLIENT = {"client_id": "demo-publisher", "client_secret": "demo-publisher-secret"}

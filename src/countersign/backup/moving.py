@@ -12,9 +12,10 @@ from functools import partial
 from typing import NamedTuple
 
 from countersign.backup.databases import SqliteDatabases, Told
-from countersign.backup.making import AT_ONCE, BLOBS_AT_ONCE, Blobs
+from countersign.backup.making import AT_ONCE, BLOBS_AT_ONCE, SMALL_BYTES, Blobs
 from countersign.backup.restoring import Work
 from countersign.kernel import ids
+from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch
 from countersign.kernel.database import canonical
 from countersign.kernel.database.canonical import Digest, Digesting
@@ -242,14 +243,20 @@ class MovingBlobs:
             except (ChecksumMismatch, NotFound):
                 return None
         arrived = hashlib.sha256()
-        async for piece in self._target.read(sha256, 0, size):
+        # With one byte more, if there is one: it has another digest then.
+        async for piece in self._target.read(sha256, 0, size + 1):
             arrived.update(piece)
-        if arrived.hexdigest() != sha256 or await self._target.size(sha256) != size:
+        if arrived.hexdigest() != sha256:
             remedy = "Remove it there and run the command again; if it happens again, the store damages what it holds."
             raise NotMovable(f"the blob store has other bytes under {sha256}", resolution=remedy)
         return size
 
     async def _seal(self, sha256: str, content: AsyncIterator[bytes], size: int) -> None:
+        if size <= SMALL_BYTES:
+            data = b"".join([piece async for piece in content])
+            layout.check_digest(hashlib.sha256(data).hexdigest(), sha256)
+            await self._target.put(data)
+            return
         upload = f"move-{ids.new_uuid()}"
         try:
             part = await self._target.stage(upload, 0, content)

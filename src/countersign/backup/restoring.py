@@ -135,12 +135,12 @@ class Restore:
         """Small ones are sent several at a time, since a store elsewhere takes longer to answer than to receive."""
         sha256 = blob_of(member)
         if member.size > SMALL_BYTES:
-            await self._seal(store, sha256, _arriving(member))
+            await self._seal(store, sha256, member)
             return
         content = b"".join(member.pieces())
         if member.digest == sha256:
             await self._room.acquire()
-            sending = asyncio.create_task(self._seal(store, sha256, _at_once(content)))
+            sending = asyncio.create_task(self._put(store, sha256, content))
             sending.add_done_callback(lambda _: self._room.release())
             self._sending.append(sending)
             if len(self._sending) > MOST_SENT:
@@ -153,10 +153,14 @@ class Restore:
             if failed is not None:
                 raise failed
 
-    async def _seal(self, store: BlobStore, sha256: str, content: AsyncIterator[bytes]) -> None:
+    async def _put(self, store: BlobStore, sha256: str, content: bytes) -> None:
+        self._sealed.append(sha256)
+        await store.put(content)
+
+    async def _seal(self, store: BlobStore, sha256: str, member: Member) -> None:
         upload = f"restore-{ids.new_uuid()}"
         try:
-            part = await store.stage(upload, 0, content)
+            part = await store.stage(upload, 0, _arriving(member))
             if part.sha256 == sha256:
                 self._sealed.append(sha256)
                 await store.seal(upload, [part], part.length, sha256)
@@ -179,10 +183,6 @@ def write(path: Path, member: Member) -> None:
 async def _arriving(member: Member) -> AsyncIterator[bytes]:
     for piece in member.pieces():
         yield piece
-
-
-async def _at_once(content: bytes) -> AsyncIterator[bytes]:
-    yield content
 
 
 class SqliteTarget:

@@ -59,6 +59,15 @@ async def test_what_is_sent_again_later_replaces_what_it_overlaps(blobs: BlobSto
     assert await content(blobs, sealed) == b"aaccBBBBBBBB"
 
 
+@pytest.mark.parametrize("data", [b"", b"bytes", _DATA])
+async def test_bytes_at_hand_are_stored_under_their_digest(blobs: BlobStore, data: bytes) -> None:
+    sealed = await blobs.put(data)
+
+    assert sealed == digest_of(data)
+    assert await content(blobs, sealed) == data
+    assert await staged_in(blobs) == []
+
+
 async def test_an_empty_file_is_a_file(blobs: BlobStore) -> None:
     part = await blobs.stage("up", 0, arriving(b""))
 

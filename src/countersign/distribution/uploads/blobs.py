@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import AsyncIterator, Sequence
 
 from countersign.kernel import clock
-from countersign.kernel.blobs import whole
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Reader, Transaction
@@ -146,7 +145,7 @@ async def seal_whole(database: Database, store: BlobStore, data: bytes) -> str:
         StorageFull, Unavailable: the store or the database does not take it.
     """
     await note_new(database, store, hashlib.sha256(data).hexdigest())
-    return await whole.seal_whole(store, data)
+    return await store.put(data)
 
 
 async def unused(database: Database, before: Instant) -> AsyncIterator[str]:

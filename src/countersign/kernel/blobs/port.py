@@ -64,6 +64,10 @@ class BlobStore(Protocol):
         """
         ...
 
+    async def put(self, data: bytes) -> str:
+        """Make bytes that are at hand whole a blob, durable when it returns; its SHA-256."""
+        ...
+
     async def discard(self, upload: str) -> None:
         """Remove whatever is staged for the upload; nothing to remove is fine."""
         ...

@@ -17,8 +17,8 @@ _PAGE = 1_000
 _PIECES_WAITING = 2
 _UPLOADS_AT_ONCE = 2
 
-# Somebody's HTML or SVG must not run under the store's address when a browser is sent there.
-_ATTRIBUTES: Final = {"Content-Type": "application/octet-stream", "Content-Disposition": "attachment"}
+ATTRIBUTES: Final = {"Content-Type": "application/octet-stream", "Content-Disposition": "attachment"}
+"""What a browser is told of a blob: somebody's HTML or SVG must not run under the store's address."""
 
 
 class _Lists(Protocol):
@@ -74,7 +74,7 @@ class Sending:
                 store,
                 path,
                 self._taken(),
-                attributes=dict(_ATTRIBUTES),
+                attributes=dict(ATTRIBUTES),
                 chunk_size=multipart_bytes,
                 max_concurrency=_UPLOADS_AT_ONCE,
             )
