@@ -9,7 +9,6 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from tests.browser.shared_pages import is_waiting
 from tests.peers.node import prepared
 from tests.servers.chromium import launched
 from tests.servers.countersign import Running, served
@@ -36,8 +35,7 @@ async def browser(shared_browser: Browser) -> AsyncIterator[Browser]:
     """The browser, in which no page of another test is open; contexts share neither cookies nor storage."""
     yield shared_browser
     for context in shared_browser.contexts:
-        if not is_waiting(context):
-            await context.close()
+        await context.close()
 
 
 @dataclass(frozen=True)

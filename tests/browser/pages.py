@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
-from playwright.async_api import Browser, BrowserContext, Page, Request
+from playwright.async_api import Browser, BrowserContext, Page
 
 from tests.browser.rules import broken
-from tests.browser.shared_pages import fresh_page
 from tests.servers.countersign import COMMAND, Running, environment
 
 NARROW, WIDE = 360, 1440
@@ -22,16 +21,13 @@ Faults = dict[tuple[Scheme, int], list[str]]
 @asynccontextmanager
 async def opened(browser: Browser, store: Running, **options: Any) -> AsyncIterator[tuple[BrowserContext, Page]]:
     """A fresh page of a fresh browser context; whatever it asks another site for fails the test."""
-    urls: list[str] = []
-
-    def asked(request: Request) -> None:
-        urls.append(request.url)
-
-    async with fresh_page(browser, store.url, **options) as page:
-        page.on("request", asked)
-        yield page.context, page
-        page.remove_listener("request", asked)
-    assert not [url for url in urls if not url.startswith(store.url)]
+    context = await browser.new_context(**options)
+    page = await context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    yield context, page
+    await context.close()
+    assert not [url for url in asked if not url.startswith(store.url)]
 
 
 async def looked_at(page: Page, axe: str, found: Faults) -> None:

@@ -92,10 +92,9 @@ async def faults(shared_browser: Browser, axe: str, tmp_path_factory: pytest.Tem
     return found
 
 
-@pytest.mark.usefixtures("browser")
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", [NARROW, WIDE])
-async def test_every_page_holds_the_rules_of_accessibility(faults: Faults, scheme: Scheme, width: int) -> None:
+def test_every_page_holds_the_rules_of_accessibility(faults: Faults, scheme: Scheme, width: int) -> None:
     assert not faults[scheme, width]
 
 

@@ -6,13 +6,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, ConsoleMessage, Error, Page, Request
+from playwright.async_api import Browser, ConsoleMessage, Page
 
 from tests.browser.rules import broken
-from tests.browser.shared_pages import fresh_page
 
 PICTURES = "COUNTERSIGN_PICTURES"
 """The variable that names a folder for `picture`."""
+
+_REPORT = """
+addEventListener("securitypolicyviolation", event =>
+  console.error(`policy: ${event.violatedDirective} refused ${event.blockedURI} ${event.sample}`))
+"""
 
 
 @asynccontextmanager
@@ -27,28 +31,23 @@ async def watched(
 ) -> AsyncIterator[Page]:
     """A fresh page of a fresh browser, whose addresses may be paths of the site. What the console says of errors
     fails the test, but for texts that hold one of those `expected`; so does a request to any other place."""
-    looks: dict[str, Any] = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "locale": "en-GB"}
+    viewport = {"width": width, "height": 900}
+    context = await browser.new_context(
+        base_url=site, viewport=viewport, color_scheme=scheme, **{"locale": "en-GB", **options}
+    )
+    page = await context.new_page()
     found: list[str] = []
 
     def said(message: ConsoleMessage) -> None:
         if message.type == "error" and not any(each in message.text for each in expected):
             found.append(f"{page.url}: {message.text}")
 
-    def failed(error: Error) -> None:
-        found.append(f"{page.url}: {error}")
-
-    def asked(request: Request) -> None:
-        if not request.url.startswith(site):
-            found.append(f"asked {request.url}")
-
-    async with fresh_page(browser, site, base_url=site, **{**looks, **options}) as page:
-        page.on("console", said)
-        page.on("pageerror", failed)
-        page.on("request", asked)
-        yield page
-        page.remove_listener("console", said)
-        page.remove_listener("pageerror", failed)
-        page.remove_listener("request", asked)
+    page.on("console", said)
+    page.on("pageerror", lambda error: found.append(f"{page.url}: {error}"))
+    page.on("request", lambda asked: None if asked.url.startswith(site) else found.append(f"asked {asked.url}"))
+    await page.add_init_script(_REPORT)
+    yield page
+    await context.close()
     assert not found, "\n".join(found)
 
 
