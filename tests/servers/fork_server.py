@@ -180,7 +180,7 @@ def _order(given: Mapping[str, Any]) -> dict[str, object] | None:
         return None
     environment = os.environ if given["env"] is None else given["env"]
     command, variables, death = _unwrapped([os.fsdecode(each) for each in arguments], dict(environment))
-    if command[:2] != [sys.executable, "-m"] or not _imports_source(variables.get("PYTHONPATH", "")):
+    if command[:2] != [sys.executable, "-m"] or variables.get("PYTHONPATH", "").split(os.pathsep)[0] != str(SOURCE):
         return None
     if _read_at_start(variables) != _read_at_start(_server.environment):
         return None
@@ -192,12 +192,6 @@ def _order(given: Mapping[str, Any]) -> dict[str, object] | None:
         "death": death,
         "descriptors": [0, 1, 2, *given["pass_fds"]],
     }
-
-
-def _imports_source(path: str) -> bool:
-    """Whether a process with this PYTHONPATH imports the product from this source."""
-    folders = filter(None, path.split(os.pathsep))
-    return next((each for each in folders if Path(each, "countersign").is_dir()), None) == str(SOURCE)
 
 
 def _unwrapped(command: list[str], variables: dict[str, str]) -> tuple[list[str], dict[str, str], int]:

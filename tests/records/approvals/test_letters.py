@@ -130,7 +130,7 @@ async def test_a_letter_holds_numbers_and_a_link_and_nothing_of_records(office: 
     planted = {"title": "PLANTED TITLE", "contact_name": "Planted Person", "contact_email": "planted@example.org"}
     await office.value("root", "lead.update", id=lead["id"], **planted)
     answer = await office.call("agent", "plan.propose", {
-        "why": "PLANTED REASON", "steps": [{"command": "lead.delete", "input": {"id": lead["id"]}}],
+        "why": "PLANTED REASON", "steps": [{"command": "lead.delete", "input": {"id": lead["id"], "cascade": True}}],
     })
     assert answer.status_code == 202, answer.text
 

@@ -19,7 +19,8 @@ ADDRESSES = frozenset({"auth", "approve", "commands", "meta", "platform", "opena
 TABLES = frozenset(
     {
         *("version", "service_key", "module_state", "credential", "password", "sign_in_failure", "token_domain"),
-        *("pii_value", "pii_alias", "literal", "record_change", "audit_lane", "sequence", "seeded_grant"),
+        *("pii_value", "pii_value_new", "pii_alias", "literal", "record_change", "audit_lane", "sequence"),
+        "seeded_grant",
         *("plan_step", "plan_value", "plan_key", "plan_approval", "plan_change", "plan_notice", "plan_letter"),
         *("webhook", "webhook_event", "webhook_delivery", "delivery_hold", "idempotency", "installation"),
         "schema_migration",

@@ -1,6 +1,6 @@
 -- The id of a linked value is made from its hash, so that the id alone says that there is one row for it: a second
 -- unique index would make writers collide who add the same value at once.
-CREATE TABLE value_to_be (
+CREATE TABLE pii_value_new (
     id BIGINT PRIMARY KEY,
     label TEXT NOT NULL,
     hash BLOB,
@@ -8,8 +8,8 @@ CREATE TABLE value_to_be (
     refs BIGINT NOT NULL,
     domain_id TEXT
 );
-INSERT INTO value_to_be (id, label, hash, key, refs, domain_id)
+INSERT INTO pii_value_new (id, label, hash, key, refs, domain_id)
 SELECT id, label, hash, key, refs, domain_id FROM pii_value;
 DROP TABLE pii_value;
-ALTER TABLE value_to_be RENAME TO pii_value;
+ALTER TABLE pii_value_new RENAME TO pii_value;
 CREATE INDEX pii_value_by_hash ON pii_value (hash);
