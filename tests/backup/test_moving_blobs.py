@@ -60,9 +60,10 @@ async def test_blobs_are_copied_compared_and_told_apart(tmp_path: Path) -> None:
     await again.require_own(KNOWN)
     (path,) = (tmp_path / "there").rglob(layout.sealed_name(second).rpartition("/")[2])
     path.chmod(0o600)
-    path.write_bytes(b"twe" + path.read_bytes()[3:])
-    with pytest.raises(NotMovable, match=second):
-        await again.begin()
+    for other in (b"twe" + CONTENTS[1][3:], CONTENTS[1] + b"!"):
+        path.write_bytes(other)
+        with pytest.raises(NotMovable, match=second):
+            await again.begin()
 
     await there.delete(second)
     await here.delete(second)
