@@ -60,11 +60,22 @@ async def test_blobs_are_copied_compared_and_told_apart(tmp_path: Path) -> None:
     await again.require_own(KNOWN)
     (path,) = (tmp_path / "there").rglob(layout.sealed_name(second).rpartition("/")[2])
     path.chmod(0o600)
-    path.write_bytes(b"twe" + path.read_bytes()[3:])
-    with pytest.raises(NotMovable, match=second):
-        await again.begin()
+    for other in (b"twe" + CONTENTS[1][3:], CONTENTS[1] + b"!"):
+        path.write_bytes(other)
+        with pytest.raises(NotMovable, match=second):
+            await again.begin()
 
+    # Damaged here, it is not brought at all, under any name.
     await there.delete(second)
+    (path,) = (tmp_path / "here").rglob(path.name)
+    path.chmod(0o600)
+    path.write_bytes(b"twe" + CONTENTS[1][3:])
+    third = MovingBlobs(databases, Blobs(here, "store", LIVE), there, lambda what, done: None)
+    async with databases.taken(holds_writes=True) as snapshot:
+        with pytest.raises(NotMovable, match=second):
+            await third.end(snapshot)
+    assert [each.sha256 async for each in there.sealed()] == [first]
+
     await here.delete(second)
     async with databases.taken(holds_writes=True) as snapshot:
         with pytest.raises(NotMovable, match=second):
