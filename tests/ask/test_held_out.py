@@ -9,9 +9,21 @@ from tests.ask import judging
 from tests.distribution.world import World
 from tests.figures import Figures
 
-REACHED = {"practice.jsonl": (664, 643, 0), "held_out.jsonl": (300, 261, 3)}
-"""Of each file: how many questions, how many of them right, how many wrong rather than refused. It never gets worse;
-95 % right of what is held out is wanted."""
+REACHED = {
+    ("practice.jsonl", 1): (664, 643, 0),
+    ("practice.jsonl", 2): (332, 321, 0),
+    ("practice.jsonl", 8): (83, 79, 0),
+    ("held_out.jsonl", 1): (300, 261, 3),
+    ("held_out.jsonl", 2): (150, 129, 1),
+    ("held_out.jsonl", 8): (38, 32, 0),
+}
+"""Of every n-th question of a file: how many, how many of them right, how many wrong rather than refused. It never gets
+worse; 95 % right of what is held out is wanted."""
+
+
+def _every(world: World, is_full: bool) -> int:
+    """Every how manieth question is asked: what is answered does not depend on the database."""
+    return 1 if is_full else {"sqlite": 2, "postgres": 8}[world.store.database.dialect]
 
 
 async def _asked(world: World, question: str) -> dict[str, Any]:
@@ -22,11 +34,14 @@ async def _asked(world: World, question: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["practice.jsonl", "held_out.jsonl"])
-async def test_questions_are_answered_with_exactly_the_rows(catalog: World, name: str, figures: Figures) -> None:
+async def test_questions_are_answered_with_exactly_the_rows(
+    catalog: World, name: str, figures: Figures, is_full: bool
+) -> None:
     known = judging.catalog()
     counted: Counter[str] = Counter()
     missed: list[str] = []
-    lines = judging.questions(name)
+    every = _every(catalog, is_full)
+    lines = judging.questions(name)[::every]
     for line in lines:
         answer = await _asked(catalog, line["question"])
         is_right = judging.is_right(line, answer, known)
@@ -38,14 +53,17 @@ async def test_questions_are_answered_with_exactly_the_rows(catalog: World, name
             missed.append(f"{line['id']} {outcome} ({line['intent']}){shown}")
 
     figures.update({**counted, "questions": len(lines)})
-    questions, right, wrong = REACHED[name]
+    questions, right, wrong = REACHED[name, every]
     is_no_worse = len(lines) == questions and counted["right"] >= right and counted["wrong"] <= wrong
     assert is_no_worse, "\n".join([str(counted), *missed])
 
 
-async def test_nothing_is_invented_where_the_catalog_cannot_answer(catalog: World, figures: Figures) -> None:
+async def test_nothing_is_invented_where_the_catalog_cannot_answer(
+    catalog: World, figures: Figures, is_full: bool
+) -> None:
     known = judging.catalog()
-    lines = judging.questions("unknowable.jsonl")
+    every = _every(catalog, is_full)
+    lines = judging.questions("unknowable.jsonl")[::every]
     invented: list[str] = []
     for line in lines:
         answer = await _asked(catalog, line["question"])
@@ -53,5 +71,5 @@ async def test_nothing_is_invented_where_the_catalog_cannot_answer(catalog: Worl
             invented.append(f"{line['id']}: {line['question']} -> {answer['answer'][:160]} {answer['sources'][:3]}")
 
     figures.update({"questions": len(lines), "invented": len(invented)})
-    assert len(lines) >= 100
+    assert len(lines) >= 100 // every
     assert invented == []
