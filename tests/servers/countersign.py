@@ -1,14 +1,20 @@
 """A private Countersign for the tests, started as its users start it."""
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import NamedTuple
 
+from tests.servers.fork_server import is_forking
+from tests.servers.memory import quick_folder
 from tests.servers.process import answers, free_port, serving
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -50,6 +56,24 @@ class Running(NamedTuple):
         return token
 
 
+def is_like_all(data: Path, settings: Mapping[str, str] | None, program: Sequence[str]) -> bool:
+    """Whether an empty directory would be filled with the demonstration as every other one is: seeding takes longer
+    than all else of a start. With --full each one is filled by its own start."""
+    names = {name for name in settings or {} if not name.startswith("COUNTERSIGN_RATE_")}
+    is_plain = names <= {"COUNTERSIGN_JOB_WORKERS"} and tuple(program) == COMMAND
+    return is_plain and is_forking() and not data.exists()
+
+
+@cache
+def demonstration(service: str) -> Path:
+    """A directory that a start with --demo has filled and left, for copying."""
+    data = Path(mkdtemp(prefix="countersign-demo-", dir=quick_folder())) / "data"
+    atexit.register(shutil.rmtree, data.parent, ignore_errors=True)
+    with started(data, "--demo", service=service):
+        pass
+    return data
+
+
 @contextmanager
 def served(
     data: Path,
@@ -59,6 +83,21 @@ def served(
     program: Sequence[str] = COMMAND,
 ) -> Iterator[Running]:
     """Serve a service of the data directory on a free port until the block ends; "both" serves both."""
+    if "--demo" in options and is_like_all(data, settings, program):
+        shutil.copytree(demonstration(service), data)
+    with started(data, *options, service=service, settings=settings, program=program) as running:
+        yield running
+
+
+@contextmanager
+def started(
+    data: Path,
+    *options: str,
+    service: str = "distribution",
+    settings: Mapping[str, str] | None = None,
+    program: Sequence[str] = COMMAND,
+) -> Iterator[Running]:
+    """As `served`; the directory is filled by this start alone."""
     port, records_port = free_port(), free_port()
     command: list[str | Path] = [*program, "serve", *options, "--data", data]
     if service == "both":

@@ -216,6 +216,11 @@ def _read_at_start(variables: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def is_forking() -> bool:
+    """Whether processes are forked at present."""
+    return subprocess.Popen is Process
+
+
 @contextmanager
 def started_anew() -> Iterator[None]:
     """Until the block ends every process is started anew, for tests of what a start or its memory costs."""
