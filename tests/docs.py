@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.servers.countersign import environment
+from tests.servers.fork_server import is_forking
+from tests.servers.shell_command import forked_countersign
 
 ROOT = Path(__file__).parents[1]
 PORT, RECORDS_PORT = "8480", "8080"
@@ -64,22 +66,23 @@ def run(tour: list[Command], folder: Path, port: int, records_port: int = 0, **v
         line = command.line.replace(PORT, str(port)).replace(RECORDS_PORT, str(records_port))
         lines += [line, f"echo '{_END}'"]
     known = environment(COUNTERSIGN_SERVER=f"http://127.0.0.1:{port}", HOME=str(folder), **variables)
-    known["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{known['PATH']}"
-    shell = subprocess.Popen(
-        ["bash", "-c", "\n".join(lines)],
-        cwd=folder,
-        env=known,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        output, errors = shell.communicate(timeout=LIMIT_S)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(shell.pid, signal.SIGKILL)
-        shell.communicate()
+    with forked_countersign() if is_forking() else nullcontext(Path(sys.executable).parent) as first:
+        known["PATH"] = os.pathsep.join((str(first), str(Path(sys.executable).parent), known["PATH"]))
+        shell = subprocess.Popen(
+            ["bash", "-c", "\n".join(lines)],
+            cwd=folder,
+            env=known,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            output, errors = shell.communicate(timeout=LIMIT_S)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+            shell.communicate()
     return Printed(output.split(f"{_END}\n"), errors)
 
 

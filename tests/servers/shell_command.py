@@ -1,0 +1,106 @@
+"""A `countersign` for shells whose processes are forked, as `fork_server` forks those that tests start by themselves.
+
+A shell starts a small program, which sends its arguments, environment, working directory and standard streams to the
+tests' process. That starts the command with them. The small program passes signals on, and ends as the command ends;
+when it is killed, so is the command.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+PROGRAM = """\
+#!{python} -IS
+import json, os, signal, socket, sys
+
+tests = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+tests.connect({address!r})
+socket.send_fds(tests, [json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()], [0, 1, 2])
+pid = int(tests.recv(64))
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(number) is not signal.SIG_IGN:
+        signal.signal(number, lambda number, frame: os.kill(pid, number))
+status = int(tests.recv(64))
+if status < 0:
+    signal.signal(-status, signal.SIG_DFL)
+    os.kill(os.getpid(), -status)
+sys.exit(status)
+"""
+MESSAGE_BYTES = 1 << 20
+
+
+@contextmanager
+def forked_countersign() -> Iterator[Path]:
+    """A folder with the program `countersign`, to be the first one in a shell's PATH."""
+    with (
+        TemporaryDirectory(prefix="countersign-command-") as name,
+        socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening,
+    ):
+        folder = Path(name)
+        address = str(folder / "tests")
+        listening.bind(address)
+        listening.listen(16)
+        program = folder / "countersign"
+        program.write_text(PROGRAM.format(python=sys.executable, address=address))
+        program.chmod(0o755)
+        accepting = threading.Thread(target=_accept, args=(listening,))
+        accepting.start()
+        try:
+            yield folder
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            accepting.join()
+
+
+def _accept(listening: socket.socket) -> None:
+    """Start a command for each program that connects, until the socket is shut down; then wait for all of them."""
+    running: list[threading.Thread] = []
+    with suppress(OSError):
+        while True:
+            asking, _ = listening.accept()
+            running.append(threading.Thread(target=_run, args=(asking,)))
+            running[-1].start()
+    for each in running:
+        each.join()
+
+
+def _run(asking: socket.socket) -> None:
+    with asking:
+        message, streams, _, _ = socket.recv_fds(asking, MESSAGE_BYTES, 3)
+        if not message:
+            return
+        arguments, folder, variables = json.loads(message)
+        try:
+            started = subprocess.Popen(
+                [sys.executable, "-m", "countersign.cli.main", *arguments],
+                cwd=folder,
+                env=variables,
+                stdin=streams[0],
+                stdout=streams[1],
+                stderr=streams[2],
+            )
+        finally:
+            for stream in streams:
+                os.close(stream)
+        with suppress(OSError):
+            asking.send(str(started.pid).encode())
+        threading.Thread(target=_kill_with, args=(asking.dup(), started)).start()
+        status = started.wait()
+        with suppress(OSError):
+            asking.send(str(status).encode())
+            asking.shutdown(socket.SHUT_RDWR)
+
+
+def _kill_with(asking: socket.socket, started: subprocess.Popen[bytes]) -> None:
+    """Kill the command when the program that stands for it is gone."""
+    with asking, suppress(OSError):
+        asking.recv(1)
+        if started.poll() is None:
+            started.kill()
