@@ -42,8 +42,7 @@ check: lint types imports ## Lint, types and import rules
 lint: setup-dev ## Style and likely bugs
 	$(BIN)/ruff check .
 
-types: setup-dev ## Types, strictly
-	$(BIN)/basedpyright --project pyproject.toml --pythonpath $(BIN)/python --level error
+types: setup-dev $(VENV)/.types ## Types, strictly, of what has changed since they were right
 	@$(BIN)/python tools/pages.py --check
 
 imports: setup-dev ## Who may import whom
@@ -88,6 +87,12 @@ clean: ## Remove .venv and every cache; data/ stays
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist \
 	  frontend/node_modules frontend/generated src/countersign/web/static
 	find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The folders are there for files that are removed.
+SOURCES := $(shell find src -name __pycache__ -prune -o \( -type d -o -name '*.py' \) -print 2>/dev/null)
+$(VENV)/.types: $(VENV)/.dev pyproject.toml $(SOURCES)
+	$(BIN)/basedpyright --project pyproject.toml --pythonpath $(BIN)/python --level error
+	@touch $@
 
 # Made last in each step: an interrupted installation is begun again.
 $(VENV)/.python:
