@@ -35,15 +35,16 @@ class Patience:
 
 
 class SqliteReaders:
-    """Up to `count` threads that read, each with a connection, which is opened when it is first needed."""
+    """`count` threads that read, each with a connection."""
 
     def __init__(self, path: Path, count: int, deadline_s: float) -> None:
         self._path = path
         self._deadline_s = deadline_s
         self._threads = ThreadPoolExecutor(count, "sqlite-reader")
         self._idle: queue.SimpleQueue[sqlite.Connection] = queue.SimpleQueue()
-        # The first one now, so that a file which cannot be read is refused at once.
-        self._idle.put(sqlite.connect(path, use="read"))
+        for _ in range(count):
+            self._idle.put(sqlite.connect(path, use="read"))
+        self._count = count
         self._is_closed = False
 
     async def scan(self, statement: str, values: tuple[Value, ...]) -> list[Row]:
@@ -57,7 +58,7 @@ class SqliteReaders:
         def scan() -> list[Row]:
             if patience():
                 raise self._too_slow()
-            connection = self._connection()
+            connection = self._idle.get()
             connection.set_progress_handler(patience, STEPS_BETWEEN_CHECKS)
             try:
                 return sqlite.fetch(connection, statement, values)
@@ -94,13 +95,6 @@ class SqliteReaders:
             for connection in opened:
                 connection.close(True)
 
-    def _connection(self) -> sqlite.Connection:
-        """One that nobody reads from; there are never more than threads."""
-        try:
-            return self._idle.get_nowait()
-        except queue.Empty:
-            return sqlite.connect(self._path, use="read")
-
     async def _in_thread(self, work: Callable[[], T], patience: Patience) -> T:
         if self._is_closed:
             raise Unavailable("The service is stopping.")
@@ -122,7 +116,7 @@ class SqliteReaders:
         """Wait for the scans under way, then close; a stream still open is Unavailable at its next batch."""
         self._is_closed = True
         await settled(asyncio.ensure_future(asyncio.to_thread(self._threads.shutdown)))
-        while not self._idle.empty():
+        for _ in range(self._count):
             self._idle.get().close()
 
 
