@@ -12,7 +12,6 @@ import asyncpg
 import pytest
 from obstore.store import S3Store
 
-from tests.servers.memory import quick_folder
 from tests.servers.postgres import Cluster, PostgresFactory
 from tests.servers.process import answers
 from tests.servers.s3 import Bucket
@@ -43,8 +42,7 @@ async def test_each_postgres_database_is_empty_and_apart(new_postgres_url: Postg
 
 
 def test_postgres_is_durable_as_in_production(postgres_cluster: Cluster) -> None:
-    syncs = "off" if quick_folder() in postgres_cluster.data.parents else "on"
-    assert postgres_cluster.sql("SHOW fsync", "SHOW synchronous_commit").split() == [syncs, "on"]
+    assert postgres_cluster.sql("SHOW fsync", "SHOW synchronous_commit").split() == ["on", "on"]
 
 
 def test_a_database_url_names_its_engine(database_url: str) -> None:
