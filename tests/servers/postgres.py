@@ -87,8 +87,7 @@ def _programs() -> Path:
 
 @pytest.fixture(scope="session")
 def postgres_cluster() -> Iterator[Cluster]:
-    """A PostgreSQL 15 or newer of this run alone, on a loopback port. On a disk it is durable as in production (fsync);
-    in memory there is nothing to sync."""
+    """A PostgreSQL 15 or newer of this run alone, on a loopback port, durable as in production (fsync)."""
     programs = _programs()
     user = plain_user()
     folder = Path(tempfile.mkdtemp(prefix="countersign-postgres-", dir=quick_folder()))
@@ -111,7 +110,7 @@ def postgres_cluster() -> Iterator[Cluster]:
             "port": cluster.port,
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": "",
-            "fsync": "off" if quick_folder() in folder.parents else "on",
+            "fsync": "on",
             "max_connections": 200,
             "shared_buffers": "32MB",
             "dynamic_shared_memory_type": "mmap",
