@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import NoReturn
 
 import httpx
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from countersign.distribution.uploads import finish, queries
 from countersign.kernel import clock
 from countersign.kernel.blobs.port import Part
+from countersign.kernel.errors import Unavailable
 from tests.distribution.files import Shop, pattern, put_and_cut, sha256_of
 
 DATA = pattern(1000)
@@ -207,6 +209,39 @@ async def test_nodes_that_complete_at_once_all_get_the_same_answer(shop: Shop, m
     assert {answer.status_code for answer in answers} == {201}
     assert len({answer.content for answer in answers}) == 1
     assert await count(shop, "SELECT count(*) FROM upload WHERE finished_at IS NOT NULL") == 1
+
+
+@pytest.mark.parametrize("step", ["stage", "seal"])
+async def test_a_node_whose_files_another_one_removes_as_it_finishes_gives_the_same_answer(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    monkeypatch.setattr(finish, "_turns", NoTurns())
+    address = await shop.address(1000)
+    store = shop.world.store.blobs
+    original, answers = getattr(store, step), list[httpx.Response]()
+
+    async def overtaken(*_: object) -> NoReturn:
+        monkeypatch.setattr(store, step, original)
+        answers.append(await shop.put(address, DATA))
+        raise Unavailable("The folder of the blobs cannot be used: No such file or directory.")
+
+    monkeypatch.setattr(store, step, overtaken)
+    answers.append(await shop.put(address, DATA))
+
+    assert [answer.status_code for answer in answers] == [201, 201], answers[-1].text
+    assert answers[0].content == answers[1].content
+
+
+async def test_a_store_that_is_away_is_unavailable_while_nobody_has_finished(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object) -> NoReturn:
+        raise Unavailable("The bucket is away.")
+
+    address = await shop.address(1000)
+    monkeypatch.setattr(shop.world.store.blobs, "seal", away)
+
+    assert (await shop.put(address, DATA)).status_code == 503
 
 
 async def test_a_shorter_part_never_takes_a_longer_ones_place(shop: Shop) -> None:

@@ -16,6 +16,7 @@ from countersign.distribution.uploads.finish import finish
 from countersign.distribution.uploads.purposes import Purpose
 from countersign.distribution.uploads.queries import Upload
 from countersign.kernel.blobs.port import Part
+from countersign.kernel.errors import Unavailable
 from countersign.kernel.http import answer
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.ranges import Span
@@ -67,6 +68,18 @@ async def receive(call: Request[Nothing, Nothing], purpose: Purpose) -> Answer:
     span = rules.span_of_request(call.headers.get("content-range"), call.headers.get("content-length"), upload.size)
     if upload.finished_at is not None:
         return await purpose.answer(store.database, upload)
+    try:
+        return await _receive(call, upload, span, purpose)
+    except Unavailable:
+        # A node that finishes the upload removes its staged files, those that another node is writing too.
+        present = await queries.again(store.database, upload)
+        if present.finished_at is None:
+            raise
+        return await purpose.answer(store.database, present)
+
+
+async def _receive(call: Request[Nothing, Nothing], upload: Upload, span: Span, purpose: Purpose) -> Answer:
+    store = call.context
     parts = await queries.parts(store.database, upload.id)
     if not rules.is_whole(parts, upload.size):
         await _take(store, upload, span, parts, Body(call.chunks()))
