@@ -35,16 +35,15 @@ class Patience:
 
 
 class SqliteReaders:
-    """`count` threads that read, each with a connection."""
+    """Up to `count` threads that read, each with a connection, which is opened when it is first needed."""
 
     def __init__(self, path: Path, count: int, deadline_s: float) -> None:
         self._path = path
         self._deadline_s = deadline_s
         self._threads = ThreadPoolExecutor(count, "sqlite-reader")
         self._idle: queue.SimpleQueue[sqlite.Connection] = queue.SimpleQueue()
-        for _ in range(count):
-            self._idle.put(sqlite.connect(path, use="read"))
-        self._count = count
+        # The first one now, so that a file which cannot be read is refused at once.
+        self._idle.put(sqlite.connect(path, use="read"))
         self._is_closed = False
 
     async def scan(self, statement: str, values: tuple[Value, ...]) -> list[Row]:
@@ -58,7 +57,7 @@ class SqliteReaders:
         def scan() -> list[Row]:
             if patience():
                 raise self._too_slow()
-            connection = self._idle.get()
+            connection = self._connection()
             connection.set_progress_handler(patience, STEPS_BETWEEN_CHECKS)
             try:
                 return sqlite.fetch(connection, statement, values)
@@ -95,6 +94,13 @@ class SqliteReaders:
             for connection in opened:
                 connection.close(True)
 
+    def _connection(self) -> sqlite.Connection:
+        """One that nobody reads from; there are never more than threads."""
+        try:
+            return self._idle.get_nowait()
+        except queue.Empty:
+            return sqlite.connect(self._path, use="read")
+
     async def _in_thread(self, work: Callable[[], T], patience: Patience) -> T:
         if self._is_closed:
             raise Unavailable("The service is stopping.")
@@ -116,7 +122,7 @@ class SqliteReaders:
         """Wait for the scans under way, then close; a stream still open is Unavailable at its next batch."""
         self._is_closed = True
         await settled(asyncio.ensure_future(asyncio.to_thread(self._threads.shutdown)))
-        for _ in range(self._count):
+        while not self._idle.empty():
             self._idle.get().close()
 
 
