@@ -7,9 +7,8 @@ from typing import TypeVar
 
 MAX_FACTOR = 2.6
 """By which the cost may grow when the input doubles."""
-FLOOR_S = 0.02
-"""What takes less than this at 4n, which is the longest input there is, is bounded by that; figures of a few
-milliseconds say more of the machine."""
+FLOOR_S = 0.005
+"""What takes less than this at 4n takes no time that could be measured."""
 TIMES = 5
 LARGEST_BEGIN_S = 0.1
 """What a sixteenth of the longest input may take for the rest to be tried at all."""
