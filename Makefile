@@ -39,10 +39,11 @@ tests-in-parallel:
 
 check: lint types imports ## Lint, types and import rules
 
+# Without a cache: what is right in one file depends on which modules there are.
 lint: setup-dev ## Style and likely bugs
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .
 
-types: setup-dev $(VENV)/.types ## Types, strictly, of what has changed since they were right
+types: setup-dev $(VENV)/.types ## Types, strictly, unless no source has changed since they were last right
 	@$(BIN)/python tools/pages.py --check
 
 imports: setup-dev ## Who may import whom
@@ -88,7 +89,7 @@ clean: ## Remove .venv and every cache; data/ stays
 	  frontend/node_modules frontend/generated src/countersign/web/static
 	find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The folders are there for files that are removed.
+# Folders too: removing a file changes only its folder.
 SOURCES := $(shell find src -name __pycache__ -prune -o \( -type d -o -name '*.py' \) -print 2>/dev/null)
 $(VENV)/.types: $(VENV)/.dev pyproject.toml $(SOURCES)
 	$(BIN)/basedpyright --project pyproject.toml --pythonpath $(BIN)/python --level error

@@ -1,5 +1,7 @@
 """The house keeps its rules, and every rule is shown able to fail."""
 
+import ast
+import importlib.util
 import re
 import subprocess
 import sys
@@ -265,6 +267,39 @@ def test_a_planted_import_breaks_a_contract(tmp_path: Path, importer: str, impor
 
     assert done.returncode == 1
     assert "BROKEN" in done.stdout
+
+
+def unresolved(text: str) -> list[str]:
+    """The names that a script imports from this repository, in its functions too, and that are not there."""
+    imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
+    wanted = [
+        (node.module, alias.name)
+        for node in imports
+        if node.module and node.module.split(".")[0] in {"bench", "countersign", "tests", "tools"}
+        for alias in node.names
+    ]
+    return [f"{module}.{name}" for module, name in wanted if not is_importable(module, name)]
+
+
+def is_importable(module: str, name: str) -> bool:
+    """Whether `from module import name` succeeds."""
+    try:
+        return (
+            hasattr(importlib.import_module(module), name) or importlib.util.find_spec(f"{module}.{name}") is not None
+        )
+    except ModuleNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("folder", ["bench", "tools", "examples"])
+def test_a_script_outside_the_package_imports_what_is_there(folder: str) -> None:
+    for path in (ROOT / folder).rglob("*.py"):
+        assert not unresolved(path.read_text()), path
+
+
+@pytest.mark.parametrize("module", ["countersign.kernel.gone", "countersign.settings"])
+def test_a_planted_import_of_what_is_gone_is_found(module: str) -> None:
+    assert unresolved(f"def fill():\n    from {module} import gone\n") == [f"{module}.gone"]
 
 
 # The repository -----------------------------------------------------------------------------------
