@@ -1,15 +1,10 @@
 """Fixtures of the contract's tests: the scene is made once for each database, and each test has a copy of it."""
 
-import asyncio
-import atexit
-import os
 import shutil
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import httpx
@@ -19,9 +14,17 @@ from countersign.distribution import app as distribution
 from countersign.distribution.context import Store
 from countersign.settings import Settings
 from tests.contract.scenes import Scene, staged
-from tests.distribution.conftest import ROOT_URL, begun, http, migrated, settings, settings_of, world  # noqa: F401
+from tests.distribution.conftest import (  # noqa: F401
+    ROOT_URL,
+    begun,
+    http,
+    migrated,
+    original,
+    settings,
+    settings_of,
+    world,
+)
 from tests.distribution.world import World
-from tests.servers.memory import quick_folder
 from tests.servers.postgres import Cluster, PostgresFactory
 
 TOKENS_LAST_S = 86_400
@@ -39,17 +42,8 @@ class Stage(NamedTuple):
 @cache
 def stage(cluster: Cluster | None) -> Stage:
     """The scene on PostgreSQL, or on SQLite where there is no cluster; nobody works in it."""
-    folder = TemporaryDirectory(prefix="countersign-stage-", dir=quick_folder())
-    atexit.register(folder.cleanup)
-    data = Path(folder.name)
-    name = f"stage_{os.getpid()}"
-    url = "" if cluster is None else cluster.create(name, migrated(cluster))
-    if not url:
-        begun(data)
-    with ThreadPoolExecutor(1) as thread:
-        # A test that asks may be on an event loop, which nothing may block with another one.
-        tokens = thread.submit(asyncio.run, tokens_of(replace(settings_of(data, url), token_ttl_s=TOKENS_LAST_S)))
-        return Stage(data, name, tokens.result())
+    made, tokens = original("stage", cluster, lambda wanted: tokens_of(replace(wanted, token_ttl_s=TOKENS_LAST_S)))
+    return Stage(*made, tokens)
 
 
 async def tokens_of(wanted: Settings) -> dict[str, str | None]:

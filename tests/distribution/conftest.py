@@ -4,13 +4,13 @@ import asyncio
 import atexit
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import httpx
 import pytest
@@ -31,12 +31,13 @@ from tests.servers.memory import quick_folder
 from tests.servers.postgres import Cluster, PostgresFactory
 
 ROOT_URL = "http://127.0.0.1:8480"
+Result = TypeVar("Result")
 FILLED: Mapping[str, Callable[[Store], Awaitable[object]]] = {"demo_world": demo.seed, "shelf": stocked}
 """What a store is filled with by the fixtures that say so: once for each database, each test has a copy."""
 
 
-class Filled(NamedTuple):
-    """A store that nobody works in: its directory, the name of its PostgreSQL database."""
+class Original(NamedTuple):
+    """A store that is copied for tests: its directory, the name of its PostgreSQL database."""
 
     data: Path
     database: str
@@ -77,19 +78,27 @@ def begun(data: Path) -> None:
         file.write_bytes(migrated_file())
 
 
-@cache
-def filled(fixture: str, cluster: Cluster | None) -> Filled:
-    """A store with what the fixture says, on PostgreSQL, or on SQLite where there is no cluster."""
-    folder = TemporaryDirectory(prefix="countersign-filled-", dir=quick_folder())
+def original(
+    name: str, cluster: Cluster | None, prepare: Callable[[Settings], Coroutine[Any, Any, Result]]
+) -> tuple[Original, Result]:
+    """An empty store on PostgreSQL, or on SQLite without a cluster, once it is prepared; what `prepare` returned."""
+    folder = TemporaryDirectory(prefix=f"countersign-{name}-", dir=quick_folder())
     atexit.register(folder.cleanup)
     data = Path(folder.name)
-    name = f"{fixture}_{os.getpid()}"
-    url = "" if cluster is None else cluster.create(name, migrated(cluster))
+    database = f"{name}_{os.getpid()}"
+    url = "" if cluster is None else cluster.create(database, migrated(cluster))
     if not url:
         begun(data)
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, fill(settings_of(data, url), FILLED[fixture])).result()
-    return Filled(data, name)
+        # A test that asks may be on an event loop, which nothing may block with another one.
+        prepared = thread.submit(asyncio.run, prepare(settings_of(data, url))).result()
+    return Original(data, database), prepared
+
+
+@cache
+def filled(fixture: str, cluster: Cluster | None) -> Original:
+    """A store with what the fixture says."""
+    return original(fixture, cluster, partial(fill, filling=FILLED[fixture]))[0]
 
 
 async def fill(wanted: Settings, filling: Callable[[Store], Awaitable[object]]) -> None:

@@ -56,20 +56,18 @@ class Running(NamedTuple):
         return token
 
 
-def is_like_all(data: Path, settings: Mapping[str, str] | None, program: Sequence[str]) -> bool:
-    """Whether an empty directory would be filled with the demonstration as every other one is: seeding takes longer
-    than all else of a start. With --full each one is filled by its own start."""
+def is_plain_demonstration(options: Sequence[str], settings: Mapping[str, str] | None, program: Sequence[str]) -> bool:
+    """Whether this start fills an empty directory with the demonstration as every other such start does."""
     names = {name for name in settings or {} if not name.startswith("COUNTERSIGN_RATE_")}
-    is_plain = names <= {"COUNTERSIGN_JOB_WORKERS"} and tuple(program) == COMMAND
-    return is_plain and is_forking() and not data.exists()
+    return "--demo" in options and names <= {"COUNTERSIGN_JOB_WORKERS"} and tuple(program) == COMMAND
 
 
 @cache
 def demonstration(service: str) -> Path:
-    """A directory that a start with --demo has filled and left, for copying."""
+    """A directory that a start with --demo has filled, to be copied."""
     data = Path(mkdtemp(prefix="countersign-demo-", dir=quick_folder())) / "data"
     atexit.register(shutil.rmtree, data.parent, ignore_errors=True)
-    with started(data, "--demo", service=service):
+    with served(data, "--demo", service=service, copies=False):
         pass
     return data
 
@@ -81,23 +79,15 @@ def served(
     service: str = "distribution",
     settings: Mapping[str, str] | None = None,
     program: Sequence[str] = COMMAND,
+    copies: bool = True,
 ) -> Iterator[Running]:
-    """Serve a service of the data directory on a free port until the block ends; "both" serves both."""
-    if "--demo" in options and is_like_all(data, settings, program):
+    """Serve a service of the data directory on a free port until the block ends; "both" serves both.
+
+    A new directory gets a copy of one demonstration, which takes less time than to seed it; with --full, and without
+    `copies`, it is seeded.
+    """
+    if copies and is_forking() and not data.exists() and is_plain_demonstration(options, settings, program):
         shutil.copytree(demonstration(service), data)
-    with started(data, *options, service=service, settings=settings, program=program) as running:
-        yield running
-
-
-@contextmanager
-def started(
-    data: Path,
-    *options: str,
-    service: str = "distribution",
-    settings: Mapping[str, str] | None = None,
-    program: Sequence[str] = COMMAND,
-) -> Iterator[Running]:
-    """As `served`; the directory is filled by this start alone."""
     port, records_port = free_port(), free_port()
     command: list[str | Path] = [*program, "serve", *options, "--data", data]
     if service == "both":

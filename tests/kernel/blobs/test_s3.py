@@ -3,7 +3,8 @@
 import asyncio
 import random
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
@@ -144,35 +145,35 @@ async def test_a_server_that_is_not_there_is_unavailable(tmp_path: Path) -> None
         await blobs.size(digest_of(b""))
 
 
-@pytest.mark.usefixtures("credentials")
-async def test_a_blob_that_the_server_refuses_to_read_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        is_head = (await reader.readuntil(b"\r\n\r\n")).startswith(b"HEAD")
-        stamp = b"Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nETag: e\r\n"
-        told = b"200 OK\r\nContent-Length: 5\r\n" + stamp if is_head else b"403 Forbidden\r\nContent-Length: 0\r\n"
-        writer.write(b"HTTP/1.1 " + told + b"Connection: close\r\n\r\n")
+@asynccontextmanager
+async def answering(answer: Callable[[bytes], bytes], folder: Path) -> AsyncIterator[BlobStore]:
+    """Blobs in a bucket whose server gives each request, by its head, this status line and these headers."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 " + answer(await reader.readuntil(b"\r\n\r\n")) + b"Connection: close\r\n\r\n")
         await writer.drain()
         writer.close()
 
-    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        blobs = open_blobs(f"s3://bucket?endpoint=http://127.0.0.1:{port}&allow_http=true", tmp_path)
+        yield open_blobs(f"s3://bucket?endpoint=http://127.0.0.1:{port}&allow_http=true", folder)
 
+
+@pytest.mark.usefixtures("credentials")
+async def test_a_blob_that_the_server_refuses_to_read_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    def answer(request: bytes) -> bytes:
+        if request.startswith(b"HEAD"):
+            stamp = b"Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nETag: e\r\n"
+            return b"200 OK\r\nContent-Length: 5\r\n" + stamp
+        return b"403 Forbidden\r\nContent-Length: 0\r\n"
+
+    async with answering(answer, tmp_path) as blobs:
         with pytest.raises(Unavailable):
             await content(blobs, digest_of(b"bytes"))
 
 
 @pytest.mark.usefixtures("credentials")
 async def test_a_server_without_room_is_full(tmp_path: Path) -> None:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 507 Insufficient Storage\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        await writer.drain()
-        writer.close()
-
-    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        blobs = open_blobs(f"s3://bucket?endpoint=http://127.0.0.1:{port}&allow_http=true", tmp_path)
-
+    async with answering(lambda _: b"507 Insufficient Storage\r\nContent-Length: 0\r\n", tmp_path) as blobs:
         with pytest.raises(StorageFull):
             await blobs.stage("up", 0, arriving(b"bytes"))
