@@ -46,7 +46,7 @@ def _offered(_folders: tuple[tuple[str, int], ...]) -> EntryPoints:
 
 
 def _changed(folder: str) -> int:
-    """When a package was last installed into the folder or removed from it, in nanoseconds; 0 when there is none."""
+    """The folder's time of change in nanoseconds, which installing or removing a package changes; 0 for no folder."""
     try:
         return os.stat(folder or ".").st_mtime_ns
     except OSError:

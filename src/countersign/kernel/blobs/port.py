@@ -65,7 +65,11 @@ class BlobStore(Protocol):
         ...
 
     async def put(self, data: bytes) -> str:
-        """Make bytes that are at hand whole a blob, durable when it returns; its SHA-256."""
+        """Store bytes that are in memory as a blob, durable when it returns; its SHA-256.
+
+        Raises:
+            StorageFull, Unavailable: the store does not take them; no blob is made.
+        """
         ...
 
     async def discard(self, upload: str) -> None:

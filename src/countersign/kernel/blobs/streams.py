@@ -18,7 +18,7 @@ _PIECES_WAITING = 2
 _UPLOADS_AT_ONCE = 2
 
 ATTRIBUTES: Final = {"Content-Type": "application/octet-stream", "Content-Disposition": "attachment"}
-"""What a browser is told of a blob: somebody's HTML or SVG must not run under the store's address."""
+"""Headers that a browser gets with a blob: HTML or SVG in it must not run in the store's origin."""
 
 
 class _Lists(Protocol):

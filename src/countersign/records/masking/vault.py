@@ -80,11 +80,13 @@ class Vault:
     async def hold(
         self, transaction: Transaction, wanted: Sequence[Wanted], releasing: Collection[int] = ()
     ) -> list[Held]:
-        """One more reference to each value, in their order. The id of a linked value is made from the value: one that
-        went and returns has the id it had, whether or not anything held it meanwhile. Others get random ids.
+        """Add a reference to each value; the values in the order of `wanted`.
 
-        `releasing` are the ids that the same transaction releases next: they are taken together with the others, so
-        that whoever holds one value and waits for another waits in the same order as everybody.
+        The id of a linked value is made from the value, so a value that is removed and written again has the same id.
+        Other values get random ids.
+
+        `releasing` are the ids that the same transaction releases next. Their rows are locked together with the
+        others, in one order for all transactions, so that two transactions never wait for each other.
         """
         hashes = list(map(self._hash_of, wanted))
         places = [hashed or ids.random_bytes(_HASH_BYTES) for hashed in hashes]
@@ -267,7 +269,7 @@ def _linked_id(hashed: bytes, start: int = 0) -> int:
 
 
 def _second_id(row: list[Value]) -> int:
-    """The id that the row's value gets where another value has its own one: a chance of 1 in 2^48 for each value."""
+    """The id of a value whose first id another value has, which happens once in 2^48 values."""
     return _new_id() if row[2] is None else _linked_id(_bytes(row[2]), ID_BITS // 8)
 
 

@@ -1,5 +1,5 @@
--- The id of a linked value is made from its hash, so that the id alone says that there is one row for it: a second
--- unique index would make writers collide who add the same value at once.
+-- The id of a linked value is made from its hash, so the primary key already keeps one row for each value. A second
+-- unique index would make two writers fail who add the same value at the same time.
 CREATE TABLE pii_value_new (
     id BIGINT PRIMARY KEY,
     label TEXT NOT NULL,

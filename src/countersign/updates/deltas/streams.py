@@ -10,7 +10,7 @@ from backports import zstd
 from countersign.updates.numbers import Malformed
 
 SHORTEST_PREFIX_BYTES = 8
-"""The shortest reference that may serve as a dictionary, as zstd has it."""
+"""The shortest prefix that zstd accepts."""
 PREFIX_BYTES = 96 << 20
 """The longest: it has to lie in memory as one piece."""
 DICTIONARY_BYTES = 64 << 20
