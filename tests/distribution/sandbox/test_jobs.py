@@ -39,8 +39,7 @@ async def uploaded(sandbox: Sandbox) -> str:
         "/products/made/releases/1.0.0/artifacts",
         json={"filename": "made.tar.gz", "size": len(BUILD), "platform": "linux"},
     )
-    path = announced.json()["upload_url"].partition("/sandbox/api/v1")[2]
-    put = await sandbox.call("PUT", path, content=BUILD)
+    put = await sandbox.world.http.put(announced.json()["upload_url"], content=BUILD)
     assert put.status_code == 201, put.text
     artifact_id: str = announced.json()["artifact_id"]
     assert put.headers["location"] == f"/sandbox/api/v1/artifacts/{artifact_id}"

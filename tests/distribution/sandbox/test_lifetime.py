@@ -47,6 +47,13 @@ async def through(front: Front, taken: Sandbox, method: str, path: str, **option
         return await client.request(method, f"/sandbox/api/v1{path}", headers=headers, **options)
 
 
+async def sent(front: Front, path: str, content: bytes) -> httpx.Response:
+    """A file sent to its upload address through another worker."""
+    transport = httpx.ASGITransport(front, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+        return await client.put(path, content=content)
+
+
 async def test_workers_of_a_server_share_a_data_set(sandbox: Sandbox, other: Front) -> None:
     await sandbox.call("POST", "/products", json=PRODUCT)
 
@@ -189,8 +196,8 @@ async def test_a_data_set_takes_no_more_room_than_it_may(world: World, front: Fr
         content = number.to_bytes(1) * (1 << 20)
         body = {"filename": f"{number}.bin", "size": len(content)}
         said = await through(bounded, taken, "POST", "/products/made/releases/1.0.0/artifacts", json=body)
-        path = said.json()["upload_url"].partition("/sandbox/api/v1")[2]
-        answers.append(await through(bounded, taken, "PUT", path, content=content))
+        path = said.json()["upload_url"].removeprefix(ROOT_URL)
+        answers.append(await sent(bounded, path, content))
     rows = [
         await through(
             bounded, taken, "POST", "/products", json={**PRODUCT, "slug": f"s{n}", "description": "x" * 20_000}

@@ -4,8 +4,10 @@ import asyncio
 import json
 from pathlib import Path
 
+import httpx
 import pytest
 
+from countersign.distribution import app as distribution
 from countersign.distribution.sandbox import folders
 from countersign.distribution.sandbox.front import Front
 from countersign.kernel import clock
@@ -102,7 +104,7 @@ async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: 
     assert missing.json()["type"].startswith("http://127.0.0.1:8480/problems/")
     assert missing.json()["instance"] == "http://127.0.0.1:8480/sandbox/api/v1/products/none?x=1"
     assert listed.headers["link"].startswith("<http://127.0.0.1:8480/sandbox/api/v1/products/")
-    assert image.json()["upload_url"].startswith("http://127.0.0.1:8480/sandbox/api/v1/media/uploads/")
+    assert "/api/v1/media/uploads/" in image.json()["upload_url"].removeprefix("http://127.0.0.1:8480/sandbox/")
     assert unknown.json()["code"] == "route_not_found"
     types = [each["body"]["type"] for each in batch.json()["results"]]
     assert types == [f"http://127.0.0.1:8480/problems/{each}" for each in ("batch-rolled-back", "invalid-request")]
@@ -252,3 +254,61 @@ async def test_an_idempotent_call_is_replayed_inside(sandbox: Sandbox) -> None:
     assert answers[0].content == answers[1].content
     assert answers[1].headers["idempotency-replayed"] == "true"
     assert json.loads(answers[0].content)["slug"] == "made"
+
+
+async def announced(sandbox: Sandbox, size: int) -> str:
+    """The upload address of an artifact of a draft release."""
+    await sandbox.call("POST", "/products", json=PRODUCT)
+    await sandbox.call("POST", "/products/made/releases", json={"version": "1.0.0", "channel": "stable"})
+    wanted = {"filename": "made.zip", "size": size, "platform": "linux"}
+    answer = await sandbox.call("POST", "/products/made/releases/1.0.0/artifacts", json=wanted)
+    address: str = answer.json()["upload_url"]
+    return address
+
+
+@pytest.mark.parametrize("has_key", [False, True], ids=["address-alone", "with-key"])
+async def test_an_upload_address_works_with_and_without_the_key(sandbox: Sandbox, has_key: bool) -> None:
+    address = await announced(sandbox, 6)
+    headers = {"X-API-Key": sandbox.key} if has_key else {}
+
+    first = await sandbox.world.http.put(address, content=b"abc", headers={**headers, "Content-Range": "bytes 0-2/6"})
+    shown = await sandbox.world.http.get(address, headers=headers)
+    second = await sandbox.world.http.put(address, content=b"def", headers={**headers, "Content-Range": "bytes 3-5/6"})
+
+    assert (first.status_code, second.status_code) == (204, 201), second.text
+    assert shown.json() == {"received": [[0, 2]], "size": 6}
+    artifact = await sandbox.call("GET", second.headers["location"].removeprefix("/sandbox/api/v1"))
+    assert artifact.status_code == 200, artifact.text
+
+
+async def test_another_workers_upload_address_reaches_the_data_set(sandbox: Sandbox, world: World) -> None:
+    address = await announced(sandbox, 3)
+    other = distribution.create(world.store)
+    transport = httpx.ASGITransport(other, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport) as client:
+        sent = await client.put(address, content=b"abc")
+    await other.close()
+
+    assert sent.status_code == 201, sent.text
+
+
+@pytest.mark.parametrize("path", ["/products", "/auth/me", "/artifacts/uploads", "/media/none", "/jobs"])
+async def test_an_upload_address_opens_nothing_but_uploads(sandbox: Sandbox, path: str) -> None:
+    address = await announced(sandbox, 3)
+    root = address.partition("/api/v1/")[0]
+
+    for headers in ({}, {"X-API-Key": sandbox.key}):
+        answer = await sandbox.world.http.get(f"{root}/api/v1{path}", headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (404, "route_not_found")
+
+
+async def test_an_altered_upload_address_reaches_no_data_set(sandbox: Sandbox, world: World, front: Front) -> None:
+    address = await announced(sandbox, 3)
+    root, _, rest = address.removeprefix("http://127.0.0.1:8480/sandbox/").partition("/")
+    name, _, signature = root.partition(".")
+    other = await Sandbox.taken(world, front)
+    for altered in (f"{other.name}.{signature}", f"{name}.{'0' * 32}", f"{name}.", name, f"{name}.{signature[:-2]}"):
+        sent = await world.http.put(f"/sandbox/{altered}/{rest}", content=b"abc")
+        assert sent.status_code == 404, altered
+
+    assert not other.folder.exists()

@@ -53,5 +53,5 @@ async def address(store: Store, sha256: str, filename: str) -> str:
             return elsewhere
     expires = int(clock.later(clock.now(), seconds=ADDRESS_TTL_S) // clock.SECOND)
     path = addresses.signed_path(store.addresses, sha256, filename, expires)
-    base = settings.cdn_url.rstrip("/") if settings.cdn_url and settings.downloads == "redirect" else store.base_url
-    return base + path
+    is_at_cdn = settings.cdn_url and settings.downloads == "redirect"
+    return (settings.cdn_url.rstrip("/") if is_at_cdn else store.open_base_url) + path

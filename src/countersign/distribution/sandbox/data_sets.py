@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from countersign.distribution.context import Store
-from countersign.distribution.sandbox import folders, owner, queries
+from countersign.distribution.sandbox import addresses, folders, owner, queries
 from countersign.distribution.sandbox.owner import Pass
 from countersign.distribution.sandbox.parts import ROOT, Parts, settings_of, way_in
 from countersign.distribution.sandbox.workers import Waking, Workers
@@ -128,6 +128,7 @@ class DataSets:
             store,
             way_in=way_in(self._store),
             problems_url=self._store.root_url,
+            open_url=self._store.root_url + addresses.root(self._store, name),
             jobs=Waking(store.jobs, lambda: self._workers.wake(name, woken, self._open[name].touched)),
         )
         person_id = await owner.ensured(woken)

@@ -14,6 +14,7 @@ from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.identity import gate, provisioned
 from countersign.distribution.identity.gate import InsufficientScope
 from countersign.distribution.identity.provisioned import Key
+from countersign.distribution.sandbox import addresses
 from countersign.distribution.sandbox.data_sets import DataSets
 from countersign.distribution.sandbox.parts import ROOT, Parts, way_in
 from countersign.kernel.errors import Refused, invalid_parameter
@@ -62,9 +63,15 @@ class Front:
             return
         exchange = Exchange(scope, receive, send, self._proxies)
         try:
+            named = addresses.named(self._store, path)
+            if named is not None:
+                await self._inside(*named, exchange, scope, self._without_key(exchange.headers, scope))
+                return
             visitor = await self._visitor(exchange.headers, scope)
             if path.startswith(_WHOLE) and path not in _OWN:
-                await self._inside(visitor, exchange, scope)
+                is_owner = visitor.key is not None and not visitor.has_token
+                name = self._name(visitor.key, exchange.address)
+                await self._inside(name, ROOT, exchange, scope, visitor.headers, is_owner=is_owner)
             else:
                 await self._app({**scope, "headers": visitor.headers}, receive, send)
         except Refused as refused:
@@ -94,20 +101,34 @@ class Front:
         others = [pair for pair in sent if pair[0] != carrier]
         return Visitor(key, any(name == b"authorization" for name, _ in others), others)
 
-    async def _inside(self, visitor: Visitor, exchange: Exchange, scope: Scope) -> None:
-        name = self._name(visitor.key, exchange.address)
+    def _without_key(self, headers: Headers, scope: Scope) -> list[tuple[bytes, bytes]]:
+        """The headers without a key: the address says which data set is meant."""
+        carrier, presented = _presented(headers)
+        return [pair for pair in scope["headers"] if presented is None or pair[0] != carrier]
+
+    async def _inside(
+        self,
+        name: str,
+        root: str,
+        exchange: Exchange,
+        scope: Scope,
+        headers: list[tuple[bytes, bytes]],
+        *,
+        is_owner: bool = False,
+    ) -> None:
+        """Have the data set answer what is addressed to it below `root`, as to its owner or as to anybody."""
         # An owner makes as many callers as they like, each with a quota: all of them together have one person's here.
         await self._limiter.count("person", name)
         async with self.data_sets.used(name) as data_set:
-            headers = [pair for pair in visitor.headers if pair[0] != b"cookie"]
-            if visitor.key is not None and not visitor.has_token:
+            headers = [pair for pair in headers if pair[0] != b"cookie"]
+            if is_owner:
                 # Not as Authorization, which some addresses read by themselves: it is nothing that the caller said.
                 headers.append((b"x-api-key", (await data_set.owner.token()).encode()))
             inner = {
                 **scope,
-                "path": scope["path"].removeprefix(ROOT),
-                "raw_path": exchange.raw_path.removeprefix(_AT_ROOT),
-                "root_path": ROOT,
+                "path": scope["path"].removeprefix(root),
+                "raw_path": exchange.raw_path.removeprefix(root.encode()),
+                "root_path": root,
                 "headers": headers,
             }
             await data_set.application(inner, exchange.receive, _apart(exchange.send))
