@@ -106,12 +106,17 @@ async def _restated(
     spent = budget.current()
     texts = await spent.run(partial(restated, question, found, named))
     other = await spent.run(partial(plainer, question, held_names(question, found, named)))
+    ways = {question: (found, named)}
     if other != question:
         again = tokens(other)
-        texts += [other, *await spent.run(partial(restated, other, again, await names(database, other, again)))]
-    ways = [(again := tokens(text), await names(database, text, again)) for text in dict.fromkeys([question, *texts])]
+        ways[other] = again, await names(database, other, again)
+        texts += [other, *await spent.run(partial(restated, other, *ways[other]))]
+    for text in texts:
+        if text not in ways:
+            again = tokens(text)
+            ways[text] = again, await names(database, text, again)
     for read in (understand, understand_fronted):
-        for again, held in ways:
+        for again, held in [ways[text] for text in dict.fromkeys([question, *texts])]:
             queries = await _understood(database, again, held, now, read)
             if queries:
                 return queries[:1]

@@ -237,8 +237,8 @@ async def licenses_named(database: Database, keys: Sequence[str]) -> list[tuple[
 async def _held(database: Database, has: str, wanted: Mapping[str, str]) -> list[str]:
     """What those values stand for that the catalog holds, each once."""
     statement = Statement()
-    values = ", ".join(f"({statement.value(each)})" for each in padded(list(wanted)))
-    rows = await database.fetch(has.format(values=values), *statement.values)
+    values = statement.list(padded(list(wanted))).replace(", ", "), (")
+    rows = await database.fetch(has.format(values=f"({values})"), *statement.values)
     return list(dict.fromkeys(wanted[each] for (each,) in rows))
 
 

@@ -62,8 +62,8 @@ class Reading:
         self.doubts: list[str] = []
         self._slots = slots
         self._known: dict[tuple[str, int], list[tuple[Any, int]]] = {}
-        self._budget = budget.current()
-        self._skipped = frozenset(place for place, word in enumerate(self.words) if word in FILLERS)
+        self._spend = budget.current().spend
+        self._starts = _starts(self.words)
 
     def slot(self, name: str, start: int) -> list[tuple[Any, int]]:
         """Every value that the slot may have here, with the place after it.
@@ -87,14 +87,11 @@ class Reading:
         Raises:
             TooInvolved: the question's budget is spent.
         """
-        self._budget.spend()
+        self._spend()
 
-    def starts(self, place: int) -> Iterator[int]:
+    def starts(self, place: int) -> Sequence[int]:
         """The place itself, and those after words that mean nothing."""
-        yield place
-        while place in self._skipped:
-            place += 1
-            yield place
+        return self._starts[place]
 
     def after(self, words: Sequence[str], place: int) -> int | None:
         """The place after these words, which stand here; None when they do not."""
@@ -113,6 +110,14 @@ class Reading:
     def is_end(self, place: int) -> bool:
         """Whether nothing that means anything follows."""
         return all(word in FILLERS for word in self.words[place:])
+
+
+def _starts(words: Sequence[str]) -> list[tuple[int, ...]]:
+    """For each place, and the one behind the last word, where what stands there may begin."""
+    starts: list[tuple[int, ...]] = [(len(words),)]
+    for place in reversed(range(len(words))):
+        starts.append((place, *starts[-1]) if words[place] in FILLERS else (place,))
+    return starts[::-1]
 
 
 # Templates are constants of the code, so that none is thrown away: with room for fewer than there are, each question
@@ -160,8 +165,16 @@ def _choice(ways: list[tuple[_Node, ...]], *, is_optional: bool) -> _Node:
 def match(template: str, reading: Reading, start: int) -> Iterator[tuple[Captured, int]]:
     """Every way in which the template fits here, the longer optional part first: slot values, place after it."""
     words = _first_words(template)
-    if words is None or any(reading.word(place) in words for place in reading.starts(start)):
+    if words is None or _stands(words, reading, start):
         yield from _match(compiled(template), reading, start, ())
+
+
+def _stands(words: frozenset[str], reading: Reading, start: int) -> bool:
+    """Whether one of the words stands here."""
+    for place in reading.starts(start):
+        if reading.word(place) in words:
+            return True
+    return False
 
 
 @cache
@@ -195,39 +208,44 @@ def _add_first_words(nodes: Sequence[_Node], words: set[str]) -> bool | None:
 def _match(
     nodes: tuple[_Node, ...], reading: Reading, start: int, captured: Captured
 ) -> Iterator[tuple[Captured, int]]:
-    reading.step()
-    if not nodes:
-        yield captured, start
-        return
-    first, rest = nodes[0], nodes[1:]
+    while True:
+        reading.step()
+        if not nodes:
+            yield captured, start
+            return
+        first, nodes = nodes[0], nodes[1:]
+        if not isinstance(first, _Word):
+            break
+        for place in reading.starts(start):
+            if reading.word(place) == first.word:
+                start = place + 1
+                break
+        else:
+            return
     if isinstance(first, _Choice):
         for way in first.ways:
-            yield from _match(way + rest, reading, start, captured)
+            yield from _match(way + nodes, reading, start, captured)
     elif isinstance(first, _Slot):
         for place in reading.starts(start):
             for value, end in reading.slot(first.name, place):
-                yield from _match(rest, reading, end, (*captured, (first.name, value)))
+                yield from _match(nodes, reading, end, (*captured, (first.name, value)))
     else:
         for end in _ends(first, reading, start):
-            yield from _match(rest, reading, end, captured)
+            yield from _match(nodes, reading, end, captured)
 
 
-def _ends(node: _Word | _Phrases, reading: Reading, start: int) -> Iterator[int]:
-    """The places after the word or the phrases, where they stand here."""
+def _ends(phrases: _Phrases, reading: Reading, start: int) -> list[int]:
+    """The places after the phrases, where they stand here."""
+    ends: list[int] = []
     for place in reading.starts(start):
-        if place < len(reading.words):
-            word = reading.words[place]
-            if isinstance(node, _Word):
-                if word == node.word:
-                    yield place + 1
-                    return
-                continue
-            for rest in node.by_first.get(word, ()):
-                end = reading.after(rest, place + 1)
-                if end is not None:
-                    yield end
-    if isinstance(node, _Phrases) and node.is_optional:
-        yield start
+        word = reading.word(place)
+        for rest in phrases.by_first.get(word, ()) if word is not None else ():
+            end = reading.after(rest, place + 1)
+            if end is not None:
+                ends.append(end)
+    if phrases.is_optional:
+        ends.append(start)
+    return ends
 
 
 def values(captured: Captured, name: str) -> list[Any]:

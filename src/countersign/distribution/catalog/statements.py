@@ -49,7 +49,9 @@ class Statement:
 
     def list(self, values: Sequence[Value]) -> str:
         """The placeholders of several values, separated by commas."""
-        return ", ".join(self.value(value) for value in values)
+        first = len(self.values) + 1
+        self.values.extend(values)
+        return ", ".join([f"${number}" for number in range(first, len(self.values) + 1)])
 
 
 @dataclass(frozen=True, slots=True)
