@@ -165,16 +165,8 @@ def _choice(ways: list[tuple[_Node, ...]], *, is_optional: bool) -> _Node:
 def match(template: str, reading: Reading, start: int) -> Iterator[tuple[Captured, int]]:
     """Every way in which the template fits here, the longer optional part first: slot values, place after it."""
     words = _first_words(template)
-    if words is None or _stands(words, reading, start):
+    if words is None or not words.isdisjoint([reading.word(place) for place in reading.starts(start)]):
         yield from _match(compiled(template), reading, start, ())
-
-
-def _stands(words: frozenset[str], reading: Reading, start: int) -> bool:
-    """Whether one of the words stands here."""
-    for place in reading.starts(start):
-        if reading.word(place) in words:
-            return True
-    return False
 
 
 @cache
@@ -205,23 +197,31 @@ def _add_first_words(nodes: Sequence[_Node], words: set[str]) -> bool | None:
     return True
 
 
+def _past_words(nodes: tuple[_Node, ...], reading: Reading, start: int) -> tuple[tuple[_Node, ...], int] | None:
+    """The nodes after the words that these begin with, and the place after those; None when they do not stand here."""
+    reading.step()
+    while nodes and isinstance(first := nodes[0], _Word):
+        for place in reading.starts(start):
+            if reading.word(place) == first.word:
+                nodes, start = nodes[1:], place + 1
+                break
+        else:
+            return None
+        reading.step()
+    return nodes, start
+
+
 def _match(
     nodes: tuple[_Node, ...], reading: Reading, start: int, captured: Captured
 ) -> Iterator[tuple[Captured, int]]:
-    while True:
-        reading.step()
-        if not nodes:
-            yield captured, start
-            return
-        first, nodes = nodes[0], nodes[1:]
-        if not isinstance(first, _Word):
-            break
-        for place in reading.starts(start):
-            if reading.word(place) == first.word:
-                start = place + 1
-                break
-        else:
-            return
+    passed = _past_words(nodes, reading, start)
+    if passed is None:
+        return
+    nodes, start = passed
+    if not nodes:
+        yield captured, start
+        return
+    first, nodes = nodes[0], nodes[1:]
     if isinstance(first, _Choice):
         for way in first.ways:
             yield from _match(way + nodes, reading, start, captured)
@@ -229,7 +229,7 @@ def _match(
         for place in reading.starts(start):
             for value, end in reading.slot(first.name, place):
                 yield from _match(nodes, reading, end, (*captured, (first.name, value)))
-    else:
+    elif isinstance(first, _Phrases):
         for end in _ends(first, reading, start):
             yield from _match(nodes, reading, end, captured)
 
