@@ -11,7 +11,8 @@ from tests.records.worlds.leaking_over_mcp import MCP_LEAKS
 
 MOST_PAIRS = 10_000
 """As many as the comparison itself runs at the most; nearly all are found within the first hundred."""
-
+SEED = 3
+"""With --full, that of the requests for every leak."""
 
 PLANTED: list[tuple[Leak, Carrier]] = [*((leak, REST) for leak in LEAKS), *((leak, MCP) for leak in MCP_LEAKS)]
 
@@ -20,7 +21,7 @@ PLANTED: list[tuple[Leak, Carrier]] = [*((leak, REST) for leak in LEAKS), *((lea
     ("leak", "carrier"), PLANTED, ids=[f"{leak.name}{' over MCP' * (carrier is MCP)}" for leak, carrier in PLANTED]
 )
 async def test_a_planted_leak_is_caught(
-    sqlite_worlds: Pairs, leak: Leak, carrier: Carrier, monkeypatch: pytest.MonkeyPatch
+    sqlite_worlds: Pairs, leak: Leak, carrier: Carrier, monkeypatch: pytest.MonkeyPatch, is_full: bool
 ) -> None:
     await sqlite_worlds.build(leak.audience)
     if leak.is_early:
@@ -28,7 +29,8 @@ async def test_a_planted_leak_is_caught(
     async with sqlite_worlds.copied(leak.audience) as (first, second):
         if not leak.is_early:
             leak.patch(monkeypatch)
-        requests = Requests(first.service.records.registry, seed=3, is_agent=leak.who == "agent")
+        seed = SEED if is_full else leak.seed
+        requests = Requests(first.service.records.registry, seed, is_agent=leak.who == "agent")
 
         with pytest.raises(Differs):
             await compare((first, second), leak.who, requests, MOST_PAIRS, carrier)

@@ -12,7 +12,7 @@ from tests.records.worlds.carrying import MCP, REST, Carrier
 from tests.records.worlds.comparing import compare
 from tests.records.worlds.conftest import Pairs
 
-PAIRS = 100
+PAIRS = 50
 ALL_PAIRS = 10_000
 PAIRS_OF_WORLDS = 20
 CALLERS: list[tuple[Audience, str]] = [
