@@ -6,21 +6,19 @@ import pytest
 
 from countersign.cli import distribution
 from countersign.distribution import demo
-from countersign.distribution.context import Store
 from countersign.distribution.identity import clients, people, queries
 from countersign.kernel.security import passwords
 from countersign.settings import BadSetting
+from tests.distribution.world import World
 
 
-async def test_a_seeded_store_is_not_served_to_other_machines_later(store: Store) -> None:
-    await demo.seed(store)
-
+async def test_a_seeded_store_is_not_served_to_other_machines_later(demo_world: World) -> None:
     with pytest.raises(BadSetting, match="well-known"):
-        await distribution.prepare(replace(store, is_loopback=False), is_demo=False)
+        await distribution.prepare(replace(demo_world.store, is_loopback=False), is_demo=False)
 
 
-async def test_it_is_served_once_nothing_of_them_is_left(store: Store) -> None:
-    await demo.seed(store)
+async def test_it_is_served_once_nothing_of_them_is_left(demo_world: World) -> None:
+    store = demo_world.store
     async with store.database.transaction() as transaction:
         org = await queries.organisation_called(transaction, demo.ORGANISATIONS[0][0])
         assert org is not None
@@ -34,7 +32,5 @@ async def test_it_is_served_once_nothing_of_them_is_left(store: Store) -> None:
     assert "Sign in" in await distribution.prepare(replace(store, is_loopback=False), is_demo=False)
 
 
-async def test_a_seeded_store_is_served_to_this_machine(store: Store) -> None:
-    await demo.seed(store)
-
-    assert "Sign in" in await distribution.prepare(store, is_demo=False)
+async def test_a_seeded_store_is_served_to_this_machine(demo_world: World) -> None:
+    assert "Sign in" in await distribution.prepare(demo_world.store, is_demo=False)

@@ -147,5 +147,5 @@ async def everything(store: Store) -> dict[str, list[str]]:
     filled = " UNION ALL ".join(f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM {name})" for name in tables)
     found: dict[str, list[str]] = {name: [] for name in tables}
     for (name,) in await store.database.fetch(filled):
-        found[name] = sorted(str(tuple(row)) for row in await store.database.fetch("SELECT * FROM " + name))
+        found[name] = sorted(map(str, map(tuple, await store.database.fetch("SELECT * FROM " + name))))
     return found
