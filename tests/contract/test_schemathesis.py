@@ -19,10 +19,10 @@ FULL = {"examples,coverage": (1, 3_000, 0), "fuzzing": (45, 2_800, 0), "stateful
 """Examples of each operation, the least number of cases they make, and seconds until which they are repeated: with
 four callers well over 20,000 cases."""
 SAMPLE = {
-    "anonymous": ("fuzzing,stateful", 1),
+    "anonymous": ("fuzzing,stateful", 2),
     "key": ("fuzzing", 2),
     "player": ("fuzzing,stateful", 2),
-    "publisher": ("examples,coverage", 8),
+    "publisher": ("examples,coverage", 12),
 }
 """The phases of each caller, with one example, and whether every operation is called or every so many."""
 LEAST_SAMPLE = 50
