@@ -38,8 +38,11 @@ PAGES = (
     "/dashboard",
     "/approvals",
 )
-SAMPLE: dict[Audience, slice] = {"dan": slice(0, None, 2), "bob": slice(1, None, 2)}
-"""The pages that each of them looks at, unless --full has both look at all."""
+SAMPLE: dict[Audience, tuple[str, ...]] = {
+    "dan": PAGES[::2],
+    "bob": tuple(each for each in PAGES[1::2] if "/ticket" not in each),
+}
+"""The pages that each of them looks at, unless --full has both look at all: of lists three, of records two."""
 CALLS = ("/api/", "/session")
 """What pages fetch themselves, which they count themselves."""
 NOTHING = "There is nothing here"
@@ -152,7 +155,7 @@ async def test_two_worlds_look_the_same(
         visited(browser, second, audience) as there,
     ):
         renaming = Renaming(sorted(first.service.records.registry.labels))
-        for path in PAGES if is_full else PAGES[SAMPLE[audience]]:
+        for path in PAGES if is_full else SAMPLE[audience]:
             seen = await asyncio.gather(here.shown(path), there.shown(path))
 
             assert NOTHING not in seen[0], path
