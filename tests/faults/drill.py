@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -12,13 +13,23 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from countersign.distribution.demo import PUBLISHER
+from countersign.distribution import app as distribution
+from countersign.distribution.demo import CLIENT_ID, CLIENT_SCOPES, CLIENT_SECRET, PLAYER, PUBLISHER
+from countersign.distribution.identity import clients, organisations, people
 from countersign.distribution.opening import SCHEMA as DISTRIBUTION
 from countersign.kernel.database.open import open_database
 from countersign.records import demo
 from countersign.records.app import SCHEMA as RECORDS
-from tests.faults import wire
-from tests.servers.countersign import COMMAND, MASTER_KEY, Running, environment, served
+from tests.faults import frail_worker, wire
+from tests.servers.countersign import (
+    COMMAND,
+    MASTER_KEY,
+    Running,
+    demonstration,
+    environment,
+    move_to_postgres,
+    served,
+)
 from tests.servers.s3 import Bucket
 
 PASSPHRASE = "correct horse battery staple"
@@ -69,6 +80,13 @@ class Place:
         """A bearer token of the demonstration's publisher."""
         return self.run("token", "issue", PUBLISHER, "--data", self.data).stdout.strip()
 
+    def fill(self) -> None:
+        """Make the demonstration there without its products, whose files many a test has no use for."""
+        shutil.copytree(demonstration("records"), self.data)
+        asyncio.run(_add_people(self.data))
+        if "COUNTERSIGN_DATABASE_URL" in self.settings:
+            move_to_postgres(self.data, self.settings)
+
     @contextmanager
     def serving(self, *options: str) -> Iterator[Running]:
         """Serve both services until the block ends."""
@@ -90,6 +108,20 @@ class Place:
             await database.close()
 
 
+async def _add_people(data: Path) -> None:
+    settings = frail_worker.settings(str(data))
+    async with (
+        distribution.opened(settings, frail_worker.ROOT_URL, is_loopback=True) as store,
+        store.database.transaction() as transaction,
+    ):
+        org = await organisations.create_organisation(transaction, "drill", "Drill")
+        for email in (PUBLISHER, PLAYER):
+            await people.add_person(transaction, email, None)
+        await people.set_role(transaction, org.id, PUBLISHER, "owner")
+        scopes = CLIENT_SCOPES.split()
+        await clients.add_client(transaction, org.id, CLIENT_ID, CLIENT_SECRET, "Drill", scopes)
+
+
 HELD = {
     "lead": "SELECT title FROM lead WHERE title LIKE 'drill %'",
     "product": "SELECT slug FROM product WHERE slug LIKE 'drill-%'",
@@ -99,11 +131,12 @@ HELD = {
 
 @dataclass
 class Load:
-    """Writers of every kind, each of which waits for its answer and writes again; what was acknowledged, and when."""
+    """Writers of every kind, each of which writes again a pause after its answer; what was acknowledged, and when."""
 
     running: Running
     publisher: str
     person: str
+    pause_s: float
     acknowledged: dict[str, dict[str, float]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
     files: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By name the id of an artifact, and the SHA-256 of its bytes."""
@@ -125,6 +158,7 @@ class Load:
             await write(name)
             self.acknowledged[kind][name] = time.time()
             count += 1
+            await asyncio.sleep(self.pause_s)
 
     async def _lead(self, name: str) -> None:
         body = json.dumps({"title": name}).encode()
@@ -167,9 +201,11 @@ async def status(port: int, path: str, token: str, body: bytes = b"") -> int:
     return (await wire.call(port, "POST" if body else "GET", path, token=token, body=body)).status
 
 
-async def backed_up(place: Place, running: Running, *options: str | Path) -> tuple[Load, dict[str, object]]:
+async def backed_up(
+    place: Place, running: Running, pause_s: float, *options: str | Path
+) -> tuple[Load, dict[str, object]]:
     """Write, make a backup meanwhile, write on for a moment; the load, and what the backup answered."""
-    load = Load(running, await asyncio.to_thread(place.publisher), await sign_in(running.records_port))
+    load = Load(running, await asyncio.to_thread(place.publisher), await sign_in(running.records_port), pause_s)
     writing = asyncio.create_task(load.write())
     while not all(load.acknowledged.values()):
         await asyncio.sleep(0.01)

@@ -19,12 +19,7 @@ from countersign.kernel.database.port import Database, Transaction
 from countersign.settings import Settings
 
 ROOT = Path(__file__).parents[2]
-COMMAND = (
-    sys.executable,
-    "-c",
-    f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'src')!r}]; "
-    "from tests.faults.job_worker import main; main()",
-)
+COMMAND = ("env", f"PYTHONPATH={ROOT / 'src'}:{ROOT}", sys.executable, "-m", "tests.faults.job_worker")
 TABLES = """
 CREATE TABLE effect (job_id TEXT NOT NULL);
 CREATE TABLE begun (job_id TEXT NOT NULL, pid BIGINT NOT NULL, at REAL NOT NULL);
@@ -76,3 +71,7 @@ async def opened(settings: Settings, root_url: str, is_loopback: bool) -> AsyncI
 def main() -> None:
     """Work on chores until killed."""
     process.work_as_told(opened, (JobType("chore", Chore, run),))
+
+
+if __name__ == "__main__":
+    main()

@@ -15,6 +15,7 @@ from tests.servers.postgres import PostgresFactory
 from tests.servers.s3 import Bucket
 
 SAMPLE, DRILLS_FULL = (0, 1, 3), 20
+PAUSE_S, PAUSE_S_FULL = 0.05, 0.0
 KINDS = ("sqlite", "postgres", "sqlite", "postgres and s3")
 
 
@@ -36,14 +37,17 @@ def places(kind: str, request: pytest.FixtureRequest, folder: Path) -> tuple[Pla
 
 
 def test_nothing_acknowledged_before_the_moment_of_a_backup_is_missing(
-    kind: str, number: int, request: pytest.FixtureRequest, tmp_path: Path, figures: Figures
+    kind: str, number: int, request: pytest.FixtureRequest, tmp_path: Path, is_full: bool, figures: Figures
 ) -> None:
     original, copy = places(kind, request, tmp_path)
     holds_writes = number % 4 > 1
     archive = tmp_path / "one.backup"
-    with original.serving("--demo") as running:
+    if not is_full:
+        original.fill()
+    options = ["--hold-writes"] if holds_writes else []
+    with original.serving(*(["--demo"] if is_full else [])) as running:
         load, told = asyncio.run(
-            drill.backed_up(original, running, archive, *(["--hold-writes"] if holds_writes else []))
+            drill.backed_up(original, running, PAUSE_S_FULL if is_full else PAUSE_S, archive, *options)
         )
 
     restored = copy.told("restore", archive, "--to", copy.data)

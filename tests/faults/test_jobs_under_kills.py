@@ -99,7 +99,7 @@ class Nemesis:
         """Wait until the worker is ready."""
         async with asyncio.timeout(60):
             while await self.store.database.fetch_one("SELECT 1 FROM awake WHERE pid = $1", pid) is None:
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0.03)
 
 
 @asynccontextmanager
@@ -187,10 +187,10 @@ async def test_every_job_ends_and_each_effect_happens_once_when_workers_are_kill
 
         async with asyncio.timeout(1_200), tormented(nemesis):
             while await left(store) > count * (1 - KILLED_UNTIL):
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.2)
             nemesis.is_over = True
             while await left(store):
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.2)
 
         took_s = time.monotonic() - began_s
         ends = await counted(store, "SELECT status FROM job")

@@ -14,12 +14,13 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.faults.drill import Place
 from tests.figures import Figures
 from tests.servers.countersign import COMMAND, MASTER_KEY, environment
 from tests.servers.machines import Machine, machines, node
 from tests.servers.postgres import Cluster
 
-RACES, RACES_FULL = 4, 500
+RACES, RACES_FULL = 3, 500
 CUTS, CUTS_FULL = 1, 20
 PLAYER, PUBLISHER = "player@example.com", "publisher@example.com"
 CLIENT = {"client_id": "demo-publisher", "client_secret": "demo-publisher-secret"}
@@ -81,7 +82,11 @@ class Pair:
 
 @pytest.fixture(scope="module")
 def pair(
-    tmp_path_factory: pytest.TempPathFactory, postgres_cluster: Cluster, redis_port: int, s3_endpoint: str
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    postgres_cluster: Cluster,
+    redis_port: int,
+    s3_endpoint: str,
 ) -> Iterator[Pair]:
     """Two nodes that serve the demonstration, each on a cable that can be cut."""
     folder = tmp_path_factory.mktemp("nodes")
@@ -113,8 +118,11 @@ def pair(
 
     with machines(2, ports) as (first, second):
         data = [folder / each for each in ("first", "second", "here")]
+        options = ["--demo"] if request.config.getoption("--full") else []
+        if not options:
+            Place(folder / "filled", {"COUNTERSIGN_DATABASE_URL": address["database"]}).fill()
         with (
-            node(first, data[0], settings(first.far), "--demo") as one,
+            node(first, data[0], settings(first.far), *options) as one,
             node(second, data[1], settings(second.far)) as other,
         ):
             yield Pair(Node(first, one), Node(second, other), data[2], settings("127.0.0.1"))

@@ -67,9 +67,27 @@ def demonstration(service: str) -> Path:
     """A directory that a start with --demo has filled, to be copied."""
     data = Path(mkdtemp(prefix="countersign-demo-", dir=quick_folder())) / "data"
     atexit.register(shutil.rmtree, data.parent, ignore_errors=True)
+    data.mkdir()
+    (data / "master.key").write_text(MASTER_KEY)
+    (data / "master.key").chmod(0o600)
     with served(data, "--demo", service=service, copies=False):
         pass
     return data
+
+
+def move_to_postgres(data: Path, settings: Mapping[str, str]) -> None:
+    """Move the data directory to the empty PostgreSQL database, and to the bucket if there is one, of the settings.
+
+    Moving the demonstration there takes a fifth of the time that seeding it there takes.
+    """
+    command: list[str | Path] = [*COMMAND, "db", "migrate", "--data", data]
+    for option, name in (("--to", "COUNTERSIGN_DATABASE_URL"), ("--blobs-to", "COUNTERSIGN_BLOBS_URL")):
+        if name in settings:
+            command += [option, settings[name]]
+    keys = {name: value for name, value in settings.items() if name.startswith("AWS_")}
+    done = subprocess.run(command, env=environment(**keys), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
 
 
 @contextmanager
