@@ -20,6 +20,12 @@ from tests.servers.countersign import COMMAND, MASTER_KEY, environment
 from tests.servers.postgres import Cluster, PostgresFactory
 
 PREPARED = f"prepared_{os.getpid()}"
+EVERYTHING = """
+    SELECT 'schema', nspname FROM pg_namespace UNION ALL SELECT 'relation', oid::regclass::text FROM pg_class
+    UNION ALL SELECT 'function', oid::regprocedure::text FROM pg_proc
+    UNION ALL SELECT 'type', oid::regtype::text FROM pg_type
+    ORDER BY 1, 2
+"""
 FOREVER = "n IS NULL OR " + " OR ".join(["n * length(hex(zeroblob(400000000))) < 0"] * 200)
 """Takes hours and gigabytes to find out, where somebody evaluates it."""
 
@@ -146,4 +152,5 @@ def test_postgresql_with_foreign_parts_is_not_restored(
     assert "as Countersign makes it" in restored.stderr or "is none that Countersign" in restored.stderr
     assert not (tmp_path / "copy").exists()
     # The target is as empty as it was.
-    prepare(tmp_path / "other", there)
+    target = there["COUNTERSIGN_DATABASE_URL"].rpartition("/")[2]
+    assert postgres_cluster.sql(EVERYTHING, database=target) == postgres_cluster.sql(EVERYTHING, database="template1")
