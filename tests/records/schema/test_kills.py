@@ -23,7 +23,7 @@ from tests.servers.countersign import SOURCE
 from tests.servers.postgres import Cluster
 
 LEADS = BATCH + 7
-EVERY = 47
+EVERY = 83
 
 
 class State(NamedTuple):
