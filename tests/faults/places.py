@@ -16,6 +16,7 @@ from tests.faults.errands import Ledger, Lost
 from tests.faults.frail import Errands
 from tests.faults.lives import Lives
 from tests.records import office
+from tests.servers.countersign import MASTER_KEY, move_to_postgres
 
 
 class Place(NamedTuple):
@@ -61,9 +62,12 @@ def to_copy(service: str) -> Place:
 
 def served(lives: Lives, database_url: str = "") -> Place:
     """Fill the data directory of the lives, and an empty database; quotas are out of the way."""
-    if lives.service == "records" and not database_url.startswith("postgres"):
-        place = to_copy("records")._replace(data=lives.data)
+    if lives.service == "records":
+        url = database_url if database_url.startswith("postgres") else ""
+        place = to_copy("records")._replace(data=lives.data, database_url=url)
         shutil.copytree(to_copy("records").data, lives.data)
+        if url:
+            move_to_postgres(lives.data, {"COUNTERSIGN_DATABASE_URL": url, "COUNTERSIGN_MASTER_KEY": MASTER_KEY})
     else:
         # The store's tokens name the address that it is reached by.
         place = filled(lives.service, lives.data, database_url, lives.root_url)

@@ -1,9 +1,12 @@
 """Libraries that come between a process and its C library (LD_PRELOAD), made from the C files of this folder."""
 
+import atexit
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -11,10 +14,18 @@ HERE = Path(__file__).parent
 
 
 def compiled(name: str, folder: Path) -> Path:
-    """The library of `name`.c; the test is skipped where it cannot be made."""
+    """The library of `name`.c, copied to the folder; the test is skipped where it cannot be made."""
+    return Path(shutil.copy(_made(name), folder))
+
+
+@cache
+def _made(name: str) -> Path:
+    """The library, made once for the run."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if sys.platform != "linux" or compiler is None:
         pytest.skip(f"{name}.c needs Linux and a C compiler: install gcc to run this test")
+    folder = Path(mkdtemp(prefix="countersign-preload-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     made = folder / f"{name}.so"
     command = [compiler, "-O1", "-shared", "-fPIC", "-o", made, HERE / f"{name}.c", "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

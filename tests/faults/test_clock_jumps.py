@@ -16,8 +16,8 @@ from tests.faults.lives import Lives
 from tests.faults.preload import compiled
 from tests.figures import Figures
 
-HANDS, HANDS_FULL = 4, 8
-PAUSE_S, PAUSE_S_FULL = 0.3, 0.0
+HANDS, HANDS_FULL = 3, 8
+PAUSE_S, PAUSE_S_FULL = 0.6, 0.0
 JUMPS, JUMPS_FULL = 6, 100
 AHEAD_S = {
     # A token counts from when it was issued, give or take a minute: no further back than that.
@@ -54,7 +54,7 @@ class Wound:
         self.set(ahead_s)
         async with asyncio.timeout(SEEN_S):
             while abs(await self._ahead_s() - ahead_s) > NEAR_S:
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.1)
 
     async def _ahead_s(self) -> float:
         answer = await wire.call(self._lives.port, "GET", "/")

@@ -13,7 +13,8 @@ from tests.faults.lives import Lives
 from tests.faults.nemesis import Nemesis
 from tests.figures import Figures
 
-HANDS = 12
+HANDS, HANDS_FULL = 6, 12
+PAUSE_S, PAUSE_S_FULL = 0.05, 0.0
 KILLS, STINTS_FULL, KILLS_A_STINT = 3, 5, 50
 """1,000 kills in all: 5 stints of 50 of each service on each database, so that an interrupted run goes on."""
 
@@ -32,12 +33,12 @@ def lives(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lives]:
     made.kill()
 
 
-async def torment(lives: Lives, crowd: Crowd, kills: int, seed: int) -> Nemesis:
+async def torment(lives: Lives, crowd: Crowd, hands: int, kills: int, seed: int) -> Nemesis:
     """Let the hands work until the kills are done; all errands are finished then, and were looked at again."""
     nemesis = Nemesis(lives, seed)
     await nemesis.restart()
     async with asyncio.TaskGroup() as group:
-        for _ in range(HANDS):
+        for _ in range(hands):
             group.create_task(crowd.work())
         while nemesis.kills < kills:
             await nemesis.strike(lambda: None)
@@ -50,9 +51,10 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_the_server_is_killed(
     lives: Lives, database_url: str, stint: int, is_full: bool, figures: Figures
 ) -> None:
     place = places.served(lives, database_url)
-    crowd = Crowd(lives, place, stint)
+    crowd = Crowd(lives, place, stint, pause_s=PAUSE_S_FULL if is_full else PAUSE_S)
+    hands, kills = (HANDS_FULL, KILLS_A_STINT) if is_full else (HANDS, KILLS)
 
-    nemesis = asyncio.run(torment(lives, crowd, KILLS_A_STINT if is_full else KILLS, stint))
+    nemesis = asyncio.run(torment(lives, crowd, hands, kills, stint))
 
     assert lives.stop() == 0
     places.require_sound(crowd.about)

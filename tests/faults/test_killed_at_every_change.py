@@ -12,7 +12,7 @@ from tests.faults.places import Place
 from tests.faults.preload import compiled
 from tests.figures import Figures
 
-SAMPLE = 6
+SAMPLE = 4
 MOST = 5_000
 
 

@@ -19,7 +19,7 @@ from tests.figures import Figures
 
 CUTS, CUTS_FULL, CUTS_OF_THE_CONTROL = 2, 50, 5
 """Of each service."""
-HANDS = 8
+HANDS, HANDS_FULL = 4, 8
 VOLUME_MIB = 256
 WITHIN_S = (0.2, 0.8)
 
@@ -27,12 +27,13 @@ WITHIN_S = (0.2, 0.8)
 class Site:
     """A service on a volume that loses its power."""
 
-    def __init__(self, service: str, folder: Path) -> None:
+    def __init__(self, service: str, folder: Path, hands: int) -> None:
         self.volume = PoweredVolume(folder / "volume", VOLUME_MIB)
         self.lives = Lives(self.volume.folder / "data", service)
         self.lives.log = folder / "log"
         self.crowd = Crowd(self.lives, places.served(self.lives), 0)
         self.cuts = 0
+        self._hands = hands
         self.dropped = 0
         self._chance = random.Random(service)
         self.volume.settle()
@@ -56,7 +57,7 @@ class Site:
         """The errands in which something was asked in this life, less what was heard when the power was gone."""
         ledgers = self.crowd.about.ledgers
         before = set(ledgers)
-        hands = [asyncio.create_task(self.crowd.work()) for _ in range(HANDS)]
+        hands = [asyncio.create_task(self.crowd.work()) for _ in range(self._hands)]
         await asyncio.sleep(self._chance.uniform(*WITHIN_S))
         for hand in hands:
             if hand.done():
@@ -78,9 +79,9 @@ class Site:
 
 
 @pytest.fixture(params=["distribution", "records"])
-def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+def site(request: pytest.FixtureRequest, tmp_path: Path, is_full: bool) -> Iterator[Site]:
     """Each service on a volume of its own."""
-    made = Site(request.param, tmp_path)
+    made = Site(request.param, tmp_path, HANDS_FULL if is_full else HANDS)
     yield made
     made.close()
 

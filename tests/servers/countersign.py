@@ -84,7 +84,7 @@ def move_to_postgres(data: Path, settings: Mapping[str, str]) -> None:
     for option, name in (("--to", "COUNTERSIGN_DATABASE_URL"), ("--blobs-to", "COUNTERSIGN_BLOBS_URL")):
         if name in settings:
             command += [option, settings[name]]
-    keys = {name: value for name, value in settings.items() if name.startswith("AWS_")}
+    keys = {name: value for name, value in settings.items() if name.startswith(("AWS_", "COUNTERSIGN_MASTER_KEY"))}
     done = subprocess.run(command, env=environment(**keys), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
