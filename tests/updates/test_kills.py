@@ -14,7 +14,7 @@ from tests.updates import victim
 from tests.updates.builds import Build, contents_of
 
 STEPS = "rename,renameat2,link,linkat,unlink,unlinkat,mkdir,rmdir,symlink,fsync,chmod,fchmodat,ftruncate,write"
-SAMPLE = 12
+SAMPLE = 7
 MINE = b"the user's own"
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")

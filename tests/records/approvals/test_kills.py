@@ -19,7 +19,7 @@ from tests.records.conftest import Rooms
 from tests.records.office import ROOT_URL, Office
 from tests.servers.countersign import SOURCE, environment
 
-EVERY = 6
+EVERY = 9
 MOST_STATEMENTS = 300
 PROGRAM = "tests.records.approvals.dying"
 
