@@ -23,13 +23,25 @@ def busy_desk(desk: Desk) -> Desk:
     return desk
 
 
-@pytest.mark.parametrize("visitor", WORK_VISITORS, ids=lambda each: each.name)
-async def test_the_pages_of_the_work_app(
-    browser: Browser, busy_desk: Desk, axe: str, visitor: Visitor, figures: Figures, *, is_full: bool
-) -> None:
+@pytest.fixture(scope="session")
+def ids(busy_desk: Desk) -> dict[str, str]:
+    """A record of each model that pages show."""
     root = busy_desk.caller("root")
     models = ("lead", "party", "invoice", "audit_entry")
-    ids = {model: str(root.run(f"{model}.list", limit=1)[0]["id"]) for model in models}
+    return {model: str(root.run(f"{model}.list", limit=1)[0]["id"]) for model in models}
+
+
+@pytest.mark.parametrize("visitor", WORK_VISITORS, ids=lambda each: each.name)
+async def test_the_pages_of_the_work_app(
+    browser: Browser,
+    busy_desk: Desk,
+    ids: dict[str, str],
+    axe: str,
+    visitor: Visitor,
+    figures: Figures,
+    *,
+    is_full: bool,
+) -> None:
     async with visiting(browser, busy_desk.url, visitor) as page:
         if visitor.signs:
             await busy_desk.sign_in(page, visitor.signs)
