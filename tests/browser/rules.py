@@ -2,8 +2,9 @@
 
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from playwright.async_api import Page
+from playwright.async_api import CDPSession, Page
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 _SETTLED = """Promise.all(document.getAnimations().filter(each => each instanceof CSSTransition)
@@ -16,6 +17,10 @@ LINES = """[".filters .input, .filters .button", ".filters label"].map((of) =>
 """On how many lines the boxes of the filters stand, and on how many their labels."""
 
 
+_SESSIONS: WeakKeyDictionary[Page, CDPSession] = WeakKeyDictionary()
+"""The debugger of each page, which lasts from address to address."""
+
+
 async def broken(page: Page, axe: str) -> list[str]:
     """What breaks a rule on the page as it stands in its window, each with the elements that do. Without the source of
     axe-core, only the rules that it does not look at."""
@@ -26,10 +31,9 @@ async def broken(page: Page, axe: str) -> list[str]:
 
 async def evaluated(page: Page, expression: str) -> Any:
     """What the expression comes to, run by the debugger: the page's policy stays as it is."""
-    session = await page.context.new_cdp_session(page)
+    session = _SESSIONS.get(page) or _SESSIONS.setdefault(page, await page.context.new_cdp_session(page))
     asked = {"expression": expression, "awaitPromise": True, "returnByValue": True}
     answer = await session.send("Runtime.evaluate", asked)
-    await session.detach()
     assert "exceptionDetails" not in answer, answer
     return answer["result"].get("value")
 
