@@ -4,11 +4,12 @@ import json
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from playwright.async_api import Browser, BrowserContext, Page
 
-from tests.browser.rules import broken
+from tests.browser.rules import LOOKS, broken
 from tests.servers.countersign import COMMAND, Running, environment
 
 NARROW, WIDE = 360, 1440
@@ -30,12 +31,30 @@ async def opened(browser: Browser, store: Running, **options: Any) -> AsyncItera
     assert not [url for url in asked if not url.startswith(store.url)]
 
 
-async def looked_at(page: Page, axe: str, found: Faults) -> None:
-    """Add what is wrong with the page in each of its looks."""
-    for (scheme, width), faults in found.items():
-        await page.emulate_media(color_scheme=scheme)
-        await page.set_viewport_size({"width": width, "height": 740})
-        faults += await broken(page, axe)
+@dataclass
+class Looks:
+    """Pages in each of their looks, and what is wrong with them.
+
+    axe-core looks for what depends on a look, in two looks that have neither scheme nor width in common, and for all
+    else in one of them; which ones, takes turns. With --full it looks for everything in every look.
+    """
+
+    axe: str
+    is_full: bool
+    faults: Faults
+    pages: int = 0
+
+    async def add(self, page: Page) -> None:
+        """Look at the page as it stands."""
+        looks = list(self.faults)
+        whole, opposite = looks[self.pages % len(looks)], looks[-1 - self.pages % len(looks)]
+        for scheme, width in looks:
+            await page.emulate_media(color_scheme=scheme)
+            await page.set_viewport_size({"width": width, "height": 740})
+            is_whole = self.is_full or (scheme, width) == whole
+            axe = self.axe if is_whole or (scheme, width) == opposite else ""
+            self.faults[scheme, width] += await broken(page, axe, only=() if is_whole else LOOKS)
+        self.pages += 1
 
 
 def no_faults() -> Faults:

@@ -1,5 +1,6 @@
 """What is wrong with a page: the rules of axe-core, and those of WCAG 2.2 that it does not look at."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -7,6 +8,8 @@ from weakref import WeakKeyDictionary
 from playwright.async_api import CDPSession, Page
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+LOOKS = ("color-contrast", "link-in-text-block", "target-size", "scrollable-region-focusable")
+"""The rules of axe-core that depend on colours and on the width of the window."""
 _SETTLED = """Promise.all(document.getAnimations().filter(each => each instanceof CSSTransition)
   .map(each => each.finished.catch(() => undefined))).then(() => undefined)"""
 """Between two colours there is one that nobody means."""
@@ -21,11 +24,11 @@ _SESSIONS: WeakKeyDictionary[Page, CDPSession] = WeakKeyDictionary()
 """The debugger of each page, which lasts from address to address."""
 
 
-async def broken(page: Page, axe: str) -> list[str]:
+async def broken(page: Page, axe: str, *, only: Sequence[str] = ()) -> list[str]:
     """What breaks a rule on the page as it stands in its window, each with the elements that do. Without the source of
-    axe-core, only the rules that it does not look at."""
+    axe-core, only the rules that it does not look at; with `only`, no others of its rules than those."""
     await evaluated(page, _SETTLED)
-    found = await _axe(page, axe) if axe else []
+    found = await _axe(page, axe, only) if axe else []
     return [f"{page.url}: {each}" for each in (*found, *await _more(page))]
 
 
@@ -38,10 +41,11 @@ async def evaluated(page: Page, expression: str) -> Any:
     return answer["result"].get("value")
 
 
-async def _axe(page: Page, axe: str) -> list[str]:
+async def _axe(page: Page, axe: str, only: Sequence[str]) -> list[str]:
     if not await evaluated(page, "'axe' in globalThis"):
         await evaluated(page, f"{axe};undefined")
-    options = f"{{runOnly: {{type: 'tag', values: {TAGS}}}, resultTypes: ['violations']}}"
+    rules = f"{{type: 'rule', values: {list(only)}}}" if only else f"{{type: 'tag', values: {TAGS}}}"
+    options = f"{{runOnly: {rules}, resultTypes: ['violations']}}"
     told = "`${each.id}: ${each.nodes.map(node => node.html.slice(0, 160)).join(' | ')}`"
     asked = f"axe.run(document, {options}).then(found => found.violations.map(each => {told}))"
     return await evaluated(page, asked)

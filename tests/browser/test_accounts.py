@@ -10,8 +10,8 @@ from tests.browser.pages import (
     SCHEMES,
     WIDE,
     Faults,
+    Looks,
     Scheme,
-    looked_at,
     mailed_link,
     no_faults,
     opened,
@@ -66,30 +66,32 @@ async def test_the_whole_walk_works_without_scripts(browser: Browser, site: Site
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def faults(shared_browser: Browser, axe: str, tmp_path_factory: pytest.TempPathFactory) -> Faults:
+async def faults(
+    shared_browser: Browser, axe: str, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Faults:
     """What is wrong with each page, which is loaded once and looked at in each of its looks."""
-    found = no_faults()
+    looks = Looks(axe, bool(pytestconfig.getoption("--full")), no_faults())
     with served(tmp_path_factory.mktemp("accounts") / "data") as running:
         site = Site(running)
         async with opened(shared_browser, running) as (_, page):
             for path in ("/auth/signin", "/auth/signup?return_to=/library", "/auth/reset", "/auth/prove?token=none"):
                 await page.goto(site.url + path)
-                await looked_at(page, axe, found)
+                await looks.add(page)
             await page.goto(f"{site.url}/auth/signin")
             await send(page, email=ANN, password="not the password")
-            await looked_at(page, axe, found)
+            await looks.add(page)
             await page.goto(f"{site.url}/auth/signup")
             await send(page, email=LONG)
-            await looked_at(page, axe, found)
+            await looks.add(page)
             await page.goto(mailed_link(running, LONG))
-            await looked_at(page, axe, found)
+            await looks.add(page)
             await page.goto(site.set_up_link())
-            await looked_at(page, axe, found)
+            await looks.add(page)
             members = {"slug": "north", "name": "North", "email": "owner@example.com", "password": "a long password"}
             await send(page, **members)
             assert await page.inner_text("h1") == "Ready"
-            await looked_at(page, axe, found)
-    return found
+            await looks.add(page)
+    return looks.faults
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -13,9 +13,9 @@ from tests.browser.pages import (
     SCHEMES,
     WIDE,
     Faults,
+    Looks,
     Scheme,
     heading,
-    looked_at,
     no_faults,
     opened,
     send,
@@ -40,9 +40,11 @@ async def press(page: Page, words: str) -> None:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def faults(shared_browser: Browser, axe: str, tmp_path_factory: pytest.TempPathFactory) -> Faults:
+async def faults(
+    shared_browser: Browser, axe: str, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Faults:
     """What is wrong with each page, which is loaded once and looked at in each of its looks."""
-    found = no_faults()
+    looks = Looks(axe, bool(pytestconfig.getoption("--full")), no_faults())
     with served(tmp_path_factory.mktemp("agents") / "data") as running:
         shop = shops.set_up(running)
         first, second, foreign = shop.register(), shop.register(), shop.register(method="service_auth", email=STRANGER)
@@ -52,7 +54,7 @@ async def faults(shared_browser: Browser, axe: str, tmp_path_factory: pytest.Tem
                 if path:
                     await page.goto(path)
                 assert await heading(page) == title
-                await looked_at(page, axe, found)
+                await looks.add(page)
 
             await page.goto(first["claim"]["verification_uri"])
             await send(page, email=CUSTOMER, password=PASSWORD)
@@ -82,7 +84,7 @@ async def faults(shared_browser: Browser, axe: str, tmp_path_factory: pytest.Tem
             await press(page, "Disconnect")
             assert "Nothing acts" in await page.inner_text("main")
             await look("Connected agents")
-    return found
+    return looks.faults
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
