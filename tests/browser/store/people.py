@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import httpx
 from playwright.async_api import Page
 
+from tests.browser.shop import TLS
 from tests.servers.countersign import Running
 
 PLAYER, PUBLISHER = "player@example.com", "publisher@example.com"
@@ -42,6 +43,6 @@ def call(
 ) -> Any:
     """What the API answers a script of this person, which has to be a success."""
     headers = {"Authorization": f"Bearer {store.token(email)}", **({"Prefer": prefer} if prefer else {})}
-    answer = httpx.request(method, f"{store.url}/api/v1{path}", json=body, headers=headers, timeout=60)
+    answer = httpx.request(method, f"{store.url}/api/v1{path}", json=body, headers=headers, timeout=60, verify=TLS)
     assert answer.is_success, answer.text
     return answer.json() if answer.content else None

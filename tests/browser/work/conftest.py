@@ -10,6 +10,7 @@ import pytest
 from playwright.async_api import Browser, Page
 
 from countersign.web.assets import Assets
+from tests.browser.shop import TLS
 from tests.browser.watched import watched
 from tests.servers.countersign import Running, served
 
@@ -25,11 +26,13 @@ class Caller:
 
     def post(self, path: str, body: object) -> httpx.Response:
         """What the API answers."""
-        return httpx.post(f"{self.url}/api/{path}", json=body, headers={"Authorization": f"Bearer {self.token}"})
+        return httpx.post(
+            f"{self.url}/api/{path}", json=body, headers={"Authorization": f"Bearer {self.token}"}, verify=TLS
+        )
 
     def meta(self) -> Any:
         """What there is for them."""
-        return httpx.get(f"{self.url}/api/meta", headers={"Authorization": f"Bearer {self.token}"}).json()
+        return httpx.get(f"{self.url}/api/meta", headers={"Authorization": f"Bearer {self.token}"}, verify=TLS).json()
 
     def run(self, command: str, /, **body: object) -> Any:
         """The value a command answers, or the proposal it became."""
@@ -56,7 +59,7 @@ class Desk:
 
     def caller(self, name: str) -> Caller:
         """A person of the demonstration at the API."""
-        answer = httpx.post(f"{self.url}/api/auth/login", json={"username": name, "password": PASSWORD})
+        answer = httpx.post(f"{self.url}/api/auth/login", json={"username": name, "password": PASSWORD}, verify=TLS)
         return Caller(self.url, answer.json()["token"])
 
     def page(self, browser: Browser, **options: Any) -> Any:
