@@ -58,9 +58,9 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(quick))
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One worker more than there are processors, since many tests wait; at most four. A quick test does not wait."""
-    return min(4, len(os.sched_getaffinity(0)) + (0 if config.getoption("--quick") else 1))
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are processors, since many tests wait; at most four."""
+    return min(4, len(os.sched_getaffinity(0)) + 1)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

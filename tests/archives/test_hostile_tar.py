@@ -4,6 +4,7 @@ written."""
 import gzip
 import lzma
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from tests.archives.cases import Case, hold_refused, parameters
 CASES = [*hostile_tars.CASES, *hostile_tar_links.CASES, *doubtful_tars.CASES]
 PACKINGS: dict[str, Callable[[bytes], bytes]] = {
     "gz": lambda data: gzip.compress(data, mtime=0),
-    "xz": lzma.compress,
+    "xz": partial(lzma.compress, preset=0),
     "zst": zstd.compress,
 }
 

@@ -266,12 +266,12 @@ def test_a_manifest_that_contradicts_itself_installs_nothing(app: Path) -> None:
 @pytest.mark.parametrize("with_deltas", [True, False])
 def test_an_interrupted_download_is_gone_on_with(tmp_path: Path, with_deltas: bool) -> None:
     app = tmp_path / "app"
-    old = build("1.0", {"data": CHANCE.randbytes(6_000_000)})
-    new = build("2.0", {"data": CHANCE.randbytes(6_000_000) + old.contents["data"][:1000]})
+    old = build("1.0", {"data": CHANCE.randbytes(4_000_000)})
+    new = build("2.0", {"data": CHANCE.randbytes(4_000_000) + old.contents["data"][:1000]})
     pull(app, Shelf(old))
     shelf = Shelf(new, old if with_deltas else None)
     whole = len(shelf.blobs["delta:0"]) if with_deltas else len(shelf.blobs["pack:0"])
-    shelf.cut_after = 5_000_000
+    shelf.cut_after = 3_000_000
 
     with pytest.raises(ConnectionResetError):
         pull(app, shelf)
