@@ -32,6 +32,7 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
       <p class="small quiet">
         {say("proposed", { when: ago(plan.proposed_at, now_ms) })}
         {plan.state === "pending" &&
+          !isOvertaken(plan) &&
           ` · ${isExpired(plan, now_ms) ? say("expired") : say("expires", { when: ago(plan.expires_at, now_ms) })}`}
         {target && (
           <>
