@@ -33,7 +33,7 @@ quick-tests:
 test: setup-dev ## Check, and run all tests but the long ones
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going check tests-in-parallel
 
-# One worker more than there are processors, up to four: many tests wait for a process or a deadline.
+# Two workers more than there are processors, up to four: many tests wait for a process or a deadline.
 tests-in-parallel:
 	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal
 

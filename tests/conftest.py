@@ -59,8 +59,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than there are processors, since many tests wait; at most four."""
-    return min(4, len(os.sched_getaffinity(0)) + 1)
+    """Two workers more than there are processors, since many tests wait; at most four."""
+    return min(4, len(os.sched_getaffinity(0)) + 2)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
