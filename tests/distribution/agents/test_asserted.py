@@ -205,9 +205,7 @@ async def test_what_an_agent_may_write_its_person_confirms_once(world: World, pr
     assert "write:releases" in later.json()["scopes"]
 
 
-async def confirmed(
-    world: World, provider: IdentityProvider, visitor: Visitor, **more: Any
-) -> tuple[list[str], Agent]:
+async def confirmed(world: World, provider: IdentityProvider, visitor: Visitor, **more: Any) -> tuple[list[str], Agent]:
     """An agent whose registration its person confirmed; its scopes."""
     agent, answered = await register(world, provider.mint(ROOT_URL), **more)
     agent.answer = answered.json()

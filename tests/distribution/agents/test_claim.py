@@ -124,12 +124,54 @@ async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: 
     warning = "Allow it only if you started this yourself"
     for words in (PAT, "mailbot/2.1", "127.0.0.1", warning, "no agent in with this account"):
         assert words in page.text
-    assert "upload files" not in page.text
+    assert "You cannot allow it" in page.text
+    assert "upload files" in page.text.partition("You cannot allow it")[2]
+    assert "You cannot allow it" not in as_publisher.text
     assert "upload files" in as_publisher.text
-    assert page.text.count("<button") == 2
+    assert page.text.count("<button") == as_publisher.text.count("<button") == 2
     assert declined.status_code == 200
     assert (told.status_code, told.json()["code"], told.json()["claim_status"]) == (403, "access_denied", "denied")
     assert (await pat.decide(agent.link, user_code=agent.code)).status_code == 410
+
+
+@pytest.mark.parametrize("page", ["typed", "shown"])
+@pytest.mark.parametrize("wanted", ["write:products", "read:library write:releases"])
+async def test_scopes_that_the_person_does_not_hold_are_refused_to_person_and_agent(
+    world: World, pat: Visitor, page: str, wanted: str
+) -> None:
+    agent = await Agent.by_email(world, PAT, wanted)
+    link = agent.link if page == "typed" else agent.other_link
+    waiting = await agent.poll()
+    rows = "SELECT id, status, person_id, scopes, claimed_at FROM registration ORDER BY id"
+    before = await world.store.database.fetch(rows)
+
+    refused = await pat.decide(link, user_code=agent.code)
+    polled = await agent.poll()
+    grant = {"grant_type": world.store.settings.claim_grant, "claim_token": agent.claim_token}
+    token = await world.http.post("/api/v1/auth/token", data=grant)
+
+    lacking = wanted.split()[-1]
+    assert (waiting.status_code, waiting.json()["status"]) == (200, "pending")
+    assert refused.status_code == 400
+    assert "does not hold all that it asks for" in refused.text
+    for answer in (polled, token):
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_scope")
+        assert lacking in answer.text
+    assert await world.store.database.fetch(rows) == before
+
+
+async def test_a_role_given_meanwhile_lets_the_person_allow_it(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT, "write:products")
+    await pat.decide(agent.link, user_code=agent.code)
+    async with world.store.database.transaction() as transaction:
+        north = await queries.organisation_called(transaction, "north")
+        assert north is not None
+        await people.set_role(transaction, north.id, PAT, "publisher")
+
+    allowed = await pat.decide(agent.link, user_code=agent.code)
+
+    assert allowed.status_code == 200
+    assert (await agent.poll()).json()["scopes"] == ["write:products"]
 
 
 @pytest.mark.parametrize("by", ["typed", "shown"])

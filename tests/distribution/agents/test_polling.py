@@ -3,7 +3,7 @@
 import pytest
 
 from countersign.kernel import clock
-from tests.distribution.agents.people import Agent
+from tests.distribution.agents.people import Agent, Visitor
 from tests.distribution.world import World
 
 
@@ -30,3 +30,15 @@ async def test_the_first_poll_may_come_at_once(world: World, method: str) -> Non
     answered = await world.http.request(method, "/api/v1/auth/me", headers=headers)
 
     assert answered.json()["status"] == "pending"
+
+
+@pytest.mark.parametrize("decision", ["allow", "decline"])
+async def test_a_decided_claim_is_answered_however_fast_it_is_polled(world: World, decision: str) -> None:
+    pat = await Visitor.signed_in(world, "pat@example.com")
+    agent = await Agent.by_email(world, "pat@example.com")
+    with clock.fixed(clock.now()):
+        assert (await agent.poll()).status_code == 200
+        await pat.decide(agent.link, decision, user_code=agent.code)
+        decided = [await agent.poll() for _ in range(3)]
+
+    assert {answer.status_code for answer in decided} == {200 if decision == "allow" else 403}

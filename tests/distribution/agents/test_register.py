@@ -122,12 +122,12 @@ async def test_t23_admin_never_comes_by_registration(world: World) -> None:
 
 
 async def test_what_may_be_written_follows_the_persons_role(world: World) -> None:
-    pat = await Visitor.signed_in(world, "pat@example.com", north="viewer")
+    pat = await Visitor.signed_in(world, "pat@example.com", north="publisher")
     agent = await Agent.by_email(world, "pat@example.com", "read:library write:products")
 
     await pat.decide(agent.link, user_code=agent.code)
 
-    assert (await agent.poll()).json()["scopes"] == ["read:library"]
+    assert (await agent.poll()).json()["scopes"] == ["write:products", "read:library"]
 
 
 async def test_t43_a_known_and_an_unknown_address_are_answered_alike(world: World) -> None:

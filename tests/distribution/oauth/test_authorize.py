@@ -116,13 +116,15 @@ async def test_nobody_gives_more_than_they_hold_and_never_administration(world: 
     await viewer.sign_in("viewer@north.example")
 
     forbidden = await owner.get(ASK, asking(client, scope="admin:org"))
-    unknown = await owner.get(ASK, asking(client, scope="read:library openid"))
+    unknown = await owner.get(ASK, asking(client, scope="openid"))
+    over_wide = await exchange(world, client, await code_for(owner, client, scope="read:library admin:org openid"))
     all_of_owner = await exchange(world, client, await code_for(owner, client, scope=""))
     all_of_viewer = await exchange(world, client, await code_for(viewer, client, scope=""))
     none = await viewer.get(ASK, asking(client, scope="write:products"))
 
     for answer in (forbidden, unknown, none):
         assert told(answer)["error"] == "invalid_scope"
+    assert over_wide.json()["scope"] == "read:library"
     assert all_of_owner.json()["scope"] == "write:products read:library"
     assert all_of_viewer.json()["scope"] == "read:library"
 

@@ -47,7 +47,7 @@ async def poll(store: Store, claim_token: str, scope: str | None) -> ClaimedToke
 
     Raises:
         AuthorizationPending, PollTooFast, ExpiredToken, ClaimDenied: as RFC 8628 §3.5 has it, each with status 400.
-        InvalidScope: a scope that was not granted.
+        InvalidScope: a scope that was not granted, or that the person who confirmed does not hold.
     """
     try:
         standing = await polling.poll(store, claim_token)

@@ -50,17 +50,23 @@ async def decide_claim(call: Request[ClaimQuery, ClaimForm]) -> Answer:
         return pages.declined()
     if not form.confirm:
         return await _page(store, attempt, page, registration, visitor, "Choose one of the two buttons.")
+    roles = await queries.roles(store.database, visitor.person.id)
+    if rules.not_held(registration.scopes, roles.values()):
+        # The agent learns it by its next poll.
+        await _confirm(store, attempt, visitor.person)
+        return pages.asks_for_too_much()
     if page == "shown":
-        return await _confirm(store, attempt, visitor.person)
+        return pages.digits(await _confirm(store, attempt, visitor.person))
     return await _type_code(call, attempt, registration, visitor)
 
 
-async def _confirm(store: Store, attempt: Attempt, person: Person) -> Answer:
+async def _confirm(store: Store, attempt: Attempt, person: Person) -> str:
+    """Note the person's confirmation; the digits for the agent."""
     async with store.database.transaction() as transaction:
         code = await attempts.confirm(store, transaction, attempt, person.id)
     if code is None:
         raise _over("the attempt was decided, replaced or has expired")
-    return pages.digits(code)
+    return code
 
 
 async def _type_code(
@@ -124,13 +130,13 @@ async def _page(
         and await registrations.is_first_of_issuer(reader, issuer.issuer, person_id),
     )
     return pages.decision(
-        # What it would get, not what it asked for.
-        registration._replace(scopes=rules.granted(registration.scopes, roles.values())),
+        registration,
         visitor.person.email,
         csrf.token_of(store, visitor.session),
         asks_for_code=page == "typed",
         provider=issuer.name if issuer else "",
         advice=advice,
+        not_held=rules.not_held(registration.scopes, roles.values()),
         store=store.settings.resource_name,
         error=error,
     )

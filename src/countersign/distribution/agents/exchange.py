@@ -33,7 +33,7 @@ async def foreign_assertion(store: Store, assertion: str, client: Client, scope:
     Raises:
         InvalidGrant: the assertion does not hold, is another client's, was used, is stale, or its person has to
             confirm first, which registration offers.
-        InvalidScope: a scope it does not carry.
+        InvalidScope: a scope that it does not carry or the person does not hold.
     """
     try:
         believed = await id_jag.verified(store, assertion)
@@ -53,9 +53,9 @@ async def foreign_assertion(store: Store, assertion: str, client: Client, scope:
         remedy = "Register with the assertion at /api/v1/auth/register: the person confirms there once."
         raise InvalidGrant("the person has to confirm the agent first", resolution=remedy)
     grant = await of_registration(store.database, outcome)
-    granted = wanted & grant.scopes
-    if not granted:
-        raise tokens.InvalidScope("nothing is left of the scopes asked for that the person and the client hold")
+    if not wanted:
+        raise tokens.InvalidScope("the client holds none of the scopes asked for")
+    granted = tokens.requested(scopes.words(wanted), grant.scopes)
     return token_of(store, grant, granted, client_id=client.id, auth_time_s=believed.auth_time_s)
 
 

@@ -33,25 +33,35 @@ def decision(
     asks_for_code: bool,
     provider: str,
     advice: Advice,
+    not_held: frozenset[str],
     store: str,
     error: str = "",
 ) -> Answer:
-    """The page on which a person takes an agent as theirs, or declines."""
+    """The page on which a person takes an agent as theirs, or declines. Of an agent that asks for scopes that the
+    person does not hold, it only offers to tell the agent so."""
     shown = f'<p class="error" role="alert">{escape(error)}</p>' if error else ""
     asked = "".join(f"<li>{escape(scopes.MEANING[scope])}</li>" for scope in scopes.ALL if scope in registration.scopes)
-    field = _CODE_FIELD if asks_for_code else _DIGITS_COME
+    field, confirm = _CODE_FIELD if asks_for_code else _DIGITS_COME, "Allow"
+    if not_held:
+        field, confirm = _not_held(not_held), "Tell the agent to ask for less"
     body = (
         f"<p>An agent wants to act for you at {escape(store)}. "
         "<strong>Allow it only if you started this yourself, just now.</strong> Nobody from here will ever ask you "
         "to type a code that reached you by mail, chat or telephone.</p>"
         f"{_who(registration, email, provider)}{_firsts(advice, provider)}<p>It will be able to:</p><ul>{asked}</ul>"
         f'<form method="post">{forms.hidden("csrf", csrf)}{shown}{field}'
-        '<div class="choice"><button name="confirm" value="yes">Allow</button>'
+        '<div class="choice"><button name="confirm" value="yes">' + confirm + "</button>"
         '<button name="decline" value="yes">Decline</button></div></form>'
         '<p>You can disconnect it at any time on <a href="/auth/agents">the page of your connected agents</a>.</p>'
     )
-    return _unreferred(
-        forms.page("Allow this agent?", body, 400 if error else 200, prefix="Error: " if error else "")
+    return _unreferred(forms.page("Allow this agent?", body, 400 if error else 200, prefix="Error: " if error else ""))
+
+
+def _not_held(lacking: frozenset[str]) -> str:
+    meanings = "".join(f"<li>{escape(scopes.MEANING[scope])}</li>" for scope in scopes.ALL if scope in lacking)
+    return (
+        f"<p><strong>You cannot allow it.</strong> Your account may not do this itself:</p><ul>{meanings}</ul>"
+        "<p>An owner of your organisation can make you a publisher. Or the agent asks for less.</p>"
     )
 
 
@@ -90,6 +100,12 @@ def _unreferred(answer: Answer) -> Answer:
     others = tuple(pair for pair in answer.headers if pair[0] != "Referrer-Policy")
     answer.headers = (*others, ("Referrer-Policy", "no-referrer"))
     return answer
+
+
+def asks_for_too_much() -> Answer:
+    """The agent is told that the person does not hold what it asks for."""
+    text = "The agent is told that your account does not hold all that it asks for. Nothing was connected."
+    return forms.message("Not connected", text, 400, links=(_CONNECTED,))
 
 
 def allowed() -> Answer:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from countersign.distribution.agents import attempts, registrations
+from countersign.distribution.agents import attempts, registrations, rules
 from countersign.distribution.agents.claim import AttemptOver
 from countersign.distribution.agents.registrations import Registration
 from countersign.distribution.context import Store
+from countersign.distribution.identity import queries
 from countersign.kernel import clock
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.ratelimit import used_up
@@ -67,8 +68,9 @@ async def poll(store: Store, claim_token: str) -> Standing:
 
     Raises:
         InvalidClaimToken: unknown, or dead since ten minutes after the claim.
-        SlowDown: this poll came too early.
+        SlowDown: this poll came too early, and the claim is not decided.
         ClaimExpired, AttemptOver: nothing can come of it, or not of this attempt.
+        InvalidScope: the person confirmed, and does not hold a scope that the agent asked for.
         AccessDenied: the person declined or has ended the registration.
     """
     registration = await of_token(store, claim_token)
@@ -80,9 +82,10 @@ async def poll(store: Store, claim_token: str) -> Standing:
             too_early = True
         else:
             slower_s, too_early = 0, False
-    if too_early:
+    standing = await _standing(store, registration)
+    if too_early and standing.state == "pending":
         raise SlowDown("polls come faster than the interval", headers=used_up(1, slower_s))
-    return await _standing(store, registration)
+    return standing
 
 
 async def of_token(store: Store, claim_token: str) -> Registration:
@@ -113,4 +116,7 @@ async def _standing(store: Store, registration: Registration) -> Standing:
         raise AccessDenied("the person declined, or has disconnected the agent", members=members)
     if attempt is None or attempt.is_over:
         raise AttemptOver("the link and its code are used up, or none was asked for yet")
+    if attempt.confirmed_by is not None:
+        roles = await queries.roles(store.database, attempt.confirmed_by)
+        rules.require_held(registration.scopes, roles.values())
     return Standing("pending", registration, attempts.seconds_left(attempt))

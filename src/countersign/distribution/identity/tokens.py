@@ -26,8 +26,10 @@ def requested(scope: str | None, held: frozenset[str]) -> frozenset[str]:
     """The scopes to grant: those asked for, or all that are held when none are.
 
     Raises:
-        InvalidScope: one is unknown or not held.
+        InvalidScope: one is unknown or not held, or none is held at all.
     """
+    if not held:
+        raise InvalidScope("no scope is held any more")
     if scope is None or not scope.strip():
         return held
     wanted = frozenset(scope.split())

@@ -81,6 +81,7 @@ async def exchange(store: Store, client: Client, request: TokenRequest) -> Token
     Raises:
         InvalidRequest: no code.
         InvalidGrant: unknown, spent, expired, another client's, for another redirect_uri, or with a wrong verifier.
+        InvalidScope: the person has lost a scope since, or taken it back.
     """
     if request.code is None:
         raise InvalidRequest("code is required", resolution="Send the code you were called back with.")
@@ -90,7 +91,7 @@ async def exchange(store: Store, client: Client, request: TokenRequest) -> Token
     if isinstance(found, InvalidGrant):
         raise found
     code, grant = found
-    granted = frozenset(code.scopes.split()) & grant.scopes
+    granted = tokens.requested(code.scopes, grant.scopes)
     auth_time_s = code.auth_time // clock.SECOND
     token, _ = tokens.issue_through(
         store, str(grant.person_id), client.id, granted, grant, auth_time_s, jti=code.token_jti

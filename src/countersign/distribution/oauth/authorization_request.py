@@ -103,9 +103,9 @@ def _challenge(sent: AuthorizeQuery, client: Client, way: Way) -> str | None:
 
 
 def _scopes(sent: AuthorizeQuery, client: Client, way: Way) -> frozenset[str]:
-    """The scopes asked for: those named, or all that the client holds."""
+    """The scopes asked for as far as the client may have them; all of those when none is named."""
     held = client.scopes - NEVER
-    wanted = frozenset(sent.scope.split()) or held
-    if not wanted or not wanted <= held:
+    allowed = (frozenset(sent.scope.split()) or held) & held
+    if not allowed:
         raise SentBack(way, "invalid_scope", f"this client may ask for: {scopes.words(held) or 'nothing'}")
-    return wanted
+    return allowed
