@@ -38,25 +38,30 @@ class SandboxOnly(Refused):
     resolution = "Send this key to the same path below ROOT/sandbox/api/v1, or get a key of the tier agent."
 
 
-def metadata(store: Store) -> str:
-    """The parameter of a challenge that leads to the way in (RFC 9728 §5.1)."""
-    return f'resource_metadata="{store.root_url}/.well-known/oauth-protected-resource"'
+def metadata(store: Store, resource: str = "") -> str:
+    """The parameter of a challenge that leads to the metadata of the resource at this path (RFC 9728 §5.1)."""
+    return f'resource_metadata="{store.root_url}/.well-known/oauth-protected-resource{resource}"'
 
 
 def unauthenticated(
-    store: Store, detail: str, resolution: str | None = None, scope: str | None = None
+    store: Store, detail: str, resolution: str | None = None, scope: str | None = None, resource: str = ""
 ) -> Unauthenticated:
     """The refusal of a request without any credential, with its challenge (agent-auth 7.2). It names the scope that
     the address needs: a client that is not told asks for every scope there is, and few hold all (RFC 6750 §3)."""
-    challenge = f"Bearer {metadata(store)}{_needed(scope)}"
+    challenge = f"Bearer {metadata(store, resource)}{_needed(scope)}"
     remedy = resolution or store.way_in or None
-    return Unauthenticated(detail, resolution=remedy, headers={"WWW-Authenticate": challenge})
+    return Unauthenticated(detail, resolution=remedy, headers=_ways_in(store, challenge))
 
 
 def rejected(store: Store, why: str, scope: str | None = None, resolution: str | None = None) -> Unauthenticated:
     """The refusal of a credential that does not hold."""
     challenge = f'Bearer error="invalid_token", error_description="{why}", {metadata(store)}{_needed(scope)}'
-    return Unauthenticated(why, resolution=resolution, headers={"WWW-Authenticate": challenge})
+    return Unauthenticated(why, resolution=resolution, headers=_ways_in(store, challenge))
+
+
+def _ways_in(store: Store, challenge: str) -> dict[str, str]:
+    """The challenge, and the page that explains to an agent how it registers (RFC 8631)."""
+    return {"WWW-Authenticate": challenge, "Link": f'<{store.root_url}/auth.md>; rel="service-doc"'}
 
 
 def credential_of(headers: Headers) -> str | None:

@@ -12,6 +12,8 @@ from countersign.distribution.oauth import token
 Document: TypeAlias = dict[str, object]
 
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
+RESOURCES = ("", PREFIX, "/mcp")
+"""The paths of what takes tokens: the service, its versioned API, its tools."""
 SERVER_PATH = "/.well-known/oauth-authorization-server"
 KEYS_PATH = "/.well-known/jwks.json"
 SKILL_PATH = "/auth.md"
@@ -20,11 +22,11 @@ ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
 ID_JAG_PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag"
 
 
-def protected_resource(store: Store, *, of_base: bool) -> Document:
-    """The protected resource's metadata. Strict clients build its address from the resource's own, so the versioned
-    API has one of its own that names it (RFC 9728 §3.3)."""
+def protected_resource(store: Store, resource: str) -> Document:
+    """The metadata of the protected resource at this path. Strict clients build the address of the metadata from the
+    resource's own, so each of `RESOURCES` has metadata that name it (RFC 9728 §3.3)."""
     return {
-        "resource": store.base_url if of_base else store.root_url,
+        "resource": store.root_url + resource,
         "resource_name": store.settings.resource_name,
         "resource_logo_uri": store.root_url + LOGO_PATH,
         "authorization_servers": [store.root_url],
@@ -73,6 +75,6 @@ def identity_types(store: Store) -> list[str]:
     return [name for name, is_offered in offered.items() if is_offered]
 
 
-def is_of_base(target: str) -> bool:
-    """Whether the path asks for the metadata of the versioned API."""
-    return target.partition("?")[0].endswith(PREFIX)
+def resource_of(target: str) -> str:
+    """The path of the resource whose metadata the request is for."""
+    return target.partition("?")[0].partition(RESOURCE_PATH)[2]

@@ -46,15 +46,15 @@ async def issue_token(call: Request[Nothing, TokenRequest]) -> Answer:
 
 
 async def revoke_token(call: Request[Nothing, RevokeRequest]) -> Answer:
-    """End an access token, or an agent's registration by its assertion."""
+    """End an access token, or an agent's registration by its assertion; the body is an empty object."""
     await call.context.versions()
     await revocation.revoke(call.context, call.body, call.headers)
-    return Answer(200)
+    return answer.json({})
 
 
 async def show_protected_resource(call: Request[Nothing, Nothing]) -> Answer:
     """Describe this service as a protected resource (RFC 9728)."""
-    document = metadata.protected_resource(call.context, of_base=metadata.is_of_base(call.target))
+    document = metadata.protected_resource(call.context, metadata.resource_of(call.target))
     return answer.json(document, headers=_SHARED)
 
 
@@ -144,7 +144,7 @@ ROUTES = (
         "/auth/revoke",
         revoke_token,
         body=RevokeRequest,
-        answers={200: None},
+        answers={200: dict},
         refusals=(InvalidClient,),
         form=True,
         oauth=True,
@@ -192,11 +192,11 @@ ROUTES = (
             quota=DOCUMENTS,
             documented=not suffix,
         )
-        for path, handler in (
-            (metadata.RESOURCE_PATH, show_protected_resource),
-            (metadata.SERVER_PATH, show_authorization_server),
+        for path, handler, suffixes in (
+            (metadata.RESOURCE_PATH, show_protected_resource, metadata.RESOURCES),
+            (metadata.SERVER_PATH, show_authorization_server, ("", PREFIX)),
         )
-        for suffix in ("", PREFIX)
+        for suffix in suffixes
     ),
     route(
         "GET",

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from countersign.distribution.context import Store
+from countersign.distribution.identity import gate
 from countersign.distribution.identity.callers import Caller, Request
 from countersign.distribution.tools.operation import BadArgument, Operation, operation
 from countersign.kernel import json_reader
@@ -17,6 +18,7 @@ from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import INTERNAL_ERROR, Fault
 from countersign.kernel.mcp.tools import Outcome, ToolList, UnknownTool
 
+PATH = "/mcp"
 ToolCall = Request[Nothing, Nothing]
 
 NAMES: Mapping[tuple[str, str], str] = MappingProxyType(
@@ -67,10 +69,16 @@ class StoreTools:
 
         Raises:
             UnknownTool: there is no such tool for this caller.
+            Unauthenticated: the tool needs a token, and none was sent.
             Fault: the service failed, or cannot be reached now.
         """
         wanted = self._operations.get(name)
-        if wanted is None or not _may(context.caller, wanted.route):
+        if wanted is None:
+            raise UnknownTool(name)
+        if not _may(context.caller, wanted.route):
+            if context.caller.is_anonymous or context.caller.kind == "key":
+                detail = f"the tool {name} needs a token"
+                raise gate.unauthenticated(context.context, detail, scope=wanted.route.scope, resource=PATH)
             raise UnknownTool(name)
         try:
             json_reader.require_unique_keys(arguments)

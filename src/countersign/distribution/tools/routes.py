@@ -7,7 +7,7 @@ import msgspec
 
 from countersign import __version__
 from countersign.distribution.context import Store
-from countersign.distribution.tools.offered import StoreTools, ToolCall
+from countersign.distribution.tools.offered import PATH, StoreTools, ToolCall
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.answer import JSON, Answer
 from countersign.kernel.http.call import BodyTooLarge
@@ -21,7 +21,8 @@ TITLE = "Countersign store"
 INSTRUCTIONS = (
     "A store of games, apps and tools: their catalog and releases, and the library of whoever the token belongs to. "
     "Products are named by slug or id. A list that has a next_cursor goes on when it is given as cursor. Only the "
-    "tools that the token allows are listed; without one, those that anybody may use."
+    "tools that the token allows are listed; without one, those that anybody may use. The page /auth.md at this "
+    "server tells how to get a token."
 )
 
 
@@ -69,7 +70,7 @@ def routes(offered: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:
     return (
         route(
             "POST",
-            "/mcp",
+            PATH,
             speak_mcp,
             answers={200: RpcAnswer | list[RpcAnswer], 202: None, 400: RpcAnswer, 404: RpcAnswer},
             refusals=(ForeignOrigin, UnsupportedMediaType, BodyTooLarge),

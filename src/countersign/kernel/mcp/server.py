@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
+from countersign.kernel.errors import Refused
 from countersign.kernel.mcp import messages, metadata, revisions
 from countersign.kernel.mcp.messages import (
     INTERNAL_ERROR,
@@ -89,7 +90,11 @@ class Server(Generic[ContextT]):
         self._described = b'"io.modelcontextprotocol/serverInfo":%b' % self._server_info
 
     async def answer(self, context: ContextT, headers: Headers, body: bytes) -> Reply:
-        """The answer to one POST whose caller is known; `context` is handed to the tools."""
+        """The answer to one POST whose caller is known; `context` is handed to the tools.
+
+        Raises:
+            Refused: a tool refused the whole request, as for want of a token; never from a batch.
+        """
         try:
             reply = await self._answer(context, headers, body)
         except Fault as fault:
@@ -128,7 +133,11 @@ class Server(Generic[ContextT]):
     async def _next(self, context: ContextT, revision: Revision, request: Request, answered_bytes: int) -> bytes:
         if answered_bytes > BATCH_BYTES:
             return Fault(INTERNAL_ERROR, "not done: the answers before are too long").encoded(request.id)
-        return await self._respond(context, revision, request)
+        try:
+            return await self._respond(context, revision, request)
+        except Refused as refused:
+            # The other messages of the batch are answered.
+            return Fault(INVALID_PARAMS, refused.detail).encoded(request.id)
 
     async def _respond(self, context: ContextT, revision: Revision, request: Request) -> bytes:
         try:
