@@ -1,7 +1,8 @@
 """Lists of products: order, filters against an oracle, cursors under change, search, entity tags, fresh pages."""
 
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any
 
 import httpx
@@ -140,6 +141,35 @@ async def test_a_day_since_which_something_was_released_is_a_filter(world: World
     assert await since("2026-03-01") == ["b", "c", "old"]
     assert await since("2026-03-02") == ["c", "old"]
     assert await since("2026-03-03") == ["old"]
+
+
+@pytest.mark.parametrize("sort", ["title", "-published_at"])
+async def test_channel_and_day_together_ask_for_one_release(world: World, sort: str) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    midnight = clock.from_datetime(datetime(2026, 3, 1, tzinfo=UTC))
+    numbers = count()
+    published: dict[str, list[tuple[str, int]]] = {
+        "old-beta": [("beta", -5), ("stable", 5)],
+        "old-stable": [("stable", -5), ("beta", 5)],
+        "both": [("stable", 1), ("beta", 6)],
+        "twice": [("beta", -9), ("stable", -7), ("beta", 3)],
+        "none": [],
+    }
+    moved = "UPDATE release SET published_at = $2 WHERE version = $1"
+    for slug, releases in published.items():
+        await world.product("north", slug)
+        for channel, days in releases:
+            version = f"1.0.{next(numbers)}"
+            await released(world, owner, slug, version, channel)
+            async with world.store.database.transaction() as transaction:
+                await transaction.run(moved, version, clock.later(midnight, seconds=days * 86_400))
+
+    for day in (-9, -8, -5, -4, 1, 2, 3, 4, 5, 6, 7):
+        since = (datetime(2026, 3, 1, tzinfo=UTC) + timedelta(days=day)).date().isoformat()
+        for wanted in ("stable", "beta", "nightly"):
+            expected = [slug for slug, each in published.items() if any(c == wanted and at >= day for c, at in each)]
+            found = await walk(world, channel=wanted, published_since=since, sort=sort, limit="1")
+            assert sorted(found) == sorted(expected), (day, wanted)
 
 
 @pytest.mark.parametrize(

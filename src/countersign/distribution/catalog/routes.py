@@ -90,7 +90,9 @@ def _wanted(store: Store, caller: Caller, query: ListQuery) -> statements.Wanted
         raise invalid_parameter("sort", "relevance needs a search (q)")
     orgs = caller.orgs_allowing("read:products")
     since = _beginning(query.published_since)
-    return statements.Wanted(facets, searched, query.sort or "title", after, query.limit + 1, orgs, since)
+    return statements.Wanted(
+        facets, searched, query.sort or "title", after, query.limit + 1, orgs, since, query.channel
+    )
 
 
 def _beginning(day: date | None) -> clock.Instant | None:

@@ -128,7 +128,8 @@ class Catalog(msgspec.Struct):
 
 class ListQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The parameters of GET /products. `channel` asks for a published release in it; `published_since` is a day (UTC)
-    on or after which something was released, or the product made where nothing was."""
+    on or after which something was released, or the product made where nothing was. Together they ask for one release:
+    published in this channel on or after that day."""
 
     cursor: Cursor | None = None
     limit: Limit = 20

@@ -19,6 +19,13 @@ HAS_FACET = """
         WHERE f.facet = {facet} AND f.title = e.title AND f.product_id = e.product_id
     )
 """
+HAS_RELEASE = """
+    EXISTS (
+        SELECT 1 FROM release r
+        WHERE r.product_id = e.product_id AND r.status = 'published' AND r.channel = {channel}
+            AND r.published_at >= {since}
+    )
+"""
 # How well one word of the question fits one product: the word itself before its beginnings before its typos.
 WORD_HITS = """
     SELECT product_id, max(score) AS score
@@ -59,7 +66,8 @@ class Wanted:
     """Which page: facets all of which must hold, words all of which must match, order, position, length.
 
     `orgs` are the organisations whose drafts the caller may see; `after` is the sort key of the last row before
-    the page (title and id; published_at and id; or negated score, title and id). `since` is the oldest published_at.
+    the page (title and id; published_at and id; or negated score, title and id). `since` is the oldest published_at:
+    of a release in `channel` where one is given.
     """
 
     facets: Sequence[str]
@@ -69,6 +77,7 @@ class Wanted:
     limit: int
     orgs: Sequence[str] = ()
     since: Instant | None = None
+    channel: str | None = None
 
     @property
     def is_bounded(self) -> bool:
@@ -98,7 +107,7 @@ def page(wanted: Wanted) -> tuple[str, list[Value]]:
     conditions.append(_visible(statement, wanted.orgs))
     conditions += [HAS_FACET.format(facet=statement.value(facet)) for facet in facets]
     if wanted.since is not None:
-        conditions.append(f"e.published_at >= {statement.value(wanted.since)}")
+        conditions.append(_published(statement, wanted.since, wanted.channel))
     order, position = _order(statement, wanted, walks_facet=source.startswith("catalog_facet"))
     conditions += position
     score = "hit.score" if wanted.words else "0"
@@ -116,6 +125,12 @@ def _visible(statement: Statement, orgs: Sequence[str]) -> str:
     if not orgs:
         return VISIBLE_TO_ALL
     return f"({VISIBLE_TO_ALL} OR e.org_id IN ({statement.list(orgs)}))"
+
+
+def _published(statement: Statement, since: Instant, channel: str | None) -> str:
+    if channel is None:
+        return f"e.published_at >= {statement.value(since)}"
+    return HAS_RELEASE.format(channel=statement.value(channel), since=statement.value(since))
 
 
 def _order(statement: Statement, wanted: Wanted, *, walks_facet: bool) -> tuple[str, list[str]]:
