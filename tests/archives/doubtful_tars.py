@@ -62,6 +62,9 @@ OVERRIDE = [
     ),
     Case("pax override", "two paths", "pax-record pax-order", lambda: with_pax((b"path", b"x"), (b"path", b"y"))),
     Case("pax override", "two sizes", "pax-record pax-order", lambda: with_pax((b"size", b"6"), (b"size", b"0"))),
+    Case("pax override", "NUL in a value", "pax-record", lambda: with_pax((b"comment", b"a\0b"))),
+    Case("pax override", "NUL in a key", "pax-record", lambda: with_pax((b"comm\0ent", b"a"))),
+    Case("pax override", "NUL in a global value", "pax-record", lambda: with_global((b"comment", b"a\0b"))),
     Case("pax override", "a path taken back", "pax-record pax-order", lambda: with_pax((b"path", b""))),
     Case("pax override", "a size taken back", "pax-record pax-order", lambda: with_pax((b"size", b""))),
     Case(

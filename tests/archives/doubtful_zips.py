@@ -50,7 +50,7 @@ MISMATCHES = [
         lambda: one(central={"size": 0, "packed": 0, "crc": 0}),
     ),
     Case("local and central", "UTF-8 in front alone", "local-mismatch", lambda: one(local={"flags": 1 << 11})),
-    Case("local and central", "a descriptor in front alone", "local-mismatch", lambda: one(local={"flags": 8})),
+    Case("local and central", "a descriptor in front alone", "data-descriptor", lambda: one(local={"flags": 8})),
     Case(
         "local and central", "a descriptor in the directory alone", "local-mismatch", lambda: one(central={"flags": 8})
     ),

@@ -43,6 +43,10 @@ ZIPS: dict[str, tuple[Callable[[], bytes], Tree]] = {
     ),
     "no attributes": (lambda: archive(Item(central={"external": 0, "made_by": 20})), HELLO),
     "a descriptor": (lambda: archive(Item(method=DEFLATED, descriptor=True)), HELLO),
+    "a descriptor that the table does not announce": (
+        lambda: archive(Item(method=DEFLATED, descriptor=True, central={"flags": 0}), OTHER),
+        {**HELLO, "b.txt": ("file", b"other\n")},
+    ),
     "a descriptor without signature": (
         lambda: archive(
             replace(
@@ -89,6 +93,10 @@ COMMENT = pax((b"comment", b"0123456789abcdef0123456789abcdef01234567"), kind=PA
 
 TARS: dict[str, tuple[Callable[[], bytes], Tree]] = {
     "ustar": (lambda: SMALL, HELLO),
+    "a global time": (
+        lambda: tars.archive(pax((b"mtime", b"1700000000.5"), kind=PAX_GLOBAL), file(b"a.txt")),
+        HELLO,
+    ),
     "of GNU": (lambda: tars.archive(file(b"a.txt", magic=GNU)), HELLO),
     "of blocks of 10 KiB": (lambda: tars.archive(file(b"a.txt"), block=10240), HELLO),
     "empty": (lambda: bytes(1024), {}),

@@ -2,7 +2,17 @@
 
 from typing import NamedTuple
 
-ONLY_STRICT = {("dot dot", "an empty segment"), ("nfc and nfd", "a name that is not composed")}
+ONLY_STRICT = {
+    ("dot dot", "an empty segment"),
+    ("nfc and nfd", "a name that is not composed"),
+    ("nfc and nfd", "a ligature"),
+    ("nfc and nfd", "wide letters"),
+    ("nfc and nfd", "a ligature of a folder, in another case"),
+    ("reserved names", "with a question mark"),
+    ("reserved names", "with a quotation mark, of a folder"),
+    ("reserved names", "of the short form"),
+    ("reserved names", "of the short form, with an ending"),
+}
 
 
 class Named(NamedTuple):
@@ -55,6 +65,9 @@ NAMES = [
     Named("case collisions", "by full folding", "collision", ("straße", "STRASSE")),
     Named("case collisions", "of the Kelvin sign", "not-nfc collision", ("k", "\u212a")),
     Named("nfc and nfd", "a name that is not composed", "not-nfc", ("cafe\u0301",)),
+    Named("nfc and nfd", "a ligature", "collision", ("file", "\ufb01le")),
+    Named("nfc and nfd", "wide letters", "collision", ("\uff21\uff22", "ab")),
+    Named("nfc and nfd", "a ligature of a folder, in another case", "collision", ("OFFICE/a", "o\ufb03ce/b")),
     Named("nfc and nfd", "one name twice", "not-nfc collision", ("caf\u00e9", "cafe\u0301")),
     Named("nfc and nfd", "of folders", "not-nfc collision", ("caf\u00e9/a", "cafe\u0301/b")),
     Named("nfc and nfd", "with another case", "not-nfc collision", ("caf\u00e9", "CAFE\u0301")),
@@ -66,6 +79,10 @@ NAMES = [
     Named("reserved names", "with a number", "reserved-name", ("Com1",)),
     Named("reserved names", "with another number", "reserved-name", ("lpt9.log",)),
     Named("reserved names", "with a superscript", "reserved-name", ("COM\u00b9",)),
+    Named("reserved names", "with a question mark", "reserved-character", ("a?",)),
+    Named("reserved names", "with a quotation mark, of a folder", "reserved-character", ('a"b/c',)),
+    Named("reserved names", "of the short form", "short-name", ("PROGRA~1",)),
+    Named("reserved names", "of the short form, with an ending", "short-name", ("long name of a file", "LONGNA~1.TXT")),
     Named("reserved names", "of the console", "reserved-name", ("CONIN$",)),
     Named("reserved names", "with a space before the ending", "reserved-name", ("con .txt",)),
     Named("trailing dot and space", "a dot", "trailing-dot-or-space", ("a.",)),

@@ -27,13 +27,16 @@ BROKEN = {
     "not-nfc": ["u\u0308ber"],
     "reserved-name": ["con", "CON", "aux.c", "nul.tar.gz", "a/Com1", "lpt\u00b9", "CONIN$", "nul .txt"],
     "trailing-dot-or-space": ["a.", "a ", "a./b", "..."],
+    "reserved-character": ["a<b", "a>b", "a|b", 'a"b', "x?y", "x*y", "?/a"],
+    "short-name": ["PROGRA~1", "a~1", "LONGN~12.TXT", "a/ABCD~123/b", "\u00fcber~1"],
     "name-too-long": ["a" * 256, "\u00fc" * 128],
     "path-too-long": ["/".join(["a" * 200] * 6)],
     "too-deep": ["/".join("a" * 66)],
 }
 FINE = (
     "a", ".hidden", "..a", "a..b", "console", "auxiliary.c", "com10", "a b", "(1) [x] {y} ~$#@!%^&+=,;'`.txt",
-    "\u00fcber/stra\u00dfe", "\u65e5\u672c", "\U0001f468\u200d\U0001f469", "a" * 255, "/".join("a" * 65), "x?y*z",
+    "\u00fcber/stra\u00dfe", "\u65e5\u672c", "\U0001f468\u200d\U0001f469", "a" * 255, "/".join("a" * 65), "backup~",
+    "config.toml~1~", "long-name-~1.txt", "a~1.html", "1~2~x",
 )  # fmt: skip
 
 

@@ -12,8 +12,11 @@ _DEVICES = (
     r"(?:con|prn|aux|nul|com[0-9\u00b9\u00b2\u00b3]|lpt[0-9\u00b9\u00b2\u00b3]|conin\$|conout\$)(?:[ ]*\..*|[ ]*)"
 )
 _RESERVED = re.compile(_DEVICES, re.IGNORECASE | re.DOTALL)
-# Nearly every name: printable ASCII without backslash and colon, no dot or space at its end, no device.
-_PLAIN = re.compile(rf"(?!(?i:{_DEVICES})\Z)[ -.0-9;-\[\]-~]*[!-\-0-9;-\[\]-~]\Z")
+# Nearly every name: letters, digits and the punctuation that no system keeps for itself, no dot or space at its end,
+# no device.
+_PLAIN = re.compile(rf"(?!(?i:{_DEVICES})\Z)[ !#-)+-.0-9;=@-\[\]-{{}}]*[!#-)+-\-0-9;=@-\[\]-{{}}]\Z")
+_WILD = re.compile(r'[<>|"?*]')
+_SHORT = re.compile(r"(?=[^.]{1,8}(?:\.|\Z))[^.]+~[0-9]+(?:\.[^.]{1,3})?")
 _DRIVE = re.compile(r"[A-Za-z]:")
 # Some file systems compare names as if these were not there.
 _UNCOMPARED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
@@ -81,7 +84,15 @@ def _name_fault(name: str, limits: Limits) -> Fault | None:
         return Fault("trailing-dot-or-space", "a name ends with a dot or a space")
     if _RESERVED.fullmatch(name):
         return Fault("reserved-name", "Windows keeps the name for a device")
-    if limits.profile == "strict" and not unicodedata.is_normalized("NFC", name):
+    return _portability_fault(name) if limits.profile == "strict" else None
+
+
+def _portability_fault(name: str) -> Fault | None:
+    if _WILD.search(name):
+        return Fault("reserved-character", 'one of < > | " ? * is in the name')
+    if _SHORT.fullmatch(name):
+        return Fault("short-name", "the name has the form of Windows' short names")
+    if not unicodedata.is_normalized("NFC", name):
         return Fault("not-nfc", "the name is not in the composed form NFC")
     return None
 
@@ -110,11 +121,19 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", bare).casefold())
 
 
+def _folded_compatibly(text: str) -> str:
+    """`folded`, and characters that look alike or stand for others (ﬁ, ², ＡＢＣ) are one (NFKC)."""
+    if text.isascii():
+        return text.lower()
+    return folded(unicodedata.normalize("NFKC", folded(unicodedata.normalize("NFKC", text))))
+
+
 class Names:
     """The paths of one archive, taken one after another."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._folded = _folded_compatibly if limits.profile == "strict" else folded
         self._count = 0
         self._places: dict[str, str] = {}
         self._folders: dict[str, str] = {"": ""}
@@ -136,7 +155,7 @@ class Names:
         _check_name(name, path, self._limits)
         _check_length(path, self._limits)
         self._count_one(path)
-        place = f"{folded_above}/{folded(name)}" if above else folded(name)
+        place = f"{folded_above}/{self._folded(name)}" if above else self._folded(name)
         earlier = self._places.get(place)
         if earlier is not None and (kind != "folder" or earlier != path or not self._is_implied(path)):
             raise self._conflict(path, earlier, wanted=kind)
@@ -163,7 +182,7 @@ class Names:
                 name = exact[position:]
                 _check_name(name, path, self._limits)
                 _check_length(exact, self._limits)
-                known = f"{place}/{folded(name)}" if place else folded(name)
+                known = f"{place}/{self._folded(name)}" if place else self._folded(name)
                 earlier = self._places.get(known)
                 if earlier is not None:
                     raise self._conflict(path, earlier, wanted="folder", at=exact)

@@ -12,6 +12,9 @@ RULES: Mapping[str, str] = {
     "empty-name": "An entry has a name, and a path has no two slashes in a row (`compatible` takes them as one).",
     "backslash": "No name holds a backslash, which separates folders on some systems.",
     "colon": "No name holds a colon, which opens another stream of a file on some systems.",
+    "reserved-character": "No name holds an angle bracket, a bar, a quotation mark, `?` or `*`, which Windows refuses "
+    "(`compatible` takes them).",
+    "short-name": "No name has the form of Windows' short names, as PROGRA~1 (`compatible` takes them).",
     "control-character": "No name holds NUL, another control character or a line separator.",
     "bidi-control": "No name holds a character that changes the direction of writing.",
     "invisible-character": "No name holds a character that is not seen (but for joiners inside words).",
@@ -23,7 +26,8 @@ RULES: Mapping[str, str] = {
     "path-too-long": "A path, or where a link points to, keeps to the limit `archive_path_bytes`.",
     "too-deep": "An entry lies in no more folders than `archive_depth`.",
     "duplicate-name": "A path stands in the archive once.",
-    "collision": "No two paths differ only by upper and lower case or by the form of their Unicode text.",
+    "collision": "No two paths differ only by upper and lower case or by the form of their Unicode text (NFC; unless "
+    "`compatible` also NFKC).",
     "file-against-folder": "What is a file is not a folder as well.",
     "write-through-link": "No entry lies below a symbolic link.",
     # Links, modes, kinds

@@ -8,8 +8,8 @@ from countersign.archives.refusals import ArchiveRefused
 from countersign.archives.tar_header import Header
 
 _MEANT = ("path", "linkpath", "size")
-_COMMENTING = ("comment",)
-_HARMLESS = ("mtime", "atime", "ctime", "uid", "gid", "uname", "gname")
+_COMMON = ("comment", "mtime")
+_HARMLESS = ("atime", "ctime", "uid", "gid", "uname", "gname")
 _UTF8 = ("ISO-IR 10646 2000 UTF-8", "UTF-8")
 _NO_ROOM = 8 << 30
 """From this size on the header's own field is too short."""
@@ -75,12 +75,12 @@ NO_EXTENSION = Extended()
 
 
 def check_global(header: Header, payload: bytes, limits: Limits) -> None:
-    """Refuse a global header that says more than a comment, as git's archives have it.
+    """Refuse a global header that says more than a comment, as git's archives have it, or the time of all entries.
 
     Raises:
         ArchiveRefused: `pax-global` or `pax-record`.
     """
-    allowed = _COMMENTING if limits.profile == "strict" else (*_COMMENTING, *_HARMLESS)
+    allowed = _COMMON if limits.profile == "strict" else (*_COMMON, *_HARMLESS)
     for key in parse_records(payload, _name(header)):
         if key not in allowed:
             raise ArchiveRefused("pax-global", f"a global header says {key!a}", entry=_name(header))
@@ -116,6 +116,8 @@ def _take_record(records: dict[str, str], key: bytes, value: bytes, name: str) -
         word, text = key.decode(), value.decode()
     except UnicodeDecodeError as error:
         raise ArchiveRefused("not-utf8", "a PAX record is no UTF-8", entry=name) from error
+    if "\0" in word or "\0" in text:
+        raise ArchiveRefused("pax-record", f"the PAX record {word[:40]!a} holds NUL", entry=name)
     if word in records:
         raise ArchiveRefused("pax-record", f"the PAX record {word!a} is given twice", entry=name)
     records[word] = text
@@ -125,8 +127,8 @@ def _check_meant(records: dict[str, str], name: str) -> None:
     for key, value in records.items():
         if key.startswith(("GNU.sparse.", "SUN.holes")) or key == "SCHILY.realsize":
             raise ArchiveRefused("sparse", "the entry is sparse", entry=name)
-        if key in _MEANT and (not value or "\0" in value):
-            raise ArchiveRefused("pax-record", f"the PAX record {key!a} is empty or holds NUL", entry=name)
+        if key in _MEANT and not value:
+            raise ArchiveRefused("pax-record", f"the PAX record {key!a} is empty", entry=name)
         if key in ("hdrcharset", "charset") and value not in _UTF8:
             raise ArchiveRefused("not-utf8", f"its names are {value!a}", entry=name)
         if key == "SCHILY.filetype":

@@ -14,8 +14,11 @@ _SIGNATURE = b"PK\x07\x08"
 _WIDTHS = {12: (b"", 4), 16: (_SIGNATURE, 4), 20: (b"", 8), 24: (_SIGNATURE, 8)}
 
 
-def read_header(reader: Reader, entry: Listed, limits: Limits) -> bool:
+def read_header(reader: Reader, entry: Listed, limits: Limits) -> tuple[Listed, bool]:
     """Read the entry's own header, which has to say what the table says; whether it has a Zip64 field.
+
+    The own header alone may announce a data descriptor, as some writers of valid files do: the entry that is returned
+    says so too.
 
     Raises:
         ArchiveRefused: `local-mismatch`, `zip-record`, `truncated`, or as the extra fields are.
@@ -26,6 +29,7 @@ def read_header(reader: Reader, entry: Listed, limits: Limits) -> bool:
         raise ArchiveRefused("zip-record", "there is no header where the directory says", entry=entry.name)
     if reader.exactly(name_length, entry.name) != entry.raw:
         raise ArchiveRefused("local-mismatch", "its own header says another name", entry=entry.name)
+    entry = entry._replace(flags=entry.flags | flags & DESCRIBED)
     if flags != entry.flags or method != entry.method:
         raise ArchiveRefused("local-mismatch", "its own header says other flags or another method", entry=entry.name)
     content: bytes | None = None
@@ -36,7 +40,7 @@ def read_header(reader: Reader, entry: Listed, limits: Limits) -> bool:
         size, packed = zip_extra.widened(content, (size, packed), entry.name)
     if (crc, packed, size) != (entry.crc, entry.packed, entry.size):
         _check_unsaid(entry, (crc, packed, size))
-    return content is not None
+    return entry, content is not None
 
 
 def _check_unsaid(entry: Listed, said: tuple[int, int, int]) -> None:

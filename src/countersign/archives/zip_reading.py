@@ -34,11 +34,11 @@ def entries(source: BinaryIO, size: int, limits: Limits, gauge: Gauge) -> Iterat
     if first:
         _check_front(source, first, limits)
     reader = Reader(Stretch(source, first, end.start).more, first)
-    for index, entry in enumerate(in_place):
+    for index, known in enumerate(in_place):
         gauge.entry()
         is_last = index + 1 == len(in_place)
         following = end.start if is_last else in_place[index + 1].offset
-        is_wide = zip_local.read_header(reader, entry, limits)
+        entry, is_wide = zip_local.read_header(reader, known, limits)
         room = following - reader.position - entry.packed
         if room < 0:
             raise ArchiveRefused("overlap", "it shares bytes with what follows it", entry=entry.name)
