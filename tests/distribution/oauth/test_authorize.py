@@ -3,6 +3,7 @@
 import pytest
 
 from countersign.distribution.context import Store
+from countersign.kernel.database import versions
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.oauth.conftest import (
     BACK,
@@ -17,6 +18,7 @@ from tests.distribution.oauth.conftest import (
     hidden_fields,
     new_client,
     new_person,
+    refused,
     told,
 )
 from tests.distribution.world import World
@@ -297,3 +299,23 @@ async def test_what_the_page_shows_of_a_client_is_text(world: World, browser: Br
     assert "<img" not in page.text
     assert "&lt;img" in page.text
     assert store.settings.resource_name in page.text
+
+
+async def test_a_scope_that_the_person_lost_before_the_exchange_is_refused(world: World) -> None:
+    client = await new_client(world, scope="read:library write:products")
+    await new_person(world, "owner@north.example")
+    admin = await world.person("admin@north.example", north="owner")
+    for_owner = {"email": "owner@north.example", "role": "owner"}
+    assert (await world.call("POST", "/org/members", admin, json=for_owner)).status_code == 201
+    browser = Browser(world)
+    await browser.sign_in("owner@north.example")
+    codes = [await code_for(browser, client, scope="") for _ in range(2)]
+
+    async with world.store.database.transaction() as transaction:
+        await transaction.run("UPDATE membership SET role = 'viewer' WHERE role = 'owner'")
+        await versions.bump(transaction, "identity")
+    lost = await exchange(world, client, codes[0])
+    again = await exchange(world, client, codes[0])
+
+    assert refused(lost) == (400, "invalid_scope")
+    assert refused(again) == (400, "invalid_grant")

@@ -61,7 +61,8 @@ async def poll(store: Store, claim_token: str, scope: str | None) -> ClaimedToke
         raise AuthorizationPending("the person has not confirmed yet")
     registration = standing.registration
     grant = await exchange.of_registration(store.database, registration)
-    issued = exchange.token_of(store, grant, tokens.requested(scope, grant.scopes))
+    held = await tokens.held_through(store.database, grant)
+    issued = exchange.token_of(store, grant, tokens.requested(scope, held))
     person = await queries.person(store.database, grant.person_id or "")
     assertion, expires_at = assertions.issue(store, registration, person.email if person else None)
     return ClaimedToken(

@@ -24,7 +24,7 @@ async def own_assertion(store: Store, assertion: str, scope: str | None) -> Toke
     grant = await queries.grant(store.database, claims.sub)
     if grant is None or not grant.is_live or grant.generation != claims.gen:
         raise InvalidGrant("the registration behind the assertion has ended or was claimed since")
-    return token_of(store, grant, tokens.requested(scope, grant.scopes))
+    return token_of(store, grant, tokens.requested(scope, await tokens.held_through(store.database, grant)))
 
 
 async def foreign_assertion(store: Store, assertion: str, client: Client, scope: str | None) -> TokenResponse:
@@ -41,6 +41,8 @@ async def foreign_assertion(store: Store, assertion: str, client: Client, scope:
             raise InvalidGrant("the assertion was made for another client")
         id_jag.require_fresh(believed)
         wanted = register.asserted_scopes(believed, scope) & client.scopes
+        if not wanted:
+            raise tokens.InvalidScope("the client holds none of the scopes asked for")
         applicant = Applicant(rules.name_of(client.name), "", wanted)
         outcome = await register.admit(store, believed, applicant)
     except (InvalidGrant, tokens.InvalidScope):
@@ -53,9 +55,7 @@ async def foreign_assertion(store: Store, assertion: str, client: Client, scope:
         remedy = "Register with the assertion at /api/v1/auth/register: the person confirms there once."
         raise InvalidGrant("the person has to confirm the agent first", resolution=remedy)
     grant = await of_registration(store.database, outcome)
-    if not wanted:
-        raise tokens.InvalidScope("the client holds none of the scopes asked for")
-    granted = tokens.requested(scopes.words(wanted), grant.scopes)
+    granted = tokens.requested(scopes.words(wanted), await tokens.held_through(store.database, grant))
     return token_of(store, grant, granted, client_id=client.id, auth_time_s=believed.auth_time_s)
 
 

@@ -45,6 +45,13 @@ async def held_by_person(reader: Reader, person_id: str) -> frozenset[str]:
     return scopes.READING.union(*(scopes.OF_ROLE[role] for role in roles.values()))
 
 
+async def held_through(reader: Reader, grant: Grant) -> frozenset[str]:
+    """The scopes that a grant gives now: without those that its person has lost since."""
+    if grant.person_id is None:
+        return grant.scopes
+    return grant.scopes & await held_by_person(reader, grant.person_id)
+
+
 def issue(store: Store, subject: str, client_id: str, granted: frozenset[str]) -> str:
     """A signed access token for a person (`subject` is the person's id) or a client (its own id)."""
     now_s = clock.now() // clock.SECOND

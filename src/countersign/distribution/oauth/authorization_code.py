@@ -91,7 +91,7 @@ async def exchange(store: Store, client: Client, request: TokenRequest) -> Token
     if isinstance(found, InvalidGrant):
         raise found
     code, grant = found
-    granted = tokens.requested(code.scopes, grant.scopes)
+    granted = tokens.requested(code.scopes, await tokens.held_through(store.database, grant))
     auth_time_s = code.auth_time // clock.SECOND
     token, _ = tokens.issue_through(
         store, str(grant.person_id), client.id, granted, grant, auth_time_s, jti=code.token_jti
