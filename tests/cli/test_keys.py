@@ -174,7 +174,7 @@ def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_calle
 
     with watched(data, **given) as server:
         ready = server.ask("/readyz").json()
-    doctor = run("doctor", "--json", "--distribution-port", "0", "--data", data, **given)
+    doctor = run("doctor", "--json", "--distribution-port", "0", "--records-port", "0", "--data", data, **given)
     verified = run("verify", "--json", "--data", data, **given)
     said = run("verify", "--data", data, **given)
     put_back = run("verify", "--data", data, **{KEY: f"{BOTH},{THIRD}"})

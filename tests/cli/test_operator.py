@@ -52,6 +52,10 @@ class Watched(NamedTuple):
         assert answer.status_code == (503 if silent else 200)
         return silent
 
+    def is_stalled(self, restarts: int = 0) -> bool:
+        """Whether the second worker does not answer, or was replaced for that: a busy machine may look too late."""
+        return self.silent() == [1] or self.ask("/livez").json()["processes"][1]["restarts"] > restarts
+
     def numbers(self) -> dict[str, float]:
         """Every sample by its name with labels."""
         answer = self.ask("/metrics")

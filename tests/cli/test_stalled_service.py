@@ -48,8 +48,9 @@ def test_the_other_service_answers_the_stalled_one_is_replaced_and_a_stop_ends_b
     server = stalling.server
     everyone = children(stalling.parent())
     with stall(stalling), httpx.Client(base_url=server.url) as store:
-        wait_until(lambda: stalling.silent() == [1])
+        wait_until(stalling.is_stalled)
         statuses = [store.get("/api/v1/health").status_code for _ in range(20)]
+        wait_until(lambda: stalling.ask("/livez").json()["processes"][1]["restarts"] == 1)
         wait_until(lambda: stalling.silent() == [])
 
     assert statuses == [200] * 20
@@ -63,7 +64,7 @@ def test_the_other_service_answers_the_stalled_one_is_replaced_and_a_stop_ends_b
 
     everyone += children(stalling.parent())
     with stall(stalling):
-        wait_until(lambda: stalling.silent() == [1])
+        wait_until(lambda: stalling.is_stalled(restarts=1))
         began_s = time.monotonic()
         os.kill(stalling.parent(), signal.SIGTERM)
         wait_until(lambda: not any(is_running(each) for each in everyone))

@@ -28,6 +28,7 @@ PUBLIC = {
     ("GET", "/artifacts/{artifact_id}"),
     ("GET", "/.well-known/oauth-protected-resource"),
     ("GET", "/.well-known/oauth-protected-resource/api/v1"),
+    ("GET", "/.well-known/oauth-protected-resource/mcp"),
     ("GET", "/.well-known/oauth-authorization-server"),
     ("GET", "/.well-known/oauth-authorization-server/api/v1"),
     ("GET", "/auth.md"),

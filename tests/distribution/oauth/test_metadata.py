@@ -49,6 +49,7 @@ ADDED = {
 DOCUMENTS = (
     RESOURCE,
     f"{RESOURCE}/api/v1",
+    f"{RESOURCE}/mcp",
     SERVER,
     f"{SERVER}/api/v1",
     "/.well-known/jwks.json",
