@@ -3,6 +3,7 @@ standard output, nothing else. It may be started before there is a file, and wai
 
 import hashlib
 import os
+import signal
 import sys
 import threading
 from typing import BinaryIO
@@ -30,6 +31,8 @@ _NAMED_AS_ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tz
 
 def main() -> int:
     """Read what the order says; the exit code is 0 also when the artifact is refused, which a record tells."""
+    # Ctrl-C in a terminal reaches this process too, and ends it without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     asked, told = sys.stdin.buffer, sys.stdout.buffer
     fd = framing.handed_over(int(sys.argv[1]))
     if fd is None:

@@ -1,0 +1,38 @@
+"""Ctrl-C in the terminal of a server: the processes that read artifacts end without a word."""
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from countersign.distribution.processing.reader import PROGRAM
+from tests.kernel.http.served import wait_until
+
+pytestmark = pytest.mark.process
+
+
+def waits_for_a_file(process: int) -> bool:
+    """Whether the reader has imported all that it needs, and neither catches nor ignores SIGINT."""
+    folder = Path("/proc") / str(process)
+    lines = (line.partition(":\t") for line in (folder / "status").read_text().splitlines())
+    status = {name: value for name, _, value in lines}
+    handled = int(status["SigCgt"], 16) | int(status["SigIgn"], 16)
+    return "msgspec" in (folder / "maps").read_text() and not handled & 1 << (signal.SIGINT - 1)
+
+
+def test_an_idle_reader_ends_without_a_traceback() -> None:
+    kept, given = socket.socketpair()
+    command = [sys.executable, "-m", PROGRAM, str(given.fileno())]
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with kept, given, subprocess.Popen(command, pass_fds=[given.fileno()], **pipes) as reader:
+        try:
+            wait_until(lambda: waits_for_a_file(reader.pid))
+            reader.send_signal(signal.SIGINT)
+            _, said = reader.communicate(timeout=60)
+        finally:
+            reader.kill()
+
+    assert (reader.returncode, said) == (-signal.SIGINT, b"")
