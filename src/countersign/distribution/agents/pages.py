@@ -37,8 +37,8 @@ def decision(
     store: str,
     error: str = "",
 ) -> Answer:
-    """The page on which a person takes an agent as theirs, or declines. Of an agent that asks for scopes that the
-    person does not hold, it only offers to tell the agent so."""
+    """The page on which a person takes an agent as theirs, or declines. Of an agent that asks for nothing that the
+    person holds, it only offers to tell the agent so."""
     shown = f'<p class="error" role="alert">{escape(error)}</p>' if error else ""
     asked = "".join(f"<li>{escape(scopes.MEANING[scope])}</li>" for scope in scopes.ALL if scope in registration.scopes)
     field, confirm = _CODE_FIELD if asks_for_code else _DIGITS_COME, "Allow"

@@ -94,9 +94,9 @@ grant_type={claim_grant}&claim_token=<CLAIM_TOKEN>
 ```
 
 400 `authorization_pending`: go on. 400 `slow_down`: wait longer between polls from now on. 400 `access_denied`: your
-person said no; stop, and do not ask again unprompted. 400 `invalid_scope`: your person wants to allow it and lacks a
-scope that it names; register again without it. 400 `expired_token`: begin another attempt (4c). 200 is a token response
-with `identity_assertion` and `assertion_expires` beside it.
+person said no; stop, and do not ask again unprompted. 400 `invalid_scope`: your person wants to allow it and holds
+none of the scopes that it names; register again with others. 400 `expired_token`: begin another attempt (4c).
+200 is a token response with `identity_assertion` and `assertion_expires` beside it.
 
 GET {base}/auth/me with `Authorization: Bearer <CLAIM_TOKEN>` tells the same as a status: `pending`, `claimed`.
 
