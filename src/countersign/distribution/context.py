@@ -26,7 +26,7 @@ class Store:
     machine alone; `versions` reads the counters of catalog and identity, never older than the call. Of the signers,
     `cursors` signs page cursors, `addresses` signed addresses and forms, `codes` what people type. `key_sets`
     keeps the keys of trusted issuers. `way_in` is what a caller without a credential is told to do, where that is not
-    to obtain a token; `problems_url` where the pages of problems are, `open_url` where addresses begin that work
+    to obtain a token; `problems_url` where the pages of problems are, `capability_url` where addresses begin that work
     without a token, where that is not `root_url`."""
 
     settings: Settings
@@ -47,7 +47,7 @@ class Store:
     jobs: Engine
     way_in: str = ""
     problems_url: str = ""
-    open_url: str = ""
+    capability_url: str = ""
 
     @property
     def base_url(self) -> str:
@@ -55,9 +55,9 @@ class Store:
         return self.root_url + PREFIX
 
     @property
-    def open_base_url(self) -> str:
+    def capability_base_url(self) -> str:
         """The address of the versioned API in addresses that work without a token: of uploads and signed downloads."""
-        return (self.open_url or self.root_url) + PREFIX
+        return (self.capability_url or self.root_url) + PREFIX
 
     @property
     def problems_root(self) -> str:

@@ -151,7 +151,7 @@ async def test_scopes_that_the_person_does_not_hold_are_refused_to_person_and_ag
     lacking = wanted.split()[-1]
     assert (waiting.status_code, waiting.json()["status"]) == (200, "pending")
     assert refused.status_code == 400
-    assert "does not hold all that it asks for" in refused.text
+    assert "may not do what it asks for" in refused.text
     for answer in (polled, token):
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid_scope")
         assert lacking in answer.text

@@ -131,13 +131,14 @@ async def _page(
     )
     granted = rules.granted(registration.scopes, roles.values())
     return pages.decision(
+        # What it would get; where that is nothing, what it asked for.
         registration._replace(scopes=granted or registration.scopes),
         visitor.person.email,
         csrf.token_of(store, visitor.session),
         asks_for_code=page == "typed",
         provider=issuer.name if issuer else "",
         advice=advice,
-        not_held=frozenset() if granted else registration.scopes,
+        may_allow=bool(granted),
         store=store.settings.resource_name,
         error=error,
     )

@@ -42,7 +42,7 @@ async def announce_artifact(call: Request[Nothing, NewArtifact]) -> Answer:
         max_mib=store.settings.artifact_max_mib,
         ttl_s=store.settings.upload_ttl_s,
     )
-    url = f"{store.open_base_url}/artifacts/uploads/{address.token}"
+    url = f"{store.capability_base_url}/artifacts/uploads/{address.token}"
     return answer.json(Announced(artifact_id, url, clock.rfc3339(address.expires_at)), 201)
 
 

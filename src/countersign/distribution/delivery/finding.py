@@ -54,4 +54,4 @@ async def address(store: Store, sha256: str, filename: str) -> str:
     expires = int(clock.later(clock.now(), seconds=ADDRESS_TTL_S) // clock.SECOND)
     path = addresses.signed_path(store.addresses, sha256, filename, expires)
     is_at_cdn = settings.cdn_url and settings.downloads == "redirect"
-    return (settings.cdn_url.rstrip("/") if is_at_cdn else store.open_base_url) + path
+    return (settings.cdn_url.rstrip("/") if is_at_cdn else store.capability_base_url) + path

@@ -36,7 +36,7 @@ async def announce_media(call: Request[Nothing, NewMedia]) -> Answer:
     product = await owned_product(transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
     ttl_s, by = store.settings.upload_ttl_s, call.caller.key
     media_id, address = await media.announce(transaction, product, call.body, by=by, ttl_s=ttl_s)
-    url = f"{store.open_base_url}/media/uploads/{address.token}"
+    url = f"{store.capability_base_url}/media/uploads/{address.token}"
     return answer.json(AnnouncedMedia(media_id, url, clock.rfc3339(address.expires_at)), 201)
 
 

@@ -1,7 +1,7 @@
-"""Addresses in a data set that work without its key: they name the data set, with a signature.
+"""Capability addresses of a data set: they work without its key, so they carry the data set's name and a signature.
 
-An upload address is a capability: whoever has it may send the file. Below ROOT/sandbox the key alone says which data
-set is meant, so an address that is used without the key would be looked for in another one.
+Anybody who has an upload address may send the file. Other addresses below ROOT/sandbox belong to the data set of the
+key that is sent with them.
 """
 
 import re

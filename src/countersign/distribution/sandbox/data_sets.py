@@ -128,7 +128,7 @@ class DataSets:
             store,
             way_in=way_in(self._store),
             problems_url=self._store.root_url,
-            open_url=self._store.root_url + addresses.root(self._store, name),
+            capability_url=self._store.root_url + addresses.root(self._store, name),
             jobs=Waking(store.jobs, lambda: self._workers.wake(name, woken, self._open[name].touched)),
         )
         person_id = await owner.ensured(woken)

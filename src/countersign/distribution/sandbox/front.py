@@ -102,7 +102,7 @@ class Front:
         return Visitor(key, any(name == b"authorization" for name, _ in others), others)
 
     def _without_key(self, headers: Headers, scope: Scope) -> list[tuple[bytes, bytes]]:
-        """The headers without a key: the address says which data set is meant."""
+        """The headers without a key: the address names the data set."""
         carrier, presented = _presented(headers)
         return [pair for pair in scope["headers"] if presented is None or pair[0] != carrier]
 
