@@ -25,7 +25,7 @@ IS_FORKED = "import sys\nprint('countersign.cli.serve' in sys.modules)\n"
 HANDED = """
 import os, sys
 end = int(sys.argv[1])
-opened = [number for number in range(64) if os.path.exists(f"/proc/self/fd/{number}")]
+opened = sorted(int(number) for number in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{number}"))
 with open("/proc/self/cmdline") as file:
     command = file.read().rstrip("\\0").split("\\0")
 os.write(end, f"{os.getppid()} {'countersign.cli.serve' in sys.modules} {opened} {command}".encode())
