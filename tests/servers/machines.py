@@ -1,7 +1,8 @@
 """Machines of their own as far as the network goes: namespaces, each on a cable that can be cut.
 
 A machine reaches servers on this one's loopback through its cable; tests reach the machine by a way of their own, which
-is never cut, so that they can ask it how it bears being cut off.
+is never cut, so that they can ask it how it bears being cut off. The cable's other end is in a namespace too: Chromium
+fails the connections it is opening (ERR_NETWORK_CHANGED) when an address comes or goes where it runs.
 """
 
 import os
@@ -33,15 +34,13 @@ class CannotSeparate(Exception):
 
 
 class Machine:
-    """A namespace with a cable to this machine. `far` is this machine's address on the cable."""
+    """A namespace with a cable to another one, `hub`, where this machine's servers are found at the address `far`."""
+
+    far, near = "10.192.0.1", "10.192.0.2"
 
     def __init__(self) -> None:
-        number = next(_numbers)
-        self.name = f"cs{os.getpid() % 100_000}n{number}"
-        place = (os.getpid() * 8 + number) % (64 * 256 * 64)
-        network = f"10.{192 + place // (256 * 64)}.{place // 64 % 256}.{place % 64 * 4}"
-        head, _, last = network.rpartition(".")
-        self.far, self.near = (f"{head}.{int(last) + each}" for each in (1, 2))
+        self.name = f"cs{os.getpid() % 100_000}n{next(_numbers)}"
+        self.hub = f"{self.name}h"
 
     def lay(self) -> None:
         """Make the namespace and its cable.
@@ -50,17 +49,18 @@ class Machine:
             CannotSeparate: not allowed here.
         """
         _ip("netns", "add", self.name)
-        _ip("link", "add", f"{self.name}h", "type", "veth", "peer", "name", "back", "netns", self.name)
-        _ip("address", "add", f"{self.far}/30", "dev", f"{self.name}h")
-        _ip("link", "set", f"{self.name}h", "up")
+        _ip("netns", "add", self.hub)
+        _ip("-n", self.hub, "link", "add", "cable", "type", "veth", "peer", "name", "back", "netns", self.name)
+        _ip("-n", self.hub, "address", "add", f"{self.far}/30", "dev", "cable")
+        _ip("-n", self.hub, "link", "set", "cable", "up")
         self._inside("address", "add", f"{self.near}/30", "dev", "back")
         self._inside("link", "set", "back", "up")
         self._inside("link", "set", "lo", "up")
 
     def remove(self) -> None:
         """Take away both."""
-        subprocess.run(["ip", "netns", "delete", self.name], capture_output=True, check=False)
-        subprocess.run(["ip", "link", "delete", f"{self.name}h"], capture_output=True, check=False)
+        for name in (self.name, self.hub):
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
 
     def cut(self) -> None:
         """Cut the cable: the machine notices at once that it is alone."""
@@ -68,11 +68,12 @@ class Machine:
 
     def swallow(self) -> None:
         """Let nothing come back: what the machine sends arrives, and it waits for answers in vain."""
-        _ip("route", "add", "blackhole", f"{self.near}/32")
+        _ip("-n", self.hub, "route", "add", "blackhole", f"{self.near}/32")
 
     def heal(self) -> None:
         """Mend whichever of the two it was."""
-        subprocess.run(["ip", "route", "delete", "blackhole", f"{self.near}/32"], capture_output=True, check=False)
+        words = ("ip", "-n", self.hub, "route", "delete", "blackhole", f"{self.near}/32")
+        subprocess.run(words, capture_output=True, check=False)
         self._inside("link", "set", "back", "up")
 
     def command(self, *words: str | Path, settings: Mapping[str, str] | None = None) -> list[str | Path]:
@@ -107,7 +108,7 @@ def machines(number: int, ports: Sequence[int]) -> Iterator[list[Machine]]:
             except CannotSeparate as error:
                 pytest.skip(f"no network namespaces here: {error}")
             for port in ports:
-                _relayed(stack, machine, f"{machine.far}:{port}=127.0.0.1:{port}")
+                _relayed(stack, machine, "--listen", machine.hub, f"{machine.far}:{port}=127.0.0.1:{port}")
         yield made
 
 
@@ -122,7 +123,7 @@ def node(machine: Machine, data: Path, settings: Mapping[str, str], *options: st
         stack.enter_context(serving(words, is_ready=is_ready, log=log, within_s=FIRST_START_S))
         ways = {"distribution": 8480, "records": 8080}
         pairs = [f"127.0.0.1:{ports[name]}=127.0.0.1:{port}" for name, port in ways.items()]
-        _relayed(stack, machine, "--inside", machine.name, *pairs)
+        _relayed(stack, machine, "--connect", machine.name, *pairs)
         yield ports
 
 

@@ -1,6 +1,6 @@
-"""A process that passes connections on: `relay FROM_HOST:PORT=TO_HOST:PORT … [--inside NAMESPACE]`.
+"""A process that passes connections on: `relay FROM_HOST:PORT=TO_HOST:PORT …`.
 
-It listens where it is started; with --inside it then moves into a network namespace, and connects from there.
+`--listen NAMESPACE` and `--connect NAMESPACE` name the network namespaces where it does so, if not where it is started.
 """
 
 import asyncio
@@ -17,13 +17,12 @@ _CLONE_NEWNET = 0x40000000
 _PIECE = 65536
 
 
-def enter(namespace: str) -> None:
-    """Move this process into the namespace; sockets made before stay where they were made."""
+def enter(namespace: int) -> None:
+    """Move this process into the namespace that is open as this file; sockets made before stay where they were made."""
     libc = ctypes.CDLL(None, use_errno=True)
-    with Path(f"/run/netns/{namespace}").open() as place:
-        if libc.setns(place.fileno(), _CLONE_NEWNET):
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
+    if libc.setns(namespace, _CLONE_NEWNET):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 def listener(place: str) -> socket.socket:
@@ -66,11 +65,17 @@ async def relay(sockets: dict[str, socket.socket]) -> None:
         sys.stdout.flush()
 
 
+def namespace(words: list[str], option: str) -> int:
+    """The namespace that the option names, opened; without it that of this process."""
+    named = Path("/run/netns", words[words.index(option) + 1]) if option in words else Path("/proc/self/ns/net")
+    return os.open(named, os.O_RDONLY)
+
+
 if __name__ == "__main__":
     words = sys.argv[1:]
-    namespace = words[words.index("--inside") + 1] if "--inside" in words else ""
     pairs = [word.partition("=") for word in words if "=" in word]
+    listening, connecting = namespace(words, "--listen"), namespace(words, "--connect")
+    enter(listening)
     made = {to: listener(where) for where, _, to in pairs}
-    if namespace:
-        enter(namespace)
+    enter(connecting)
     asyncio.run(relay(made))
