@@ -2,6 +2,9 @@
 
 import random
 
+import pytest
+
+from countersign.records.commands import listing
 from tests.records.office import Office
 
 
@@ -30,3 +33,29 @@ async def test_a_text_that_an_index_cannot_hold_is_refused_and_never_a_fault(off
         assert "too long to be indexed" in answer.json()["error"]
         found = await office.value("alice", "lead.list", filter=[{"field": "title", "op": "eq", "value": title}])
         assert found == []
+
+
+async def test_a_page_of_texts_that_are_too_long_together_is_refused_and_a_smaller_one_answered(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "LONGEST_PAGE", 1 << 20)
+    for _ in range(3):
+        await office.value("alice", "lead.create", title="Long", notes="x" * 500_000)
+    long = [{"field": "title", "op": "eq", "value": "Long"}]
+
+    for command, limits in {"lead.list": (3, 200), "lead.search": (3, 200), "lead.export": (3, 200)}.items():
+        for limit in limits:
+            answer = await office.call("alice", command, {"filter": long, "limit": limit})
+            assert answer.status_code == 400, command
+            assert "longer than 1 MiB" in answer.json()["error"]
+        assert await office.value("alice", command, filter=long, limit=2)
+
+
+async def test_a_list_without_limit_may_be_of_any_length(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "LONGEST_PAGE", 1 << 20)
+    for _ in range(3):
+        await office.value("alice", "lead.create", title="Long", notes="x" * 500_000)
+
+    found = await office.value("alice", "lead.list", filter=[{"field": "title", "op": "eq", "value": "Long"}])
+
+    assert [len(each["notes"]) for each in found] == [500_000] * 3

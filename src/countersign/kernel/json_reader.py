@@ -109,7 +109,11 @@ def _members(value: object, depth: int, max_depth: int, *, checks_texts: bool) -
 
 
 def _require_storable(text: str) -> None:
-    if "\0" in text or (not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text)):
+    try:
+        is_storable = "\0" not in text and (text.isascii() or bool(text.encode()))
+    except UnicodeEncodeError:
+        is_storable = False
+    if not is_storable:
         raise UnstorableText("a text contains NUL or an unpaired surrogate")
 
 

@@ -69,7 +69,7 @@ class Database(Reader, Protocol):
         ...
 
     def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
-        """The rows in batches of at most 500, in constant memory, from one snapshot.
+        """The rows in batches of `batches` in size, in constant memory, from one snapshot.
 
         It holds a connection until it ends: leave it early only inside `contextlib.aclosing`.
         """

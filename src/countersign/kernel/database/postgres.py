@@ -12,7 +12,7 @@ from typing import NoReturn
 import asyncpg
 
 from countersign.kernel import clock
-from countersign.kernel.database import measured
+from countersign.kernel.database import batches, measured
 from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.postgres_connecting import CONNECT_S, connected
@@ -22,7 +22,8 @@ from countersign.kernel.database.settled import settled
 from countersign.kernel.disk_full import disk_full, is_disk_full
 from countersign.kernel.errors import InvalidRequest, Refused, Unavailable
 
-BATCH = 500
+_FIRST_ROWS = 32
+"""Rows of a stream that are fetched before their length is known."""
 CACHED_STATEMENTS = 500
 LOCK_WAIT_MS = 10_000
 
@@ -181,15 +182,20 @@ class PostgresDatabase:
         return await self.fetch(statement, *values)
 
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
-        """The rows in batches of at most 500, by a server-side cursor in a REPEATABLE READ transaction."""
+        """The rows in batches, by a server-side cursor in a REPEATABLE READ transaction."""
         try:
             async with (
                 self._leased() as connection,
                 connection.transaction(isolation="repeatable_read", readonly=True),
             ):
                 cursor = await connection.cursor(statement, *values)
-                while batch := await cursor.fetch(BATCH):
-                    yield batch
+                wanted = _FIRST_ROWS
+                while rows := await cursor.fetch(wanted):
+                    for batch in batches.split(rows):
+                        yield batch
+                        await asyncio.sleep(0)
+                    size = sum(map(batches.length, rows))
+                    wanted = min(4 * wanted, max(1, wanted * batches.MOST_BYTES // max(size, 1)), batches.MOST_ROWS)
         except _ERRORS as error:
             refuse(error)
 

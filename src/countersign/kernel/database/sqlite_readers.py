@@ -4,13 +4,13 @@ import asyncio
 import queue
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 import apsw
 
 from countersign.kernel import clock
+from countersign.kernel.database import batches
 from countersign.kernel.database import sqlite_connection as sqlite
 from countersign.kernel.database.port import Row, Value
 from countersign.kernel.database.settled import settled
@@ -18,7 +18,6 @@ from countersign.kernel.errors import Unavailable
 
 T = TypeVar("T")
 
-BATCH = 500
 STEPS_BETWEEN_CHECKS = 5_000
 
 
@@ -86,9 +85,8 @@ class SqliteReaders:
         opened: list[sqlite.Connection] = []
         try:
             connection, cursor = await self._in_thread(lambda: _read(begin), patience)
-            while batch := await self._in_thread(
-                lambda: _read(lambda: list(islice(cursor, BATCH)), connection), patience
-            ):
+            rows = iter(cursor)
+            while batch := await self._in_thread(lambda: _read(lambda: batches.first(rows), connection), patience):
                 yield batch
         finally:
             for connection in opened:

@@ -49,13 +49,19 @@ async def export(run: Run, model: str, body: Body) -> Exported:
     """
     asked, wanted = read(run, model, body)
     pieces: list[str] = []
-    rows = 0
+    rows = size = 0
     async with aclosing(pieces_of(run, model, asked, wanted)) as found:
         async for piece, count in found:
             rows += count
             if rows > MOST_IN_ENVELOPE:
                 raise BadInput(
                     f"more than {MOST_IN_ENVELOPE} records match: give a limit, or send Accept: {wanted} for a stream"
+                )
+            size += len(piece)
+            if size > listing.LONGEST_PAGE:
+                raise BadInput(
+                    f"the export is longer than {listing.LONGEST_PAGE >> 20} MiB: give a limit, or send "
+                    f"Accept: {wanted} for a stream"
                 )
             pieces.append(piece)
     return Exported(wanted, "".join(pieces))
@@ -89,5 +95,3 @@ def _cell(value: object) -> str:
         return "true" if value else "false"
     text = str(value)
     return f"'{text}" if text[:1] in "=+-@\t\r" and not isinstance(value, int) else text
-
-

@@ -7,11 +7,19 @@ from typing import cast
 import msgspec
 
 from countersign.declare.where import Operator
+from countersign.kernel.database import batches
+from countersign.kernel.database.port import Row
 from countersign.records.commands import incoming, jumping, outgoing, planning, query, select
 from countersign.records.commands.places import Listed
 from countersign.records.commands.query import Query
-from countersign.records.commands.reading import Record
+from countersign.records.commands.reading import Reading, Record
+from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Body, Run
+
+SHORT_PAGE = 100
+"""So many records are read in one go; more are read piece by piece, and no further than they may be long."""
+LONGEST_PAGE = 16 << 20
+"""Bytes of text in the records of a page; a list without limit is streamed, and may be of any length."""
 
 
 class Found(msgspec.Struct):
@@ -69,9 +77,36 @@ async def records(run: Run, model: str, body: Body, command: str = "list") -> li
         listed = Listed(reading, view.reach(command), asked)
         rows = await jumping.page(run, listed, asked.offset, asked.limit)
     if rows is None:
-        made = statement(run, model, asked, command)
-        rows = await run.engine.records.database.scan(made.text, *made.values)
+        rows = await _rows(run, reading, asked, statement(run, model, asked, command))
     return await outgoing.records(run, reading, rows)
+
+
+async def _rows(run: Run, reading: Reading, asked: Query, made: select.Statement) -> list[Row]:
+    """The rows of a page, which are all in memory at once.
+
+    Raises:
+        BadInput: their texts are too long together.
+    """
+    database = run.engine.records.database
+    if not reading.has_long_texts:
+        return await database.scan(made.text, *made.values)
+    if asked.limit is not None and asked.limit <= SHORT_PAGE:
+        rows = await database.scan(made.text, *made.values)
+        _require_short(sum(map(batches.length, rows)))
+        return rows
+    found: list[Row] = []
+    size = 0
+    async with aclosing(database.stream(made.text, *made.values)) as pieces:
+        async for rows in pieces:
+            found += rows
+            size += sum(map(batches.length, rows))
+            _require_short(size)
+    return found
+
+
+def _require_short(size: int) -> None:
+    if size > LONGEST_PAGE:
+        raise BadInput(f"the records are longer than {LONGEST_PAGE >> 20} MiB together: give a smaller limit")
 
 
 async def stream(run: Run, model: str, asked: Query, command: str = "list") -> AsyncGenerator[list[Record]]:
@@ -93,7 +128,7 @@ async def search(run: Run, model: str, body: Body) -> Found:
     asked = await planning.planned(run, view, read(run, model, "search", body))
     reading = run.engine.reading(run.caller, view)
     made = select.page_with_total(reading, view.reach("search"), asked)
-    rows = await run.engine.records.database.scan(made.text, *made.values)
+    rows = await _rows(run, reading, asked, made)
     total = int(rows[0][0])
     found = [row[1:] for row in rows if row[1] is not None]
     return Found(await outgoing.records(run, reading, found), total)

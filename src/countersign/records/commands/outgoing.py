@@ -1,9 +1,11 @@
 """Rows on their way out: every answer's records are made here, whichever command or protocol asks."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from countersign.declare.fields.field import LITERAL
+from countersign.kernel.database import batches
 from countersign.kernel.database.port import Row
 from countersign.records.commands.reading import Reading, Record
 from countersign.records.commands.run import Run
@@ -15,7 +17,18 @@ _LITERALS_AT_ONCE = 1_000
 
 async def records(run: Run, reading: Reading, rows: Sequence[Row]) -> list[Record]:
     """The rows as the caller sees them: masked fields as placeholder tokens, and token-like text as LITERAL tokens,
-    so that whatever has the shape of a token in an answer is one."""
+    so that whatever has the shape of a token in an answer is one. Of long texts others have their turn in between."""
+    if not reading.has_long_texts:
+        return await _records(run, reading, rows)
+    found: list[Record] = []
+    for batch in batches.split(rows):
+        if found:
+            await asyncio.sleep(0)
+        found += await _records(run, reading, batch)
+    return found
+
+
+async def _records(run: Run, reading: Reading, rows: Sequence[Row]) -> list[Record]:
     if not run.caller.view.is_masked and not reading.structures:
         return reading.records(rows)
     values = reading.values(rows, run.masks)

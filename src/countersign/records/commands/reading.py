@@ -18,6 +18,9 @@ Record: TypeAlias = msgspec.Struct
 """One record as JSON shows it: a struct whose members are `id`, `revision` and the fields of the view."""
 
 
+LONG_KINDS = frozenset({"longtext", "structure"})
+
+
 class Masks(Protocol):
     """What turns value ids into one caller's placeholder tokens, and back."""
 
@@ -59,6 +62,7 @@ class Reading:
         self._shown = _shown(clear)
         self.texts = tuple(place for place, field in clear if field.is_folded)
         self.structures = tuple((place, field.name) for place, field in places if field.kind == "structure")
+        self.has_long_texts = _has_long_texts(model_view)
 
     @property
     def is_plain(self) -> bool:
@@ -130,6 +134,10 @@ class Reading:
         return [shape(*values) for values in self.values(rows, masks)]
 
 
+def _has_long_texts(view: ModelView) -> bool:
+    return any(view.model.fields[name].kind in LONG_KINDS for name in view.fields)
+
+
 def _shown(places: Iterable[tuple[int, Field]]) -> tuple[tuple[int, Callable[[Stored], object]], ...]:
     """Where in a row a stored value has to be turned into what JSON shows, and how."""
     return tuple((place, field.show) for place, field in places if not field.shows_as_stored)
@@ -147,6 +155,10 @@ def _mask(rows: list[list[Any]], masked: tuple[tuple[int, Field], ...], masks: M
 @lru_cache(maxsize=4096)
 def _shape(name: str, members: tuple[str, ...]) -> type[msgspec.Struct]:
     """A struct with these members; made once, since making one compiles code."""
-    return msgspec.defstruct(name, [(f"m{place}", object) for place in range(len(members))], rename=dict(
-        (f"m{place}", member) for place, member in enumerate(members)
-    ), frozen=True, gc=False)
+    return msgspec.defstruct(
+        name,
+        [(f"m{place}", object) for place in range(len(members))],
+        rename=dict((f"m{place}", member) for place, member in enumerate(members)),
+        frozen=True,
+        gc=False,
+    )
