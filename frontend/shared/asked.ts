@@ -25,7 +25,7 @@ export function useAsked<Value>(
       (value) => controller.signal.aborted || setFound({ value }),
       (error: unknown) => {
         if (!controller.signal.aborted) {
-          setFound({ problem: error instanceof Problem ? error : new Problem(0, { detail: String(error) }) });
+          setFound({ problem: Problem.from(error) });
         }
       },
     );

@@ -2,17 +2,19 @@
 import { signal } from "@preact/signals";
 
 interface News {
+  /** Tells it from the one before, which may have had the same words. */
+  id: number;
   words: string;
   undo?: { label: string; run: () => void };
 }
 
 const SHOWN_MS = 6000;
-export const news = signal<readonly News[]>([]);
+export const news = signal<News | null>(null);
 
-/** Tell something that needs no answer. With an undo it stays until it is pressed or followed by other news. */
+/** Tell something that needs no answer, in place of what was told before. With an undo it stays until it is pressed. */
 export function tell(words: string, undo?: { label: string; run: () => void }): void {
-  const told: News = undo ? { words, undo } : { words };
-  news.value = [...news.peek().filter((each) => !each.undo), told];
+  const told: News = { id: (news.peek()?.id ?? 0) + 1, words, ...(undo ? { undo } : {}) };
+  news.value = told;
   if (!undo) {
     setTimeout(() => drop(told), SHOWN_MS);
   }
@@ -20,5 +22,7 @@ export function tell(words: string, undo?: { label: string; run: () => void }): 
 
 /** No longer tell it. */
 export function drop(told: News): void {
-  news.value = news.peek().filter((each) => each !== told);
+  if (news.peek() === told) {
+    news.value = null;
+  }
 }

@@ -1,4 +1,5 @@
 // A refusal of the API as the pages show it: problem details (RFC 9457), or the records service's {"error": …}.
+import { lost } from "./reach";
 import { say } from "./say";
 
 /** One fault in what was sent: the field it is at, where the API says so, and what is wrong. */
@@ -6,6 +7,9 @@ export interface Fault {
   field: string;
   detail: string;
 }
+
+const OFFLINE = "offline";
+const FAULT = "fault";
 
 export class Problem extends Error {
   readonly status: number;
@@ -34,9 +38,26 @@ export class Problem extends Error {
     return new Problem(answer.status, known, Number.isFinite(wait) && wait > 0 ? wait : null);
   }
 
-  /** The problem that no answer came. */
+  /** The problem that no answer came; the server is looked for from now on. */
   static offline(): Problem {
-    return new Problem(0, { detail: say("failed.offline") });
+    lost();
+    return new Problem(0, { code: OFFLINE, detail: say("failed.offline") });
+  }
+
+  /** What was thrown, as a problem. */
+  static from(error: unknown): Problem {
+    return error instanceof Problem ? error : new Problem(0, { code: FAULT, detail: String(error) });
+  }
+
+  /** Whether there was no answer. */
+  get isOffline(): boolean {
+    return this.code === OFFLINE;
+  }
+
+  /** Whether other input could mend it, which is so for no failure of the network, of the server, or of a right. */
+  get isCorrectable(): boolean {
+    const isElsewhere = [OFFLINE, FAULT].includes(this.code) || [403, 404, 429].includes(this.status) || this.status >= 500;
+    return this.faults.length > 0 || !isElsewhere;
   }
 }
 

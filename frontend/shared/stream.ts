@@ -1,6 +1,7 @@
 // Server-sent events over fetch, which unlike EventSource says who asks and reads refusals. It reconnects by itself.
 import { signal, type Signal } from "@preact/signals";
 import { Problem } from "./problem";
+import { lost, reached } from "./reach";
 
 export interface Event {
   id: string;
@@ -14,7 +15,7 @@ export interface Stream {
   close: () => void;
 }
 
-const LONGEST_WAIT_MS = 30_000;
+const LONGEST_WAIT_MS = 4000;
 
 /** Read events until `close`. After a break it goes on behind the last event that came (Last-Event-ID).
  *  A refusal ends it and is told to `onRefusal`; 429 and 503 are waited out. */
@@ -40,7 +41,12 @@ async function keepReading(
       if (lastId) {
         headers["Last-Event-ID"] = lastId;
       }
-      const answer = await fetch(address, { headers, signal: until, cache: "no-store" });
+      const answer = await fetch(address, { headers, signal: until, cache: "no-store" }).catch((error: unknown) => {
+        if (!until.aborted) {
+          lost();
+        }
+        throw error;
+      });
       if (answer.status === 204) {
         break;
       }
@@ -70,6 +76,7 @@ async function keepReading(
     }
     if (!until.aborted) {
       state.value = "reconnecting";
+      await reached(until);
       await new Promise((done) => setTimeout(done, wait_ms * (0.75 + Math.random() / 2)));
       wait_ms = Math.min(wait_ms * 2, LONGEST_WAIT_MS);
     }

@@ -55,12 +55,21 @@ export function moment(value: string): string {
   return new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(value));
 }
 
-/** How long ago an instant was, in the largest unit that fits. */
-export function ago(value: string): string {
-  const passed_s = (new Date(value).getTime() - Date.now()) / 1000;
+/** How long ago an instant was, in the largest unit that fits; one that a faster clock made is now, not to come. */
+export function ago(value: string, now_ms = Date.now()): string {
+  return away(Math.min(0, Date.parse(value) - now_ms));
+}
+
+/** How long it is until an instant that is to come, in the largest unit that fits. */
+export function until(value: string, now_ms = Date.now()): string {
+  return away(Math.max(0, Date.parse(value) - now_ms));
+}
+
+function away(distance_ms: number): string {
+  const passed_s = distance_ms / 1000;
   const units = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], ["hour", 3600], ["minute", 60]] as const;
   const [unit, length_s] = units.find(([, each]) => Math.abs(passed_s) >= each) ?? (["second", 1] as const);
-  return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(Math.round(passed_s / length_s), unit);
+  return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(Math.trunc(passed_s / length_s) || 0, unit);
 }
 
 /** A length of time, in the largest unit that fits, rounded up. */

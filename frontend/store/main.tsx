@@ -8,7 +8,6 @@ import { isSignedIn, lookWho } from "../shared/session";
 import { shortcut } from "../shared/shortcuts";
 import { Later } from "./later";
 import { isPublisher, me } from "./me";
-import { Offline } from "./offline";
 import { Home } from "./pages/home";
 import { Product } from "./pages/product";
 import { say } from "./say";
@@ -19,16 +18,10 @@ function End() {
     return null;
   }
   if (!isSignedIn.value) {
-    return (
-      <>
-        <Offline />
-        <LinkButton href={`/auth/signin?return_to=${encodeURIComponent(path.value)}`}>{shared("sign.in")}</LinkButton>
-      </>
-    );
+    return <LinkButton href={`/auth/signin?return_to=${encodeURIComponent(path.value)}`}>{shared("sign.in")}</LinkButton>;
   }
   return (
     <>
-      <Offline />
       {isPublisher.value && <a href="/publisher" aria-current={path.value === "/publisher" ? "page" : undefined}>{say("publisher")}</a>}
       {me.value?.email && <span class="small quiet who">{me.value.email}</span>}
       <form method="post" action="/auth/signout" onSubmit={() => sessionStorage.clear()}>

@@ -20,7 +20,7 @@ export async function look(): Promise<void> {
     }
     known.value = found;
   } catch (error) {
-    const problem = error instanceof Problem ? error : Problem.offline();
+    const problem = Problem.from(error);
     known.value = problem.status === 401 ? "nobody" : problem;
   }
 }

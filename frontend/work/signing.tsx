@@ -27,7 +27,7 @@ export function Signing({ prefix = "", username = "", onSigned }: Props) {
       await signIn(String(form.get(`${prefix}username`)), String(form.get(`${prefix}password`)));
       onSigned();
     } catch (error) {
-      const refused = error instanceof Problem ? error : Problem.offline();
+      const refused = Problem.from(error);
       setProblem(refused.status === 401 ? new Problem(401, { detail: say("sign.wrong") }) : refused);
       setBusy(false);
     }

@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../problem";
+import { isLost } from "../reach";
 import { say } from "../say";
 
 interface Common {
@@ -96,18 +97,26 @@ export function SelectField({ value, options, onChange, ...common }: SelectProps
   );
 }
 
-/** What is wrong with a form, above it; it takes the focus, so that it is read at once, and leads to the fields. */
-export function Faults({ problem }: { problem: Problem | null }) {
+/** What is wrong with a form, above it; it takes the focus, so that it is read at once, and leads to the fields. That
+ *  the server was not reached goes away when it is reached again. */
+export function Faults({ problem: given }: { problem: Problem | null }) {
   const box = useRef<HTMLDivElement>(null);
+  const before = useRef<Element | null>(null);
+  const problem = given?.isOffline && !isLost.value ? null : given;
   useEffect(() => {
-    box.current?.focus();
+    if (box.current) {
+      before.current = document.activeElement;
+      box.current.focus();
+    } else if (document.activeElement === document.body && before.current instanceof HTMLElement && before.current.isConnected) {
+      before.current.focus();
+    }
   }, [problem]);
   if (problem === null) {
     return null;
   }
   return (
     <div class="summary" role="alert" tabIndex={-1} ref={box}>
-      <h2>{say("fault.title")}</h2>
+      <h2>{problem.isCorrectable ? say("fault.title") : problem.title || say("failed")}</h2>
       <p>{problem.message}</p>
       {problem.resolution && <p>{problem.resolution}</p>}
       {problem.retryAfterS !== null && <p>{say("wait", { seconds: problem.retryAfterS })}</p>}

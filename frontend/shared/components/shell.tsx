@@ -9,6 +9,7 @@ import { LANGUAGES, language, speak, type Language } from "../words";
 import { Button } from "./button";
 import { Dialog } from "./dialog";
 import { Heading, site } from "./heading";
+import { Offline } from "./offline";
 import { Toasts } from "./toast";
 
 interface Props {
@@ -44,7 +45,10 @@ export function Shell({ places, end, foot = [] }: Props): JSX.Element {
             ))}
           </ul>
         </nav>
-        <div class="end">{end}</div>
+        <div class="end">
+          <Offline />
+          {end}
+        </div>
       </header>
       <main id="main" tabIndex={-1} key={path.value}>
         {found ? found.route.page(found.values) : <Missing />}

@@ -1,8 +1,9 @@
 // What stands where something else should: it is on its way, there is none, or it was refused.
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Asked } from "../asked";
 import type { Problem } from "../problem";
+import { isLost } from "../reach";
 import { say } from "../say";
 import { Button } from "./button";
 
@@ -26,8 +27,15 @@ export function Empty({ title, children }: { title?: string; children?: Componen
   );
 }
 
-/** What was refused, and what to do about it. */
+/** What was refused, and what to do about it. Where the server was not reached, it is tried again as soon as it is. */
 export function Failed({ problem, again }: { problem: Problem; again?: () => void }) {
+  const wasLost = useRef(false);
+  useEffect(() => {
+    if (problem.isOffline && wasLost.current && !isLost.value) {
+      again?.();
+    }
+    wasLost.current = isLost.value;
+  }, [isLost.value]);
   return (
     <div class="state failed" role="alert">
       <h2>{problem.title || say("failed")}</h2>

@@ -3,18 +3,19 @@ import { drop, news } from "../news";
 import { Button } from "./button";
 
 export function Toasts() {
+  const told = news.value;
   return (
     <div class="toasts" role="status">
-      {news.value.map((each) => (
-        <div class="toast" key={each.words}>
-          {each.words}
-          {each.undo && (
-            <Button tight onClick={() => (drop(each), each.undo?.run())}>
-              {each.undo.label}
+      {told && (
+        <div class="toast" key={told.id}>
+          {told.words}
+          {told.undo && (
+            <Button tight onClick={() => (drop(told), told.undo?.run())}>
+              {told.undo.label}
             </Button>
           )}
         </div>
-      ))}
+      )}
     </div>
   );
 }

@@ -49,7 +49,7 @@ export function Job({ artifact }: { artifact: string }) {
       );
     };
     setProblem(null);
-    begin().catch((error: unknown) => setProblem(error instanceof Problem ? error : Problem.offline()));
+    begin().catch((error: unknown) => setProblem(Problem.from(error)));
     return () => {
       isGone = true;
       followed.current?.close();

@@ -17,7 +17,7 @@ async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<vo
     try {
       await decide(plan);
     } catch (error) {
-      failed.push(error instanceof Problem ? error : Problem.offline());
+      failed.push(Problem.from(error));
     }
     const now = await run<Plan>("plan", "get", { id: plan.id }).catch(() => null);
     if (now) {

@@ -1,10 +1,9 @@
 // A plan as one has to see it before signing: who, why, what exactly, before and after.
 import { Chip, type Tone } from "../../shared/components/chip";
-import { number } from "../../shared/words";
+import { ago, number, until } from "../../shared/words";
 import type { Meta } from "../api";
 import { addressOf, fieldOf, modelOf } from "../models";
 import { Changes } from "../record/changes";
-import { ago } from "./ago";
 import { Named } from "./named";
 import { type Difference, isExpired, isOvertaken, type Plan } from "./plan";
 import { say } from "./say";
@@ -33,7 +32,7 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
         {say("proposed", { when: ago(plan.proposed_at, now_ms) })}
         {plan.state === "pending" &&
           !isOvertaken(plan) &&
-          ` · ${isExpired(plan, now_ms) ? say("expired") : say("expires", { when: ago(plan.expires_at, now_ms) })}`}
+          ` · ${isExpired(plan, now_ms) ? say("expired") : say("expires", { when: until(plan.expires_at, now_ms) })}`}
         {target && (
           <>
             {" · "}

@@ -1,12 +1,15 @@
 // Plans as they come and change: one window of the browser waits at the API, and tells the others.
 import { signal } from "@preact/signals";
 import { Problem } from "../../shared/problem";
+import { reached } from "../../shared/reach";
 import { run } from "../api";
 import type { Plan } from "./plan";
 
 const MOST = 500;
 const WAIT_S = 25;
-const LONGEST_PAUSE_MS = 15_000;
+const LONGEST_PAUSE_MS = 4000;
+/** Above the time that the API waits, no answer is one that will not come. */
+const PATIENCE_MS = (WAIT_S + 10) * 1000;
 const NAME = "countersign-plans";
 
 /** Newest first; null until they are there. */
@@ -31,10 +34,11 @@ export async function reread(id?: string): Promise<void> {
   put(found?.value.filter(isWaiting) ?? []);
 }
 
-/** Plans that changed; or all there are, in place of those shown. */
+/** Plans that changed, or all there are, in place of those shown; and whether the window that leads is connected. */
 interface News {
   plans: Plan[];
   isAll: boolean;
+  state: "live" | "reconnecting";
 }
 
 interface Watched {
@@ -54,7 +58,7 @@ export function follow(): () => void {
   const ended = new AbortController();
   const channel = new BroadcastChannel(NAME);
   channel.onmessage = (event: MessageEvent<News>) => {
-    state.value = "live";
+    state.value = event.data.state;
     show(event.data);
   };
   const lead = () => watch(channel, ended.signal);
@@ -86,7 +90,7 @@ async function load(signal: AbortSignal): Promise<void> {
     put(found.value);
   } catch (error) {
     if (!signal.aborted) {
-      problem.value = error instanceof Problem ? error : Problem.offline();
+      problem.value = Problem.from(error);
     }
     throw error;
   }
@@ -100,12 +104,14 @@ async function watch(channel: BroadcastChannel, signal: AbortSignal): Promise<vo
   while (!signal.aborted) {
     try {
       const asked: object = { since, wait_s: isAnew ? 0 : WAIT_S };
-      const { value }: { value: Watched } = await run<Watched>("plan", "watch", asked, signal);
+      const patience = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]);
+      const { value }: { value: Watched } = await run<Watched>("plan", "watch", asked, patience);
+      const wasLive = state.peek() === "live";
       state.value = "live";
       problem.value = null;
       pause_ms = 500;
-      if (isAnew || value.plans.length) {
-        const news: News = { plans: value.plans, isAll: isAnew };
+      if (isAnew || !wasLive || value.plans.length) {
+        const news: News = { plans: value.plans, isAll: isAnew, state: "live" };
         show(news);
         channel.postMessage(news);
       }
@@ -114,9 +120,11 @@ async function watch(channel: BroadcastChannel, signal: AbortSignal): Promise<vo
     } catch (error) {
       if (!signal.aborted) {
         state.value = "reconnecting";
+        channel.postMessage({ plans: [], isAll: false, state: "reconnecting" } satisfies News);
         if (plans.peek() === null) {
-          problem.value = error instanceof Problem ? error : Problem.offline();
+          problem.value = Problem.from(error);
         }
+        await reached(signal);
         await new Promise((done) => setTimeout(done, pause_ms));
         pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
       }

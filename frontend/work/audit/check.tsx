@@ -29,7 +29,7 @@ export function Check() {
     try {
       setFound((await run<Checked>("audit_entry", "verify", {})).value);
     } catch (error) {
-      setFound(error instanceof Problem ? error : Problem.offline());
+      setFound(Problem.from(error));
     }
   };
   return (

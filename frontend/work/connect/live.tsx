@@ -21,7 +21,7 @@ export function Live() {
       setTools(await listed(token.trim()));
       setProblem(null);
     } catch (error) {
-      const refused = error instanceof Problem ? error : Problem.offline();
+      const refused = Problem.from(error);
       setTools(null);
       setProblem(refused.status === 401 ? new Problem(401, { detail: say("live.wrong") }) : refused);
     }

@@ -84,7 +84,7 @@ async function once(model: Model, command: string, row: Row, values: object): Pr
     }
     return { row, state: "done", now: command === "delete" || !done.value.revision ? null : done.value };
   } catch (error) {
-    const problem = error instanceof Problem ? error : Problem.offline();
+    const problem = Problem.from(error);
     // The session has ended, so that no other would go through either.
     return problem.status === ENDED ? { row, state: "left" } : { row, state: "refused", why: problem.message };
   }

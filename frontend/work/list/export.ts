@@ -13,7 +13,7 @@ export async function exported(_: Meta, model: Model, input: object, columns: re
     const text = [columns.map((field) => cell(field.name)).join(","), ...lines, ""].join("\r\n");
     offer(`${model.name}.csv`, new Blob([text], { type: "text/csv" }));
   } catch (error) {
-    tell((error instanceof Problem ? error : Problem.offline()).message);
+    tell((Problem.from(error)).message);
   }
 }
 

@@ -34,7 +34,7 @@ export function usePicking(rows: Rows): Picking {
         return next;
       });
     } catch (error) {
-      tell((error instanceof Problem ? error : Problem.offline()).message);
+      tell((Problem.from(error)).message);
     }
   };
   const pick = (index: number, extends_: boolean) => {

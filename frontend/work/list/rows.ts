@@ -59,7 +59,7 @@ export class Rows {
       this.problem.value = null;
     } catch (error) {
       if (!controller.signal.aborted) {
-        this.problem.value = error instanceof Problem ? error : Problem.offline();
+        this.problem.value = Problem.from(error);
       }
     } finally {
       if (this.asked.get(page) === controller) {

@@ -41,7 +41,7 @@ function Tokens({ meta, model }: { meta: Meta; model: Model }) {
       await run("agent_token", "revoke", { id: row.id });
       tell(say("revoked"));
     } catch (error) {
-      tell((error instanceof Problem ? error : Problem.offline()).message);
+      tell((Problem.from(error)).message);
     }
     found.again();
   };
@@ -163,7 +163,7 @@ function Asking({ meta, known, onMade, onClose }: MakingProps & { known: readonl
     try {
       onMade(await issue({ label, scopes: scopes(meta, chosen), expires_in: Number(days) * DAY_S }), label);
     } catch (error) {
-      setProblem(error instanceof Problem ? error : Problem.offline());
+      setProblem(Problem.from(error));
     }
   };
   return (

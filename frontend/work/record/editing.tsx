@@ -125,6 +125,6 @@ async function create(model: Model, values: Record<string, unknown>): Promise<Sa
     const done = await attempt<Row>(model.name, "create", values);
     return done.isDone ? { state: "saved", row: done.value } : { state: "proposed", planId: done.planId };
   } catch (error) {
-    return { state: "refused", problem: atField(error instanceof Problem ? error : Problem.offline(), model) };
+    return { state: "refused", problem: atField(Problem.from(error), model) };
   }
 }

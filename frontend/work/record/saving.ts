@@ -22,7 +22,7 @@ export async function save(model: Model, base: Row, changes: Record<string, unkn
     note(model, [done.value]);
     return { state: "saved", row: done.value };
   } catch (error) {
-    const problem = error instanceof Problem ? error : Problem.offline();
+    const problem = Problem.from(error);
     if (problem.message.includes(CHANGED)) {
       return { state: "conflict", theirs: (await run<Row>(model.name, "get", { id: base.id })).value };
     }
