@@ -70,6 +70,21 @@ async def test_what_the_service_has_is_no_page(echo: Echo, path: str) -> None:
     assert echo.asked == [f"GET {path}"]
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_refusal_of_what_is_no_api_is_a_page_to_a_browser(echo: Echo, method: str) -> None:
+    echo.api_status = 429
+    async with browsing(echo, store_entry(HERE)) as http:
+        person = await http.request(method, "/auth/signout", headers={**PERSON, "Accept-Language": "de"})
+        program = await http.request(method, "/auth/signout", headers={"Accept": "application/json"})
+        api = await http.request(method, "/api/v1/products", headers=PERSON)
+
+    assert person.status_code == program.status_code == 429
+    assert person.headers["content-type"].startswith("text/html")
+    assert person.headers["retry-after"] == "7"
+    assert "Versuchen Sie es in 7 Sekunden noch einmal." in person.text
+    assert program.headers["content-type"] == api.headers["content-type"] == "application/json"
+
+
 async def test_where_nothing_is_a_person_gets_a_page_that_says_so(echo: Echo) -> None:
     async with browsing(echo, store_entry(HERE)) as http:
         person = await http.get("/nowhere", headers=PERSON)

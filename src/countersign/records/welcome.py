@@ -48,10 +48,12 @@ class Welcome:
         except Unavailable:
             raise
         except Refused as refused:
-            return _form(token, link, f"{refused.detail}. {refused.remedy}", refused.status)
+            return _form(token, link, f"{refused.detail}. {refused.remedy}", refused.status, username or "")
         name = username or link.username or ""
         if self._sign_in:
-            return forms.message("Ready", f"Sign in as {name}.", links=(("Sign in", self._sign_in),))
+            return forms.message(
+                "Ready", forms.said("Sign in as {name}.", name=name), links=(("Sign in", self._sign_in),)
+            )
         text = f"Sign in as {name}: POST {records.root_url}/api/auth/login with username and password."
         return forms.message("Ready", text)
 
@@ -74,10 +76,12 @@ def _members(raw: bytes) -> Mapping[str, str]:
         return {}
 
 
-def _form(token: str, link: setup.Link, error: str = "", status: int = 200) -> Answer:
+def _form(token: str, link: setup.Link, error: str = "", status: int = 200, username: str = "") -> Answer:
     password = forms.field("password", "Password, 10 characters or more", "password", "new-password")
     fields = forms.hidden("token", token)
     if link.user_id is None:
-        fields += forms.field("username", "User name", "text", "username")
+        fields += forms.field("username", "User name", "text", "username", username)
         return forms.form("Make the first administrator", fields + password, "Create", error, status)
-    return forms.form(f"Welcome, {link.username}", fields + password, "Set password", error, status)
+    return forms.form(
+        forms.said("Welcome, {name}", name=link.username), fields + password, "Set password", error, status
+    )

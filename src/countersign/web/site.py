@@ -12,7 +12,7 @@ from countersign.kernel.http import forms
 from countersign.kernel.http.answer import Answer, json
 from countersign.kernel.http.call import ASGIApp, BodyTooLarge, ClientGone, Headers, Message, Receive, Send
 from countersign.kernel.http.exchange import Exchange, Scope
-from countersign.web import asking, origin, shell
+from countersign.web import asking, origin, problem_page, shell
 from countersign.web.asking import AnswerTooLong, Reply
 from countersign.web.assets import FOLDER, Assets
 from countersign.web.entry import Addresses, Entry
@@ -21,6 +21,8 @@ from countersign.web.sessions import mark
 from countersign.web.shell import Rendered
 
 API = "/api/"
+FOR_PROGRAMS = (API, "/mcp", "/sandbox/", "/.well-known/")
+"""Where the addresses begin that answer programs: their refusals stay as they are."""
 SESSION = "/session"
 SHOWN = "x-session-mark"
 """The header in which a page of ours says whose data it shows."""
@@ -90,8 +92,10 @@ class Site:
     async def _answer(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         if path.startswith(API):
             await self._api(scope, receive, send)
-        elif not await self._own(path, scope, receive, send):
-            await self._rest(path, scope, receive, send)
+        else:
+            forms.LANGUAGE.set(shell.language(Headers(scope["headers"])))
+            if not await self._own(path, scope, receive, send):
+                await self._rest(path, scope, receive, send)
 
     async def bearer(self, scope: Scope, headers: Headers) -> tuple[str, str | None]:
         """The session's cookie that came along, and the bearer of that session."""
@@ -168,6 +172,8 @@ class Site:
     async def _rest(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope["headers"])
         accept = headers.get("accept") or "*/*"
+        if "text/html" in accept and accepts_html(accept) and not path.startswith(FOR_PROGRAMS):
+            send = problem_page.of_refusals(scope["method"], send)
         found = self._addresses.at(path)
         if scope["method"] not in ("GET", "HEAD") or not accepts_html(accept):
             await self.service(scope, receive, send)

@@ -28,13 +28,17 @@ def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -
 
 def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Answer:
     """What whoever asked for an account reads, whether or not the address has one (attack T43)."""
-    text = f"A letter to {email} is on its way. Open the link in it to go on; this page can be closed."
+    text = forms.said(
+        "A letter to {email} is on its way. Open the link in it to go on; this page can be closed.", email=email
+    )
     return _sent(text, "/auth/signup", return_to, is_mailed=is_mailed)
 
 
 def sent_reset(return_to: str, email: str, *, is_mailed: bool) -> Answer:
     """What whoever asked for a new password reads, whether or not the address is known (attack T43)."""
-    text = f"If {email} has an account here, a letter is on its way. Open the link in it to go on."
+    text = forms.said(
+        "If {email} has an account here, a letter is on its way. Open the link in it to go on.", email=email
+    )
     return _sent(text, "/auth/reset", return_to, is_mailed=is_mailed)
 
 

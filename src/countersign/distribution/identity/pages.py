@@ -8,11 +8,11 @@ from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.call import Headers
 
 
-def sign_in(return_to: str, error: str = "", status: int = 200) -> Answer:
-    """The form for e-mail and password."""
+def sign_in(return_to: str, error: str = "", status: int = 200, email: str = "") -> Answer:
+    """The form for e-mail and password; `email` is there already."""
     fields = (
         forms.hidden("return_to", return_to)
-        + forms.field("email", "E-mail", "email", "username")
+        + forms.field("email", "E-mail", "email", "username", email)
         + forms.field("password", "Password", "password", "current-password")
     )
     links = (
@@ -22,13 +22,15 @@ def sign_in(return_to: str, error: str = "", status: int = 200) -> Answer:
     return forms.form("Sign in", fields, "Sign in", error, status, links=links)
 
 
-def set_up(token: str, error: str = "", status: int = 200) -> Answer:
-    """The form that makes the first organisation and its owner."""
+def set_up(
+    token: str, error: str = "", status: int = 200, *, slug: str = "", name: str = "", email: str = ""
+) -> Answer:
+    """The form that makes the first organisation and its owner; what was typed before is there already."""
     fields = (
         forms.hidden("token", token)
-        + forms.field("slug", "Organisation (a-z, 0-9, -)", "text", "organization")
-        + forms.field("name", "Organisation's name", "text", "organization")
-        + forms.field("email", "Your e-mail", "email", "username")
+        + forms.field("slug", "Organisation (a-z, 0-9, -)", "text", "organization", slug)
+        + forms.field("name", "Organisation's name", "text", "organization", name)
+        + forms.field("email", "Your e-mail", "email", "username", email)
         + forms.field("password", "Password, 10 characters or more", "password", "new-password")
     )
     return forms.form("Set up Countersign", fields, "Create", error, status)

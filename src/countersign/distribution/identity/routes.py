@@ -40,7 +40,7 @@ async def sign_in(call: Request[SignInQuery, SignInForm]) -> Answer:
     try:
         token = await sessions.sign_in(call.context, call.body.email, call.body.password)
     except sessions.WrongCredentials as refused:
-        return pages.sign_in(onwards, refused.detail, refused.status)
+        return pages.sign_in(onwards, refused.detail, refused.status, call.body.email)
     return pages.after_sign_in(onwards, sessions.set_cookie(call.context, token))
 
 
@@ -77,8 +77,9 @@ async def set_up(call: Request[SetUpQuery, SetUpForm]) -> Answer:
     except Refused as refused:
         if refused.status >= 500:
             raise
-        return pages.set_up(form.token, f"{refused.detail} {refused.remedy}", refused.status)
-    text = f"The organisation is made. Sign in as {form.email}."
+        error, typed = f"{refused.detail} {refused.remedy}", {"slug": form.slug, "name": form.name, "email": form.email}
+        return pages.set_up(form.token, error, refused.status, **typed)
+    text = forms.said("The organisation is made. Sign in as {email}.", email=form.email)
     return forms.message("Ready", text, links=(("Sign in", "/auth/signin"),))
 
 

@@ -2,14 +2,21 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
+from contextvars import ContextVar
 from html import escape
 from typing import TypeAlias
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import Refused
+from countersign.kernel.http import german
 from countersign.kernel.http.answer import Answer
+
+LANGUAGE: ContextVar[str] = ContextVar("language", default="en")
+"""The language that pages are written in, as far as there are words for it: `en` or `de`."""
+_FIRST_EMPTY = re.compile(r'(<input id="\w+" name="\w+" type="\w+" autocomplete="[\w-]+") required>')
 
 HTML = "text/html; charset=utf-8"
 
@@ -86,11 +93,25 @@ _HEADERS = (
 )
 
 
+class _German(str):
+    """A text that is German already."""
+
+    __slots__ = ()
+
+
+def said(text: str, **values: str) -> str:
+    """The text in the language of the page, with its `{names}` filled from the values."""
+    words = german.TEXTS.get(text) if LANGUAGE.get() == "de" else None
+    if words is None:
+        return text.format(**values) if values else text
+    return _German(words.format(**values) if values else words)
+
+
 def field(name: str, label: str, kind: str, autocomplete: str, value: str = "") -> str:
     """A required input with its label; `kind` is its HTML type."""
     filled = f' value="{escape(value)}"' if value else ""
     return (
-        f'<label for="{name}">{escape(label)}</label>'
+        f'<label for="{name}">{escape(said(label))}</label>'
         f'<input id="{name}" name="{name}" type="{kind}" autocomplete="{autocomplete}"{filled} required>'
     )
 
@@ -98,7 +119,7 @@ def field(name: str, label: str, kind: str, autocomplete: str, value: str = "") 
 def shown(name: str, label: str, autocomplete: str, value: str) -> str:
     """An input that is shown, for people and password managers, and not sent."""
     return (
-        f'<label for="{name}">{escape(label)}</label>'
+        f'<label for="{name}">{escape(said(label))}</label>'
         f'<input id="{name}" autocomplete="{autocomplete}" value="{escape(value)}" readonly>'
     )
 
@@ -118,47 +139,59 @@ def form(
     title: str, fields: str, action: str, error: str = "", status: int = 200, *, intro: str = "", links: Links = ()
 ) -> Answer:
     """A page with one form that posts to its own address; `action` stands on its button, `intro` above the fields,
-    `links` below them."""
-    told = f'<p class="error" role="alert">{escape(error[:1].upper() + error[1:])}</p>' if error else ""
-    begun = f'<p class="intro">{escape(intro)}</p>' if intro else ""
-    body = f'{begun}{told}<form method="post">{fields}<button>{escape(action)}</button></form>{linked(links)}'
-    # Read aloud first, so that nobody takes the page that came back for the next one.
-    return page(title, body, status, prefix="Error: " if error else "")
+    `links` below them. The keyboard begins at the first field that is empty."""
+    told = f'<p class="error" role="alert">{escape(said(_sentence(error)))}</p>' if error else ""
+    begun = f'<p class="intro">{escape(said(intro))}</p>' if intro else ""
+    fields = _FIRST_EMPTY.sub(r"\1 autofocus required>", fields, count=1)
+    body = f'{begun}{told}<form method="post">{fields}<button>{escape(said(action))}</button></form>{linked(links)}'
+    # Read aloud first, so that the page that came back is not taken for the next one.
+    return page(title, body, status, prefix=said("Error: ") if error else "")
 
 
 def message(title: str, text: str, status: int = 200, *, links: Links = ()) -> Answer:
     """A page that says one thing, in paragraphs where `text` has line breaks."""
-    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in text.split("\n") if line)
+    paragraphs = "".join(f"<p>{escape(said(line))}</p>" for line in text.split("\n") if line)
     return page(title, paragraphs + linked(links), status)
 
 
 def refusal(refused: Refused) -> Answer:
     """A refusal as a page: what is wrong, and what can be done."""
-    shown = f'<p role="alert">{escape(refused.detail[:1].upper() + refused.detail[1:])}.</p>'
-    wait_s = refused.headers.get("Retry-After", "")
-    # A person sees no headers.
-    remedy = f"Try again in {_span(int(wait_s))}." if wait_s.isdecimal() else refused.remedy
-    if remedy:
-        shown += f"<p>{escape(remedy)}</p>"
-    answer = page(refused.title or "Refused", shown, refused.status)
+    answer = problem(refused.status, refused.title, refused.detail, refused.remedy, refused.headers.get("Retry-After"))
     answer.headers = (*answer.headers, *refused.headers.items())
     return answer
 
 
-def _span(seconds: int) -> str:
-    return f"{seconds} seconds" if seconds < 120 else f"{-(-seconds // 60)} minutes"
+def problem(status: int, title: str, detail: str, remedy: str, wait_s: str | None) -> Answer:
+    """A problem as a page; `wait_s` is the header Retry-After, which a person does not see."""
+    shown = f'<p role="alert">{escape(said(_sentence(detail)).removesuffix("."))}.</p>' if detail else ""
+    if wait_s is not None and wait_s.isdecimal():
+        remedy = _wait(int(wait_s))
+    if remedy:
+        shown += f"<p>{escape(remedy)}</p>"
+    return page(title or "Refused", shown, status)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _wait(seconds: int) -> str:
+    if seconds < 120:
+        return said("Try again in {n} seconds.", n=str(seconds))
+    return said("Try again in {n} minutes.", n=str(-(-seconds // 60)))
 
 
 def onward(title: str, text: str, target: str) -> Answer:
     """A page that leads to an address of this service by itself, and by a link."""
     head = f'<meta http-equiv="refresh" content="0; url={escape(target)}">'
-    return page(title, f'<p>{escape(text)}</p><p><a href="{escape(target)}">Continue</a></p>', head=head)
+    body = f'<p>{escape(said(text))}</p><p><a href="{escape(target)}">{escape(said("Continue"))}</a></p>'
+    return page(title, body, head=head)
 
 
 def linked(links: Links) -> str:
     """The links at the foot of a page; nothing without any."""
-    items = "".join(f'<li><a href="{escape(address)}">{escape(words)}</a></li>' for words, address in links)
-    return f'<nav aria-label="More"><ul>{items}</ul></nav>' if items else ""
+    items = "".join(f'<li><a href="{escape(address)}">{escape(said(words))}</a></li>' for words, address in links)
+    return f'<nav aria-label="{escape(said("More"))}"><ul>{items}</ul></nav>' if items else ""
 
 
 def page(
@@ -172,8 +205,10 @@ def page(
 
 def written(title: str, body: str, *, head: str = "", prefix: str = "") -> bytes:
     """The text of a page with this body, which is HTML."""
+    title = said(title)
+    spoken = "de" if isinstance(title, _German) else "en"
     text = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html><html lang="{spoken}"><head><meta charset="utf-8">'
         f"<title>{prefix}{escape(title)} · Countersign</title>"
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><style>{_STYLE}</style>{head}</head>'

@@ -1,0 +1,61 @@
+"""Refusals as pages: what a service answers in JSON to a browser that shows it to a person becomes a page."""
+
+import json
+from typing import cast
+
+from countersign.kernel.http import forms
+from countersign.kernel.http.call import Message, Send
+
+LARGEST_REFUSAL = 65_536
+_OF_THE_BODY = frozenset((b"content-type", b"content-length", b"content-encoding", b"etag", b"transfer-encoding"))
+
+
+def of_refusals(method: str, send: Send) -> Send:
+    """A `send` that turns JSON with a status of 400 or more into a page of the same status and headers; everything
+    else passes as it is."""
+    started: Message = {}
+    body = bytearray()
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_refusal(message):
+            started.update(message)
+            return
+        if not started:
+            await send(message)
+            return
+        piece: bytes = message.get("body", b"")
+        if len(body) + len(piece) <= LARGEST_REFUSAL:
+            body.extend(piece)
+        if not message.get("more_body", False):
+            await _answer(started, bytes(body), method, send)
+
+    return sent
+
+
+def _is_refusal(start: Message) -> bool:
+    kind = next((value for name, value in start["headers"] if name == b"content-type"), b"")
+    return start["status"] >= 400 and kind.split(b";")[0] in (b"application/json", b"application/problem+json")
+
+
+async def _answer(start: Message, body: bytes, method: str, send: Send) -> None:
+    try:
+        read: object = json.loads(body)
+    except ValueError:
+        read = {}
+    members = cast("dict[str, object]", read) if isinstance(read, dict) else {}
+    headers: list[tuple[bytes, bytes]] = [pair for pair in start["headers"] if pair[0] not in _OF_THE_BODY]
+    wait_s = next((value.decode("latin-1") for name, value in headers if name == b"retry-after"), None)
+    title, detail = _text(members, "title"), _text(members, "detail") or _text(members, "error")
+    page = forms.problem(start["status"], title, detail, _text(members, "resolution"), wait_s)
+    text = page.body if isinstance(page.body, bytes) else b""
+    own = [(name.lower().encode(), value.encode("latin-1")) for name, value in page.headers]
+    own += [(b"content-type", page.media_type.encode()), (b"content-length", b"%d" % len(text))]
+    names = {name for name, _ in own}
+    kept = [pair for pair in headers if pair[0] not in names]
+    await send({**start, "headers": [*own, *kept]})
+    await send({"type": "http.response.body", "body": b"" if method == "HEAD" else text, "more_body": False})
+
+
+def _text(members: dict[str, object], name: str) -> str:
+    found = members.get(name)
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,57 @@
+"""The plain pages around signing in, in German: whole, and with what was typed."""
+
+from collections.abc import Callable
+
+import pytest
+
+from countersign.distribution.accounts import pages as accounts
+from countersign.distribution.identity import pages as identity
+from countersign.kernel.http import forms, german
+from countersign.kernel.http.answer import Answer
+
+EMAIL = "ann@example.com"
+PAGES: dict[str, Callable[[], Answer]] = {
+    "sign-in": lambda: identity.sign_in("/", "e-mail or password is wrong", 401, EMAIL),
+    "set-up": lambda: identity.set_up("token"),
+    "set-up spent": lambda: identity.spent_set_up(404, has_people=True),
+    "set-up incomplete": lambda: identity.spent_set_up(404, has_people=False),
+    "onward": lambda: identity.bounce("/"),
+    "sign-up": lambda: accounts.sign_up("/", "This is not an e-mail address like name@example.com.", 400, EMAIL),
+    "reset": lambda: accounts.reset("/"),
+    "sent sign-up": lambda: accounts.sent_sign_up("/", EMAIL, is_mailed=True),
+    "sent reset": lambda: accounts.sent_reset("/", EMAIL, is_mailed=False),
+    "prove": lambda: accounts.prove("token", EMAIL),
+    "spent": lambda: accounts.spent(404),
+}
+
+
+class Strict(dict[str, str]):
+    """The texts. One that is not among them fails, unless a value is in it already."""
+
+    def get(self, key: str, default: str | None = None, /) -> str | None:  # type: ignore[override]
+        """The German text."""
+        assert key in self or not key or EMAIL in key, f"there is no German text for: {key}"
+        return super().get(key, default)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_text_of_the_pages_around_signing_in_is_there_in_german(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(german, "TEXTS", Strict(german.TEXTS))
+    spoken = forms.LANGUAGE.set("de")
+    try:
+        page = PAGES[name]()
+    finally:
+        forms.LANGUAGE.reset(spoken)
+
+    assert b'<html lang="de">' in (page.body if isinstance(page.body, bytes) else b"")
+
+
+def test_a_refused_sign_in_keeps_the_email_and_begins_at_the_password() -> None:
+    body = identity.sign_in("/", "e-mail or password is wrong", 401, 'ann"@example.com').body
+
+    assert isinstance(body, bytes)
+    assert b'value="ann&quot;@example.com" required' in body
+    assert b'autocomplete="current-password" autofocus required' in body
+    assert body.count(b"autofocus") == 1
