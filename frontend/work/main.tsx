@@ -1,12 +1,16 @@
 // The work app's pages. A new one: its address in paths.json, its line here, its file in pages/.
+import { effect } from "@preact/signals";
 import { type ComponentType, Fragment, type JSX } from "preact";
 import { Button } from "../shared/components/button";
+import { site } from "../shared/components/heading";
 import { Failed, Loading } from "../shared/components/states";
 import { enter } from "../shared/entry";
 import { Problem } from "../shared/problem";
 import { say as shared } from "../shared/say";
 import { isSignedIn } from "../shared/session";
+import { number } from "../shared/words";
 import type { Meta } from "./api";
+import { countWaiting } from "./approvals/waiting";
 import { Ended } from "./ended";
 import { later } from "./later";
 import { canList, modelOf } from "./models";
@@ -81,7 +85,7 @@ function places(): [address: string, label: string][] {
   const audit = found !== null && typeof found === "object" && "models" in found ? modelOf(found, "audit_entry") : undefined;
   return [
     ["/", say("models")],
-    ["/approvals", say("approvals")],
+    ["/approvals", site.waiting.value > 0 ? `${say("approvals")} (${number(site.waiting.value)})` : say("approvals")],
     ["/dashboard", say("dashboard")],
     ["/agents", say("agents")],
     ["/connect", say("connect")],
@@ -89,6 +93,10 @@ function places(): [address: string, label: string][] {
   ];
 }
 
+effect(() => {
+  const found = known.value;
+  return found !== null && typeof found === "object" && "models" in found ? countWaiting(found) : undefined;
+});
 void look();
 enter({
   title: "Countersign",

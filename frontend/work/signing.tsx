@@ -1,5 +1,5 @@
 // User name and password: what is typed goes to the server, which keeps the session where no script reads it.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Button } from "../shared/components/button";
 import { Faults, TextField } from "../shared/components/field";
 import { Problem } from "../shared/problem";
@@ -19,6 +19,11 @@ export function Signing({ prefix = "", username = "", onSigned }: Props) {
   const [isBusy, setBusy] = useState(false);
   // Of its own: what is typed would else be set back with every refusal.
   const [name, setName] = useState(username);
+  // Where the keyboard begins, in a dialog by its attribute: the first field that is empty.
+  const first = username ? "password" : "username";
+  useEffect(() => {
+    document.getElementById(`${prefix}${first}`)?.focus();
+  }, []);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
@@ -36,8 +41,8 @@ export function Signing({ prefix = "", username = "", onSigned }: Props) {
     <>
       <Faults problem={problem} />
       <form class="stack" onSubmit={(event) => void submit(event)}>
-        <TextField name={`${prefix}username`} label={say("username")} value={name} onInput={(event) => setName(event.currentTarget.value)} autocomplete="username" autocapitalize="none" required />
-        <TextField name={`${prefix}password`} label={say("password")} type="password" autocomplete="current-password" required />
+        <TextField name={`${prefix}username`} label={say("username")} value={name} onInput={(event) => setName(event.currentTarget.value)} autocomplete="username" autocapitalize="none" autofocus={first === "username"} required />
+        <TextField name={`${prefix}password`} label={say("password")} type="password" autocomplete="current-password" autofocus={first === "password"} required />
         <div class="row">
           <Button type="submit" look="strong" busy={isBusy}>
             {shared("sign.in")}

@@ -98,15 +98,17 @@ def served(
     settings: Mapping[str, str] | None = None,
     program: Sequence[str] = COMMAND,
     copies: bool = True,
+    ports: tuple[int, int] | None = None,
 ) -> Iterator[Running]:
     """Serve a service of the data directory on a free port until the block ends; "both" serves both.
+    `ports` are those of an earlier start, which is then a restart.
 
     A new directory gets a copy of one demonstration, which takes less time than to seed it; with --full, and without
     `copies`, it is seeded.
     """
     if copies and is_forking() and not data.exists() and is_plain_demonstration(options, settings, program):
         shutil.copytree(demonstration(service), data)
-    port, records_port = free_port(), free_port()
+    port, records_port = ports or (free_port(), free_port())
     command: list[str | Path] = [*program, "serve", *options, "--data", data]
     if service == "both":
         command += ["--distribution-port", str(port), "--records-port", str(records_port)]

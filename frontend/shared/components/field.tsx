@@ -62,6 +62,7 @@ interface TextProps extends Common {
   maxLength?: number;
   autocomplete?: string;
   autocapitalize?: "none";
+  autofocus?: boolean;
   onInput?: (event: InputEvent & { currentTarget: HTMLInputElement }) => void;
   onChange?: (event: Event & { currentTarget: HTMLInputElement }) => void;
 }

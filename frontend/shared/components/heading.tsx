@@ -1,15 +1,25 @@
 // The heading of a page: it names the window, and the keyboard goes on from it after a change of page.
+import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { arrived } from "../router";
+import { number } from "../words";
 
-export const site = { title: "Countersign" };
+export const site = {
+  title: "Countersign",
+  /** How many things wait for this person: it stands before the title of every page. */
+  waiting: signal(0),
+};
 
 /** Every page has exactly one, from the moment it is shown. `children` stand beside it. */
 export function Heading({ title, children }: { title: string; children?: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null);
+  const waiting = site.waiting.value;
   useEffect(() => {
-    document.title = title === site.title ? title : `${title} · ${site.title}`;
+    const named = title === site.title ? title : `${title} · ${site.title}`;
+    document.title = waiting > 0 ? `(${number(waiting)}) ${named}` : named;
+  }, [title, waiting]);
+  useEffect(() => {
     if (heading.current) {
       arrived(heading.current);
     }

@@ -101,12 +101,15 @@ async function watch(channel: BroadcastChannel, signal: AbortSignal): Promise<vo
   let pause_ms = 500;
   // From 0 on all there are come at once; the API goes back to it when what one may see has changed.
   let isAnew = true;
+  // After a break the first answer comes at once: it says that the connection is back.
+  let isBack = false;
   while (!signal.aborted) {
     try {
-      const asked: object = { since, wait_s: isAnew ? 0 : WAIT_S };
+      const asked: object = { since, wait_s: isAnew || isBack ? 0 : WAIT_S };
       const patience = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]);
       const { value }: { value: Watched } = await run<Watched>("plan", "watch", asked, patience);
       const wasLive = state.peek() === "live";
+      isBack = false;
       state.value = "live";
       problem.value = null;
       pause_ms = 500;
@@ -120,6 +123,7 @@ async function watch(channel: BroadcastChannel, signal: AbortSignal): Promise<vo
     } catch (error) {
       if (!signal.aborted) {
         state.value = "reconnecting";
+        isBack = true;
         channel.postMessage({ plans: [], isAll: false, state: "reconnecting" } satisfies News);
         if (plans.peek() === null) {
           problem.value = Problem.from(error);

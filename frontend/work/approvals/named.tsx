@@ -1,13 +1,14 @@
 // What a record is called that a plan is about: as it stands now, else as any plan here tells it.
 import { Masked } from "../../shared/components/chip";
-import type { Model, Row } from "../api";
-import { fieldOf, titleOf } from "../models";
+import { number } from "../../shared/words";
+import type { Meta, Model, Row } from "../api";
+import { fieldOf, modelOf, titleOf } from "../models";
 import { referred } from "../refs";
 import { plans } from "./live";
-import type { Difference } from "./plan";
+import type { Difference, Plan } from "./plan";
 import { say } from "./say";
 
-export function Named({ model, of }: { model: Model | undefined; of: Difference }) {
+export function Named({ model, of }: { model: Model | undefined; of: Pick<Difference, "model" | "id"> }) {
   if (!model) {
     return <>{say("step", { model: of.model, id: of.id.slice(0, 8) })}</>;
   }
@@ -24,6 +25,24 @@ export function Named({ model, of }: { model: Model | undefined; of: Difference 
   const title = titleOf(model, record);
   // A record that nobody named is called by its model already.
   return <>{said ? say("step", { model: model.label, id: title }) : title}</>;
+}
+
+/** What a plan is about, in a line: the record that it changes first, or what it makes; and how many more there are. */
+export function About({ meta, plan }: { meta: Meta; plan: Plan }) {
+  const { model = "", id = "" } = plan.diff[0] ?? plan.target ?? {};
+  const known = modelOf(meta, model);
+  if (!model) {
+    return null;
+  }
+  const others = new Set(plan.diff.map((each) => `${each.model}/${each.id}`)).size - 1;
+  const own = plan.diff.filter((each) => each.model === model && each.id === id);
+  const isNew = own.length > 0 && own.every((each) => each.before === null) && plan.target?.id !== id;
+  return (
+    <>
+      {isNew || !id ? say("step.new", { model: known?.label ?? model }) : <Named model={known} of={{ model, id }} />}
+      {others > 0 && ` ${say("others", { n: number(others) })}`}
+    </>
+  );
 }
 
 /** The name of a record that may be gone: the plan that deletes it has it. */

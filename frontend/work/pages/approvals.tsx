@@ -1,9 +1,9 @@
 // The approvals inbox: what waits for a signature, live, and everything one has to know before signing.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { SelectField } from "../../shared/components/field";
-import { Heading } from "../../shared/components/heading";
+import { Heading, site } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
 import { Empty, Failed, Loading } from "../../shared/components/states";
 import { ask, go, query } from "../../shared/router";
@@ -17,6 +17,7 @@ import { Again } from "../approvals/again";
 import { asksAgain, HASTY_S, note, signed, useOnScreen } from "../approvals/looking";
 import { AGES, grouped, isExpired, isOvertaken, type Plan } from "../approvals/plan";
 import { draftOf, formFor } from "../approvals/redoing";
+import { About } from "../approvals/named";
 import { Rejecting } from "../approvals/rejecting";
 import { say } from "../approvals/say";
 import { modelOf } from "../models";
@@ -35,6 +36,10 @@ function Inbox({ meta }: { meta: Meta }) {
     return () => (clearInterval(timer), end());
   }, []);
   const all = plans.value;
+  const waiting = all?.filter((plan) => plan.state === "pending" && !isExpired(plan, now_ms)).length;
+  useEffect(() => {
+    site.waiting.value = waiting ?? site.waiting.peek();
+  }, [waiting]);
   return (
     <div class="stack">
       <Heading title={say("title")}>
@@ -140,7 +145,20 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   const canDecide = first !== undefined && first.state === "pending" && !isExpired(first, now_ms);
   const canSign = canDecide && !isOvertaken(first);
   const at = groups.findIndex((each) => each[0]?.id === first?.id);
-  const choose = (plan: Plan | undefined) => plan && ask({ plan: plan.id });
+  // Keys that lead to another plan take the keyboard there.
+  const isLed = useRef(false);
+  useEffect(() => {
+    if (isLed.current) {
+      isLed.current = false;
+      document.querySelector<HTMLElement>('.plan[aria-current="true"]')?.focus();
+    }
+  }, [first?.id]);
+  const choose = (plan: Plan | undefined, leads = false) => {
+    if (plan) {
+      isLed.current = leads;
+      ask({ plan: plan.id });
+    }
+  };
   const seconds = useOnScreen(first?.id);
   const form = first && canSign && group.length === 1 ? formFor(meta, first) : null;
   const deciding = async (decide: () => Promise<boolean>): Promise<boolean> => {
@@ -175,8 +193,8 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   }, [first?.id]);
   useEffect(() => {
     const known = [
-      shortcut({ key: "j", does: say("key.j"), run: () => choose(groups[at + 1]?.[0]) }),
-      shortcut({ key: "k", does: say("key.k"), run: () => choose(groups[at - 1]?.[0]) }),
+      shortcut({ key: "j", does: say("key.j"), run: () => choose(groups[at + 1]?.[0], true) }),
+      shortcut({ key: "k", does: say("key.k"), run: () => choose(groups[at - 1]?.[0], true) }),
       shortcut({ key: "a", does: say("key.a"), run: sign }),
       shortcut({ key: "r", does: say("key.r"), run: () => canDecide && setRejecting(true) }),
     ];
@@ -193,6 +211,9 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
                   <span class="row between">
                     <code>{plan.command}</code>
                     {rest.length > 0 && <Chip>{say("same", { n: number(rest.length + 1) })}</Chip>}
+                  </span>
+                  <span class="about">
+                    <About {...{ meta, plan }} />
                   </span>
                   <span class="small quiet">
                     {plan.agent ?? plan.proposed_by?.person ?? "–"} · {ago(plan.proposed_at, now_ms)}

@@ -1,5 +1,5 @@
 // A new record of any model.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
 import { tell } from "../../shared/news";
@@ -13,6 +13,10 @@ import { say } from "../record/say";
 export function New({ meta, name }: { meta: Meta; name: string }) {
   const [planId, setPlanId] = useState<string | null>(null);
   const model = modelOf(meta, name);
+  useEffect(() => {
+    // Who makes a record begins with its first field.
+    document.querySelector<HTMLElement>(".record form :is(input, select, textarea)")?.focus();
+  }, []);
   if (!model || !may(model, "create")) {
     return <Missing />;
   }

@@ -5,6 +5,7 @@ import time
 import pytest
 from playwright.async_api import Browser, expect
 
+from countersign.kernel import clock
 from tests.browser.work.conftest import Caller, Desk
 from tests.figures import Figures
 
@@ -16,9 +17,13 @@ def lead(alice: Caller, title: str) -> str:
     return str(alice.run("lead.create", title=title)["id"])
 
 
-async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
-    browser: Browser, desk: Desk, alice: Caller
-) -> None:
+def waiting(alice: Caller) -> int:
+    """How many proposals wait that have not expired."""
+    found = alice.run("plan.list", filter=[{"field": "state", "op": "eq", "value": "pending"}])
+    return sum(each["expires_at"] > clock.rfc3339(clock.now()) for each in found)
+
+
+async def test_a_proposal_appears_by_itself_and_is_approved_by_key(browser: Browser, desk: Desk, alice: Caller) -> None:
     scout = alice.agent("scout", "lead.*")
     ids = [lead(alice, f"Old {number}") for number in range(2)]
     async with desk.page(browser) as page:
@@ -28,11 +33,17 @@ async def test_a_proposal_appears_by_itself_and_is_approved_by_key(
         await page.wait_for_selector(".plan:has-text('lead.delete')")
         await expect(page.locator(".plan-page")).to_contain_text("Old 0")
         assert "The agent scout, for alice" in await page.inner_text(".plan-page")
+        await expect(page.locator(".plan .about")).to_have_text("Lead Old 0")
+        before = waiting(alice)
+        await expect(page.locator("nav >> text=Approvals")).to_have_text(f"Approvals ({before})")
+        assert await page.title() == f"({before}) Approvals · Countersign"
         sent: list[str] = []
         page.on("request", lambda each: sent.append(each.post_data or "") if "/api/approve/" in each.url else None)
         await page.keyboard.press("a")
         await page.wait_for_selector(".toast:has-text('carried out')")
 
+        await expect(page.locator("nav >> text=Approvals")).not_to_have_text(f"Approvals ({before})")
+        assert waiting(alice) == before - 1
         assert '"digest":"sha256:' in sent[0]
         assert not alice.run("lead.list", filter=[{"field": "id", "op": "eq", "value": ids[0]}])
         assert alice.run("lead.get", id=ids[1])
@@ -47,8 +58,11 @@ async def test_what_else_a_deletion_does_is_told_as_the_api_tells_it(
     told = alice.run("plan.get", id=plan)["effects"]
     assert told == ["1 activity deleted"]
     async with desk.page(browser) as page:
+        # A computer whose clock is late has nothing that was proposed in its future.
+        await page.clock.set_fixed_time(time.time() - 600)
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
         await expect(page.locator(".effects li")).to_have_text(told)
+        await expect(page.locator(".plan-page")).to_contain_text("Proposed now · Expires in")
 
 
 async def test_a_plan_that_is_overtaken_says_so_where_it_is_looked_at(
@@ -81,6 +95,10 @@ async def test_what_else_was_proposed_of_a_deleted_record_is_marked_at_once_and_
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?agent=both ways&plan={moving}")
         await page.wait_for_selector(".plan-page h4:has-text('Lead Sold and gone')")
+        await page.keyboard.press("k")
+        await expect(page.locator(".plan:has-text('lead.delete')")).to_be_focused()
+        await page.keyboard.press("j")
+        await expect(page.locator(".plan:has-text('lead.qualify')")).to_be_focused()
         await page.click(".plan:has-text('lead.delete')")
         await page.wait_for_selector("h2:text-is('lead.delete')")
         await page.keyboard.press("a")
@@ -96,9 +114,7 @@ async def test_what_else_was_proposed_of_a_deleted_record_is_marked_at_once_and_
 
 
 @pytest.mark.full
-async def test_proposals_are_seen_as_they_come(
-    browser: Browser, desk: Desk, alice: Caller, figures: Figures
-) -> None:
+async def test_proposals_are_seen_as_they_come(browser: Browser, desk: Desk, alice: Caller, figures: Figures) -> None:
     """How soon, is a figure beside the one that is wanted."""
     runner = alice.agent("runner", "lead.*")
     ids = [lead(alice, f"Timed {number}") for number in range(20)]

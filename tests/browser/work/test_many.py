@@ -24,6 +24,12 @@ async def choose(page: Page, words: str) -> None:
     await page.wait_for_selector("dialog[open]")
 
 
+TICKED = """[["::before", "color"], [null, "backgroundColor"]].map(([part, of]) =>
+  getComputedStyle(document.querySelector(".picked .pick"), part)[of])
+  .concat(getComputedStyle(document.querySelector(".grid-row.picked")).backgroundColor)"""
+"""The colours of a tick, of its box, and of its row."""
+
+
 async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result_told(
     browser: Browser, desk: Desk, alice: Caller
 ) -> None:
@@ -36,6 +42,8 @@ async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result
         await page.click("#cell-1-0 .pick")
         await page.wait_for_selector(".picked-bar")
         assert await page.locator("#cell-1-0").bounding_box() == before
+        tick, box, row = await page.evaluate(TICKED)
+        assert box not in (tick, row)
         await page.click("#cell-1-0 .pick")
         await expect(page.locator(".picked-bar")).to_have_count(0)
         await page.focus("[role=grid]")

@@ -16,6 +16,7 @@ async def test_a_record_is_made_by_keyboard_and_its_faults_lead_to_their_fields(
         await page.wait_for_selector("#cell-0-0 a")
         await page.keyboard.press("n")
         await page.wait_for_selector("h1:text-is('New: Lead')")
+        await expect(page.locator(".record form :is(input, select, textarea)").first).to_be_focused()
         await page.fill("#expected_revenue_minor", "1,234.5")
         await page.press("#expected_revenue_minor", "Enter")
         await page.wait_for_selector("[role=alert]:focus")
