@@ -38,7 +38,11 @@ class Work(Protocol):
         ...
 
     async def next_number(self, sequence: str) -> int:
-        """The next number of the sequence, from 1: without gaps, since it is given back when the action fails."""
+        """The next number of the sequence, from 1: without gaps, since it is given back when the action fails.
+
+        Call the sequence <model>-<prefix> where the record's number is written <prefix>-<n>: it goes on after the
+        numbers of records that an import restores.
+        """
         ...
 
     def refuse(self, reason: str) -> None:

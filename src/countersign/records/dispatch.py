@@ -103,8 +103,9 @@ class Dispatch:
 
     async def _import(self, run: Run, view: ModelView, body: Body) -> object:
         """An agent only proposes an import; its rows are checked as far as it may know, and nothing is written."""
+        found = await import_.read(run, view, body)
         async with run.writing() as inside:
-            checked, prepared = await import_.check(inside, view, body)
+            checked, prepared = await import_.check(inside, view, found)
             if checked.dry_run or checked.errors:
                 return checked
             return await propose.propose(inside, prepared, why=None)

@@ -16,7 +16,7 @@ from countersign.records.access import agent_tokens, lockout, sign_in
 from countersign.records.access.view import Caller
 from countersign.records.approvals import decide
 from countersign.records.approvals.propose import Proposal
-from countersign.records.commands import export, incoming, listing, noting, writing
+from countersign.records.commands import export, incoming, noting, writing
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Body, Run, actor_of
 from countersign.records.dispatch import Dispatch, view_of
@@ -141,14 +141,14 @@ class Handlers:
 
     def _exported(self, call: edge.Call[Caller], model: str, body: Body) -> Answer:
         run = self._run(call)
-        asked, wanted = export.read(run, model, body)
-        listing.statement(run, model, asked, "export")
+        asked = export.read(run, model, body)
+        export.check(run, model, asked)
 
         async def pieces() -> AsyncIterator[bytes]:
-            async for text, _ in export.pieces_of(run, model, asked, wanted):
+            async for text, _ in export.pieces_of(run, model, asked):
                 yield text.encode()
 
-        return Answer(200, pieces(), wanted)
+        return Answer(200, pieces(), asked.content_type)
 
 
 async def _issued(run: Run, asked: agent_tokens.Asked) -> Token:

@@ -181,7 +181,7 @@ async def _outcome(run: Run, call: KeyedCall, value: object) -> Outcome:
 def _is_plain(value: object) -> bool:
     """Whether the value says nothing but ids."""
     if isinstance(value, Imported):
-        return not value.errors
+        return not value.errors and not value.columns
     return isinstance(value, dict) and cast("dict[str, object]", value).keys() == {"id"}
 
 

@@ -13,8 +13,8 @@ from countersign.records.access.view import ModelView
 from countersign.records.approvals import propose
 from countersign.records.commands import (
     conditions,
+    export,
     incoming,
-    listing,
     select,
     writing,
 )
@@ -96,17 +96,16 @@ def hidden_models_are_forbidden(patch: pytest.MonkeyPatch) -> None:
 
 def exports_hold_clear_values(patch: pytest.MonkeyPatch) -> None:
     """An export leaves the masks out."""
-    real = listing.stream
+    real = export.pieces_of
 
-    async def stream(run: Run, model: str, asked: Any, command: str = "list") -> Any:
-        if command == "export":
-            view = run.view_of(model)
-            views = {**run.caller.view.models, model: replace(view, fields=dict.fromkeys(view.fields, "clear"))}
-            run = replace(run, caller=replace(run.caller, view=replace(run.caller.view, models=views)))
-        async for records in real(run, model, asked, command):
-            yield records
+    async def pieces_of(run: Run, model: str, asked: export.ExportRequest) -> Any:
+        view = run.view_of(model)
+        views = {**run.caller.view.models, model: replace(view, fields=dict.fromkeys(view.fields, "clear"))}
+        run = replace(run, caller=replace(run.caller, view=replace(run.caller.view, models=views)))
+        async for piece in real(run, model, asked):
+            yield piece
 
-    patch.setattr(listing, "stream", stream)
+    patch.setattr(export, "pieces_of", pieces_of)
 
 
 def openapi_names_every_model(patch: pytest.MonkeyPatch) -> None:

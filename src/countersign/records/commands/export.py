@@ -1,20 +1,25 @@
 """The command `export`: all matching records as CSV or NDJSON, through the same read gate as every answer."""
 
-import csv
-import io
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
-from countersign.records.commands import listing
+from countersign.declare import Ref
+from countersign.records.commands import conditions, listing, outgoing, record_names, select
+from countersign.records.commands.csv_columns import Column, Headers, shown_cell
+from countersign.records.commands.csv_text import NOTATION, Notation, guarded, read_notation, written
 from countersign.records.commands.query import Query
+from countersign.records.commands.reading import Reading, Record
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Body, Run
+from countersign.records.masking import swap
 
 Format: TypeAlias = Literal["text/csv", "application/x-ndjson"]
 FORMATS: tuple[Format, ...] = ("text/csv", "application/x-ndjson")
+FORMS = ("raw", "shown")
 MOST_IN_ENVELOPE = 5_000
 
 _encoder = msgspec.json.Encoder()
@@ -27,18 +32,63 @@ class Exported(msgspec.Struct):
     text: str
 
 
-def read(run: Run, model: str, body: Body) -> tuple[Query, Format]:
-    """The query and the format of an input.
+@dataclass(frozen=True, slots=True)
+class ExportRequest:
+    """What to export, and how: `columns` in their order; `is_shown` as people read it, under labels, with amounts in
+    decimals and the names of records in place of their ids."""
+
+    query: Query
+    content_type: Format
+    columns: tuple[Column, ...]
+    is_shown: bool
+    notation: Notation
+
+    @property
+    def named(self) -> tuple[Ref, ...]:
+        """The references to show by the names of their records."""
+        refs = [each.field for each in self.columns if isinstance(each.field, Ref)]
+        return tuple(refs) if self.is_shown else ()
+
+
+def read(run: Run, model: str, body: Body) -> ExportRequest:
+    """The export that an input asks for.
 
     Raises:
-        BadInput: the query is refused, or the format is none there is.
+        BadInput: the query is refused, there is no such format or form, or a field is unknown.
     """
-    wanted = body.get("content_type", "text/csv")
+    wanted, form = body.get("content_type", "text/csv"), body.get("form", "raw")
     found: Format | None = next((each for each in FORMATS if each == wanted), None)
     if found is None:
         raise BadInput(f"content_type must be {' or '.join(FORMATS)}")
-    rest = {name: value for name, value in body.items() if name != "content_type"}
-    return listing.read(run, model, "export", rest), found
+    if form not in FORMS:
+        raise BadInput(f"form must be {' or '.join(FORMS)}")
+    if form == "shown" and found != "text/csv":
+        raise BadInput("form shown is for text/csv alone: leave it out")
+    own = ("content_type", "form", "fields", *NOTATION)
+    query = listing.read(run, model, "export", {name: value for name, value in body.items() if name not in own})
+    columns = _columns(run, model, body.get("fields"), is_shown=form == "shown")
+    return ExportRequest(query, found, columns, form == "shown", read_notation(body))
+
+
+def _columns(run: Run, model: str, fields: object, *, is_shown: bool) -> tuple[Column, ...]:
+    view = run.view_of(model)
+    names: Sequence[object] = run.engine.reading(run.caller, view).names
+    if fields is not None:
+        names = cast("list[object]", fields) if isinstance(fields, list) else ()
+        if not names or len({each for each in names if isinstance(each, str)}) != len(names):
+            raise BadInput("fields must be an array of different names of fields")
+    headers = Headers(view)
+    columns = [headers.raw(cast(str, each)) for each in names]
+    return tuple(headers.shown(cast(str, each.name)) for each in columns) if is_shown else tuple(columns)
+
+
+def check(run: Run, model: str, asked: ExportRequest) -> None:
+    """Look at the query before the first piece is sent.
+
+    Raises:
+        BadInput: a condition or a key is refused.
+    """
+    _statement(run, model, asked)
 
 
 async def export(run: Run, model: str, body: Body) -> Exported:
@@ -47,51 +97,86 @@ async def export(run: Run, model: str, body: Body) -> Exported:
     Raises:
         BadInput: the query is refused, or there is more than fits: ask for a stream by Accept.
     """
-    asked, wanted = read(run, model, body)
+    asked = read(run, model, body)
     pieces: list[str] = []
     rows = size = 0
-    async with aclosing(pieces_of(run, model, asked, wanted)) as found:
+    async with aclosing(pieces_of(run, model, asked)) as found:
         async for piece, count in found:
             rows += count
             if rows > MOST_IN_ENVELOPE:
                 raise BadInput(
-                    f"more than {MOST_IN_ENVELOPE} records match: give a limit, or send Accept: {wanted} for a stream"
+                    f"more than {MOST_IN_ENVELOPE} records match: give a limit, or send Accept: {asked.content_type} "
+                    "for a stream"
                 )
             size += len(piece)
             if size > listing.LONGEST_PAGE:
                 raise BadInput(
                     f"the export is longer than {listing.LONGEST_PAGE >> 20} MiB: give a limit, or send "
-                    f"Accept: {wanted} for a stream"
+                    f"Accept: {asked.content_type} for a stream"
                 )
             pieces.append(piece)
-    return Exported(wanted, "".join(pieces))
+    return Exported(asked.content_type, "".join(pieces))
 
 
-async def pieces_of(run: Run, model: str, asked: Query, wanted: Format) -> AsyncGenerator[tuple[str, int]]:
+async def pieces_of(run: Run, model: str, asked: ExportRequest) -> AsyncGenerator[tuple[str, int]]:
     """The text in pieces with the number of records in each; the first piece of CSV is its head."""
-    names = run.engine.reading(run.caller, run.view_of(model)).names
-    if wanted == "text/csv":
-        yield _csv([names]), 0
-    async with aclosing(listing.stream(run, model, asked, "export")) as found:
+    reading = run.engine.reading(run.caller, run.view_of(model))
+    is_csv, separator = asked.content_type == "text/csv", asked.notation.separator or ","
+    places = [reading.names.index(cast(str, each.name)) for each in asked.columns]
+    if is_csv:
+        yield written([[guarded(each.header) for each in asked.columns]], separator), 0
+    async with aclosing(_records(run, model, reading, asked)) as found:
         async for records in found:
-            if wanted == "text/csv":
-                rows = [[_cell(value) for value in msgspec.structs.astuple(each)] for each in records]
-                yield _csv(rows), len(records)
+            rows = [([values[place] for place in places], names) for values, names in records]
+            if is_csv:
+                yield written([_cells(asked, values, names) for values, names in rows], separator), len(rows)
             else:
-                yield "".join(_encoder.encode(each).decode() + "\n" for each in records), len(records)
+                heads = [each.name for each in asked.columns]
+                lines = [_encoder.encode(dict(zip(heads, values, strict=True))).decode() for values, _ in rows]
+                yield "".join(f"{line}\n" for line in lines), len(rows)
 
 
-def _csv(rows: Sequence[Sequence[str]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows(rows)
-    return text.getvalue()
+_Records: TypeAlias = list[tuple[tuple[Any, ...], Mapping[str, str]]]
+"""The values of each record as the caller sees them, and by the name of a reference what its record is called."""
 
 
-def _cell(value: object) -> str:
-    """A value in a cell; what a spreadsheet would run as a formula begins with an apostrophe instead (CWE-1236)."""
+async def _records(run: Run, model: str, reading: Reading, asked: ExportRequest) -> AsyncGenerator[_Records]:
+    made, count = _statement(run, model, asked), len(reading.names)
+    async with aclosing(run.engine.records.database.stream(made.text, *made.values)) as found:
+        async for rows in found:
+            records: list[Record] = await outgoing.records(run, reading, [row[:count] for row in rows])
+            names = await _names(run, asked.named, [row[count:] for row in rows])
+            yield [(msgspec.structs.astuple(each), called) for each, called in zip(records, names, strict=True)]
+
+
+def _statement(run: Run, model: str, asked: ExportRequest) -> select.Statement:
+    view = run.view_of(model)
+
+    def named(scope: conditions.Scope) -> list[str]:
+        return [record_names.name_column(run, scope, each) for each in asked.named]
+
+    return select.page(run.engine.reading(run.caller, view), view.reach("export"), asked.query, named)
+
+
+async def _names(run: Run, refs: Sequence[Ref], rows: Sequence[Sequence[Any]]) -> list[dict[str, str]]:
+    found = [{ref.name: str(name) for ref, name in zip(refs, row, strict=True) if name} for row in rows]
+    tokens = await outgoing.literals(run, [name for each in found for name in each.values()])
+    if not tokens:
+        return found
+    grammar = run.engine.grammar
+    return [{ref: swap.replaced(grammar, name, tokens) for ref, name in each.items()} for each in found]
+
+
+def _cells(asked: ExportRequest, values: Sequence[object], names: Mapping[str, str]) -> list[str]:
+    return [_cell(asked, *each, names) for each in zip(asked.columns, values, strict=True)]
+
+
+def _cell(asked: ExportRequest, column: Column, value: object, names: Mapping[str, str]) -> str:
+    """A value in a cell; no text in it is run as a formula."""
     if value is None:
         return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = str(value)
-    return f"'{text}" if text[:1] in "=+-@\t\r" and not isinstance(value, int) else text
+    text = shown_cell(column, value, asked.notation) if asked.is_shown else None
+    if text is None and isinstance(value, str):
+        # A value of kind ref is a string; where its record has no name that the caller reads, the id is shown.
+        return guarded(names.get(column.name or "", value))
+    return _encoder.encode(value).decode() if text is None else text

@@ -1,6 +1,6 @@
 """The one SELECT: conditions, order, visibility, rules and totals become a single parameterised statement."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -34,19 +34,26 @@ class Statement:
         self.values = values
 
 
-def page(reading: Reading, rows: Rows, query: Query) -> Statement:
-    """The records of a query that the caller may see, in its order (API document, Filter semantics).
+Columns = Callable[[conditions.Scope], Sequence[str]]
+"""Expressions to select beside those of a reading."""
+
+
+def page(reading: Reading, rows: Rows, query: Query, more: Columns | None = None) -> Statement:
+    """The records of a query that the caller may see, in its order (API document, Filter semantics), with `more`
+    columns after those of the reading.
 
     Raises:
         BadInput: a condition or a key names a field the caller does not read in clear, or does not fit its kind.
     """
     parameters = Parameters()
-    return Statement(_page(reading, rows, query, parameters), parameters.values)
+    return Statement(_page(reading, rows, query, parameters, more), parameters.values)
 
 
-def _page(reading: Reading, rows: Rows, query: Query, parameters: Parameters) -> str:
+def _page(
+    reading: Reading, rows: Rows, query: Query, parameters: Parameters, more: Columns | None = None
+) -> str:
     scope = reading.scope(parameters)
-    columns = ", ".join(reading.columns(scope))
+    columns = ", ".join([*reading.columns(scope), *(more(scope) if more is not None else ())])
     where = matching(scope, reading, rows, query)
     order = in_order(terms(scope, reading, query))
     text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE {where} ORDER BY {order}'

@@ -54,13 +54,15 @@ async def find(run: Run, model: Declared, rows: Rows, record_id: object) -> Stor
     return record_of(model, row)
 
 
-async def insert(run: Run, model: Declared, given: Mapping[str, Given], command: str) -> str:
-    """A new record with these values, defaults filled in already; its id.
+async def insert(
+    run: Run, model: Declared, given: Mapping[str, Given], command: str, *, record_id: str | None = None
+) -> str:
+    """A new record with these values, defaults filled in already; its id, which is a random one where none is given.
 
     Raises:
         BadInput: a value that must be unique is taken.
     """
-    record_id = ids.new_record_id()
+    record_id = record_id or ids.new_record_id()
     values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
     values |= {name: 0 for name, field in model.fields.items() if field.sum_of is not None}
     values |= computed(model, values)

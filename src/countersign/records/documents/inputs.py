@@ -7,7 +7,8 @@ from countersign.declare import Field
 from countersign.records.access.view import ModelView
 from countersign.records.commands.command import moves
 from countersign.records.commands.count_by import KINDS
-from countersign.records.commands.export import FORMATS
+from countersign.records.commands.csv_text import DATE_ORDERS, DECIMAL_MARKS, SEPARATORS
+from countersign.records.commands.export import FORMATS, FORMS
 from countersign.records.commands.query import MOST_CONDITIONS, MOST_KEYS, MOST_ROWS, MOST_VALUES
 
 Schema: TypeAlias = dict[str, Any]
@@ -23,6 +24,34 @@ _CASCADE: Schema = {
     "default": False,
     "description": "delete and empty what refers to the record as on_delete of each reference says (GET /api/meta); "
     "without it, the deletion is refused while another record refers to this one",
+}
+
+_NOTATION: Mapping[str, Schema] = {
+    "separator": {"type": "string", "enum": list(SEPARATORS), "description": "between the cells of CSV"},
+    "decimal": {"type": "string", "enum": list(DECIMAL_MARKS), "default": ".", "description": "the mark in amounts"},
+    "date_order": {
+        "type": "string",
+        "enum": list(DATE_ORDERS),
+        "default": "ymd",
+        "description": "of day, month and year in dates; YYYY-MM-DD is read in any case",
+    },
+}
+
+IMPORT: Mapping[str, Schema] = {
+    "csv": {"type": "string", "description": "the text of the file; its first row has names or labels of fields"},
+    "dry_run": {"type": "boolean", "default": False, "description": "check every row and write nothing"},
+    "columns": {
+        "type": "array",
+        "items": {"type": ["string", "null"]},
+        "description": "for each column of the file its field (null: left out; <field>:amount: money in decimals), "
+        "in place of what the first row says",
+    },
+    "restore": {
+        "type": "boolean",
+        "default": False,
+        "description": "keep ids, states and read-only values as the file has them; for administrators",
+    },
+    **_NOTATION,
 }
 
 OWN: Mapping[str, Schema] = {
@@ -94,15 +123,30 @@ def input_schema(view: ModelView, name: str) -> Schema:
     if name in ("list", "search"):
         return _object(query_properties(view), [])
     if name == "export":
-        return _object({**query_properties(view), "content_type": {"type": "string", "enum": list(FORMATS)}}, [])
+        return _object({**query_properties(view), **_exporting(view)}, [])
     if name == "import":
-        return _object({"csv": {"type": "string"}, "dry_run": {"type": "boolean"}}, ["csv"])
+        return _object(dict(IMPORT), ["csv"])
     if name == "count_by":
         by = {"type": "string", "enum": _grouped(view)}
         return _object({"field": by, "filter": query_properties(view)["filter"]}, ["field"])
     if name == "delete":
         return _object({"id": _ID, "revision": _REVISION, "cascade": _CASCADE}, ["id"])
     return _writing(view, name)
+
+
+def _exporting(view: ModelView) -> Schema:
+    names = {"type": "string", "enum": ["id", "revision", *view.fields]}
+    return {
+        "content_type": {"type": "string", "enum": list(FORMATS), "default": FORMATS[0]},
+        "form": {
+            "type": "string",
+            "enum": list(FORMS),
+            "default": "raw",
+            "description": "raw: names of fields, ids, minor units; shown: labels, names of records, decimals",
+        },
+        "fields": {"type": "array", "items": names, "minItems": 1, "description": "the columns, in their order"},
+        **_NOTATION,
+    }
 
 
 def _grouped(view: ModelView) -> list[str]:
