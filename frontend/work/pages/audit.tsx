@@ -34,8 +34,8 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
     { keeps: true },
   );
   const download = async () => {
-    const { exported } = await import("../list/export");
-    await exported(meta, model, { filter, order }, model.fields);
+    const { exportedRaw } = await import("../list/export");
+    await exportedRaw(model, { filter, order });
   };
   return (
     <div class="stack">

@@ -8,54 +8,86 @@ import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
 import { counted, number } from "../../shared/words";
 import { attempt, type Meta, type Model } from "../api";
-import { parsed } from "../import/csv";
-import { choices, guessed, inWords, mapped } from "../import/mapping";
+import { choices, inWords, textOf } from "../import/mapping";
 import { say } from "../import/say";
 import { may, modelOf } from "../models";
 import { Proposed } from "../record/proposed";
 import { say as ofRecord } from "../record/say";
+import { type DateOrder, type Decimal, notation } from "../values/notation";
 
 interface Imported {
   rows: number;
   created: number;
+  unchanged: number;
   dry_run: boolean;
   errors: { row: number; error: string }[];
+  columns: { header: string; field: string | null }[];
 }
+
+const BEGINNING = 300;
+const DECIMALS = [[".", "1,234.50"], [",", "1.234,50"]] as const;
+const ORDERS = ["ymd", "dmy", "mdy"] as const;
 
 export function Import({ meta, name }: { meta: Meta; name: string }) {
   const model = modelOf(meta, name);
-  return model && may(model, "import") ? <Asking model={model} /> : <Missing />;
+  const settings = modelOf(meta, "setting");
+  // Who may import settings is an administrator, as far as a page can see.
+  const canRestore = settings !== undefined && may(settings, "import");
+  return model && may(model, "import") ? <Asking {...{ model, canRestore }} /> : <Missing />;
 }
 
-function Asking({ model }: { model: Model }) {
-  const [rows, setRows] = useState<string[][]>([]);
+function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
+  const [text, setText] = useState("");
+  const [heads, setHeads] = useState<string[]>([]);
+  const [count, setCount] = useState(0);
   const [mapping, setMapping] = useState<string[]>([]);
+  const [decimal, setDecimal] = useState<Decimal>(notation.decimal);
+  const [order, setOrder] = useState<DateOrder>(notation.date_order);
+  const [restores, setRestores] = useState(false);
   const [told, setTold] = useState<Imported | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [planId, setPlanId] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
-  const choose = async (file: File | undefined) => {
-    const read = file ? parsed(await file.text()) : [];
-    setRows(read);
-    setMapping(guessed(model, read[0] ?? []));
-    setTold(null);
-    setProblem(null);
-  };
-  const run = async (isTrial: boolean) => {
+  /** Asks the API; null where it refuses, which is shown, or where it became a plan. */
+  const send = async (more: object): Promise<Imported | null> => {
     setBusy(true);
     setProblem(null);
+    setTold(null);
     try {
-      const input = { csv: mapped(model, rows, mapping), dry_run: isTrial };
-      const done = await attempt<Imported>(model.name, "import", input);
-      setTold(done.isDone ? done.value : null);
+      const done = await attempt<Imported>(model.name, "import", { decimal, date_order: order, ...more });
       setPlanId(done.isDone ? null : done.planId);
+      return done.isDone ? done.value : null;
     } catch (error) {
-      setTold(null);
       setProblem(error instanceof Problem ? error : new Problem(0, { detail: (error as Error).message }));
+      return null;
+    } finally {
+      setBusy(false);
     }
-    setBusy(false);
   };
-  const count = Math.max(0, rows.length - 1);
+  const choose = async (file: File | undefined) => {
+    setHeads([]);
+    const csv = file ? await textOf(file) : "";
+    // What the columns mean, the API says as it would read them.
+    const found = file ? await send({ csv, dry_run: true }) : null;
+    if (found) {
+      const known = new Set(choices(model, restores).map(([value]) => value));
+      setText(csv);
+      setCount(found.rows);
+      setHeads(found.columns.map((each) => each.header));
+      setMapping(found.columns.map(({ field }) => (field && known.has(field) ? field : "")));
+    }
+  };
+  const run = async (isTrial: boolean) => {
+    const columns = mapping.map((each) => each || null);
+    const restore = restores ? { restore: true } : {};
+    setTold(await send({ csv: text, dry_run: isTrial, columns, ...restore }));
+  };
+  const restoring = (next: boolean) => {
+    setRestores(next);
+    setTold(null);
+    const known = choices(model, next).map(([value]) => value);
+    setMapping(mapping.map((each, place) => each || (next && known.includes(heads[place] ?? "") ? (heads[place] ?? "") : "")));
+  };
   const isTried = told !== null && told.dry_run && told.errors.length === 0;
   return (
     <div class="stack">
@@ -68,23 +100,33 @@ function Asking({ model }: { model: Model }) {
       {planId && <Proposed planId={planId} />}
       <Field name="file" label={say("file")}>
         {(given) => (
-          <input {...given} type="file" accept=".csv,text/csv,text/plain" onChange={(event) => void choose(event.currentTarget.files?.[0])} />
+          <input {...given} type="file" accept=".csv,.tsv,.txt,text/csv,text/plain,text/tab-separated-values" onChange={(event) => void choose(event.currentTarget.files?.[0])} />
         )}
       </Field>
-      {count > 0 && (
+      {heads.length > 0 && (
         <>
           <h2>{say("map")}</h2>
           <p class="quiet">{counted(count, say("rows.one"), say("rows"))}</p>
+          <figure>
+            <figcaption class="small quiet">{say("sample")}</figcaption>
+            <pre class="small">{text.slice(0, BEGINNING).split(/\r\n|\r|\n/).slice(0, 3).join("\n")}</pre>
+          </figure>
           <div class="form">
-            {rows[0]?.map((column, place) => (
+            <SelectField name="decimal" label={say("decimal")} value={decimal} options={DECIMALS} onChange={(next) => (setDecimal(next as Decimal), setTold(null))} />
+            <SelectField name="dates" label={say("dates")} value={order} options={ORDERS.map((each) => [each, say(each)] as const)} onChange={(next) => (setOrder(next as DateOrder), setTold(null))} />
+            {canRestore && (
+              <Field name="restore" label={say("restore")} help={say("restore.help")}>
+                {(given) => <input {...given} class="" type="checkbox" checked={restores} onChange={(event) => restoring(event.currentTarget.checked)} />}
+              </Field>
+            )}
+            {heads.map((column, place) => (
               <SelectField
                 key={place}
                 name={`column-${place}`}
                 label={column || `#${place + 1}`}
-                help={`${say("sample")}: ${rows[1]?.[place] ?? ""}`}
                 value={mapping[place] ?? ""}
                 onChange={(next) => (setMapping(mapping.with(place, next)), setTold(null))}
-                options={[["", say("ignore")], ...choices(model)]}
+                options={[["", say("ignore")], ...choices(model, restores)]}
               />
             ))}
           </div>
@@ -126,6 +168,7 @@ function Told({ model, told }: { model: Model; told: Imported }) {
       {told.dry_run
         ? counted(told.rows, say("fine.one"), say("fine"))
         : counted(told.created, say("done.one"), say("done"))}{" "}
+      {told.unchanged > 0 && `${counted(told.unchanged, say("unchanged.one"), say("unchanged"))} `}
       {!told.dry_run && <a href={`/models/${model.name}`}>{say("see")}</a>}
     </p>
   );

@@ -152,9 +152,14 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
           {say("call")}
         </Button>
         {may(model, "export") && (
-          <Button tight look="plain" onClick={() => void download(meta, model, about, columns)}>
-            {say("export")}
-          </Button>
+          <>
+            <Button tight look="plain" onClick={() => void download(model, about, columns)}>
+              {say("export")}
+            </Button>
+            <Button tight look="plain" onClick={() => void download(model, about, null)}>
+              {say("export.raw")}
+            </Button>
+          </>
         )}
         <span class="quiet small count" role="status">
           {rows.total.value === null ? say("counting") : counted(rows.total.value, say("count.one"), say("count"))}
@@ -193,7 +198,8 @@ async function copyCall(model: Model, about: string): Promise<void> {
   await copied(callOf(model, about));
 }
 
-async function download(meta: Meta, model: Model, about: string, columns: readonly Field[]): Promise<void> {
-  const { exported } = await import("../list/export");
-  await exported(meta, model, JSON.parse(about) as object, columns);
+async function download(model: Model, about: string, columns: readonly Field[] | null): Promise<void> {
+  const { exported, exportedRaw } = await import("../list/export");
+  const input = JSON.parse(about) as object;
+  await (columns ? exported(model, input, columns) : exportedRaw(model, input));
 }

@@ -266,9 +266,9 @@ async def test_what_is_seen_is_what_is_exported(browser: Browser, desk: Desk) ->
         await page.wait_for_selector("#cell-0-0 a")
         async with page.expect_download() as download:
             await page.click("text=Export what I see")
-        lines = (await (await download.value).path()).read_text().splitlines()
+        lines = (await (await download.value).path()).read_text(encoding="utf-8-sig").splitlines()
 
-        assert lines[0] == "stage,title"
+        assert lines[0] == "Stage,Title"
         assert len(lines) >= 101
         assert all(line.startswith("won,") for line in lines[1:])
 

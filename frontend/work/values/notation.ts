@@ -1,0 +1,16 @@
+// How files write amounts and dates, in the words of the API: as the page's language does, unless the person says so.
+import { language } from "../../shared/words";
+
+export type Decimal = "." | ",";
+export type DateOrder = "ymd" | "dmy" | "mdy";
+
+export interface Notation {
+  decimal: Decimal;
+  date_order: DateOrder;
+}
+
+export const notation: Notation =
+  language === "de" ? { decimal: ",", date_order: "dmy" } : { decimal: ".", date_order: "ymd" };
+
+/** What a spreadsheet in the page's language separates cells by: a comma, unless amounts have one. */
+export const separator = notation.decimal === "," ? ";" : ",";
