@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Unpack
 
 from countersign.declare.errors import BadValue
 from countersign.declare.fields.field import EQUALITY, RANGES, Field, FieldOptions, Stored
+from countersign.declare.fields.formats import FORMATS, SCHEMA_FORMATS, Format
 
 LONGEST_TEXT = 1_000
 LONGEST_LONGTEXT = 1_000_000
@@ -34,28 +35,43 @@ def plain(text: str) -> str:
 
 
 class Text(Field):
-    """A line of text of at most `longest` (up to 1,000) characters."""
+    """A line of text of at most `longest` (up to 1,000) characters.
+
+    With a `format`, what is written is checked and stored in one form: see `formats`. Values that were stored before
+    the field had its format stay as they are.
+    """
 
     kind: ClassVar[str] = "text"
     operators: ClassVar[frozenset[str]] = EQUALITY | RANGES | {"contains"}
     is_folded: ClassVar[bool] = True
     most: ClassVar[int] = LONGEST_TEXT
 
-    def __init__(self, *, longest: int | None = None, **options: Unpack[FieldOptions]) -> None:
+    def __init__(
+        self, *, longest: int | None = None, format: Format | None = None, **options: Unpack[FieldOptions]
+    ) -> None:
         super().__init__(**options)
         self.longest = self.most if longest is None else longest
+        self.format: Format | None = format
 
     def read(self, value: object) -> Stored:
-        """The text, with line ends written as newlines.
+        """The text, with line ends written as newlines, in the field's format.
 
         Raises:
             BadValue: it is no string, longer than the field, contains a control character or half of a surrogate
-                pair, or is blank though the field is required.
+                pair, is blank though the field is required, or does not fit the field's format.
         """
         text = self.of_any_length(value)
         if len(text) > self.longest:
             raise BadValue(f"must have {self.longest} characters at most")
-        return text
+        return self.formatted(text)
+
+    def formatted(self, text: str) -> str:
+        """The text in the field's format; as it is where the field has none.
+
+        Raises:
+            BadValue: it does not fit the format.
+        """
+        return text if self.format is None else FORMATS[self.format](text)
 
     def of_any_length(self, value: object) -> str:
         """As `read`, for a text whose length was looked at already.
@@ -81,7 +97,9 @@ class Text(Field):
     def schema(self) -> Mapping[str, Any]:
         """A string up to the field's length."""
         least = {"minLength": 1} if self.required else {}
-        return {"type": "string", "maxLength": self.longest, **least}
+        known = None if self.format is None else SCHEMA_FORMATS.get(self.format)
+        named = {} if known is None else {"format": known}
+        return {"type": "string", "maxLength": self.longest, **least, **named}
 
 
 class LongText(Text):

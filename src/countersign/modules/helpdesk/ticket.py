@@ -24,7 +24,7 @@ class Ticket(Model, shown_as="subject"):
     subject = Text(required=True, index=True)
     party = Ref("party", on_delete="clear")
     requester_name = Text(personal="PERSON")
-    requester_email = Text(personal="EMAIL")
+    requester_email = Text(personal="EMAIL", format="email")
     state = Select("new", "open", "waiting", "solved", "closed", index=True)
     priority = Select("low", "normal", "high", "urgent", required=True, default="normal", index=True)
     opened = Date(readonly=True, default=TODAY, index=True)

@@ -11,4 +11,4 @@ class Address(Model, plural="Addresses", shown_as="city"):
     street = Text(required=True, personal="STREET")
     postcode = Text(personal="POSTCODE", longest=20)
     city = Text(required=True)
-    country = Text(required=True, longest=2, help="Two letters, as in ISO 3166: FR, JP")
+    country = Text(required=True, longest=2, format="country", help="Two letters, as in ISO 3166-1: FR, JP")

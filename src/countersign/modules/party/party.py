@@ -8,10 +8,16 @@ class Party(Model, plural="Parties"):
 
     name = Text(required=True, personal="PERSON")
     kind = Select("company", "person", default="company", index=True)
-    email = Text(personal="EMAIL")
-    phone = Text(personal="PHONE")
-    tax_id = Text(personal="TAXID", unique=True, restricted=("accountant", "administrator"), label="Tax number")
-    website = Text()
+    email = Text(personal="EMAIL", format="email")
+    phone = Text(personal="PHONE", format="phone")
+    tax_id = Text(
+        personal="TAXID",
+        unique=True,
+        restricted=("accountant", "administrator"),
+        label="Tax number",
+        format="tax_id",
+    )
+    website = Text(format="url")
     customer_since = Date(index=True)
     is_active = Bool(default=True, label="Active")
     notes = LongText(personal="NOTES")

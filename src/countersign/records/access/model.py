@@ -11,7 +11,7 @@ class User(Model, shown_as="username"):
 
     username = Text(required=True, unique=True, longest=100)
     name = Text(personal="PERSON", help="What others read")
-    email = Text(personal="EMAIL")
+    email = Text(personal="EMAIL", format="email")
     language = Select("en", "de", help="Of letters")
     letters = Select("digest", "none", help="About plans that wait for the person; a digest unless none are wanted")
     is_active = Bool(required=True, default=True, help="Switched off, sessions and agents of the person end at once")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NoReturn
 
-from countersign.declare import BadValue, Declared, Field
+from countersign.declare import BadValue, Declared, Field, Text
 from countersign.declare.fields.field import Stored
 from countersign.records.commands import aliases, create, locks, writing
 from countersign.records.commands.conditions import today
@@ -160,7 +160,8 @@ def _given(run: Run, field: Field, value: object) -> Given:
     if value is None:
         return Given(None)
     if isinstance(value, Linked):
-        stored = field.read(str(value))
+        # A value that is there already is copied as it is: it may be older than the field's format.
+        stored = field.of_any_length(str(value)) if isinstance(field, Text) else field.read(str(value))
         if field.linked and field.personal == value.label:
             return Given(stored, value.value_id)
     else:

@@ -54,7 +54,7 @@ def _require_writable(view: ModelView, name: str) -> None:
 
 async def _value(run: Run, view: ModelView, field: Field, value: object) -> Given:
     name = f"{view.model.name}.{field.name}"
-    if value is None:
+    if value is None or _is_blank(field, value):
         if field.required:
             raise BadInput(f"{name} is required")
         return Given(None)
@@ -71,9 +71,14 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Give
     return Given(stored, given.value_id, _is_plain_text(run, field, given, is_masked=is_masked), given.origins)
 
 
+def _is_blank(field: Field, value: object) -> bool:
+    """Whether it is a blank text for a field with a format, which is the same as none."""
+    return isinstance(field, Text) and field.format is not None and isinstance(value, str) and not value.strip()
+
+
 def _stored(field: Field, value: object, given: Given) -> Stored:
-    """The value as it is stored. A text that tokens were replaced in was measured as it was written: how long it is
-    now is none of its writer's business."""
+    """The value as it is stored. A text that tokens were replaced in was measured as it was written: its writer learns
+    neither how long it is now nor whether it fits the field's format."""
     return field.of_any_length(value) if given.origins and isinstance(field, Text) else field.read(value)
 
 
@@ -157,6 +162,8 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
         raise BadInput(f"token not allowed in {name}")
     if is_masked:
         _refuse_near_miss(run, text)
+    if isinstance(field, Text) and field.format is not None and labels - {LITERAL} and found[0].text != text:
+        raise BadInput(f"{name} takes one placeholder token and nothing else, or a value in clear")
     known = await _resolved(run, found)
     meanings = {each: meaning[1] for each, meaning in known.items()}
     _require_fitting(run, field, text, found, meanings, name)

@@ -1,0 +1,140 @@
+"""Formats of texts: each checks a text and answers it as it is stored, so that equal things are written alike."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeAlias
+
+from countersign.declare.errors import BadValue
+
+Format: TypeAlias = Literal["email", "phone", "url", "country", "tax_id", "reference"]
+
+MAX_EMAIL = 254
+MAX_URL = 1_000
+
+COUNTRIES = frozenset(
+    (
+        "AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY "
+        "BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK "
+        "FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR "
+        "IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK "
+        "ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM "
+        "PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF "
+        "TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW"
+    ).split()
+)
+"""The two-letter codes of ISO 3166-1."""
+
+_LOCAL = re.compile(r"[^\s@\"(),:;<>\[\]\\\x00-\x20\x7f]{1,64}")
+_HOST_LABEL = re.compile(r"[^\W_](?:[^\W_]|-){0,62}")
+_PHONE = re.compile(r"(?P<number>\+?[0-9][0-9 ()./-]*)(?:(?:;ext=|(?:ext\.?|x) *)(?P<extension>[0-9]{1,10}))?")
+_SEPARATORS = re.compile(r"[ ()./-]+")
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]{2,45}\]|[^\s/?#@:\[\]]+)(?P<port>:[0-9]{1,5})?"
+    r"(?P<rest>(?:[/?#][^\s\"<>\\^`{|}]*)?)",
+    re.IGNORECASE,
+)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9])")
+_TAX_ID = re.compile(r"(?=[A-Z]*[0-9])[A-Z0-9]{3,20}")
+_SPACES = re.compile(r"\s+")
+
+
+def email(text: str) -> str:
+    """An e-mail address, its domain in lower case.
+
+    Raises:
+        BadValue: it is not name@domain.
+    """
+    local, at, domain = text.strip().rpartition("@")
+    is_local = _LOCAL.fullmatch(local) is not None and "" not in local.split(".")
+    if not at or len(text) > MAX_EMAIL or not is_local or _is_invisible(local) or not _is_domain(domain):
+        raise BadValue("must be an e-mail address like name@example.com")
+    return f"{local}@{domain.lower()}"
+
+
+def _is_domain(text: str) -> bool:
+    labels = text.split(".")
+    return _is_host(text) and len(labels) > 1 and not labels[-1].isdigit()
+
+
+def _is_host(text: str) -> bool:
+    fits = all(_HOST_LABEL.fullmatch(each) and not each.endswith("-") for each in text.split("."))
+    return fits and len(text) <= 253
+
+
+def _is_invisible(text: str) -> bool:
+    """Whether it has characters that change how text is shown and are not seen themselves."""
+    return not text.isascii() and any(unicodedata.category(each) in ("Cf", "Zl", "Zp") for each in text)
+
+
+def phone(text: str) -> str:
+    """A telephone number without separators: +49301234567; an extension follows as ;ext=12.
+
+    Raises:
+        BadValue: it has other characters, or not 3 to 15 digits.
+    """
+    text = text.strip()
+    found = _PHONE.fullmatch(text.replace("(0)", "") if text.startswith(("+", "00")) else text)
+    number = "" if found is None else _SEPARATORS.sub("", found["number"])
+    if number.startswith("00"):
+        number = f"+{number[2:]}"
+    if found is None or not 3 <= len(number.lstrip("+")) <= 15:
+        raise BadValue("must be a telephone number of 3 to 15 digits like +49 30 1234567")
+    return number if found["extension"] is None else f"{number};ext={found['extension']}"
+
+
+def url(text: str) -> str:
+    """A web address, with its scheme (https where none is given) and host in lower case.
+
+    Raises:
+        BadValue: it has another scheme than http and https, a user name, or no host.
+    """
+    text = text.strip()
+    whole = text if _SCHEME.match(text) else f"https://{text.removeprefix('//')}"
+    found = None if len(whole) > MAX_URL or _is_invisible(whole) else _URL.fullmatch(whole)
+    host = "" if found is None else found["host"].lower()
+    is_host = host.startswith("[") or (_is_host(host) and (whole == text or "." in host))
+    if found is None or not is_host:
+        raise BadValue("must be a web address like https://example.com, with the scheme https or http")
+    return f"{found['scheme'].lower()}://{host}{found['port'] or ''}{found['rest']}"
+
+
+def country(text: str) -> str:
+    """A country's two-letter code of ISO 3166-1, in capitals.
+
+    Raises:
+        BadValue: there is no such code.
+    """
+    code = text.strip().upper()
+    if code not in COUNTRIES:
+        raise BadValue("must be a country's two-letter code as in ISO 3166-1: FR, JP")
+    return code
+
+
+def tax_id(text: str) -> str:
+    """A tax number in capitals, without spaces and punctuation. Check digits differ by country and are not looked at.
+
+    Raises:
+        BadValue: it is not 3 to 20 letters and digits with at least one digit.
+    """
+    number = re.sub(r"[\s./-]+", "", text).upper()
+    if not _TAX_ID.fullmatch(number):
+        raise BadValue("must be a tax number of 3 to 20 letters and digits, with at least one digit")
+    return number
+
+
+def reference(text: str) -> str:
+    """A text on one line, without spaces around it and with single spaces in it."""
+    return _SPACES.sub(" ", text).strip()
+
+
+FORMATS: Mapping[Format, Callable[[str], str]] = {
+    "email": email,
+    "phone": phone,
+    "url": url,
+    "country": country,
+    "tax_id": tax_id,
+    "reference": reference,
+}
+SCHEMA_FORMATS: Mapping[Format, str] = {"email": "email", "url": "uri"}
+"""What JSON Schema calls them, where it has a name."""

@@ -1,0 +1,66 @@
+"""Formats: what fits is stored in one form, what does not fit is refused, and no text takes long."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.declare import BadValue, Text
+from countersign.declare.fields.formats import COUNTRIES, FORMATS, Format
+
+FITTING: list[tuple[Format, str, str]] = [
+    ("email", " Ada@Mail.EXAMPLE ", "Ada@mail.example"),
+    ("email", "ada+tag@bücher.example", "ada+tag@bücher.example"),
+    ("phone", "+49 (0)30 / 123-45", "+493012345"),
+    ("phone", "0049 30 12345", "+493012345"),
+    ("phone", "030 12345 ext. 7", "03012345;ext=7"),
+    ("url", "Example.COM/Path?q=1", "https://example.com/Path?q=1"),
+    ("url", "HTTP://localhost:8080", "http://localhost:8080"),
+    ("country", " fr", "FR"),
+    ("tax_id", "de 123.456-789", "DE123456789"),
+    ("reference", " RF18  539 ", "RF18 539"),
+]
+UNFITTING: list[tuple[Format, str]] = [
+    *(("email", each) for each in ("ada", "ada@example", "a b@x.example", "a..b@x.example", "a@b@x.example", "<a>@x.y")),
+    ("email", "ada\u202e@x.example"),
+    *(("phone", each) for each in ("12", "call me", "+1234567890123456", "+49 30 x", "++49301")),
+    *(("url", each) for each in ("javascript:alert(1)", " JaVaScript:alert(1)", "java\nscript:alert(1)", "data:text/html,x")),
+    *(("url", each) for each in ("ftp://x.example", "https://", "https://user:pass@x.example", "nowhere", "https://a b.example")),
+    *(("country", each) for each in ("XX", "FRA", "F1", "UK")),
+    *(("tax_id", each) for each in ("x", "ABC", "12345678901234567890123", "DE<1>")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "written", "stored"), FITTING)
+def test_what_fits_is_stored_in_one_form(name: Format, written: str, stored: str) -> None:
+    assert Text(format=name).read(written) == stored
+    assert Text(format=name).read(stored) == stored
+
+
+@pytest.mark.parametrize(("name", "written"), UNFITTING)
+def test_what_does_not_fit_is_refused_without_being_repeated(name: Format, written: str) -> None:
+    with pytest.raises(BadValue) as refused:
+        Text(format=name).read(written)
+    assert written not in str(refused.value)
+
+
+@given(st.sampled_from(sorted(FORMATS)), st.text(max_size=60))
+def test_any_text_is_refused_or_has_one_form_that_stays(name: Format, text: str) -> None:
+    try:
+        stored = FORMATS[name](text)
+    except BadValue:
+        return
+    assert FORMATS[name](stored) == stored
+
+
+@given(st.text(alphabet="javscript:JAVSCRIPT \t\n/%0a&#;", max_size=40))
+def test_a_web_address_has_the_scheme_https_or_http(text: str) -> None:
+    try:
+        stored = FORMATS["url"](text)
+    except BadValue:
+        return
+    assert stored.startswith(("https://", "http://"))
+
+
+def test_the_countries_are_those_of_the_standard() -> None:
+    assert len(COUNTRIES) == 249
+    assert {"AT", "DE", "FR", "JP", "NZ", "UA", "ZW"} <= COUNTRIES
